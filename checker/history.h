@@ -1,0 +1,80 @@
+// History: what happened in one run, in the order in which it was recorded.
+//
+// Strings are interned: an Event holds Symbols, History::text() gives their text. In memory an event is a
+// flat struct of some 96 bytes, so that millions fit. Format on disk: history_jsonl.h.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::checker {
+
+// Index into a History's table of strings; 0 is the empty string and means "absent".
+using Symbol = std::uint32_t;
+
+enum class EventType : std::uint8_t { invoke, ok, fail, info };
+enum class Function : std::uint8_t {
+  acquire,
+  release,
+  renew,
+  lost,  // of a lock
+  read,
+  write,
+  sell,  // of the protected resource
+  // What a command did to the server's record of a lock, as seen on the wire (the ledger):
+  // invoke = the command was forwarded to the server, ok = its reply was seen.
+  store_grant,
+  store_remove,
+  store_extend,
+  fault,  // process "nemesis": value 1 = acts, 0 = healed; `error` = its description
+  mark,   // process "nemesis": a named point of the story was reached; name in `key`
+  crash,  // process = the client that died; its holds end here
+  other,  // read from foreign histories; the text is in `error`
+};
+
+inline constexpr std::int64_t kAbsent = std::numeric_limits<std::int64_t>::min();
+
+struct Event {
+  std::int64_t time_ns = 0;               // the harness' one clock
+  std::int64_t valid_until_ns = kAbsent;  // same clock: the client's lease clock translated
+  std::int64_t token = kAbsent;
+  std::int64_t value = kAbsent;  // resource: stock read or written. store_*: 1 = it had that effect, 0 = none
+  Symbol process = 0;  // "c1/0"; "c1/watchdog" for renewals; "c1/0#1" after an unknown outcome; "nemesis"
+  Symbol key = 0;
+  Symbol id = 0;  // acquisition ("c1-7"); store_*: the acquisition for which the command was sent
+  Symbol owner = 0;
+  Symbol mode = 0;  // "" (exclusive), "read", "write", ...
+  Symbol node = 0;
+  Symbol error = 0;
+  std::uint32_t permits = 0;  // 0: absent (counts as 1)
+  EventType type = EventType::invoke;
+  Function f = Function::other;
+};
+
+class History {
+ public:
+  History();
+  Symbol intern(std::string_view text);                          // amortised O(length)
+  std::string_view text(Symbol symbol) const;                    // valid as long as the History
+  void append(const Event& event) { events_.push_back(event); }  // its index is events().size() before
+  const std::vector<Event>& events() const { return events_; }
+  void reserve(std::size_t events) { events_.reserve(events); }
+  // A copy with only the events at `positions` (ascending), strings included.
+  History subset(const std::vector<std::size_t>& positions) const;
+
+ private:
+  struct Table;
+  std::shared_ptr<Table> table_;
+  std::vector<Event> events_;
+};
+
+std::string_view to_string(EventType type);
+std::string_view to_string(Function f);  // as in the file format: "acquire", "store-grant", ...
+bool parse(std::string_view text, EventType& out);
+bool parse(std::string_view text, Function& out);
+
+}  // namespace holdfast::checker

@@ -1,0 +1,49 @@
+// Errors of locks: typed exceptions under one base.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace holdfast {
+
+// Base. Says which key, which node ("" when none was reached), and whether the operation may have taken
+// effect on the server although it failed here.
+class LockError : public std::runtime_error {
+ public:
+  LockError(const std::string& what, std::string key, std::string node, bool may_have_executed)
+      : std::runtime_error(what),
+        key_(std::move(key)),
+        node_(std::move(node)),
+        may_have_executed_(may_have_executed) {}
+  const std::string& key() const noexcept { return key_; }
+  const std::string& node() const noexcept { return node_; }
+  bool may_have_executed() const noexcept { return may_have_executed_; }
+
+ private:
+  std::string key_, node_;
+  bool may_have_executed_;
+};
+
+// unlock() by somebody who does not hold the lock.
+class NotOwner : public LockError {
+  using LockError::LockError;
+};
+// The hold ended before its release: expired, removed, or gone with a failover. What the lock protects may
+// have been changed by others.
+class LockLost : public LockError {
+  using LockError::LockError;
+};
+// The stop_token of an interruptible wait was triggered.
+class Interrupted : public LockError {
+  using LockError::LockError;
+};
+// No answer from a primary in time; see may_have_executed().
+class Unavailable : public LockError {
+  using LockError::LockError;
+};
+// The server refused (wrong type, no permission, unknown command, ...). The text carries its answer.
+class Rejected : public LockError {
+  using LockError::LockError;
+};
+
+}  // namespace holdfast

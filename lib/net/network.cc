@@ -1,0 +1,24 @@
+#include "network.h"
+
+namespace holdfast {
+
+std::string Endpoint::to_string() const {
+  if (port == 0 && !host.empty() && host.front() == '/') return "unix:" + host;
+  const bool v6 = host.find(':') != std::string::npos;
+  return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+std::string_view to_string(IoStatus status) {
+  switch (status) {
+    case IoStatus::ok: return "ok";
+    case IoStatus::eof: return "connection closed by the peer";
+    case IoStatus::timed_out: return "timed out";
+    case IoStatus::refused: return "connection refused";
+    case IoStatus::unreachable: return "host unreachable";
+    case IoStatus::reset: return "connection reset";
+    case IoStatus::closed: return "connection closed here";
+  }
+  return "?";
+}
+
+}  // namespace holdfast

@@ -1,0 +1,89 @@
+// Port Network: byte streams between processes.
+//
+// Two implementations: non-blocking sockets on top of Runtime::wait_fd (threads and event loop alike),
+// and simulated links (embedded world). Whether a call succeeded is a value, never an exception; in a
+// killed process the parking calls throw TaskCancelled like every other port call.
+//
+// Thread safety: one task may read a stream while another writes it; close() and reset() may be called by
+// any task at any time and end both with IoStatus::closed. Nothing else may overlap.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "../runtime/time.h"
+
+namespace holdfast {
+
+// Where to connect to or listen at: a host (name or address) and a TCP port, or, with port 0 and a host that
+// begins with '/', the path of a unix socket.
+struct Endpoint {
+  std::string host;
+  std::uint16_t port = 0;
+
+  std::string to_string() const;  // "host:port", "[v6]:port", "unix:/path"
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+  friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
+};
+
+enum class IoStatus {
+  ok,
+  eof,          // the peer finished writing
+  timed_out,    // the deadline passed first; for a write some bytes may have gone
+  refused,      // nobody listens there
+  unreachable,  // no such host or no route
+  reset,        // the peer (or the network) broke the connection off
+  closed,       // this side closed it
+};
+std::string_view to_string(IoStatus status);
+
+struct IoResult {
+  IoStatus status = IoStatus::ok;
+  std::size_t bytes = 0;  // read: at least 1 when ok. write: how many were handed over, whatever the status
+  bool ok() const { return status == IoStatus::ok; }
+};
+
+class Stream {
+ public:
+  virtual ~Stream() = default;  // closes
+
+  // [parks] Waits for at least one byte. REQUIRES: `into` is not empty.
+  virtual IoResult read(std::span<char> into, MonotonicTime deadline) = 0;
+  // [parks] Hands all bytes over, in order, or says why not.
+  virtual IoResult write(std::string_view bytes, MonotonicTime deadline) = 0;
+
+  virtual void finish_writing() noexcept = 0;  // the peer reads eof after the bytes written so far
+  virtual void close() noexcept = 0;           // orderly; idempotent
+  virtual void reset() noexcept = 0;           // the peer sees `reset`, and loses what it has not read
+
+  virtual Endpoint local() const = 0;
+  virtual Endpoint peer() const = 0;
+};
+
+struct Connected {
+  IoStatus status = IoStatus::ok;
+  std::unique_ptr<Stream> stream;  // set exactly when status is ok
+};
+
+class Listener {
+ public:
+  virtual ~Listener() = default;                         // closes
+  virtual Connected accept(MonotonicTime deadline) = 0;  // [parks] ok, timed_out or closed
+  virtual Endpoint endpoint() const = 0;                 // with the port that was chosen
+  virtual void close() noexcept = 0;                     // a waiting accept returns `closed`; idempotent
+};
+
+class Network {
+ public:
+  virtual ~Network() = default;
+  // [parks]
+  virtual Connected connect(const Endpoint& to, MonotonicTime deadline) = 0;
+  // Port 0: any free one. Throws std::system_error when the endpoint cannot be bound.
+  virtual std::unique_ptr<Listener> listen(const Endpoint& at) = 0;
+};
+
+}  // namespace holdfast

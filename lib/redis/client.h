@@ -1,0 +1,109 @@
+// A client of one Redis, or of one replicated set of which one node is the primary.
+//
+// One pipelined connection carries the calls of all tasks of the process: whoever waits first reads the
+// replies for all, and hands the reading on when its own reply is there. Background calls (watchdogs) never
+// take that role, so that a watchdog that is stopped in its tracks cannot hold up anybody: while only
+// background calls wait, a reader task of the client's own serves them.
+//
+// With several nodes, the client seeks the one whose ROLE is master: at first use, after losing the
+// connection and on a READONLY reply. A call that certainly had no effect is sent again there until its
+// deadline; a call that may have been executed is never repeated by the client: the lock knows what to do.
+//
+// Thread safety: every member may be called from any task of the Runtime. REQUIRES: no call is under way
+// when the client is destroyed.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../net/network.h"
+#include "../runtime/runtime.h"
+#include "error.h"
+#include "reply.h"
+#include "script.h"
+
+namespace holdfast::redis {
+
+struct Node {
+  std::string name;  // how errors and observers call it; empty: endpoint.to_string()
+  Endpoint endpoint;
+};
+
+struct ClientOptions {
+  std::vector<Node> nodes;  // at least one; more: one replicated set, primary unknown
+  std::string user, password;
+  int database = 0;
+  std::string client_name;                                     // CLIENT SETNAME; empty: none
+  Duration connect_timeout = std::chrono::milliseconds(1000);  // one attempt: connect and handshake
+  Duration command_timeout = std::chrono::milliseconds(3000);  // when a call gives no deadline
+  Duration backoff_min = std::chrono::milliseconds(10);        // between attempts: doubled, with jitter
+  Duration backoff_max = std::chrono::milliseconds(500);
+  std::size_t max_pending = 65536;  // calls in flight; one more fails as `unavailable`, not sent
+};
+
+struct CallOptions {
+  std::optional<MonotonicTime> deadline = std::nullopt;  // default: now + command_timeout
+  bool background = false;                               // never reads for others (see above)
+};
+
+// What a call returned and who said so.
+struct Answer {
+  Reply reply;
+  std::string_view node;  // name of the node; valid as long as the client
+  MonotonicTime sent_at;  // before the (first) bytes of this command were handed to the network
+};
+
+using Arguments = std::span<const std::string_view>;
+
+class Subscription;
+
+class Client {
+ public:
+  Client(Runtime& runtime, Network& network, ClientOptions options);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // [parks] Sends one command to the primary and waits for its reply. Throws Error; an error reply is thrown
+  // as Kind::rejected (READONLY, LOADING, MASTERDOWN on a set of several nodes: the primary is sought again
+  // first).
+  Answer call(Arguments command, const CallOptions& options = {});
+  Answer call(std::initializer_list<std::string_view> command, const CallOptions& options = {});
+
+  // [parks] Several commands back to back on one connection and nothing of other tasks in between (WAIT after
+  // a grant). Error replies of single commands are returned in place. Throws Error as call() does.
+  std::vector<Answer> call_all(std::span<const std::vector<std::string_view>> commands,
+                               const CallOptions& options = {});
+
+  // [parks] EVALSHA; on NOSCRIPT one EVAL with the text.
+  Answer eval(const Script& script, Arguments keys, Arguments args, const CallOptions& options = {});
+
+  // Listens to `channel` of the primary on a connection of its own, shared by all subscriptions of this
+  // client. `on_message` is called for each message, `on_subscribed` whenever the subscription is (again) in
+  // force on the server, which is the moment to re-check what may have been missed. Both run on the
+  // subscription task: they must not park. Returns at once, the subscription follows. The connection and its
+  // task exist only while there is at least one subscription.
+  std::unique_ptr<Subscription> subscribe(std::string channel,
+                                          std::function<void(std::string_view payload)> on_message,
+                                          std::function<void()> on_subscribed);
+
+  Runtime& runtime() noexcept;
+  const ClientOptions& options() const noexcept;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Unsubscribes when destroyed; after that no callback of it runs any more.
+class Subscription {
+ public:
+  virtual ~Subscription() = default;
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,44 @@
+// What can go wrong between a lock and its Redis, with the one question that a lock must answer:
+// may the command have been executed?
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace holdfast::redis {
+
+class Error : public std::runtime_error {
+ public:
+  enum class Kind {
+    unavailable,   // no connection could be made, or no primary found, by the deadline
+    disconnected,  // the connection broke while the call was under way
+    timed_out,     // no reply by the deadline
+    rejected,      // the server answered with an error (`code` has its first word)
+    protocol,      // what came back is not RESP, or not a reply of the expected type
+    unauthorized,  // NOAUTH, WRONGPASS, NOPERM
+  };
+
+  Error(Kind kind, std::string node, std::string command, std::string code, bool may_have_executed,
+        const std::string& what)
+      : std::runtime_error(what),
+        kind_(kind),
+        node_(std::move(node)),
+        command_(std::move(command)),
+        code_(std::move(code)),
+        may_have_executed_(may_have_executed) {}
+
+  Kind kind() const noexcept { return kind_; }
+  const std::string& node() const noexcept { return node_; }        // "" when none was reached
+  const std::string& command() const noexcept { return command_; }  // its name, never its arguments
+  const std::string& code() const noexcept { return code_; }        // "READONLY", ...; "" if no reply came
+  // False: the command certainly had no effect. True: it was (at least partly) sent and its outcome is
+  // unknown.
+  bool may_have_executed() const noexcept { return may_have_executed_; }
+
+ private:
+  Kind kind_;
+  std::string node_, command_, code_;
+  bool may_have_executed_;
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,53 @@
+// LockKind: one row of `holdfast list locks`, and the adapter from a lock to a workload.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checker/history.h"
+#include "lib/lock/lock.h"
+#include "lib/redis/client.h"
+
+namespace holdfast::sim {
+
+// The locks of one client process: one object per key.
+class LockSpace {
+ public:
+  virtual ~LockSpace() = default;
+  virtual Lock& obtain(const std::string& key) = 0;  // the same object for the same key
+};
+
+struct LockSpaceOptions {
+  redis::Client& client;
+  LockOptions lock;
+};
+
+// What one command did to the server's record of a lock, read off the wire for the ledger.
+struct StoreEffect {
+  checker::Function f = checker::Function::store_grant;  // store_grant, store_remove or store_extend
+  std::string key;
+  std::string record;  // whose acquisition the command was sent for, in the lock's own terms; "": the command
+                       // does not say (a plain DEL), so it is whatever its client acquired last
+  bool took_effect = false;  // by the reply
+};
+
+struct LockKind {
+  std::string_view name;
+  std::string_view about;
+  bool historic = false;
+  bool reentrant = false;
+  bool promises_validity =
+      false;  // valid_until() is the lock's own; else sending time plus lease counts as its claim
+  std::unique_ptr<LockSpace> (*make)(const LockSpaceOptions& options) = nullptr;
+  // `command`: the request's arguments; `reply`: its answer. Empty: did nothing to a record of this kind of
+  // lock.
+  std::vector<StoreEffect> (*read_effects)(const std::vector<std::string_view>& command,
+                                           const redis::Reply& reply) = nullptr;
+};
+
+const std::vector<LockKind>& all_lock_kinds();
+const LockKind* find_lock_kind(std::string_view name);
+
+}  // namespace holdfast::sim

@@ -1,0 +1,64 @@
+// Cluster: the Redis servers of one run: embedded ones, or `redis-server` child processes. Every connection
+// to a server, a replica's to its primary included, goes through the proxy.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/net/network.h"
+#include "sim/world/world.h"
+
+namespace holdfast::sim {
+
+class Proxy;
+
+enum class Topology { single, primary_replica, independent };
+enum class Persistence { none, rdb, aof_always, aof_everysec };
+
+struct ClusterOptions {
+  Topology topology = Topology::single;
+  std::vector<std::string> nodes = {"r1"};  // primary-replica: the first starts as primary
+  Persistence persistence = Persistence::none;
+  std::string folder;  // real: an existing folder for this run's data and logs; embedded: unused
+};
+
+class ClusterNode {
+ public:
+  virtual ~ClusterNode() = default;
+  virtual const std::string& name() const = 0;
+  virtual Endpoint endpoint() const = 0;  // where clients connect: the proxy's
+  virtual bool running() const = 0;
+
+  // All of these are called on a task of the harness. [parks] where a real server needs time; crash, pause,
+  // resume and step_clock act at once, without parking in the embedded world. Errors: std::runtime_error that
+  // names the node.
+  virtual void crash() = 0;  // SIGKILL
+  virtual void restart(
+      bool keep_disk) = 0;     // after a crash, with the same role and address; returns when it answers
+  virtual void promote() = 0;  // REPLICAOF NO ONE
+  virtual void pause() = 0;    // SIGSTOP
+  virtual void resume() = 0;
+  virtual void step_clock(Duration by) = 0;  // its wall clock (real: by the clock shim)
+};
+
+class Cluster {
+ public:
+  virtual ~Cluster() = default;  // stops every server and leaves nothing behind
+  // [parks] Brings all servers up; returns when they answer and replicas are in sync.
+  virtual void start() = 0;
+  virtual const std::vector<std::unique_ptr<ClusterNode>>& nodes() const = 0;
+  ClusterNode* find(std::string_view name) const {
+    for (const auto& node : nodes()) {
+      if (node->name() == name) return node.get();
+    }
+    return nullptr;
+  }
+};
+
+std::unique_ptr<Cluster> make_embedded_cluster(World& world, Proxy& proxy, const ClusterOptions& options);
+// Throws MissingServer when there is no `redis-server` on this machine.
+std::unique_ptr<Cluster> make_real_cluster(World& world, Proxy& proxy, const ClusterOptions& options);
+
+}  // namespace holdfast::sim

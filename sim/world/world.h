@@ -1,0 +1,99 @@
+// World: the processes of one run, their clocks, and the scheduler under them.
+//
+// All processes of a world run as fibers on the thread that called run(): clients, the proxy, the embedded
+// servers, the harness. Two drivers: virtual time (embedded; nothing but the seed decides what happens) and
+// an event loop (real; OS clocks and sockets). A World is used by one thread; several worlds may run on
+// several threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "lib/net/network.h"
+#include "lib/runtime/runtime.h"
+#include "sim/world/rng.h"
+#include "sim/world/trace.h"
+
+namespace holdfast::sim {
+
+// One process: its own clocks and identity, paused, crashed and replaced as a unit.
+class Process {
+ public:
+  virtual ~Process() = default;
+
+  virtual const std::string& name() const = 0;
+  // The host under which it listens and its connections appear (Stream::peer().host at the other end): a
+  // simulated address, or one of its own out of 127.0.0.0/8.
+  virtual const std::string& address() const = 0;
+  virtual Runtime& runtime() = 0;
+  virtual Network& network() = 0;
+
+  // Starts a task that nobody joins. REQUIRES: alive().
+  virtual void start(std::string_view role, std::function<void()> body) = 0;
+
+  // No task runs until resume(); both clocks go on. Counted: as many resumes as pauses.
+  virtual void pause() = 0;
+  virtual void resume() = 0;
+  // The same for the tasks of one role ("watchdog") only, those yet to be started included.
+  virtual void pause_role(std::string_view role) = 0;
+  virtual void resume_role(std::string_view role) = 0;
+  virtual bool paused() const = 0;  // as a whole
+
+  // From this instant every port call of its tasks fails and nothing more leaves it; its connections break
+  // (peers see a reset or an end of stream as a killed process leaves them); then its tasks unwind. A task
+  // may crash its own process.
+  virtual void crash() = 0;
+  virtual bool alive() const = 0;
+
+  // Wall clock forward or back. The monotonic clock never steps.
+  virtual void step_wall(Duration by) = 0;
+  // Rate of both clocks from now on: `ppm` parts per million fast (or slow, negative). Embedded world only.
+  virtual void set_drift(std::int64_t ppm) = 0;
+  // The moment on the world's clock at which this process' monotonic clock shows `time` (at today's rate).
+  virtual std::int64_t world_ns(MonotonicTime time) const = 0;
+};
+
+class World {
+ public:
+  virtual ~World() = default;
+
+  virtual bool embedded() const = 0;
+  virtual std::uint64_t seed() const = 0;
+  // The harness' one clock: nanoseconds since run() began.
+  virtual std::int64_t now_ns() const = 0;
+
+  // A new process. The name of a crashed process may be used again (its next incarnation, at the same
+  // address). The reference is valid as long as the world.
+  virtual Process& add_process(std::string name) = 0;
+  // The process of the harness itself: the body of run(), faults, set-up. Never paused or crashed.
+  virtual Process& harness() = 0;
+  // The name of the process at `address`, "" if none: who is at the other end of a stream.
+  virtual std::string name_at(std::string_view address) const = 0;
+
+  // Runs `body` as a task of the harness; when it returns, crashes every other process, unwinds all tasks and
+  // returns. An exception of `body` is passed on. In virtual time, nothing left to run while `body` waits
+  // without a deadline throws std::logic_error with a list of who waits.
+  virtual void run(std::function<void()> body) = 0;
+
+  virtual Rng rng(std::string_view stream) const = 0;
+  virtual Trace& trace() = 0;
+};
+
+struct EmbeddedWorldOptions {
+  std::uint64_t seed = 1;
+  Duration hop =
+      std::chrono::microseconds(20);  // a simulated link's own latency; the proxy adds the scenario's
+  std::size_t stack_bytes = 0;        // 0: 64 KiB, 256 KiB under sanitizers
+};
+std::unique_ptr<World> make_embedded_world(const EmbeddedWorldOptions& options);
+
+struct RealWorldOptions {
+  std::uint64_t seed = 1;  // of what is drawn; timing is the machine's
+  std::size_t stack_bytes = 0;
+};
+std::unique_ptr<World> make_real_world(const RealWorldOptions& options);
+
+}  // namespace holdfast::sim

@@ -1,0 +1,19 @@
+# holdfast_embed_scripts(TARGET NAME FOLDER): one redis::Script per FOLDER/*.lua, in a generated header
+# generated/NAME.h: namespace holdfast::NAME { inline constexpr redis::Script reentrant_acquire{...}; }
+# The file's bytes are the script's bytes, so the SHA-1 is the one that Redis computes.
+
+function(holdfast_embed_scripts target name folder)
+  file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.lua)
+  set(body "// Generated from ${folder}/*.lua. Do not edit.\n#pragma once\n\n#include \"lib/redis/script.h\"\n\n")
+  string(APPEND body "namespace holdfast::${name} {\n")
+  foreach(script ${scripts})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${script})
+    get_filename_component(id ${script} NAME_WE)
+    file(READ ${script} text)
+    file(SHA1 ${script} sha1)
+    string(APPEND body "inline constexpr redis::Script ${id}{\"${id}\", R\"~lua~(${text})~lua~\",\n    \"${sha1}\"};\n")
+  endforeach()
+  string(APPEND body "}  // namespace holdfast::${name}\n")
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/${name}.h CONTENT "@body@" @ONLY)
+  target_include_directories(${target} PRIVATE ${CMAKE_BINARY_DIR})
+endfunction()
