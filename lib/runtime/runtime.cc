@@ -3,6 +3,9 @@
 #include "check.h"
 
 namespace holdfast {
+namespace {
+__extension__ using Wide = unsigned __int128;
+}  // namespace
 
 Task& Task::operator=(Task&& other) noexcept {
   if (this != &other) {
@@ -34,7 +37,7 @@ std::uint64_t Runtime::random_between(std::uint64_t low, std::uint64_t high) {
   const std::uint64_t range = span + 1;
   const std::uint64_t threshold = (0 - range) % range;
   for (;;) {
-    const unsigned __int128 product = static_cast<unsigned __int128>(random()) * range;
+    const Wide product = static_cast<Wide>(random()) * range;
     if (static_cast<std::uint64_t>(product) >= threshold) {
       return low + static_cast<std::uint64_t>(product >> 64);
     }
