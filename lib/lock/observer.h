@@ -25,7 +25,8 @@ struct LockEvent {
   std::string_view acquisition;  // identity of the outermost acquisition (the owner id on the server)
   std::string_view node;         // who granted or answered; "" if nobody
   std::optional<MonotonicTime> valid_until = std::nullopt;  // on this process' clock
-  std::string_view reason;                                  // renew_failed, lost: why
+  std::optional<MonotonicTime> sent_at = std::nullopt;      // acquired, renewed: when its request was sent
+  std::string_view reason = {};                             // renew_failed, lost: why
 };
 
 // Called on the task on which it happens. Must not park, throw or call the lock; the views end with the call.

@@ -59,6 +59,10 @@ struct FaultTargets {
   std::function<Process*(std::string_view client)>
       client;  // its present incarnation; nullptr: no such client
   Rng& rng;    // the fault's own stream
+  // A client dies / comes back as a new incarnation. Use these, not Process::crash(): they are recorded
+  // (Workload::crash, Workload::restart).
+  std::function<void(std::string_view client)> crash_client = {};
+  std::function<void(std::string_view client)> restart_client = {};
 };
 
 class Fault {

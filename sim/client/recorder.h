@@ -1,0 +1,171 @@
+// Recorder: writes the history of a run, and tells others what happens while it happens.
+//
+// All times are the harness' one clock (World::now_ns); a lock's valid_until is translated from its process'
+// clock. Nothing is recorded for a process that is dead. The recorder belongs to a World and, like it, to one
+// thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checker/history.h"
+#include "lib/lock/lock.h"
+#include "sim/world/world.h"
+
+namespace holdfast::sim {
+
+class ClientRecorder;
+
+// What happened just now, for triggers and live displays. The views end with the callback.
+struct RunEvent {
+  // "lock.requested" (acquire invoked), "lock.waiting", "lock.granted" (acquire returned ok), "lock.refused"
+  // (acquire failed or its outcome is unknown), "lock.renewed", "lock.renew-failed", "lock.lost",
+  // "lock.releasing" (release invoked), "lock.released" (release returned ok), "read", "write", "sell",
+  // "client.crashed", "client.started"
+  std::string_view name;
+  std::string_view client;  // "c1"
+  std::string_view key;
+  std::string_view id;    // acquisition "c1-7", "" if unknown
+  std::string_view node;  // who granted, "" if nobody
+  std::int64_t time_ns = 0;
+};
+const std::vector<std::string_view>& run_event_names();  // all of the above
+
+struct EventFilter {
+  std::string event;      // its name
+  std::string client;     // "": any
+  std::uint64_t nth = 0;  // only the nth match since the subscription (from 1); 0: every one
+};
+
+class Recorder {
+ public:
+  explicit Recorder(World& world);
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  checker::History& history() { return history_; }
+  const checker::History& history() const { return history_; }
+  World& world() { return world_; }
+
+  // The recorder of one client; the same object for all incarnations of that name.
+  ClientRecorder& client(const std::string& name);
+
+  // `callback` runs at once, on the task on which the event happens: it must not park, but it may crash or
+  // pause processes (that task's own included) and wake others.
+  using Callback = std::function<void(const RunEvent& event)>;
+  std::uint64_t subscribe(EventFilter filter, Callback callback);
+  void unsubscribe(std::uint64_t subscription);
+  void publish(const RunEvent& event);
+
+  // A named point of the story was reached. Recorded each time.
+  void mark(std::string_view name);
+  bool reached(std::string_view mark) const { return marks_.contains(mark); }
+  // The fault `id` acts (true) or is healed (false).
+  void fault(std::string_view id, bool acts, std::string_view description);
+
+  // Appends with the time of now. For those who record things of their own (the ledger).
+  void append(checker::Event event);
+
+ private:
+  struct Subscriber {
+    std::uint64_t number = 0;
+    EventFilter filter;
+    std::uint64_t matches = 0;
+    Callback callback;
+  };
+  World& world_;
+  checker::History history_;
+  std::map<std::string, std::unique_ptr<ClientRecorder>, std::less<>> clients_;
+  std::map<std::string, std::vector<std::shared_ptr<Subscriber>>, std::less<>> subscribers_;  // by event name
+  std::map<std::string, std::uint64_t, std::less<>> marks_;
+  std::uint64_t next_subscriber_ = 1;
+};
+
+// What one client process does; hand it to the client's locks as their observer.
+class ClientRecorder : public LockObserver {
+ public:
+  ClientRecorder(Recorder& recorder, std::string name);
+  ~ClientRecorder() override;
+
+  const std::string& name() const { return name_; }
+  Recorder& recorder() { return recorder_; }
+
+  // A new incarnation: what follows is told of `process`, and each thread goes on under a new name.
+  // `lease`: counts from the sending of the grant as the claim of a lock without a valid_until of its own.
+  void started(Process& process, Duration lease);
+  // REQUIRES: called when the process is crashed, before or after Process::crash().
+  void crashed();
+  bool live() const { return process_ != nullptr && process_->alive(); }
+
+  void on_event(const LockEvent& event) noexcept override;
+
+  // The short name "c1-7" of an acquisition known by the lock's own (or the server's) name for it. First
+  // come, first numbered.
+  checker::Symbol acquisition(std::string_view record);
+  // The acquisition of `key` that this client was granted last; 0: none.
+  checker::Symbol last_acquisition(std::string_view key) const;
+
+ private:
+  friend class ThreadRecorder;
+  struct Grant {
+    checker::Symbol id = 0;
+    std::optional<MonotonicTime> sent_at;
+    checker::Symbol node = 0;
+  };
+  void append(checker::Event event);  // unless dead
+  void publish(std::string_view event, std::string_view key, checker::Symbol id, checker::Symbol node);
+  std::int64_t translate(std::optional<MonotonicTime> time) const;
+
+  Recorder& recorder_;
+  std::string name_;
+  checker::Symbol process_symbol_ = 0, watchdog_ = 0;
+  Process* process_ = nullptr;
+  Duration lease_{};
+  std::uint64_t next_acquisition_ = 1;
+  std::map<std::string, checker::Symbol, std::less<>> records_;  // lock's name -> "c1-7"
+  std::deque<std::string> record_order_;                         // oldest first: the map is bounded
+  std::map<std::string, Grant, std::less<>> granting_;           // by record: told by the observer, until ok
+  std::map<std::string, checker::Symbol, std::less<>> last_;     // by key
+  std::map<int, std::uint64_t> generations_;                     // thread -> unknown outcomes so far
+};
+
+// What one thread of a client does, in program order.
+class ThreadRecorder {
+ public:
+  ThreadRecorder(ClientRecorder& client, int thread);
+
+  void acquire_invoked(std::string_view key);
+  void acquire_ok(const Lock& lock);
+  void acquire_failed(std::string_view key, std::string_view error);   // certainly not granted
+  void acquire_unknown(std::string_view key, std::string_view error);  // info: goes on under a new name
+  void release_invoked(const Lock& lock);
+  void release_ok(std::string_view key);
+  void release_failed(std::string_view key, std::string_view error);  // "not-owner" ends the hold as well
+  void release_unknown(std::string_view key, std::string_view error);
+
+  // The protected resource; `f` is read, write or sell.
+  void resource_invoked(checker::Function f, std::string_view key, std::int64_t value = checker::kAbsent);
+  void resource_ok(checker::Function f, std::string_view key, std::int64_t value);
+  void resource_failed(checker::Function f, std::string_view key, std::string_view error);
+  void resource_unknown(checker::Function f, std::string_view key, std::string_view error);
+
+ private:
+  checker::Event event(checker::EventType type, checker::Function f, std::string_view key);
+  void unknown(checker::Function f, std::string_view key, std::string_view error);
+  void rename();
+
+  ClientRecorder& client_;
+  int thread_;
+  checker::Symbol process_ = 0, owner_ = 0;
+  checker::Symbol id_ = 0;  // of the present hold, kept until its release is over
+};
+
+}  // namespace holdfast::sim

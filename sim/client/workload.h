@@ -1,0 +1,91 @@
+// Workload: what the clients of a run do with their lock.
+//
+// A client is a Process with one redis::Client, the locks of one LockKind and `threads` tasks. All draws come
+// from the stream "client/<name>/<thread>" of the world. Everything here is called on tasks of the harness
+// unless said otherwise.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/redis/client.h"
+#include "sim/client/lock_kind.h"
+#include "sim/client/recorder.h"
+#include "sim/fault/fault.h"  // DurationRange
+#include "sim/world/world.h"
+
+namespace holdfast::sim {
+
+enum class WorkloadKind : std::uint8_t {
+  critical_section,  // acquire, stay for `hold`, release, stay away for `think`; `rounds` times
+  seckill,           // acquire, read the stock, think, write one less, sell, release; until sold out
+};
+enum class OnLost : std::uint8_t { ignore, abort };  // abort: no write and no sale after the loss was told
+enum class StockWrite : std::uint8_t { blind, compare_and_set, token };
+
+struct WorkloadOptions {
+  WorkloadKind kind = WorkloadKind::seckill;
+
+  // the lock
+  std::string lock = "reentrant";  // find_lock_kind() must know it
+  Duration lease = std::chrono::seconds(30);
+  bool renew = true;
+  OnLost on_lost = OnLost::ignore;
+
+  // the clients: "c1".."cN"
+  std::vector<redis::Node> nodes;
+  int clients = 3;
+  int threads = 1;
+  Duration connect_timeout = std::chrono::milliseconds(1000);
+  Duration command_timeout = std::chrono::milliseconds(3000);
+
+  // what they do
+  std::string key = "stock:42";
+  bool own_keys = false;            // each thread locks a key of its own: "<key>:c1/0"
+  std::optional<Duration> wait;     // patience of one acquire; nullopt: Lock::lock()
+  DurationRange think{};            // seckill: between read and write. critical-section: between rounds
+  DurationRange hold{};             // critical-section: inside
+  DurationRange start{};            // each thread begins after this long
+  std::int64_t rounds = 10;         // critical-section: per thread; 0: without end
+  std::optional<Duration> stop_at;  // nobody starts a round at this time of the run, or later
+  Duration retry_pause = std::chrono::milliseconds(20);  // after an acquire that failed with an error
+
+  // seckill
+  std::int64_t stock = 10;
+  StockWrite write = StockWrite::blind;
+};
+
+struct WorkloadStats {
+  std::uint64_t acquired = 0, refused = 0, failed = 0;  // outcomes of acquires
+  std::uint64_t released = 0, lost = 0;                 // of releases; lost: LockLost or NotOwner
+  std::uint64_t sold = 0, conflicts = 0, aborted = 0;   // seckill
+};
+
+class Workload {
+ public:
+  virtual ~Workload() = default;
+
+  virtual void start() = 0;  // the stock and every client
+  // Every thread of every live client is done (a crashed client counts as done until it is restarted).
+  virtual bool finished() const = 0;
+  // [parks] The same as finished() at return.
+  virtual bool wait_finished(MonotonicTime deadline) = 0;
+
+  virtual std::vector<std::string> clients() const = 0;
+  virtual Process* client(std::string_view name) = 0;  // its present incarnation; nullptr: no such client
+  virtual void crash(std::string_view name) = 0;       // records it; nothing happens when it is dead already
+  virtual void restart(std::string_view name) = 0;     // a new incarnation, which begins its work anew
+
+  virtual std::optional<std::int64_t> initial_stock() const = 0;  // nullopt: a workload without stock
+  virtual std::optional<std::int64_t> final_stock() const = 0;    // of this moment
+  virtual const WorkloadStats& stats() const = 0;
+};
+
+// `world` and `recorder` outlive the workload. Throws std::invalid_argument for options that make no sense.
+std::unique_ptr<Workload> make_workload(World& world, Recorder& recorder, const WorkloadOptions& options);
+
+}  // namespace holdfast::sim
