@@ -1,0 +1,43 @@
+// ChildProcess: one program that runs as a child and never outlives the harness (see guardian.h).
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace holdfast::sim {
+
+struct ChildOptions {
+  std::string program;                 // a path
+  std::vector<std::string> arguments;  // without the program's name
+  std::string folder;                  // where it runs
+  std::string output;                  // file to which stdout and stderr are appended
+  std::vector<std::pair<std::string, std::string>> environment{};  // in addition to ours
+};
+
+// Thread safety: one thread at a time.
+class ChildProcess {
+ public:
+  // Starts it. Throws std::system_error when that fails (no such program, no more processes, ...).
+  explicit ChildProcess(const ChildOptions& options);
+  ~ChildProcess();  // kills
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  int pid() const { return pid_; }
+  bool running() const;  // false once it has ended, by itself or by kill()
+
+  void kill();    // SIGKILL to it and its children; returns when it is dead. Idempotent
+  void pause();   // SIGSTOP; returns when it stands still
+  void resume();  // SIGCONT
+
+ private:
+  void reap();
+  int pid_ = -1;
+  bool reaped_ = false;
+};
+
+// The path of `name` among the folders of PATH, "" if there is none.
+std::string find_program(const std::string& name);
+
+}  // namespace holdfast::sim

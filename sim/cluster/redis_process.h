@@ -1,0 +1,78 @@
+// RedisProcess: one real `redis-server` as a child of the harness, on a loopback port, in a folder of its
+// own.
+//
+//   TemporaryFolder folder;
+//   RedisProcess redis(runtime, network, {.folder = folder.path()});
+//   redis.start();                                   // returns when it answers
+//   redis.call({"SET", "k", "v"});  redis.endpoint();
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "lib/net/network.h"
+#include "lib/redis/reply.h"
+#include "lib/runtime/runtime.h"
+#include "sim/cluster/child_process.h"
+#include "sim/cluster/clock_control.h"
+
+namespace holdfast::sim {
+
+// There is no `redis-server` on this machine; what() says how to install it.
+class MissingServer : public std::runtime_error {
+ public:
+  MissingServer();
+};
+
+struct RedisProcessOptions {
+  std::string folder;                 // below it: data/, server.log, clock; created if absent
+  std::string address = "127.0.0.1";  // any of 127.0.0.0/8
+  std::uint16_t port = 0;             // 0: a free one, kept from then on
+  std::vector<std::string> settings;  // more arguments: {"--appendonly", "yes"}
+  Duration start_limit = std::chrono::seconds(30);
+  Duration call_limit = std::chrono::seconds(10);
+};
+
+// Thread safety: tasks of one thread. Members that park say so; the others act at once.
+class RedisProcess {
+ public:
+  // Throws MissingServer. Does not start it.
+  RedisProcess(Runtime& runtime, Network& network, RedisProcessOptions options);
+  ~RedisProcess();  // kills it; the folder stays
+
+  // [parks] Starts it (again, on the same port) and returns when it answers PING, having loaded its data.
+  // `extra`: settings for this time. Throws std::runtime_error with the end of its log.
+  void start(const std::vector<std::string>& extra = {});
+  void kill();  // SIGKILL
+  void pause();
+  void resume();
+  bool running() const { return child_ && child_->running(); }
+  int pid() const { return child_ ? child_->pid() : -1; }  // -1: was never started or was killed
+
+  void erase_disk();  // REQUIRES: !running()
+  // [parks] One command on a connection of its own. Throws std::runtime_error when there is no reply.
+  redis::Reply call(std::initializer_list<std::string> command);
+
+  Endpoint endpoint() const { return {options_.address, options_.port}; }
+  ClockControl& clock() { return clock_; }
+  const std::string& log_file() const { return log_file_; }
+
+ private:
+  bool try_start(const std::vector<std::string>& extra);  // false: the port was taken
+  std::string log_tail() const;
+
+  Runtime& runtime_;
+  Network& network_;
+  RedisProcessOptions options_;
+  std::string program_, data_folder_, log_file_;
+  bool port_chosen_here_;
+  ClockControl clock_;
+  std::unique_ptr<ChildProcess> child_;
+};
+
+}  // namespace holdfast::sim
