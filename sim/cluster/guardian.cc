@@ -26,7 +26,7 @@ done
 for p in $pids; do kill -s KILL -- "-$p"; kill -s KILL "$p"; done
 n=0
 for p in $pids; do
-  while kill -s 0 "$p" && [ $n -lt 200 ]; do sleep 0.01; n=$((n + 1)); done
+  while kill -s 0 "$p" && [ $n -lt 30 ]; do sleep 0.01; n=$((n + 1)); done
 done
 for folder do
   n=0
