@@ -27,14 +27,21 @@ struct Link {
       false;  // known from the first REPLCONF, PSYNC or SYNC on; by name from the start if `from` is a node
 };
 
-// One whole RESP message on a link. A MULTI ... EXEC of a client or in a replication stream is one message.
+// One whole RESP message on a link. A MULTI ... EXEC of a client that sends it in one go, or in a replication
+// stream, is one message whose command is the one that ends it (EXEC or DISCARD); its replies are one message
+// too. A client that waits for the answer to its MULTI has it passed on piece by piece; then the `request` of
+// the reply to EXEC still has all of it. Pushes: confirmations of a subscription carry its name as `command`,
+// published messages carry "". The snapshot of a full synchronisation is no message: it passes as bytes.
 struct Message {
   const Link& link;
   Direction direction;
   std::string_view bytes;
   std::string_view command;  // upper case; of the request that a reply answers; "" for pushes
   const std::vector<std::string_view>& arguments;  // of that request, command included
-  const redis::Reply* reply = nullptr;             // replies only
+  const redis::Reply* reply = nullptr;             // replies only; of a transaction: EXEC's
+  std::uint64_t exchange = 0;    // the same for a request and its reply, never used twice; 0: a push, a command of
+                                 // a replication stream, or a reply to a request that nobody looked at
+  std::string_view request{};    // replies: the bytes of the request that it answers
 };
 
 // What happens to a message (or to a chunk of bytes).
@@ -45,7 +52,8 @@ struct Action {
             // too
     drop,   // swallow it
     reset,  // break the connection off instead of passing it on
-    pass_half_then_reset,
+    pass_half_then_reset,  // whoever was to get the message reads half of it and then the end of the stream;
+                           // whoever sent it sees a reset
   };
   Kind kind = Kind::pass;
   Duration delay{};  // pass: keep it back that long; order within a link is kept
@@ -54,23 +62,41 @@ struct Action {
 class Rule {
  public:
   virtual ~Rule() = default;
+  // Which links it looks at: asked when something about rules or the link changed, not for every message.
   virtual bool applies(const Link& link) const = 0;
   virtual bool needs_messages() const = 0;  // false: on_bytes() is asked, and the link need not be parsed
   virtual bool refuses(const Link& link) { return static_cast<void>(link), false; }  // a new connection
   virtual Action on_message(const Message& message) { return static_cast<void>(message), Action{}; }
+  // Empty `bytes`: the end of the stream (FIN or reset); `hold` holds it back too, for rules on messages it
+  // just keeps its place in the order.
   virtual Action on_bytes(const Link& link, Direction direction, std::string_view bytes) {
     return static_cast<void>(link), static_cast<void>(direction), static_cast<void>(bytes), Action{};
   }
 };
 
-using RuleId = std::uint64_t;
+using RuleId = std::uint64_t;  // never 0
+
+struct ProxyStats {
+  std::uint64_t connections = 0;  // accepted
+  std::uint64_t chunks = 0;       // pieces of bytes passed on without looking into them
+  std::uint64_t messages = 0;     // messages taken apart
+};
 
 // Sees every message of client links in the order in which they pass, before they are passed on (so that a
 // fault that it fires acts first). While there is at least one watcher, client links are parsed.
 using MessageWatcher = std::function<void(const Message& message)>;
 
+// Limits. A direction that waits for a delay takes in kQueueLimit bytes before it stops reading; one that is
+// held goes on accepting up to kHoldLimit. A message longer than kMessageLimit passes as bytes.
+//
+// Upstream not reachable: the client's connection is accepted and then reset. A rule that refuses does the same.
+// A server that dies: its connections end towards the clients as they ended towards the proxy, unless held.
 class Proxy {
  public:
+  static constexpr std::size_t kQueueLimit = std::size_t{4} << 20;
+  static constexpr std::size_t kHoldLimit = std::size_t{64} << 20;
+  static constexpr std::size_t kMessageLimit = std::size_t{16} << 20;
+
   // Runs as a process of `world`, named "proxy".
   explicit Proxy(World& world);
   ~Proxy();
@@ -87,10 +113,11 @@ class Proxy {
   void release_held(RuleId id);  // asks again for everything that it holds
   std::size_t reset_links(const std::function<bool(const Link&)>& which);  // breaks existing connections off
   void watch(MessageWatcher watcher);
+  const ProxyStats& stats() const;
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace holdfast::sim

@@ -1,0 +1,119 @@
+#include "sim/proxy/conversation.h"
+
+#include "sim/proxy/resp_parse.h"
+
+namespace holdfast::sim {
+namespace {
+
+// `word` is upper case.
+bool same_word(std::string_view text, std::string_view word) {
+  if (text.size() != word.size()) return false;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if (static_cast<char>(text[i] & ~0x20) != word[i]) return false;
+  }
+  return true;
+}
+
+// SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE and their UN forms, in any case.
+bool is_subscription(std::string_view head) {
+  return head.size() >= 9 && head.size() <= 12 && same_word(head.substr(head.size() - 9), "SUBSCRIBE");
+}
+
+bool is_push(std::string_view head) {
+  return head == "message" || head == "pmessage" || head == "smessage" || is_subscription(head);
+}
+
+}  // namespace
+
+std::uint32_t Conversation::saw_request() {
+  const std::string_view head = requests_.head();
+  if (head.empty() || sync_asked_) return 0;
+  if (is_subscription(head)) {
+    subscribed_ = true;
+    return 0;
+  }
+  if (same_word(head, "REPLCONF")) {
+    replicating_ = true;
+  } else if (same_word(head, "PSYNC")) {
+    replicating_ = sync_asked_ = true;
+  } else if (same_word(head, "SYNC")) {
+    replicating_ = sync_asked_ = true;
+    if (replies_.at_boundary()) {
+      replies_.expect(RespFramer::Grammar::snapshot);
+      streaming_ = true;
+    }
+    return 0;
+  }
+  return 1;
+}
+
+void Conversation::note_reply_head() {
+  if (!sync_asked_ || streaming_) return;
+  if (replies_.head().starts_with("FULLRESYNC")) {
+    streaming_ = true;
+    replies_.expect(RespFramer::Grammar::snapshot);
+  } else if (replies_.head().starts_with("CONTINUE")) {
+    streaming_ = true;
+    replies_.expect(RespFramer::Grammar::requests);
+  } else if (skipped_ == 0 && (!waiting_ || waiting_->empty())) {
+    sync_asked_ = false;  // refused ("-NOMASTERLINK", "-LOADING"): the replica will ask again
+  }
+}
+
+void Conversation::skip(Direction direction) {
+  if (direction == Direction::request) {
+    if (saw_request() == 0) return;
+    if (!waiting_ || waiting_->empty()) {
+      ++skipped_;
+    } else if (waiting_->back().id == 0) {
+      ++waiting_->back().replies;
+    } else {
+      waiting_->push_back({});
+    }
+    return;
+  }
+  if (saw_reply() != ReplyKind::answer) return;
+  bool more = false;
+  answered(more);
+}
+
+void Conversation::expect_replies(Exchange exchange) {
+  if (!waiting_) waiting_ = std::make_unique<std::deque<Exchange>>();
+  waiting_->push_back(std::move(exchange));
+}
+
+void Conversation::forget(std::uint64_t exchange_id) {
+  if (!waiting_) return;
+  for (auto it = waiting_->begin(); it != waiting_->end(); ++it) {
+    if (it->id == exchange_id) {
+      waiting_->erase(it);
+      return;
+    }
+  }
+}
+
+Conversation::ReplyKind Conversation::saw_reply() {
+  if (streaming_) return ReplyKind::command;
+  if (subscribed_ && replies_.parts() >= 2 && is_push(replies_.head())) return ReplyKind::push;
+  return ReplyKind::answer;
+}
+
+std::unique_ptr<Exchange> Conversation::answered(bool& more) {
+  more = false;
+  std::unique_ptr<Exchange> exchange;
+  if (skipped_ > 0) {
+    --skipped_;
+  } else if (waiting_ && !waiting_->empty()) {
+    Exchange& front = waiting_->front();
+    if (--front.replies == 0) {
+      if (front.id != 0) exchange = std::make_unique<Exchange>(std::move(front));
+      waiting_->pop_front();
+    } else {
+      more = front.id != 0;
+    }
+  }
+  note_reply_head();
+  return exchange;
+}
+
+}  // namespace holdfast::sim

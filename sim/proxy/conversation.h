@@ -1,0 +1,65 @@
+// Conversation: what both directions of one connection say to each other: which reply answers which request,
+// whether the client has subscribed, and when a replica's handshake turns into a stream of commands.
+//
+// It follows every message of the connection, also while nobody looks at messages; then it only counts, so that
+// a rule that appears later knows which replies belong to requests that it has never seen.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "sim/proxy/proxy.h"
+#include "sim/proxy/resp_framer.h"
+
+namespace holdfast::sim {
+
+// A request that waits for its answer.
+struct Exchange {
+  std::uint64_t id = 0;  // 0: requests that nobody looked at
+  std::string request;   // its bytes; a transaction's begin with its MULTI
+  std::string command;
+  std::uint32_t replies = 1;  // still to come
+};
+
+class Conversation {
+ public:
+  RespFramer& framer(Direction direction) {
+    return direction == Direction::request ? requests_ : replies_;
+  }
+
+  // The framer of `direction` has just completed a message that nobody looks at.
+  void skip(Direction direction);
+
+  // The framer has just completed a request that is looked at. Returns how many replies it will get: 0 or 1
+  // (subscriptions are answered by pushes, acknowledgements of a replica by nothing).
+  std::uint32_t saw_request();
+  void expect_replies(Exchange exchange);
+  void forget(std::uint64_t exchange_id);  // its request was swallowed on the way
+
+  // The framer has just completed a reply that is looked at.
+  enum class ReplyKind : std::uint8_t { answer, push, command };
+  ReplyKind saw_reply();
+  // The request that the reply answers, taken out with its last reply; nullptr: nobody knows, or `more` replies
+  // are still to come (then call again with the next).
+  std::unique_ptr<Exchange> answered(bool& more);
+
+  bool replicating() const { return replicating_; }  // REPLCONF, PSYNC or SYNC was seen
+  bool streaming() const { return streaming_; }      // the master sends commands
+
+ private:
+  void note_reply_head();
+
+  RespFramer requests_{RespFramer::Grammar::requests};
+  RespFramer replies_{RespFramer::Grammar::replies};
+  bool subscribed_ = false;
+  bool replicating_ = false;
+  bool sync_asked_ = false;
+  bool streaming_ = false;
+  std::uint64_t skipped_ = 0;  // unanswered requests that nobody looked at, before all of waiting_
+  std::unique_ptr<std::deque<Exchange>> waiting_;
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,296 @@
+#include "sim/proxy/relay.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/runtime/check.h"
+
+namespace holdfast::sim {
+namespace {
+
+constexpr std::size_t kFirstBuffer = 1024;
+constexpr std::size_t kLargestBuffer = 64 * 1024;
+constexpr Duration kConnectTimeout = std::chrono::seconds(10);
+
+}  // namespace
+
+Relay::Relay(Process& process, RuleBook& book, Link link, std::unique_ptr<Stream> client,
+             std::weak_ptr<void> owner, std::function<void()> on_idle)
+    : process_(process),
+      runtime_(process.runtime()),
+      book_(book),
+      link_(std::move(link)),
+      client_(std::move(client)),
+      owner_(std::move(owner)),
+      on_idle_(std::move(on_idle)) {}
+
+void Relay::start_task(std::string_view role, std::function<void()> body) {
+  ++tasks_;
+  process_.start(role, [owner = owner_.lock(), self = shared_from_this(), body = std::move(body)] {
+    struct Leave {
+      Relay& relay;
+      ~Leave() {
+        if (--relay.tasks_ == 0) relay.on_idle_();
+      }
+    } leave{*self};
+    body();
+  });
+}
+
+void Relay::run(const Endpoint& upstream) {
+  start_task("relay", [this, upstream] {
+    Connected made =
+        process_.network().connect(upstream, deadline_after(runtime_.now(), kConnectTimeout));
+    if (broken_) return;
+    if (made.status == IoStatus::ok) {
+      server_ = std::move(made.stream);
+      start_task("relay", [this] { read_lane(reply_); });
+    } else {
+      request_.discarding = true;
+      finish(reply_, IoStatus::reset);
+    }
+    read_lane(request_);
+  });
+}
+
+void Relay::refresh() {
+  if (talk_.replicating() && !link_.replication) {
+    link_.replication = true;
+    generation_ = 0;
+  }
+  if (generation_ == book_.generation) return;
+  generation_ = book_.generation;
+  wants_messages_ = !book_.watchers.empty() && !link_.replication;
+  auto mine = std::make_shared<std::vector<RuleBook::Entry>>();
+  for (const RuleBook::Entry& entry : book_.rules) {
+    if (!entry.rule->applies(link_)) continue;
+    mine->push_back(entry);
+    wants_messages_ = wants_messages_ || entry.messages;
+  }
+  if (mine->empty()) mine = nullptr;
+  rules_ = std::move(mine);
+}
+
+void Relay::read_lane(Lane& of) {
+  Stream& from = *source(of);
+  std::size_t size = kFirstBuffer;
+  auto buffer = std::make_unique_for_overwrite<char[]>(size);
+  while (!broken_) {
+    if (of.queued_bytes > Proxy::kQueueLimit) wait_for_room(of);
+    const IoResult got = from.read({buffer.get(), size}, kNever);
+    if (broken_) return;
+    if (!got.ok()) return finish(of, got.status);
+    receive(of, {buffer.get(), got.bytes});
+    if (got.bytes == size && size < kLargestBuffer) {
+      size *= 4;
+      buffer = std::make_unique_for_overwrite<char[]>(size);
+    }
+  }
+}
+
+void Relay::wait_for_room(Lane& of) {
+  const auto full = [&of] {
+    const bool held = !of.queue->empty() && of.queue->front().verdict.kind == Action::Kind::hold;
+    return of.queued_bytes > (held ? Proxy::kHoldLimit : Proxy::kQueueLimit);
+  };
+  while (!broken_ && full()) {
+    of.reader = &runtime_.parker();
+    runtime_.parker().park_until(kNever);
+    of.reader = nullptr;
+  }
+}
+
+void Relay::receive(Lane& of, std::string_view chunk) {
+  if (of.discarding) {
+    if (other(of).ended) source(of)->reset();  // as a closed socket answers
+    return;
+  }
+  refresh();
+  if (wants_messages_ && !talk_.framer(of.direction).broken()) {
+    receive_messages(of, chunk);
+  } else {
+    receive_bytes(of, chunk);
+  }
+}
+
+void Relay::receive_bytes(Lane& of, std::string_view chunk) {
+  if (of.grouped > 0 || of.piecewise || !of.partial.empty()) flush(of);
+  RespFramer& framer = talk_.framer(of.direction);
+  for (std::string_view rest = chunk; !rest.empty();) {
+    const RespFramer::Step step = framer.scan(rest);
+    if (step.complete) talk_.skip(of.direction);
+    rest.remove_prefix(step.consumed);
+  }
+  of.raw = !framer.at_boundary();
+  refresh();  // it may have turned out to be a replication link
+  pass_bytes(of, chunk);
+}
+
+// Reading is over.
+void Relay::finish(Lane& of, IoStatus status) {
+  if (status == IoStatus::closed) {  // it was us
+    of.read_to_end = of.ended = true;
+    close_if_over();
+  } else {
+    flush(of);
+    refresh();
+    of.read_to_end = true;
+    Piece piece;
+    piece.end = status == IoStatus::eof ? End::finish : End::reset;
+    if (!broken_) place(of, ask(of, {}, nullptr, 0), piece, {});
+  }
+  if (of.writer != nullptr) of.writer->unpark();
+}
+
+void Relay::pass_bytes(Lane& of, std::string_view bytes) {
+  if (broken_ || bytes.empty()) return;
+  ++book_.stats.chunks;
+  if (rules_ == nullptr) {
+    if (of.queue == nullptr || (of.queue->empty() && !of.writing)) return write_out(of, bytes);
+  }
+  Piece piece;
+  place(of, ask(of, bytes, nullptr, 0), piece, bytes);
+}
+
+// Asks the rules from the one numbered `from` on. Rules on messages have nothing to say about bytes.
+Relay::Verdict Relay::ask(const Lane& of, std::string_view bytes, const Message* message, RuleId from) {
+  Verdict verdict;
+  const auto rules = rules_;  // a rule may change the book
+  if (rules == nullptr) return verdict;
+  const std::uint64_t generation = book_.generation;
+  for (const RuleBook::Entry& entry : *rules) {
+    if (entry.id < from || (entry.messages && message == nullptr)) continue;
+    if (generation != book_.generation && !book_.has(entry.id)) continue;
+    const Action action =
+        entry.messages ? entry.rule->on_message(*message) : entry.rule->on_bytes(link_, of.direction, bytes);
+    verdict.delay += action.delay;
+    if (action.kind == Action::Kind::pass) continue;
+    verdict.kind = action.kind;
+    verdict.by = entry.id;
+    break;
+  }
+  return verdict;
+}
+
+// `piece.bytes` is filled from `bytes` only when it has to wait.
+void Relay::place(Lane& of, Verdict verdict, Piece& piece, std::string_view bytes) {
+  if (broken_) return;
+  const bool clear = of.queue == nullptr || (of.queue->empty() && !of.writing);
+  if (clear && verdict.kind != Action::Kind::hold && verdict.delay <= Duration::zero()) {
+    return carry_out(of, verdict.kind, piece.end, bytes);
+  }
+  piece.verdict = verdict;
+  piece.due = runtime_.now() + std::max(verdict.delay, Duration::zero());
+  piece.bytes = bytes;
+  of.queued_bytes += bytes.size();
+  if (of.queue == nullptr) of.queue = std::make_unique<std::deque<Piece>>();
+  of.queue->push_back(std::move(piece));
+  if (of.writer != nullptr) {
+    of.writer->unpark();
+  } else if (of.queue->size() == 1) {
+    start_task("relay", [this, &of] { write_queue(of); });
+  }
+}
+
+void Relay::write_queue(Lane& of) {
+  Parker& parker = runtime_.parker();
+  of.writer = &parker;
+  struct Leave {
+    Lane& lane;
+    ~Leave() { lane.writer = nullptr; }
+  } leave{of};
+  while (!broken_) {
+    if (of.queue->empty()) {
+      if (of.read_to_end) return;
+      parker.park_until(kNever);
+      continue;
+    }
+    const Piece& head = of.queue->front();
+    if (head.verdict.kind == Action::Kind::hold || head.due > runtime_.now()) {
+      parker.park_until(head.verdict.kind == Action::Kind::hold ? kNever : head.due);
+      continue;
+    }
+    const Piece piece = std::move(of.queue->front());
+    of.queue->pop_front();
+    of.writing = true;
+    carry_out(of, piece.verdict.kind, piece.end, piece.bytes);
+    of.writing = false;
+    of.queued_bytes -= piece.bytes.size();
+    if (of.reader != nullptr) of.reader->unpark();
+  }
+}
+
+void Relay::carry_out(Lane& of, Action::Kind kind, End end, std::string_view bytes) {
+  switch (kind) {
+    case Action::Kind::pass: return end == End::none ? write_out(of, bytes) : pass_end(of, end);
+    case Action::Kind::drop:
+      if (end != End::none) of.ended = true;
+      return close_if_over();
+    case Action::Kind::reset: return break_off();
+    case Action::Kind::pass_half_then_reset:
+      write_out(of, bytes.substr(0, bytes.size() / 2));
+      of.discarding = true;
+      if (broken_) return;
+      if (Stream* from = source(of)) from->reset();
+      other(of).discarding = true;
+      return pass_end(of, End::finish);
+    case Action::Kind::hold: HF_CHECK(false, "what is held is not carried out");
+  }
+}
+
+void Relay::write_out(Lane& of, std::string_view bytes) {
+  if (of.discarding || bytes.empty()) return;
+  if (!target(of)->write(bytes, kNever).ok()) of.discarding = true;
+}
+
+void Relay::pass_end(Lane& of, End end) {
+  of.ended = true;
+  if (Stream* to = target(of)) {
+    if (end == End::reset) {
+      to->reset();
+    } else {
+      to->finish_writing();
+    }
+  }
+  // The server is gone: nobody takes what the client still sends.
+  if (of.direction == Direction::reply) request_.discarding = true;
+  close_if_over();
+}
+
+void Relay::close_if_over() {
+  if (!request_.ended || !reply_.ended) return;
+  client_->close();
+  if (server_) server_->close();
+}
+
+void Relay::break_off() {
+  if (broken_) return;
+  broken_ = true;
+  client_->reset();
+  if (server_) server_->reset();
+  for (Lane* each : {&request_, &reply_}) {
+    if (each->writer != nullptr) each->writer->unpark();
+    if (each->reader != nullptr) each->reader->unpark();
+  }
+}
+
+void Relay::release(RuleId id) {
+  refresh();
+  for (Lane* each : {&request_, &reply_}) {
+    if (each->queue == nullptr) continue;
+    // By index: a rule that is asked may let others in.
+    for (std::size_t i = 0; i < each->queue->size() && !broken_; ++i) {
+      Piece& piece = (*each->queue)[i];
+      if (piece.verdict.kind != Action::Kind::hold || piece.verdict.by != id) continue;
+      const Verdict verdict = ask_again(*each, piece);
+      Piece& still = (*each->queue)[i];
+      still.verdict = verdict;
+      still.due = runtime_.now() + std::max(verdict.delay, Duration::zero());
+      if (verdict.kind == Action::Kind::drop) talk_.forget(still.exchange);
+    }
+    if (each->writer != nullptr) each->writer->unpark();
+    if (each->reader != nullptr) each->reader->unpark();
+  }
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,127 @@
+// Relay: one connection through the proxy: the client's stream, the server's, and a lane each way.
+//
+// A lane is read by one task. While nothing delays what it reads it writes it on at once, from the buffer that
+// it was read into; otherwise it queues it for a second task, which exists from the first delay on. A lane is
+// framed always, and taken apart into messages only while somebody asks for messages (relay_messages.cc).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/net/network.h"
+#include "lib/runtime/runtime.h"
+#include "sim/proxy/conversation.h"
+#include "sim/proxy/proxy.h"
+#include "sim/proxy/rule_book.h"
+#include "sim/world/world.h"
+
+namespace holdfast::sim {
+
+class Relay : public std::enable_shared_from_this<Relay> {
+ public:
+  // `owner` keeps `book` and lives as long as a task of the relay; `on_idle` is called when the last has ended.
+  Relay(Process& process, RuleBook& book, Link link, std::unique_ptr<Stream> client,
+        std::weak_ptr<void> owner, std::function<void()> on_idle);
+
+  // [parks] Connects and relays until the connection is over, on the calling task and others that it starts.
+  void run(const Endpoint& upstream);
+
+  void break_off();            // both peers see a reset, at once
+  void release(RuleId id);     // asks again for what that rule holds
+  const Link& link() const { return link_; }
+
+ private:
+  enum class End : std::uint8_t { none, finish, reset };
+
+  struct Verdict {
+    Action::Kind kind = Action::Kind::pass;
+    Duration delay{};
+    RuleId by = 0;
+  };
+
+  // A message (or a chunk of bytes) with all that is needed to ask about it again.
+  struct Piece {
+    std::string bytes;
+    End end = End::none;
+    Verdict verdict;
+    MonotonicTime due{};
+    bool is_message = false;
+    std::uint64_t exchange = 0;
+    std::string command, request;
+  };
+
+  struct Lane {
+    explicit Lane(Direction way) : direction(way) {}
+    const Direction direction;
+    bool read_to_end = false;  // nothing more will be queued
+    bool ended = false;        // its end was passed on
+    bool discarding = false;   // nobody takes its bytes any more
+    bool writing = false;      // the queue's task is writing
+    bool raw = false;          // the message under way began while nobody looked
+    bool piecewise = false;    // a transaction is passed on in pieces
+    std::uint32_t grouped = 0;  // messages in `group`
+    std::string partial;        // the message under way
+    std::string group;          // a transaction (or the replies to one) that is not complete yet
+    std::vector<std::string_view> arguments;  // scratch of the reading task
+    std::unique_ptr<std::deque<Piece>> queue;
+    std::size_t queued_bytes = 0;
+    Parker* writer = nullptr;
+    Parker* reader = nullptr;  // set while it waits for room
+  };
+
+  Lane& lane(Direction direction) { return direction == Direction::request ? request_ : reply_; }
+  Lane& other(const Lane& one) { return one.direction == Direction::request ? reply_ : request_; }
+  Stream* source(const Lane& of) { return of.direction == Direction::request ? client_.get() : server_.get(); }
+  Stream* target(const Lane& of) { return of.direction == Direction::request ? server_.get() : client_.get(); }
+
+  void start_task(std::string_view role, std::function<void()> body);
+  void read_lane(Lane& of);
+  void write_queue(Lane& of);
+  void wait_for_room(Lane& of);
+  void refresh();
+
+  void receive(Lane& of, std::string_view chunk);
+  void receive_bytes(Lane& of, std::string_view chunk);
+  void finish(Lane& of, IoStatus status);
+
+  // relay_messages.cc
+  void receive_messages(Lane& of, std::string_view chunk);
+  void message_done(Lane& of, std::string_view bytes);
+  void request_done(Lane& of, std::string_view bytes);
+  void reply_done(Lane& of, std::string_view bytes);
+  void pass_request(Lane& of, std::string_view bytes, std::uint32_t replies, std::string_view request);
+  void pass_message(Lane& of, const Message& message, std::string_view request);
+  void pass_group_in_pieces(Lane& of);
+  void flush(Lane& of);  // what was kept back of messages passes as bytes
+  Verdict ask_again(Lane& of, const Piece& piece);
+
+  void pass_bytes(Lane& of, std::string_view bytes);
+  Verdict ask(const Lane& of, std::string_view bytes, const Message* message, RuleId from);
+  void place(Lane& of, Verdict verdict, Piece& piece, std::string_view bytes);
+  void carry_out(Lane& of, Action::Kind kind, End end, std::string_view bytes);
+  void write_out(Lane& of, std::string_view bytes);
+  void pass_end(Lane& of, End end);
+  void close_if_over();
+
+  Process& process_;
+  Runtime& runtime_;
+  RuleBook& book_;
+  Link link_;
+  std::unique_ptr<Stream> client_, server_;
+  std::weak_ptr<void> owner_;
+  std::function<void()> on_idle_;
+  Conversation talk_;
+  Lane request_{Direction::request}, reply_{Direction::reply};
+  bool broken_ = false;
+  int tasks_ = 0;
+  std::uint64_t generation_ = 0;
+  std::shared_ptr<const std::vector<RuleBook::Entry>> rules_;  // those that apply; null: none
+  bool wants_messages_ = false;
+};
+
+}  // namespace holdfast::sim

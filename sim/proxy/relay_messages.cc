@@ -1,0 +1,221 @@
+// The half of Relay that takes streams apart into messages.
+#include "sim/proxy/relay.h"
+#include "sim/proxy/resp_parse.h"
+
+namespace holdfast::sim {
+namespace {
+
+bool ends_transaction(std::string_view command) { return command == "EXEC" || command == "DISCARD"; }
+
+// Takes several requests in a row apart; `arguments` are those of the last.
+void parse_last_request(std::string_view bytes, std::vector<std::string_view>& arguments) {
+  while (!bytes.empty()) {
+    const std::size_t size = parse_request(bytes, arguments);
+    if (size == 0) return;
+    bytes.remove_prefix(size);
+  }
+}
+
+}  // namespace
+
+void Relay::receive_messages(Lane& of, std::string_view chunk) {
+  RespFramer& framer = talk_.framer(of.direction);
+  while (!chunk.empty() && !broken_) {
+    if (framer.at_boundary() && of.partial.empty()) {
+      of.raw = false;
+      refresh();
+      if (!wants_messages_) return receive_bytes(of, chunk);
+    }
+    const bool snapshot = framer.grammar() == RespFramer::Grammar::snapshot;
+    const RespFramer::Step step = framer.scan(chunk);
+    const std::string_view piece = chunk.substr(0, step.consumed);
+    chunk.remove_prefix(step.consumed);
+    if (snapshot || of.raw || framer.broken() || (!step.complete && framer.at_boundary())) {
+      flush(of);
+      if (step.complete && !snapshot) talk_.skip(of.direction);
+      pass_bytes(of, piece);
+    } else if (!step.complete) {
+      of.partial += piece;
+      if (of.partial.size() > Proxy::kMessageLimit) {
+        flush(of);
+        of.raw = true;
+      }
+    } else if (of.partial.empty()) {
+      message_done(of, piece);
+    } else {
+      of.partial += piece;
+      const std::string whole = std::exchange(of.partial, {});
+      message_done(of, whole);
+    }
+  }
+  // A client that sends no more waits for an answer to what it has sent.
+  if (of.direction == Direction::request && of.grouped > 0 && framer.at_boundary() && !broken_) {
+    pass_group_in_pieces(of);
+  }
+}
+
+void Relay::message_done(Lane& of, std::string_view bytes) {
+  ++book_.stats.messages;
+  if (of.direction == Direction::request) {
+    request_done(of, bytes);
+  } else {
+    reply_done(of, bytes);
+  }
+}
+
+void Relay::request_done(Lane& of, std::string_view bytes) {
+  const std::uint32_t replies = talk_.saw_request();
+  refresh();
+  const std::string command = upper_case(talk_.framer(of.direction).head());
+  if (of.piecewise) {
+    of.group += bytes;
+    if (!ends_transaction(command)) return pass_request(of, bytes, replies, bytes);
+    of.piecewise = false;
+    const std::string request = std::exchange(of.group, {});
+    return pass_request(of, bytes, replies, request);
+  }
+  if (of.grouped == 0 && command != "MULTI") return pass_request(of, bytes, replies, bytes);
+  of.group += bytes;
+  ++of.grouped;
+  if (!ends_transaction(command)) return;
+  const std::string request = std::exchange(of.group, {});
+  pass_request(of, request, std::exchange(of.grouped, 0), request);
+}
+
+void Relay::pass_group_in_pieces(Lane& of) {
+  const std::string begun = std::exchange(of.group, {});
+  of.grouped = 0;
+  of.piecewise = true;
+  for (std::string_view rest = begun; !rest.empty() && !broken_;) {
+    const std::size_t size = parse_request(rest, of.arguments);
+    if (size == 0) break;
+    pass_request(of, rest.substr(0, size), 1, rest.substr(0, size));
+    rest.remove_prefix(size);
+  }
+  of.group = begun;  // for the request of EXEC's reply
+}
+
+void Relay::pass_request(Lane& of, std::string_view bytes, std::uint32_t replies, std::string_view request) {
+  parse_last_request(bytes, of.arguments);
+  if (of.arguments.empty()) return pass_bytes(of, bytes);
+  const std::string command = upper_case(of.arguments.front());
+  const std::uint64_t id = replies == 0 ? 0 : ++book_.last_exchange;
+  if (replies > 0) talk_.expect_replies({id, std::string(request), command, replies});
+  pass_message(of,
+               {.link = link_,
+                .direction = of.direction,
+                .bytes = bytes,
+                .command = command,
+                .arguments = of.arguments,
+                .exchange = id},
+               {});
+}
+
+void Relay::reply_done(Lane& of, std::string_view bytes) {
+  const Conversation::ReplyKind kind = talk_.saw_reply();
+  Message message{.link = link_, .direction = of.direction, .bytes = bytes, .command = {}, .arguments = of.arguments};
+  of.arguments.clear();
+  if (kind == Conversation::ReplyKind::command) {
+    parse_last_request(bytes, of.arguments);
+    if (of.arguments.empty()) return pass_bytes(of, bytes);
+    const std::string command = upper_case(of.arguments.front());
+    message.command = command;
+    if (of.grouped == 0 && command != "MULTI") return pass_message(of, message, {});
+    of.group += bytes;
+    ++of.grouped;
+    if (!ends_transaction(command)) return;
+    of.grouped = 0;
+    const std::string whole = std::exchange(of.group, {});
+    parse_last_request(whole, of.arguments);
+    message.bytes = whole;
+    return pass_message(of, message, {});
+  }
+  redis::Reply reply;
+  message.reply = &reply;
+  if (kind == Conversation::ReplyKind::push) {
+    std::string command = upper_case(talk_.framer(of.direction).head());
+    if (command.ends_with("MESSAGE")) command.clear();
+    parse_reply(bytes, reply);
+    message.command = command;
+    return pass_message(of, message, {});
+  }
+  bool more = false;
+  const std::unique_ptr<Exchange> exchange = talk_.answered(more);
+  refresh();
+  if (more) {
+    of.group += bytes;
+    ++of.grouped;
+    return;
+  }
+  parse_reply(bytes, reply);
+  const std::string whole = of.grouped > 0 ? std::exchange(of.group, {}) + std::string(bytes) : std::string();
+  if (of.grouped > 0) message.bytes = whole;
+  of.grouped = 0;
+  if (exchange) {
+    parse_last_request(exchange->request, of.arguments);
+    message.command = exchange->command;
+    message.exchange = exchange->id;
+    message.request = exchange->request;
+  }
+  pass_message(of, message, message.request);
+}
+
+void Relay::pass_message(Lane& of, const Message& message, std::string_view request) {
+  if (!link_.replication) {
+    const std::size_t count = book_.watchers.size();
+    for (std::size_t i = 0; i < count && !broken_; ++i) book_.watchers[i](message);
+  }
+  if (broken_) return;
+  refresh();  // a watcher may have set off a fault
+  const Verdict verdict = ask(of, message.bytes, &message, 0);
+  if (verdict.kind == Action::Kind::drop && of.direction == Direction::request) talk_.forget(message.exchange);
+  Piece piece;
+  piece.is_message = true;
+  if (verdict.kind == Action::Kind::hold) {
+    piece.exchange = message.exchange;
+    piece.command = message.command;
+    piece.request = request;
+  }
+  place(of, verdict, piece, message.bytes);
+}
+
+Relay::Verdict Relay::ask_again(Lane& of, const Piece& piece) {
+  if (!piece.is_message) return ask(of, piece.bytes, nullptr, piece.verdict.by);
+  std::vector<std::string_view> arguments;
+  redis::Reply reply;
+  const bool answer = of.direction == Direction::reply && !talk_.streaming();
+  if (!answer) {
+    parse_last_request(piece.bytes, arguments);
+  } else {
+    parse_last_request(piece.request, arguments);
+    for (std::string_view rest = piece.bytes; !rest.empty();) {  // of a transaction: the last
+      const std::size_t size = parse_reply(rest, reply);
+      if (size == 0) break;
+      rest.remove_prefix(size);
+    }
+  }
+  const Message message{.link = link_,
+                        .direction = of.direction,
+                        .bytes = piece.bytes,
+                        .command = piece.command,
+                        .arguments = arguments,
+                        .reply = answer ? &reply : nullptr,
+                        .exchange = piece.exchange,
+                        .request = piece.request};
+  return ask(of, piece.bytes, &message, piece.verdict.by);
+}
+
+void Relay::flush(Lane& of) {
+  if (of.direction == Direction::request && of.grouped > 0) pass_group_in_pieces(of);
+  std::string kept;
+  if (of.grouped > 0) kept = std::exchange(of.group, {});
+  of.grouped = 0;
+  if (of.piecewise && of.direction == Direction::request && !wants_messages_) {
+    of.piecewise = false;
+    of.group.clear();
+  }
+  kept += std::exchange(of.partial, {});
+  if (!kept.empty()) pass_bytes(of, kept);
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,44 @@
+// RuleBook: the rules and watchers of one proxy, as its relays see them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "sim/proxy/proxy.h"
+
+namespace holdfast::sim {
+
+struct RuleBook {
+  struct Entry {
+    RuleId id;
+    std::shared_ptr<Rule> rule;
+    bool messages;  // needs_messages()
+  };
+
+  RuleId add(std::shared_ptr<Rule> rule) {
+    const bool messages = rule->needs_messages();
+    rules.push_back({++last_rule, std::move(rule), messages});
+    ++generation;
+    return last_rule;
+  }
+  bool remove(RuleId id) {
+    ++generation;
+    return std::erase_if(rules, [id](const Entry& entry) { return entry.id == id; }) > 0;
+  }
+  bool has(RuleId id) const {
+    return std::any_of(rules.begin(), rules.end(), [id](const Entry& entry) { return entry.id == id; });
+  }
+
+  std::vector<Entry> rules;              // ids ascending
+  std::deque<MessageWatcher> watchers;   // only grows: references stay valid while one of them adds another
+  std::uint64_t generation = 1;          // of rules and watchers
+  RuleId last_rule = 0;
+  std::uint64_t last_exchange = 0;
+  ProxyStats stats;
+};
+
+}  // namespace holdfast::sim
