@@ -14,16 +14,13 @@
 #include <vector>
 
 #include "lib/runtime/time.h"
+#include "sim/world/duration_range.h"
 #include "sim/world/world.h"
 
 namespace holdfast::sim {
 
 class Cluster;
 class Proxy;
-
-struct DurationRange {
-  Duration low{}, high{};
-};
 
 // One key of a [[fault]] table beyond id, kind, enabled, at, every, after, for, during.
 struct FaultKey {

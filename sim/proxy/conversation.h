@@ -1,8 +1,8 @@
 // Conversation: what both directions of one connection say to each other: which reply answers which request,
 // whether the client has subscribed, and when a replica's handshake turns into a stream of commands.
 //
-// It follows every message of the connection, also while nobody looks at messages; then it only counts, so that
-// a rule that appears later knows which replies belong to requests that it has never seen.
+// It follows every message of the connection, also while nobody looks at messages; then it only counts, so
+// that a rule that appears later knows which replies belong to requests that it has never seen.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,7 @@ struct Exchange {
 
 class Conversation {
  public:
-  RespFramer& framer(Direction direction) {
-    return direction == Direction::request ? requests_ : replies_;
-  }
+  RespFramer& framer(Direction direction) { return direction == Direction::request ? requests_ : replies_; }
 
   // The framer of `direction` has just completed a message that nobody looks at.
   void skip(Direction direction);
@@ -42,8 +40,8 @@ class Conversation {
   // The framer has just completed a reply that is looked at.
   enum class ReplyKind : std::uint8_t { answer, push, command };
   ReplyKind saw_reply();
-  // The request that the reply answers, taken out with its last reply; nullptr: nobody knows, or `more` replies
-  // are still to come (then call again with the next).
+  // The request that the reply answers, taken out with its last reply; nullptr: nobody knows, or `more`
+  // replies are still to come (then call again with the next).
   std::unique_ptr<Exchange> answered(bool& more);
 
   bool replicating() const { return replicating_; }  // REPLCONF, PSYNC or SYNC was seen

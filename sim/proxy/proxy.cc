@@ -89,7 +89,8 @@ Proxy::~Proxy() {
   if (impl_->process_.alive()) impl_->process_.crash();
 }
 
-Endpoint Proxy::expose(const std::string& node, const Endpoint& upstream, const std::string& replication_from) {
+Endpoint Proxy::expose(const std::string& node, const Endpoint& upstream,
+                       const std::string& replication_from) {
   return impl_->expose(node, upstream, replication_from);
 }
 

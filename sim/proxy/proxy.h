@@ -39,9 +39,9 @@ struct Message {
   std::string_view command;  // upper case; of the request that a reply answers; "" for pushes
   const std::vector<std::string_view>& arguments;  // of that request, command included
   const redis::Reply* reply = nullptr;             // replies only; of a transaction: EXEC's
-  std::uint64_t exchange = 0;    // the same for a request and its reply, never used twice; 0: a push, a command of
-                                 // a replication stream, or a reply to a request that nobody looked at
-  std::string_view request{};    // replies: the bytes of the request that it answers
+  std::uint64_t exchange = 0;  // the same for a request and its reply, never used twice; 0: a push, a command
+                               // of a replication stream, or a reply to a request that nobody looked at
+  std::string_view request{};  // replies: the bytes of the request that it answers
 };
 
 // What happens to a message (or to a chunk of bytes).
@@ -89,8 +89,9 @@ using MessageWatcher = std::function<void(const Message& message)>;
 // Limits. A direction that waits for a delay takes in kQueueLimit bytes before it stops reading; one that is
 // held goes on accepting up to kHoldLimit. A message longer than kMessageLimit passes as bytes.
 //
-// Upstream not reachable: the client's connection is accepted and then reset. A rule that refuses does the same.
-// A server that dies: its connections end towards the clients as they ended towards the proxy, unless held.
+// Upstream not reachable: the client's connection is accepted and then reset. A rule that refuses does the
+// same. A server that dies: its connections end towards the clients as they ended towards the proxy, unless
+// held.
 class Proxy {
  public:
   static constexpr std::size_t kQueueLimit = std::size_t{4} << 20;

@@ -39,8 +39,7 @@ void Relay::start_task(std::string_view role, std::function<void()> body) {
 
 void Relay::run(const Endpoint& upstream) {
   start_task("relay", [this, upstream] {
-    Connected made =
-        process_.network().connect(upstream, deadline_after(runtime_.now(), kConnectTimeout));
+    Connected made = process_.network().connect(upstream, deadline_after(runtime_.now(), kConnectTimeout));
     if (broken_) return;
     if (made.status == IoStatus::ok) {
       server_ = std::move(made.stream);

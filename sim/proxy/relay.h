@@ -1,8 +1,9 @@
 // Relay: one connection through the proxy: the client's stream, the server's, and a lane each way.
 //
-// A lane is read by one task. While nothing delays what it reads it writes it on at once, from the buffer that
-// it was read into; otherwise it queues it for a second task, which exists from the first delay on. A lane is
-// framed always, and taken apart into messages only while somebody asks for messages (relay_messages.cc).
+// A lane is read by one task. While nothing delays what it reads it writes it on at once, from the buffer
+// that it was read into; otherwise it queues it for a second task, which exists from the first delay on. A
+// lane is framed always, and taken apart into messages only while somebody asks for messages
+// (relay_messages.cc).
 #pragma once
 
 #include <cstdint>
@@ -24,15 +25,16 @@ namespace holdfast::sim {
 
 class Relay : public std::enable_shared_from_this<Relay> {
  public:
-  // `owner` keeps `book` and lives as long as a task of the relay; `on_idle` is called when the last has ended.
+  // `owner` keeps `book` and lives as long as a task of the relay; `on_idle` is called when the last has
+  // ended.
   Relay(Process& process, RuleBook& book, Link link, std::unique_ptr<Stream> client,
         std::weak_ptr<void> owner, std::function<void()> on_idle);
 
   // [parks] Connects and relays until the connection is over, on the calling task and others that it starts.
   void run(const Endpoint& upstream);
 
-  void break_off();            // both peers see a reset, at once
-  void release(RuleId id);     // asks again for what that rule holds
+  void break_off();         // both peers see a reset, at once
+  void release(RuleId id);  // asks again for what that rule holds
   const Link& link() const { return link_; }
 
  private:
@@ -58,12 +60,12 @@ class Relay : public std::enable_shared_from_this<Relay> {
   struct Lane {
     explicit Lane(Direction way) : direction(way) {}
     const Direction direction;
-    bool read_to_end = false;  // nothing more will be queued
-    bool ended = false;        // its end was passed on
-    bool discarding = false;   // nobody takes its bytes any more
-    bool writing = false;      // the queue's task is writing
-    bool raw = false;          // the message under way began while nobody looked
-    bool piecewise = false;    // a transaction is passed on in pieces
+    bool read_to_end = false;   // nothing more will be queued
+    bool ended = false;         // its end was passed on
+    bool discarding = false;    // nobody takes its bytes any more
+    bool writing = false;       // the queue's task is writing
+    bool raw = false;           // the message under way began while nobody looked
+    bool piecewise = false;     // a transaction is passed on in pieces
     std::uint32_t grouped = 0;  // messages in `group`
     std::string partial;        // the message under way
     std::string group;          // a transaction (or the replies to one) that is not complete yet
@@ -76,8 +78,12 @@ class Relay : public std::enable_shared_from_this<Relay> {
 
   Lane& lane(Direction direction) { return direction == Direction::request ? request_ : reply_; }
   Lane& other(const Lane& one) { return one.direction == Direction::request ? reply_ : request_; }
-  Stream* source(const Lane& of) { return of.direction == Direction::request ? client_.get() : server_.get(); }
-  Stream* target(const Lane& of) { return of.direction == Direction::request ? server_.get() : client_.get(); }
+  Stream* source(const Lane& of) {
+    return of.direction == Direction::request ? client_.get() : server_.get();
+  }
+  Stream* target(const Lane& of) {
+    return of.direction == Direction::request ? server_.get() : client_.get();
+  }
 
   void start_task(std::string_view role, std::function<void()> body);
   void read_lane(Lane& of);

@@ -113,7 +113,8 @@ void Relay::pass_request(Lane& of, std::string_view bytes, std::uint32_t replies
 
 void Relay::reply_done(Lane& of, std::string_view bytes) {
   const Conversation::ReplyKind kind = talk_.saw_reply();
-  Message message{.link = link_, .direction = of.direction, .bytes = bytes, .command = {}, .arguments = of.arguments};
+  Message message{
+      .link = link_, .direction = of.direction, .bytes = bytes, .command = {}, .arguments = of.arguments};
   of.arguments.clear();
   if (kind == Conversation::ReplyKind::command) {
     parse_last_request(bytes, of.arguments);
@@ -168,7 +169,8 @@ void Relay::pass_message(Lane& of, const Message& message, std::string_view requ
   if (broken_) return;
   refresh();  // a watcher may have set off a fault
   const Verdict verdict = ask(of, message.bytes, &message, 0);
-  if (verdict.kind == Action::Kind::drop && of.direction == Direction::request) talk_.forget(message.exchange);
+  if (verdict.kind == Action::Kind::drop && of.direction == Direction::request)
+    talk_.forget(message.exchange);
   Piece piece;
   piece.is_message = true;
   if (verdict.kind == Action::Kind::hold) {

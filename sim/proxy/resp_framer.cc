@@ -108,9 +108,7 @@ RespFramer::Step RespFramer::scan(std::string_view bytes) {
         open(*at);
         if (state_ != State::inline_text) ++at;
         break;
-      case State::value:
-        open(*at++);
-        break;
+      case State::value: open(*at++); break;
       case State::number:
         while (at < end) {
           const char c = *at++;

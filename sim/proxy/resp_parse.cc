@@ -111,7 +111,8 @@ std::size_t parse_request(std::string_view bytes, std::vector<std::string_view>&
 
 std::size_t parse_reply(std::string_view bytes, redis::Reply& reply) {
   std::size_t at = 0;
-  while (at < bytes.size() && bytes[at] == '\n') ++at;  // the heartbeat of a master that is preparing a snapshot
+  while (at < bytes.size() && bytes[at] == '\n')
+    ++at;  // the heartbeat of a master that is preparing a snapshot
   return take_reply(bytes, at, reply, 0) ? at : 0;
 }
 

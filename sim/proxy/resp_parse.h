@@ -10,8 +10,8 @@
 
 namespace holdfast::sim {
 
-// The arguments of the first request in `bytes`, as views into it. Returns its length; 0: not a whole request.
-// An inline command is split at blanks (quotes are not undone).
+// The arguments of the first request in `bytes`, as views into it. Returns its length; 0: not a whole
+// request. An inline command is split at blanks (quotes are not undone).
 std::size_t parse_request(std::string_view bytes, std::vector<std::string_view>& arguments);
 
 // The first reply in `bytes`. Returns its length; 0: not a whole reply.

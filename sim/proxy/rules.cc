@@ -1,0 +1,112 @@
+#include "sim/proxy/rules.h"
+
+#include <utility>
+
+namespace holdfast::sim {
+namespace {
+
+class DelayRule final : public Rule {
+ public:
+  DelayRule(LaneFilter which, DurationRange range, Rng rng)
+      : which_(std::move(which)), range_(range), rng_(rng) {}
+  bool applies(const Link& link) const override { return which_(link).any(); }
+  bool needs_messages() const override { return false; }
+  Action on_bytes(const Link& link, Direction direction, std::string_view) override {
+    if (!which_(link).has(direction)) return {};
+    return {.kind = Action::Kind::pass, .delay = range_.draw(rng_)};
+  }
+
+ private:
+  LaneFilter which_;
+  DurationRange range_;
+  Rng rng_;
+};
+
+class LatencyRule final : public Rule {
+ public:
+  LatencyRule(DurationRange range, Rng rng) : range_(range), rng_(rng) {}
+  bool applies(const Link&) const override { return true; }
+  bool needs_messages() const override { return false; }
+  Action on_bytes(const Link&, Direction, std::string_view) override {
+    return {.kind = Action::Kind::pass, .delay = range_.draw(rng_)};
+  }
+
+ private:
+  DurationRange range_;
+  Rng rng_;
+};
+
+class HoldRule final : public Rule {
+ public:
+  explicit HoldRule(LaneFilter which) : which_(std::move(which)) {}
+  bool applies(const Link& link) const override { return which_(link).any(); }
+  bool needs_messages() const override { return false; }
+  Action on_bytes(const Link& link, Direction direction, std::string_view) override {
+    if (!which_(link).has(direction)) return {};
+    return {.kind = Action::Kind::hold};
+  }
+
+ private:
+  LaneFilter which_;
+};
+
+class RefuseRule final : public Rule {
+ public:
+  explicit RefuseRule(std::function<bool(const Link&)> which) : which_(std::move(which)) {}
+  bool applies(const Link& link) const override { return which_(link); }
+  bool needs_messages() const override { return false; }
+  bool refuses(const Link&) override { return true; }
+
+ private:
+  std::function<bool(const Link&)> which_;
+};
+
+class NthMessageRule final : public Rule {
+ public:
+  explicit NthMessageRule(NthMessage options) : options_(std::move(options)) {}
+  bool applies(const Link& link) const override { return options_.which(link).any(); }
+  bool needs_messages() const override { return true; }
+  Action on_message(const Message& message) override {
+    if (done_ || !options_.which(message.link).has(message.direction) || !options_.matches(message))
+      return {};
+    if (++seen_ < options_.nth) return {};
+    if (options_.count > 0 && seen_ - options_.nth + 1 >= options_.count) {
+      done_ = true;
+      if (options_.on_done) options_.on_done();
+    }
+    return options_.action;
+  }
+
+ private:
+  NthMessage options_;
+  std::int64_t seen_ = 0;
+  bool done_ = false;
+};
+
+}  // namespace
+
+LaneFilter all_links() {
+  return [](const Link&) { return Lanes{.request = true, .reply = true}; };
+}
+
+std::shared_ptr<Rule> make_delay_rule(LaneFilter which, DurationRange range, Rng rng) {
+  return std::make_shared<DelayRule>(std::move(which), range, rng);
+}
+
+std::shared_ptr<Rule> make_latency_rule(DurationRange range, Rng rng) {
+  return std::make_shared<LatencyRule>(range, rng);
+}
+
+std::shared_ptr<Rule> make_hold_rule(LaneFilter which) {
+  return std::make_shared<HoldRule>(std::move(which));
+}
+
+std::shared_ptr<Rule> make_refuse_rule(std::function<bool(const Link&)> which) {
+  return std::make_shared<RefuseRule>(std::move(which));
+}
+
+std::shared_ptr<Rule> make_nth_message_rule(NthMessage options) {
+  return std::make_shared<NthMessageRule>(std::move(options));
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,48 @@
+// The stock rules: what most faults and the scenario's default latency are made of.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "sim/proxy/proxy.h"
+#include "sim/world/duration_range.h"
+#include "sim/world/rng.h"
+
+namespace holdfast::sim {
+
+// Which directions of a link a rule lays hands on.
+struct Lanes {
+  bool request = false, reply = false;
+  bool any() const { return request || reply; }
+  bool has(Direction direction) const { return direction == Direction::request ? request : reply; }
+};
+using LaneFilter = std::function<Lanes(const Link&)>;
+
+LaneFilter all_links();
+
+// Every message (chunk of bytes, while nobody takes messages apart) is kept back for a time drawn uniformly
+// from `range`, whole nanoseconds; order is kept. Works on bytes. Delays of several rules add up.
+std::shared_ptr<Rule> make_delay_rule(LaneFilter which, DurationRange range, Rng rng);
+// The same on all links: a scenario's [network] latency.
+std::shared_ptr<Rule> make_latency_rule(DurationRange range, Rng rng);
+
+// Nothing passes, not even the end of a connection, until the rule is removed; then all of it does. Works on
+// bytes.
+std::shared_ptr<Rule> make_hold_rule(LaneFilter which);
+
+// New connections are accepted and reset at once.
+std::shared_ptr<Rule> make_refuse_rule(std::function<bool(const Link&)> which);
+
+struct NthMessage {
+  LaneFilter which = all_links();
+  std::function<bool(const Message&)> matches;
+  std::int64_t nth = 1;    // the first that is acted on, counted from 1 over all links
+  std::int64_t count = 1;  // how many, from there on; 0: all
+  Action action;
+  std::function<void()> on_done = {};  // after the last of them; may remove the rule
+};
+std::shared_ptr<Rule> make_nth_message_rule(NthMessage options);
+
+}  // namespace holdfast::sim

@@ -1,0 +1,20 @@
+// A range of durations, both ends included: "1ms..5ms", or one duration.
+#pragma once
+
+#include "lib/runtime/time.h"
+#include "sim/world/rng.h"
+
+namespace holdfast::sim {
+
+struct DurationRange {
+  Duration low{}, high{};
+
+  // Uniform, whole nanoseconds. One draw, none when there is nothing to choose.
+  Duration draw(Rng& rng) const {
+    if (high <= low) return low;
+    const std::uint64_t width = static_cast<std::uint64_t>((high - low).count());
+    return low + Duration(static_cast<Duration::rep>(rng.between(0, width)));
+  }
+};
+
+}  // namespace holdfast::sim
