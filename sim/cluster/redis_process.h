@@ -30,10 +30,10 @@ class MissingServer : public std::runtime_error {
 };
 
 struct RedisProcessOptions {
-  std::string folder;                 // below it: data/, server.log, clock; created if absent
-  std::string address = "127.0.0.1";  // any of 127.0.0.0/8
-  std::uint16_t port = 0;             // 0: a free one, kept from then on
-  std::vector<std::string> settings;  // more arguments: {"--appendonly", "yes"}
+  std::string folder;                      // below it: data/, server.log, clock; created if absent
+  std::string address = "127.0.0.1";       // any of 127.0.0.0/8
+  std::uint16_t port = 0;                  // 0: a free one, kept from then on
+  std::vector<std::string> settings = {};  // more arguments: {"--appendonly", "yes"}
   Duration start_limit = std::chrono::seconds(30);
   Duration call_limit = std::chrono::seconds(10);
 };

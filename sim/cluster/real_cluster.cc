@@ -1,0 +1,165 @@
+// The cluster on real redis-server processes.
+//
+// Every node has an address of its own out of 127.0.0.0/8 (that of the world's process of its name), binds to
+// it and connects from it, so that whoever accepts a connection sees which node it is. Clients reach it
+// through its door in the proxy; a replica reaches its primary through a replication door made for it, and
+// announces its own door. The harness' own commands go past the proxy: they are subject to no fault.
+#include <optional>
+#include <stdexcept>
+
+#include "sim/cluster/cluster.h"
+#include "sim/cluster/redis_process.h"
+#include "sim/proxy/proxy.h"
+
+namespace holdfast::sim {
+namespace {
+
+std::vector<std::string> persistence_settings(Persistence persistence) {
+  switch (persistence) {
+    case Persistence::none: return {};
+    case Persistence::rdb: return {"--save", "3600 1 300 100 60 10000"};
+    case Persistence::aof_always: return {"--appendonly", "yes", "--appendfsync", "always"};
+    case Persistence::aof_everysec: return {"--appendonly", "yes", "--appendfsync", "everysec"};
+  }
+  return {};
+}
+
+// The value of `field` in the text of INFO.
+std::string info_field(const std::string& info, const std::string& field) {
+  const std::size_t at = info.find("\r\n" + field + ":");
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + 2 + field.size() + 1;
+  return info.substr(begin, info.find("\r\n", begin) - begin);
+}
+
+class RealNode final : public ClusterNode {
+ public:
+  RealNode(World& world, std::string name, const ClusterOptions& options)
+      : name_(std::move(name)),
+        persistence_(options.persistence),
+        process_(world.harness().runtime(), world.harness().network(),
+                 {.folder = options.folder + "/" + name_, .address = world.add_process(name_).address()}) {}
+
+  const std::string& name() const override { return name_; }
+  Endpoint endpoint() const override { return door_; }
+  bool running() const override { return process_.running(); }
+
+  void crash() override { process_.kill(); }
+
+  void restart(bool keep_disk) override {
+    if (process_.running()) throw std::runtime_error("node " + name_ + " cannot be restarted: it runs");
+    if (!keep_disk) process_.erase_disk();
+    start();
+  }
+
+  void promote() override {
+    const redis::Reply reply = call({"REPLICAOF", "NO", "ONE"});
+    if (reply.is_error()) throw std::runtime_error("node " + name_ + " cannot be promoted: " + reply.text);
+    primary_.reset();
+  }
+
+  void pause() override { process_.pause(); }
+  void resume() override { process_.resume(); }
+  void step_clock(Duration by) override { process_.clock().step_wall(by); }
+
+  // Opens the door for clients. `primary`: where this node replicates from, through the proxy.
+  void open_door(Proxy& proxy) { door_ = proxy.expose(name_, process_.endpoint()); }
+  void follow(Endpoint primary) { primary_ = std::move(primary); }
+
+  // [parks]
+  void start() {
+    std::vector<std::string> settings = persistence_settings(persistence_);
+    settings.insert(settings.end(), {"--replica-announce-ip", door_.host, "--replica-announce-port",
+                                     std::to_string(door_.port)});
+    if (primary_) {
+      settings.insert(settings.end(), {"--replicaof", primary_->host + " " + std::to_string(primary_->port)});
+    }
+    try {
+      process_.start(settings);
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error("node " + name_ + ": " + error.what());
+    }
+  }
+
+  // [parks]
+  redis::Reply call(std::initializer_list<std::string> command) {
+    try {
+      return process_.call(command);
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error("node " + name_ + " does not answer " + *command.begin() + ": " +
+                               error.what());
+    }
+  }
+
+  bool is_replica() const { return primary_.has_value(); }
+  Endpoint upstream() const { return process_.endpoint(); }
+
+ private:
+  std::string name_;
+  Persistence persistence_;
+  RedisProcess process_;
+  Endpoint door_;
+  std::optional<Endpoint> primary_;
+};
+
+class RealCluster final : public Cluster {
+ public:
+  RealCluster(World& world, Proxy& proxy, const ClusterOptions& options)
+      : world_(world), proxy_(proxy), options_(options) {
+    for (const std::string& name : options.nodes) {
+      nodes_.push_back(std::make_unique<RealNode>(world, name, options));
+    }
+  }
+
+  const std::vector<std::unique_ptr<ClusterNode>>& nodes() const override { return nodes_; }
+
+  void start() override {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      node(i).open_door(proxy_);
+      if (i > 0 && options_.topology == Topology::primary_replica) {
+        node(i).follow(proxy_.expose(node(0).name(), node(0).upstream(), node(i).name()));
+      }
+      node(i).start();
+    }
+    Runtime& runtime = world_.harness().runtime();
+    const MonotonicTime limit = deadline_after(runtime.now(), std::chrono::seconds(60));
+    while (!in_sync()) {
+      if (runtime.now() >= limit)
+        throw std::runtime_error("replicas do not come in sync with node " + node(0).name());
+      runtime.sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+
+ private:
+  RealNode& node(std::size_t index) { return static_cast<RealNode&>(*nodes_[index]); }
+
+  // Both sides must say so: the primary counts a replica as online only after its first acknowledgement.
+  bool in_sync() {
+    int replicas = 0;
+    for (std::size_t i = 1; i < nodes_.size(); ++i) {
+      if (!node(i).is_replica()) continue;
+      ++replicas;
+      if (info_field(node(i).call({"INFO", "replication"}).text, "master_link_status") != "up") return false;
+    }
+    if (replicas == 0) return true;
+    const std::string info = node(0).call({"INFO", "replication"}).text;
+    for (int i = 0; i < replicas; ++i) {
+      if (info_field(info, "slave" + std::to_string(i)).find("state=online") == std::string::npos)
+        return false;
+    }
+    return true;
+  }
+
+  World& world_;
+  Proxy& proxy_;
+  ClusterOptions options_;
+  std::vector<std::unique_ptr<ClusterNode>> nodes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Cluster> make_real_cluster(World& world, Proxy& proxy, const ClusterOptions& options) {
+  return std::make_unique<RealCluster>(world, proxy, options);
+}
+
+}  // namespace holdfast::sim
