@@ -1,0 +1,319 @@
+#include "socket_network.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "../runtime/check.h"
+
+namespace holdfast {
+namespace {
+
+// A socket address of any family.
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+  int family() const { return storage.ss_family; }
+};
+
+bool is_unix(const Endpoint& endpoint) {
+  return endpoint.port == 0 && !endpoint.host.empty() && endpoint.host.front() == '/';
+}
+
+Address unix_address(const std::string& path) {
+  Address address;
+  sockaddr_un un{};
+  un.sun_family = AF_UNIX;
+  if (path.size() >= sizeof un.sun_path) return address;
+  std::memcpy(un.sun_path, path.c_str(), path.size() + 1);
+  std::memcpy(&address.storage, &un, sizeof un);
+  address.length = sizeof un;
+  return address;
+}
+
+// Empty when there is no such host.
+std::vector<Address> resolve(const std::string& host, std::uint16_t port, bool passive) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : 0);
+  addrinfo* found = nullptr;
+  const std::string service = std::to_string(port);
+  if (getaddrinfo(host.empty() ? nullptr : host.c_str(), service.c_str(), &hints, &found) != 0) return {};
+  std::vector<Address> addresses;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    Address address;
+    std::memcpy(&address.storage, one->ai_addr, one->ai_addrlen);
+    address.length = one->ai_addrlen;
+    addresses.push_back(address);
+  }
+  freeaddrinfo(found);
+  return addresses;
+}
+
+Endpoint endpoint_of(const Address& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address.family() == AF_INET) {
+    sockaddr_in in{};
+    std::memcpy(&in, &address.storage, sizeof in);
+    inet_ntop(AF_INET, &in.sin_addr, text, sizeof text);
+    return {text, ntohs(in.sin_port)};
+  }
+  if (address.family() == AF_INET6) {
+    sockaddr_in6 in{};
+    std::memcpy(&in, &address.storage, sizeof in);
+    inet_ntop(AF_INET6, &in.sin6_addr, text, sizeof text);
+    return {text, ntohs(in.sin6_port)};
+  }
+  if (address.family() == AF_UNIX) {
+    sockaddr_un un{};
+    std::memcpy(&un, &address.storage, sizeof un);
+    return {un.sun_path, 0};
+  }
+  return {};
+}
+
+IoStatus status_of(int error) {
+  switch (error) {
+    case ECONNREFUSED:
+    case ENOENT: return IoStatus::refused;  // ENOENT: no such unix socket
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case EADDRNOTAVAIL:
+    case EACCES:
+    case EPERM:
+    case EAFNOSUPPORT: return IoStatus::unreachable;
+    case ETIMEDOUT: return IoStatus::timed_out;
+    default: return IoStatus::reset;
+  }
+}
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  ~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+void set_stream_options(int fd, int family) {
+  const int on = 1;
+  if (family != AF_UNIX) {
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  }
+}
+
+// The descriptor stays open until the stream is destroyed, so that a close() by another task can never hit a
+// descriptor that the system has given to somebody else meanwhile; shutdown() wakes whoever waits on it.
+class SocketStream final : public Stream {
+ public:
+  SocketStream(Runtime& runtime, int fd, Endpoint local, Endpoint peer)
+      : runtime_(runtime), fd_(fd), local_(std::move(local)), peer_(std::move(peer)) {}
+
+  IoResult read(std::span<char> into, MonotonicTime deadline) override {
+    HF_CHECK(!into.empty(), "read into nothing");
+    for (;;) {
+      if (closed_.load(std::memory_order_acquire)) return {IoStatus::closed, 0};
+      const ssize_t got = ::recv(fd_.get(), into.data(), into.size(), 0);
+      if (got > 0) return {IoStatus::ok, static_cast<std::size_t>(got)};
+      if (got == 0) return {closed_.load(std::memory_order_acquire) ? IoStatus::closed : IoStatus::eof, 0};
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN && errno != EWOULDBLOCK) return {broken(errno), 0};
+      if (!runtime_.wait_fd(fd_.get(), FdInterest::readable, deadline)) return {IoStatus::timed_out, 0};
+    }
+  }
+
+  IoResult write(std::string_view bytes, MonotonicTime deadline) override {
+    std::size_t sent = 0;
+    while (sent < bytes.size()) {
+      if (closed_.load(std::memory_order_acquire)) return {IoStatus::closed, sent};
+      const ssize_t put = ::send(fd_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+      if (put >= 0) {
+        sent += static_cast<std::size_t>(put);
+        continue;
+      }
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN && errno != EWOULDBLOCK) return {broken(errno), sent};
+      if (!runtime_.wait_fd(fd_.get(), FdInterest::writable, deadline)) return {IoStatus::timed_out, sent};
+    }
+    return {IoStatus::ok, sent};
+  }
+
+  void finish_writing() noexcept override { ::shutdown(fd_.get(), SHUT_WR); }
+
+  void close() noexcept override {
+    if (!closed_.exchange(true, std::memory_order_acq_rel)) ::shutdown(fd_.get(), SHUT_RDWR);
+  }
+
+  void reset() noexcept override {
+    if (closed_.exchange(true, std::memory_order_acq_rel)) return;
+    // A zero linger time makes close() send a reset. Connecting to AF_UNSPEC dissolves the association at
+    // once, with a reset as well, and wakes whoever waits (Linux, tcp_disconnect); where it cannot, the
+    // destructor's close() does it.
+    const linger zero{1, 0};
+    setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &zero, sizeof zero);
+    sockaddr unspecified{};
+    unspecified.sa_family = AF_UNSPEC;
+    if (::connect(fd_.get(), &unspecified, sizeof unspecified) != 0) ::shutdown(fd_.get(), SHUT_RDWR);
+  }
+
+  Endpoint local() const override { return local_; }
+  Endpoint peer() const override { return peer_; }
+
+ private:
+  IoStatus broken(int error) const {
+    if (closed_.load(std::memory_order_acquire)) return IoStatus::closed;
+    return error == ETIMEDOUT ? IoStatus::timed_out : IoStatus::reset;
+  }
+
+  Runtime& runtime_;
+  FileDescriptor fd_;
+  std::atomic<bool> closed_{false};
+  Endpoint local_, peer_;
+};
+
+class SocketListener final : public Listener {
+ public:
+  SocketListener(Runtime& runtime, int fd, Endpoint endpoint)
+      : runtime_(runtime), fd_(fd), endpoint_(std::move(endpoint)) {}
+  ~SocketListener() override {
+    if (is_unix(endpoint_)) ::unlink(endpoint_.host.c_str());
+  }
+
+  Connected accept(MonotonicTime deadline) override {
+    for (;;) {
+      if (closed_.load(std::memory_order_acquire)) return {IoStatus::closed, nullptr};
+      Address peer;
+      peer.length = sizeof peer.storage;
+      const int fd = ::accept4(fd_.get(), peer.get(), &peer.length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      if (fd >= 0) {
+        set_stream_options(fd, peer.family());
+        Address local;
+        local.length = sizeof local.storage;
+        getsockname(fd, local.get(), &local.length);
+        return {IoStatus::ok,
+                std::make_unique<SocketStream>(runtime_, fd, endpoint_of(local), endpoint_of(peer))};
+      }
+      if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
+      if (closed_.load(std::memory_order_acquire)) return {IoStatus::closed, nullptr};
+      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+        // Out of descriptors: some may come free; do not spin meanwhile.
+        const MonotonicTime retry = deadline_after(runtime_.now(), std::chrono::milliseconds(10));
+        if (retry >= deadline) return {IoStatus::timed_out, nullptr};
+        runtime_.sleep_until(retry);
+        continue;
+      }
+      if (errno != EAGAIN && errno != EWOULDBLOCK) return {IoStatus::closed, nullptr};
+      if (!runtime_.wait_fd(fd_.get(), FdInterest::readable, deadline)) return {IoStatus::timed_out, nullptr};
+    }
+  }
+
+  Endpoint endpoint() const override { return endpoint_; }
+
+  void close() noexcept override {
+    if (!closed_.exchange(true, std::memory_order_acq_rel)) ::shutdown(fd_.get(), SHUT_RDWR);
+  }
+
+ private:
+  Runtime& runtime_;
+  FileDescriptor fd_;
+  std::atomic<bool> closed_{false};
+  Endpoint endpoint_;
+};
+
+[[noreturn]] void fail_to_listen(const Endpoint& at, int error) {
+  throw std::system_error(error, std::generic_category(), "cannot listen at " + at.to_string());
+}
+
+}  // namespace
+
+SocketNetwork::SocketNetwork(Runtime& runtime, SocketNetworkOptions options)
+    : runtime_(runtime), options_(std::move(options)) {}
+
+Connected SocketNetwork::connect(const Endpoint& to, MonotonicTime deadline) {
+  const std::vector<Address> addresses =
+      is_unix(to) ? std::vector<Address>{unix_address(to.host)} : resolve(to.host, to.port, false);
+  IoStatus status = IoStatus::unreachable;
+  for (const Address& address : addresses) {
+    if (address.length == 0) continue;
+    FileDescriptor fd(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (fd.get() < 0) return {IoStatus::unreachable, nullptr};
+    set_stream_options(fd.get(), address.family());
+    if (!options_.source_address.empty() && address.family() == AF_INET) {
+      const std::vector<Address> source = resolve(options_.source_address, 0, false);
+      const int on = 1;  // the port is chosen at connect, when the other end is known: more connections fit
+      setsockopt(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+      if (source.empty() || ::bind(fd.get(), source.front().get(), source.front().length) != 0) {
+        status = IoStatus::unreachable;
+        continue;
+      }
+    }
+    int error = ::connect(fd.get(), address.get(), address.length) == 0 ? 0 : errno;
+    if (error == EINPROGRESS || error == EINTR || error == EAGAIN) {
+      if (!runtime_.wait_fd(fd.get(), FdInterest::writable, deadline)) return {IoStatus::timed_out, nullptr};
+      socklen_t length = sizeof error;
+      if (getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) error = errno;
+    }
+    if (error != 0) {
+      status = status_of(error);
+      continue;
+    }
+    Address local, peer;
+    local.length = sizeof local.storage;
+    peer.length = sizeof peer.storage;
+    getsockname(fd.get(), local.get(), &local.length);
+    getpeername(fd.get(), peer.get(), &peer.length);
+    const Endpoint there = is_unix(to) ? to : endpoint_of(peer);
+    return {IoStatus::ok, std::make_unique<SocketStream>(runtime_, fd.release(), endpoint_of(local), there)};
+  }
+  return {status, nullptr};
+}
+
+std::unique_ptr<Listener> SocketNetwork::listen(const Endpoint& at) {
+  Endpoint wanted = at;
+  if (wanted.host.empty()) wanted.host = options_.source_address;
+  const std::vector<Address> addresses = is_unix(wanted) ? std::vector<Address>{unix_address(wanted.host)}
+                                                         : resolve(wanted.host, wanted.port, true);
+  int error = EADDRNOTAVAIL;
+  for (const Address& address : addresses) {
+    if (address.length == 0) continue;
+    FileDescriptor fd(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (fd.get() < 0) fail_to_listen(wanted, errno);
+    const int on = 1;
+    if (address.family() != AF_UNIX) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (::bind(fd.get(), address.get(), address.length) != 0 || ::listen(fd.get(), options_.backlog) != 0) {
+      error = errno;
+      continue;
+    }
+    Address local;
+    local.length = sizeof local.storage;
+    getsockname(fd.get(), local.get(), &local.length);
+    const Endpoint bound = is_unix(wanted) ? wanted : endpoint_of(local);
+    return std::make_unique<SocketListener>(runtime_, fd.release(), bound);
+  }
+  fail_to_listen(wanted, error);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,35 @@
+// Network over non-blocking sockets (TCP and unix) that wait through Runtime::wait_fd: one implementation for
+// threads and for the event loop.
+#pragma once
+
+#include <string>
+
+#include "../runtime/runtime.h"
+#include "network.h"
+
+namespace holdfast {
+
+struct SocketNetworkOptions {
+  // Address from which connections are made and at which an endpoint without a host listens; "": the system's
+  // choice.
+  std::string source_address;
+  int backlog = 1024;  // of a listener
+};
+
+// Thread safety: as Network; the object is stateless but for its options. `runtime` outlives it and its
+// streams.
+class SocketNetwork final : public Network {
+ public:
+  explicit SocketNetwork(Runtime& runtime, SocketNetworkOptions options = {});
+
+  // Host names are resolved by the system's resolver, which blocks the calling thread; numeric addresses are
+  // not looked up. All addresses of a name are tried in order until the deadline.
+  Connected connect(const Endpoint& to, MonotonicTime deadline) override;
+  std::unique_ptr<Listener> listen(const Endpoint& at) override;
+
+ private:
+  Runtime& runtime_;
+  SocketNetworkOptions options_;
+};
+
+}  // namespace holdfast

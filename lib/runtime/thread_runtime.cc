@@ -1,0 +1,197 @@
+#include "thread_runtime.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "check.h"
+
+namespace holdfast {
+namespace {
+
+std::int64_t read_clock(clockid_t clock) noexcept {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+// The condition variables of the standard library wait on CLOCK_MONOTONIC, which stands still in a suspend; a
+// long wait is therefore cut into pieces, after each of which the runtime's own clock is asked again.
+constexpr Duration kLongestWait = std::chrono::seconds(10);
+
+class ThreadParker final : public Parker {
+ public:
+  explicit ThreadParker(const Runtime& runtime) : runtime_(runtime) {}
+
+  bool park_until(MonotonicTime deadline) override {
+    std::unique_lock lock(mutex_);
+    while (!permit_) {
+      const MonotonicTime now = runtime_.now();
+      if (now >= deadline) return false;
+      condition_.wait_for(lock, std::min(kLongestWait, Duration(deadline - now)));
+    }
+    permit_ = false;
+    return true;
+  }
+
+  void unpark() noexcept override {
+    // Notified under the mutex: the parker may be gone as soon as its owner sees the permit.
+    const std::lock_guard lock(mutex_);
+    permit_ = true;
+    condition_.notify_one();
+  }
+
+ private:
+  const Runtime& runtime_;
+  std::mutex mutex_;
+  std::condition_variable condition_;
+  bool permit_ = false;
+};
+
+// A runtime for what lives as long as its thread, whichever ThreadRuntime object it goes through.
+const ThreadRuntime& clock_source() {
+  static const ThreadRuntime runtime;
+  return runtime;
+}
+
+struct ThreadState {
+  TaskId id;
+  ThreadParker parker{clock_source()};
+  std::map<const void*, std::any> slots;  // looked up only
+  std::array<std::uint64_t, 32> random{};
+  std::size_t random_left = 0;
+
+  ThreadState() {
+    static std::atomic<TaskId> next{1};
+    id = next.fetch_add(1, std::memory_order_relaxed);
+  }
+};
+
+ThreadState& state() {
+  thread_local ThreadState state;
+  return state;
+}
+
+class ThreadTask final : public Task::Impl {
+ public:
+  ThreadTask(std::string role, std::function<void()> body)
+      : finished_(std::make_shared<std::atomic<bool>>(false)),
+        thread_([finished = finished_, role = std::move(role), body = std::move(body)] {
+          pthread_setname_np(pthread_self(), role.substr(0, 15).c_str());  // the kernel keeps 15 characters
+          try {
+            body();
+          } catch (const TaskCancelled&) {
+          }
+          finished->store(true, std::memory_order_release);
+        }) {}
+  ~ThreadTask() override {
+    if (thread_.joinable()) thread_.join();
+  }
+  void join() override { thread_.join(); }
+  bool finished() const noexcept override { return finished_->load(std::memory_order_acquire); }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> finished_;
+  std::thread thread_;
+};
+
+class ThreadMutex final : public Runtime::MutexImpl {
+ public:
+  void lock() override { mutex.lock(); }
+  bool try_lock() override { return mutex.try_lock(); }
+  void unlock() noexcept override { mutex.unlock(); }
+  std::mutex mutex;
+};
+
+class ThreadCondition final : public Runtime::ConditionImpl {
+ public:
+  std::cv_status wait_until(Runtime::MutexImpl& held, MonotonicTime deadline) override {
+    std::unique_lock lock(static_cast<ThreadMutex&>(held).mutex, std::adopt_lock);
+    const MonotonicTime now = clock_source().now();
+    if (now >= deadline) {
+      lock.release();
+      return std::cv_status::timeout;
+    }
+    condition_.wait_for(
+        lock, std::min(kLongestWait, Duration(deadline - now)));  // an early return is spurious: allowed
+    lock.release();
+    return clock_source().now() >= deadline ? std::cv_status::timeout : std::cv_status::no_timeout;
+  }
+  void notify_one() noexcept override { condition_.notify_one(); }
+  void notify_all() noexcept override { condition_.notify_all(); }
+
+ private:
+  std::condition_variable condition_;
+};
+
+}  // namespace
+
+MonotonicTime ThreadRuntime::now() const noexcept {
+  return MonotonicTime(Duration(read_clock(CLOCK_BOOTTIME)));
+}
+
+WallTime ThreadRuntime::wall_now() const noexcept { return WallTime(Duration(read_clock(CLOCK_REALTIME))); }
+
+Task ThreadRuntime::spawn(std::string_view role, std::function<void()> body) {
+  return Task(std::make_unique<ThreadTask>(std::string(role), std::move(body)));
+}
+
+TaskId ThreadRuntime::task_id() const noexcept { return state().id; }
+
+Parker& ThreadRuntime::parker() noexcept { return state().parker; }
+
+std::any& ThreadRuntime::task_local_slot(const void* key) { return state().slots[key]; }
+
+void ThreadRuntime::sleep_until(MonotonicTime deadline) {
+  for (MonotonicTime t = now(); t < deadline; t = now()) {
+    std::this_thread::sleep_for(std::min(kLongestWait, Duration(deadline - t)));
+  }
+}
+
+void ThreadRuntime::yield() { std::this_thread::yield(); }
+
+std::uint64_t ThreadRuntime::random() {
+  ThreadState& mine = state();
+  if (mine.random_left == 0) {
+    std::size_t have = 0;
+    while (have < sizeof mine.random) {
+      char* into = reinterpret_cast<char*>(mine.random.data()) + have;
+      const ssize_t got = getrandom(into, sizeof mine.random - have, 0);
+      HF_CHECK(got >= 0 || errno == EINTR, "getrandom() cannot fail once the system has booted");
+      if (got > 0) have += static_cast<std::size_t>(got);
+    }
+    mine.random_left = mine.random.size();
+  }
+  return mine.random[--mine.random_left];
+}
+
+bool ThreadRuntime::wait_fd(int fd, FdInterest interest, MonotonicTime deadline) {
+  pollfd poll{fd, static_cast<short>(interest == FdInterest::readable ? POLLIN : POLLOUT), 0};
+  for (;;) {
+    const MonotonicTime t = now();
+    const Duration left = deadline > t ? std::min(kLongestWait, Duration(deadline - t)) : Duration{};
+    const std::int64_t ns = left.count();
+    const timespec wait{ns / 1'000'000'000, ns % 1'000'000'000};
+    const int ready = ppoll(&poll, 1, &wait, nullptr);
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return true;  // the next call on the descriptor tells
+    if (now() >= deadline) return false;
+  }
+}
+
+std::unique_ptr<Runtime::MutexImpl> ThreadRuntime::make_mutex() { return std::make_unique<ThreadMutex>(); }
+
+std::unique_ptr<Runtime::ConditionImpl> ThreadRuntime::make_condition() {
+  return std::make_unique<ThreadCondition>();
+}
+
+}  // namespace holdfast
