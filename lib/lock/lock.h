@@ -19,19 +19,22 @@ struct LockOptions {
   Duration lease = std::chrono::seconds(30);
   bool renew = true;  // watchdog: renew at a third of the lease until release. false: the lease is all
   LockObserver* observer = nullptr;  // outlives the lock
+  std::size_t max_waiters = 65536;   // tasks of this process that may queue for one key; more: Unavailable
 };
 
 class Lock {
  public:
   virtual ~Lock() = default;
 
-  // [parks] Waits without bound. Throws LockError (Unavailable after the client's command timeout, ...).
+  // [parks] Waits without bound while somebody holds it. Throws LockError (Unavailable when no server
+  // answered for the client's command timeout, ...).
   virtual void lock() = 0;
-  // [parks] One round trip, no waiting. False: somebody else holds it.
+  // [parks] One round trip, no waiting. False: somebody else holds it (or, in this process, is asking for
+  // it).
   virtual bool try_lock() = 0;
-  // [parks] False: not granted by the deadline. A stop request ends the wait with Interrupted. Whatever does
-  // not return true holds nothing, and has seen to it that a grant whose reply was lost is given back or
-  // expires.
+  // [parks] False: not granted by the deadline (one that has passed: as try_lock). A stop request ends the
+  // wait with Interrupted. Unavailable: until the deadline no server could be asked. Whatever does not return
+  // true holds nothing, and has seen to it that a grant whose reply was lost is given back or expires.
   virtual bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) = 0;
   bool try_lock_for(Duration wait, std::stop_token stop = {}) {
     return try_lock_until(deadline_after(runtime().now(), wait), std::move(stop));

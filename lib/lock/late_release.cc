@@ -1,0 +1,73 @@
+#include "late_release.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+#include "../redis/error.h"
+#include "lock_error_from.h"
+#include "reentrant_scripts.h"
+
+namespace holdfast {
+
+LateRelease::LateRelease(redis::Client& client)
+    : client_(client), mutex_(client.runtime()), changed_(client.runtime()) {}
+
+LateRelease::~LateRelease() {
+  try {
+    {
+      const std::scoped_lock guard(mutex_);
+      closing_ = true;
+      changed_.notify_all();
+    }
+    task_.join();
+  } catch (const TaskCancelled&) {
+  }
+}
+
+void LateRelease::add(std::string key, std::string owner, MonotonicTime until) {
+  Task finished;  // joined after the mutex is free again
+  const std::scoped_lock guard(mutex_);
+  if (closing_) return;
+  if (items_.size() >= kMaxItems) items_.pop_front();
+  items_.push_back(Item{std::move(key), std::move(owner), until});
+  if (running_) return;
+  running_ = true;
+  finished = std::move(task_);
+  task_ = client_.runtime().spawn("janitor", [this] { run(); });
+}
+
+void LateRelease::run() {
+  Runtime& runtime = client_.runtime();
+  std::unique_lock guard(mutex_);
+  while (!items_.empty() && !closing_) {
+    Item item = std::move(items_.front());
+    items_.pop_front();
+    guard.unlock();
+    const bool settled = settle(item);
+    guard.lock();
+    if (settled || runtime.now() >= item.until) continue;
+    if (items_.size() < kMaxItems) items_.push_back(std::move(item));
+    const MonotonicTime pause = runtime.now() + client_.options().backoff_max;
+    changed_.wait_until(guard, pause, [this] { return closing_; });
+  }
+  running_ = false;
+}
+
+bool LateRelease::settle(const Item& item) {
+  const MonotonicTime now = client_.runtime().now();
+  if (now >= item.until) return true;
+  const std::string channel = reentrant_channel(item.key);
+  const std::array<std::string_view, 2> keys{item.key, channel};
+  const std::array<std::string_view, 1> args{item.owner};
+  try {
+    client_.eval(
+        kReentrantRelease, keys, args,
+        {.deadline = std::min(item.until, now + client_.options().command_timeout), .background = true});
+    return true;
+  } catch (const redis::Error& error) {
+    return !worth_another_attempt(error);
+  }
+}
+
+}  // namespace holdfast

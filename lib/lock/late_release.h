@@ -1,0 +1,43 @@
+// LateRelease: gives back, in the background, what an acquire or release of unknown outcome may have left on
+// the server. Each release names its owner, so it can remove nothing else; after a lease nothing is left to
+// give back. The task (role "janitor") exists only while there is something to do.
+#pragma once
+
+#include <deque>
+#include <string>
+
+#include "../redis/client.h"
+#include "../runtime/runtime.h"
+
+namespace holdfast {
+
+class LateRelease {
+ public:
+  explicit LateRelease(redis::Client& client);
+  // [parks] Ends the task; what it had still to do is left to the leases.
+  ~LateRelease();
+  LateRelease(const LateRelease&) = delete;
+  LateRelease& operator=(const LateRelease&) = delete;
+
+  // Tries from now on until it was answered or `until` has come. Drops the oldest when too many wait.
+  void add(std::string key, std::string owner, MonotonicTime until);
+
+ private:
+  struct Item {
+    std::string key, owner;
+    MonotonicTime until;
+  };
+  static constexpr std::size_t kMaxItems = 4096;
+
+  void run();
+  bool settle(const Item& item);  // [parks] false: try again later
+
+  redis::Client& client_;
+  Mutex mutex_;
+  Condition changed_;
+  std::deque<Item> items_;
+  bool running_ = false, closing_ = false;
+  Task task_;
+};
+
+}  // namespace holdfast

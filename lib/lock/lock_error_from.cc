@@ -1,0 +1,25 @@
+#include "lock_error_from.h"
+
+#include "errors.h"
+
+namespace holdfast {
+
+bool worth_another_attempt(const redis::Error& error) {
+  switch (error.kind()) {
+    case redis::Error::Kind::unavailable:
+    case redis::Error::Kind::disconnected:
+    case redis::Error::Kind::timed_out: return true;
+    case redis::Error::Kind::rejected:
+    case redis::Error::Kind::protocol:
+    case redis::Error::Kind::unauthorized: return false;
+  }
+  return false;
+}
+
+void throw_lock_error(const redis::Error& error, const std::string& key, bool may_have_executed) {
+  const std::string what = "lock '" + key + "': " + error.what();
+  if (worth_another_attempt(error)) throw Unavailable(what, key, error.node(), may_have_executed);
+  throw Rejected(what, key, error.node(), may_have_executed);
+}
+
+}  // namespace holdfast
