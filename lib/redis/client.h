@@ -23,6 +23,7 @@
 
 #include "../net/network.h"
 #include "../runtime/runtime.h"
+#include "command.h"
 #include "error.h"
 #include "reply.h"
 #include "script.h"
@@ -57,8 +58,6 @@ struct Answer {
   std::string_view node;  // name of the node; valid as long as the client
   MonotonicTime sent_at;  // before the (first) bytes of this command were handed to the network
 };
-
-using Arguments = std::span<const std::string_view>;
 
 class Subscription;
 
@@ -97,7 +96,7 @@ class Client {
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;  // shared with the client's own tasks
 };
 
 // Unsubscribes when destroyed; after that no callback of it runs any more.

@@ -1,0 +1,78 @@
+// The inside of Client: one current connection, the task that makes it, and who waits for it.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "client.h"
+#include "connection.h"
+#include "pubsub.h"
+
+namespace holdfast::redis {
+
+class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
+ public:
+  Impl(Runtime& runtime, Network& network, ClientOptions options);
+
+  // [parks] Sends the commands as one piece and waits for all replies; sends them again where that is
+  // harmless. Throws Error. Error replies come back in place, those that mean "not the primary" included.
+  struct Sent {
+    std::size_t node = 0;
+    MonotonicTime sent_at;
+  };
+  Sent execute(std::span<const CommandView> commands, std::span<Reply> replies, MonotonicTime deadline,
+               bool background);
+
+  MonotonicTime deadline_of(const CallOptions& call) const;
+  const std::string& name_of(std::size_t node) const { return names_[node]; }
+  const ClientOptions& options() const { return *options_; }
+  Runtime& runtime() const { return runtime_; }
+  const std::shared_ptr<Pubsub>& pubsub() const { return pubsub_; }
+
+  void shutdown();  // [parks] Ends and joins everything.
+
+ private:
+  using ConnectionPtr = std::shared_ptr<Connection>;
+  using Lock = std::unique_lock<Mutex>;
+  // A call that waits for a connection.
+  struct Waiter {
+    Parker* parker;
+    bool unauthorized = false;
+  };
+  class WaiterGuard;
+
+  ConnectionPtr connected(MonotonicTime deadline, std::string_view command);
+  bool several() const { return options_->nodes.size() > 1; }
+  bool refused_everywhere(std::span<const CommandView> commands, std::span<const Reply> replies) const;
+  void proved_useful(const ConnectionPtr& connection);
+  void seek_again(const ConnectionPtr& connection, std::string why);
+  void drop_connection();
+  void start_connecting();
+  void connect_until_done();
+
+  Runtime& runtime_;
+  Network& network_;
+  const std::shared_ptr<const ClientOptions> options_;
+  const std::vector<std::string> names_;
+  const std::shared_ptr<Pubsub> pubsub_;
+
+  Mutex mutex_;  // guards everything below; never held across a park
+  bool stopping_ = false;
+  ConnectionPtr connection_;            // null: none
+  std::vector<ConnectionPtr> retired_;  // may still have calls under way
+  std::list<Waiter*> waiters_;
+  std::size_t last_primary_ = 0;
+  std::size_t failures_ = 0;      // attempts and fruitless connections in a row
+  MonotonicTime next_attempt_{};  // not before
+  std::string last_problem_;
+
+  bool task_running_ = false;
+  Parker* task_parker_ = nullptr;
+  Task task_;
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,363 @@
+#include "connection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "../runtime/check.h"
+#include "role.h"
+
+namespace holdfast::redis {
+namespace {
+
+constexpr std::size_t kFirstBuffer = 512;  // grows to what the traffic needs
+constexpr std::size_t kLargestBuffer = 64 * 1024;
+constexpr Duration kProbeAfter = std::chrono::milliseconds(1);  // idle for longer: look before sending
+constexpr MonotonicTime kAtOnce = MonotonicTime::min();         // a deadline that does not wait
+
+}  // namespace
+
+// Leaves no pointer to a caller's stack behind, also when the caller is cancelled while it waits.
+class Connection::PendingGuard {
+ public:
+  PendingGuard(Connection& connection, Pending& pending) : connection_(connection), pending_(pending) {}
+  ~PendingGuard() {
+    if (pending_.state != State::waiting) return;
+    // The process is being killed: its tasks no longer run side by side, the mutex has no meaning any more.
+    connection_.give_up(pending_);
+  }
+  PendingGuard(const PendingGuard&) = delete;
+  PendingGuard& operator=(const PendingGuard&) = delete;
+
+ private:
+  Connection& connection_;
+  Pending& pending_;
+};
+
+Connection::Connection(Runtime& runtime, std::unique_ptr<Stream> stream, std::size_t node, Settings settings)
+    : runtime_(runtime),
+      stream_(std::move(stream)),
+      node_(node),
+      settings_(settings),
+      mutex_(runtime),
+      buffer_(kFirstBuffer),
+      last_heard_(runtime.now()) {}
+
+Connection::~Connection() = default;
+
+Connection::Result Connection::execute(std::span<const CommandView> commands, std::span<Reply> replies,
+                                       MonotonicTime deadline, bool background) {
+  HF_CHECK(!commands.empty() && commands.size() == replies.size(), "a reply for each command");
+  Pending pending;
+  pending.parker = &runtime_.parker();
+  pending.replies = replies;
+  pending.deadline = deadline;
+  pending.background = background;
+  pending.sent_at = runtime_.now();
+
+  Lock lock(mutex_);
+  if (!background && entries_.empty() && !reading_ && pending.sent_at - last_heard_ >= kProbeAfter) {
+    read_some(lock, nullptr,
+              kAtOnce);  // a connection that died while nobody used it is noticed before sending
+  }
+  if (broken_) return {protocol_ ? Outcome::protocol : Outcome::broken, false, pending.sent_at};
+  check_silence();
+  if (broken_) return {Outcome::broken, false, pending.sent_at};
+  if (outstanding_ + commands.size() > settings_.max_pending) {
+    return {Outcome::full, false, pending.sent_at};
+  }
+  enqueue(pending, commands);
+  {
+    const PendingGuard guard(*this, pending);
+    wait(lock, pending);
+    if (pending.state == State::timed_out) check_silence();
+  }
+  hand_on();
+  switch (pending.state) {
+    case State::replied: return {Outcome::replied, true, pending.sent_at};
+    case State::timed_out: return {Outcome::timed_out, pending.may_have_executed, pending.sent_at};
+    default: break;
+  }
+  return {protocol_ ? Outcome::protocol : Outcome::broken, pending.may_have_executed, pending.sent_at};
+}
+
+void Connection::enqueue(Pending& pending, std::span<const CommandView> commands) {
+  pending.sequence = first_sequence_ + entries_.size();
+  entries_.push_back({&pending, out_begin_ + out_.size(), pending.sent_at, commands.size()});
+  for (const CommandView& command : commands) append_command(out_, command);
+  outstanding_ += commands.size();
+  if (!pending.background) return;
+  background_until_ =
+      background_waiting_ == 0 ? pending.deadline : std::max(background_until_, pending.deadline);
+  ++background_waiting_;
+}
+
+// Until the call is settled, one way or another.
+void Connection::wait(Lock& lock, Pending& pending) {
+  if (pending.background && !writing_) write_some(lock, &pending, kAtOnce);
+  while (pending.state == State::waiting) {
+    bool in_time = true;
+    if (!pending.background && !out_.empty() && !writing_) {
+      in_time = write_some(lock, &pending, pending.deadline);
+    } else if (!pending.background && !reading_) {
+      in_time = read_some(lock, &pending, pending.deadline);
+    } else {
+      if (pending.background) hand_on();  // somebody must serve us
+      lock.unlock();
+      in_time = pending.parker->park_until(pending.deadline);
+      lock.lock();
+    }
+    if (!in_time && pending.state == State::waiting) {
+      try_last_moment(lock, pending);
+      if (pending.state == State::waiting) give_up(pending);
+    }
+  }
+}
+
+// The deadline has passed, but this process may only have slept: the reply may lie there unread.
+void Connection::try_last_moment(Lock& lock, Pending& pending) {
+  if (reading_) {
+    lock.unlock();
+    runtime_.yield();
+    lock.lock();
+  } else if (!pending.background) {
+    while (pending.state == State::waiting && read_some(lock, &pending, kAtOnce)) {
+    }
+  }
+}
+
+// [parks] Hands over what is queued, until nothing is or `self` is settled. False: the deadline passed first.
+// REQUIRES: nobody is writing.
+bool Connection::write_some(Lock& lock, Pending* self, MonotonicTime deadline) {
+  const RoleGuard role(writing_);
+  if (deadline != kAtOnce && (entries_.size() > 1 || last_batch_ > 1)) {
+    // Others are about to send as well, perhaps answered by the same read: let them, and write once for all.
+    lock.unlock();
+    runtime_.yield();
+    lock.lock();
+  }
+  while (!out_.empty() && !broken_) {
+    taken_.swap(out_);
+    out_begin_ += taken_.size();
+    lock.unlock();
+    const IoResult result = stream_->write(taken_, deadline);
+    lock.lock();
+    handed_ += result.bytes;
+    if (broken_) return true;
+    if (result.bytes < taken_.size()) {
+      out_.insert(0, taken_, result.bytes);
+      out_begin_ = handed_;
+      taken_.clear();
+      if (result.status == IoStatus::timed_out) return false;
+      // The reader finds the reason too, and perhaps a last reply before it; it is as well to stop here.
+      break_off(std::string(to_string(result.status)));
+      return true;
+    }
+    taken_.clear();
+    if (taken_.capacity() > kLargestBuffer) taken_.shrink_to_fit();
+    if (self != nullptr && self->state != State::waiting) return true;
+  }
+  return true;
+}
+
+// [parks] Reads once and settles whom it concerns. False: the deadline passed. REQUIRES: nobody is reading.
+bool Connection::read_some(Lock& lock, Pending* self, MonotonicTime deadline) {
+  if (broken_) return true;
+  const RoleGuard role(reading_);
+  lock.unlock();
+  const IoResult result = stream_->read(buffer_, deadline);
+  lock.lock();
+  if (broken_) return true;
+  if (result.status == IoStatus::timed_out) return false;
+  if (!result.ok()) {
+    break_off(std::string(to_string(result.status)));
+    return true;
+  }
+  last_heard_ = runtime_.now();
+  reader_.feed({buffer_.data(), result.bytes});
+  deliver(self);
+  if (result.bytes == buffer_.size() && buffer_.size() < kLargestBuffer) buffer_.resize(buffer_.size() * 2);
+  return true;
+}
+
+void Connection::deliver(Pending* self) {
+  last_batch_ = 0;
+  Reply reply;
+  for (;;) {
+    const ReplyReader::Next next = reader_.next(reply);
+    if (next == ReplyReader::Next::incomplete) return;
+    if (next == ReplyReader::Next::broken) {
+      break_off("what came back is not RESP (" + reader_.error() + "): is this a Redis server?", true);
+      return;
+    }
+    if (entries_.empty() || entries_.front().begin >= out_begin_) {
+      const std::string text = reply.is_error() || reply.is_string() ? ": " + reply.text.substr(0, 200) : "";
+      // "-ERR max number of clients reached" comes before any command, and the server hangs up.
+      break_off("the server said something that nobody asked for" + text, !reply.is_error());
+      return;
+    }
+    Entry& entry = entries_.front();
+    if (entry.pending != nullptr) entry.pending->replies[entry.pending->received++] = std::move(reply);
+    --outstanding_;
+    if (--entry.remaining > 0) continue;
+    Pending* const pending = entry.pending;
+    entries_.pop_front();
+    ++first_sequence_;
+    ++last_batch_;
+    if (pending != nullptr) settle(*pending, State::replied, self);
+  }
+}
+
+// REQUIRES: its entry no longer refers to it, or is about to be dropped.
+void Connection::settle(Pending& pending, State state, Pending* self) {
+  pending.state = state;
+  if (pending.background) --background_waiting_;
+  // Under the mutex: the task cannot leave, and its parker vanish, before this is done.
+  if (&pending != self) pending.parker->unpark();
+}
+
+// The caller waits no longer. What the network has not seen yet is taken back; the rest stays in the order.
+void Connection::give_up(Pending& pending) {
+  if (pending.background) --background_waiting_;
+  pending.state = State::timed_out;
+  const std::size_t index = pending.sequence - first_sequence_;
+  HF_CHECK(index < entries_.size() && entries_[index].pending == &pending, "a waiting call has its place");
+  Entry& entry = entries_[index];
+  entry.pending = nullptr;
+  if (entry.begin < out_begin_ || entry.begin < handed_) {
+    pending.may_have_executed = true;
+    return;
+  }
+  const std::uint64_t end =
+      index + 1 < entries_.size() ? entries_[index + 1].begin : out_begin_ + out_.size();
+  const std::uint64_t size = end - entry.begin;
+  out_.erase(entry.begin - out_begin_, size);
+  outstanding_ -= entry.remaining;
+  entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(index));
+  for (std::size_t i = index; i < entries_.size(); ++i) {
+    entries_[i].begin -= size;
+    if (entries_[i].pending != nullptr) --entries_[i].pending->sequence;
+  }
+}
+
+void Connection::break_off(std::string why, bool protocol) {
+  if (broken_) return;
+  broken_ = true;
+  protocol_ = protocol;
+  why_ = std::move(why);
+  usable_.store(false, std::memory_order_release);
+  stream_->close();
+  // What a writer has in its hands may be on its way.
+  const std::uint64_t seen = writing_ ? std::max(out_begin_, handed_) : handed_;
+  for (const Entry& entry : entries_) {
+    if (entry.pending == nullptr) continue;
+    entry.pending->may_have_executed = entry.begin < seen;
+    settle(*entry.pending, State::broken, nullptr);
+  }
+  first_sequence_ += entries_.size();
+  entries_.clear();
+  outstanding_ = 0;
+  out_.clear();
+  if (task_parker_ != nullptr) task_parker_->unpark();
+}
+
+// Since when we wait in vain for the oldest reply.
+MonotonicTime Connection::silent_since() const { return std::max(last_heard_, entries_.front().sent_at); }
+
+// Breaks off when nothing has come for long, and the oldest call outstanding has been given up.
+void Connection::check_silence() {
+  if (broken_ || entries_.empty() || entries_.front().pending != nullptr) return;
+  const Duration silent = runtime_.now() - silent_since();
+  if (silent < settings_.silence) return;
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(silent).count();
+  break_off("no reply for " + std::to_string(ms) + " ms");
+}
+
+// Sees to it that somebody takes the roles that are free and needed.
+void Connection::hand_on() {
+  if (broken_ || entries_.empty()) return;
+  if (reading_ && (writing_ || out_.empty())) return;
+  for (const Entry& entry : entries_) {
+    if (entry.pending == nullptr || entry.pending->background) continue;
+    entry.pending->parker->unpark();
+    return;
+  }
+  if (background_waiting_ > 0) serve_background_from_here();
+}
+
+// --- background calls
+// ---------------------------------------------------------------------------------------
+
+void Connection::serve_background_from_here() {
+  if (task_running_) {
+    if (task_parker_ != nullptr) task_parker_->unpark();
+    return;
+  }
+  task_running_ = true;
+  task_ = runtime_.spawn("reader", [self = shared_from_this()] { self->serve_background(); });
+}
+
+void Connection::serve_background() {
+  Lock lock(mutex_);
+  task_parker_ = &runtime_.parker();
+  while (!broken_ && background_waiting_ > 0) {
+    bool in_time = true;
+    if (!out_.empty() && !writing_) {
+      in_time = write_some(lock, nullptr, background_until_);
+    } else if (!reading_) {
+      in_time = read_some(lock, nullptr, background_until_);
+    } else {
+      lock.unlock();
+      in_time = runtime_.parker().park_until(background_until_);
+      lock.lock();
+    }
+    if (!in_time) expire_background();
+  }
+  task_parker_ = nullptr;
+  task_running_ = false;
+  hand_on();
+}
+
+// A background task that does not run cannot see its own deadline pass.
+void Connection::expire_background() {
+  const MonotonicTime now = runtime_.now();
+  MonotonicTime latest = MonotonicTime::min();
+  for (std::size_t i = 0; i < entries_.size();) {
+    Pending* const pending = entries_[i].pending;
+    if (pending == nullptr || !pending->background) {
+      ++i;
+    } else if (pending->deadline > now) {
+      latest = std::max(latest, pending->deadline);
+      ++i;
+    } else {
+      const std::size_t before = entries_.size();
+      give_up(*pending);
+      pending->parker->unpark();
+      if (entries_.size() == before) ++i;
+    }
+  }
+  background_until_ = latest;
+  check_silence();
+}
+
+// --- the end
+// --------------------------------------------------------------------------------------------------
+
+bool Connection::idle() {
+  const Lock lock(mutex_);
+  return broken_ || (entries_.empty() && !task_running_);
+}
+
+std::string Connection::why_broken() {
+  const Lock lock(mutex_);
+  return why_;
+}
+
+void Connection::shutdown() {
+  Lock lock(mutex_);
+  break_off("the client was closed");
+  Task task = std::move(task_);
+  lock.unlock();
+  task.join();
+}
+
+}  // namespace holdfast::redis

@@ -1,0 +1,149 @@
+// One pipelined connection to one node, shared by many tasks.
+//
+// Commands are written in the order in which they come and answered in that order. There are two roles, each
+// held by at most one task at a time, always without the mutex while it parks:
+//   writer  hands everything that has been queued meanwhile to the network in one go;
+//   reader  reads replies and settles the calls that they belong to.
+// A call in the foreground takes whichever role is free; when it leaves it tells the oldest call that still
+// waits to take over. A background call never reads, writes only what the network takes at once, and is
+// otherwise served by a task of this connection's own (role "reader") that exists only while background calls
+// wait. So a background task that does not run for a while holds up nobody.
+//
+// A call that gives up leaves its place in the order behind; its reply is dropped when it comes. When nothing
+// at all has come for `silence` since such a call was sent, the connection is broken off.
+//
+// Thread safety: all members, from any task. Must be owned by a std::shared_ptr: the tasks in it keep it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../net/network.h"
+#include "../runtime/runtime.h"
+#include "command.h"
+#include "reply.h"
+#include "reply_reader.h"
+
+namespace holdfast::redis {
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  struct Settings {
+    Duration silence = std::chrono::seconds(1);
+    std::size_t max_pending = 65536;  // replies outstanding, dropped ones included
+  };
+  enum class Outcome {
+    replied,
+    timed_out,
+    broken,    // broken() says why
+    protocol,  // broken: what came back is not RESP
+    full,      // max_pending reached; nothing sent
+  };
+  struct Result {
+    Outcome outcome = Outcome::replied;
+    bool may_have_executed = false;  // false: no byte of it was handed to the network
+    MonotonicTime sent_at;
+  };
+
+  Connection(Runtime& runtime, std::unique_ptr<Stream> stream, std::size_t node, Settings settings);
+  ~Connection();
+
+  std::size_t node() const noexcept { return node_; }
+
+  // [parks] Sends the commands back to back and waits for their replies. REQUIRES: as many replies as
+  // commands, at least one.
+  Result execute(std::span<const CommandView> commands, std::span<Reply> replies, MonotonicTime deadline,
+                 bool background);
+
+  std::atomic<bool> proved{false};  // the owner's note: it has answered a call
+
+  bool usable() const noexcept { return usable_.load(std::memory_order_acquire); }
+  void retire() noexcept { usable_.store(false, std::memory_order_release); }  // what is under way goes on
+  bool idle();                                                                 // nothing outstanding
+  std::string why_broken();
+
+  // [parks] Breaks the connection and joins its task.
+  void shutdown();
+
+ private:
+  enum class State { waiting, replied, timed_out, broken };
+
+  // A call under way; on its caller's stack.
+  struct Pending {
+    Parker* parker = nullptr;
+    std::span<Reply> replies;
+    std::size_t received = 0;
+    std::uint64_t sequence = 0;
+    MonotonicTime deadline;
+    MonotonicTime sent_at;
+    State state = State::waiting;
+    bool background = false;
+    bool may_have_executed = false;
+  };
+  // Its place in the order of replies.
+  struct Entry {
+    Pending* pending;  // null: given up
+    std::uint64_t begin;
+    MonotonicTime sent_at;
+    std::size_t remaining;
+  };
+  class PendingGuard;
+  using Lock = std::unique_lock<Mutex>;
+
+  void enqueue(Pending& pending, std::span<const CommandView> commands);
+  void wait(Lock& lock, Pending& pending);
+  void try_last_moment(Lock& lock, Pending& pending);
+  bool write_some(Lock& lock, Pending* self, MonotonicTime deadline);
+  bool read_some(Lock& lock, Pending* self, MonotonicTime deadline);
+  void deliver(Pending* self);
+  void settle(Pending& pending, State state, Pending* self);
+  void give_up(Pending& pending);
+  void break_off(std::string why, bool protocol = false);
+  void check_silence();
+  void hand_on();
+  void serve_background_from_here();
+  void serve_background();
+  void expire_background();
+  MonotonicTime silent_since() const;
+
+  Runtime& runtime_;
+  const std::unique_ptr<Stream> stream_;
+  const std::size_t node_;
+  const Settings settings_;
+  std::atomic<bool> usable_{true};
+
+  Mutex mutex_;  // guards everything below; never held across a park
+  std::deque<Entry> entries_;
+  std::uint64_t first_sequence_ = 0;  // of entries_.front()
+  std::size_t outstanding_ = 0;       // replies
+  std::size_t background_waiting_ = 0;
+  MonotonicTime background_until_{};  // the latest deadline of background calls since there were none
+
+  bool writing_ = false;
+  std::string out_;              // queued
+  std::string taken_;            // in the writer's hands
+  std::uint64_t out_begin_ = 0;  // position in the stream of out_'s first byte
+  std::uint64_t handed_ = 0;     // bytes that the network took
+
+  bool reading_ = false;
+  std::vector<char> buffer_;  // the reader's
+  ReplyReader reader_;
+  std::size_t last_batch_ = 0;  // calls settled by the last read
+  MonotonicTime last_heard_;
+
+  bool broken_ = false;
+  bool protocol_ = false;
+  std::string why_;
+
+  bool task_running_ = false;
+  Parker* task_parker_ = nullptr;
+  Task task_;
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,39 @@
+// Connecting to a node, and finding the primary among several.
+//
+// The primary is the node whose ROLE says master. When two nodes say so (an old primary that nobody demoted
+// yet), the first one in the order of asking wins; the order begins with the one that was the primary last.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "../net/network.h"
+#include "../runtime/runtime.h"
+#include "client.h"
+
+namespace holdfast::redis {
+
+struct Found {
+  std::unique_ptr<Stream> stream;  // handshake done, nothing outstanding; null: not found
+  std::size_t node = 0;            // index into ClientOptions::nodes
+  std::string why_not;             // one reason per node
+  bool unauthorized = false;       // some node refused user or password, so that trying again is no use
+};
+
+// [parks] Connects to the node and does the handshake (AUTH, SELECT, CLIENT SETNAME, and with `ask_role`
+// ROLE), within options.connect_timeout.
+Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& options, std::size_t node,
+                      bool ask_role);
+
+// [parks] Tries every node once, beginning with `first`. With one node, that node is the primary unasked.
+Found find_primary(Runtime& runtime, Network& network, const ClientOptions& options, std::size_t first);
+
+// The name by which errors call a node.
+std::string node_name(const Node& node);
+
+// How long to wait before an attempt after `failures` (>= 1) failed ones: doubled each time, with jitter of
+// one half, so that many clients do not come back at the same moment.
+Duration backoff(Runtime& runtime, const ClientOptions& options, std::size_t failures);
+
+}  // namespace holdfast::redis

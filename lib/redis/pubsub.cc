@@ -1,0 +1,251 @@
+#include "pubsub.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "command.h"
+#include "primary_finder.h"
+#include "role.h"
+
+namespace holdfast::redis {
+namespace {
+
+constexpr MonotonicTime kAtOnce = MonotonicTime::min();  // a deadline that does not wait
+
+}  // namespace
+
+class Pubsub::Handle final : public Subscription {
+ public:
+  Handle(std::shared_ptr<Pubsub> pubsub, ListenerPtr listener)
+      : pubsub_(std::move(pubsub)), listener_(std::move(listener)) {}
+  ~Handle() override {
+    try {
+      pubsub_->remove(listener_);
+    } catch (const TaskCancelled&) {  // the process is being killed: no callback runs any more
+    }
+  }
+
+ private:
+  const std::shared_ptr<Pubsub> pubsub_;
+  const ListenerPtr listener_;
+};
+
+Pubsub::Pubsub(Runtime& runtime, Network& network, std::shared_ptr<const ClientOptions> options)
+    : runtime_(runtime),
+      network_(network),
+      options_(std::move(options)),
+      mutex_(runtime),
+      callback_done_(runtime) {}
+
+std::unique_ptr<Subscription> Pubsub::subscribe(std::string channel,
+                                                std::function<void(std::string_view)> on_message,
+                                                std::function<void()> on_subscribed) {
+  auto listener = std::make_shared<Listener>();
+  listener->channel = std::move(channel);
+  listener->on_message = std::move(on_message);
+  listener->on_subscribed = std::move(on_subscribed);
+  auto handle = std::make_unique<Handle>(shared_from_this(), listener);
+
+  Lock lock(mutex_);
+  Channel& entry = channels_[listener->channel];
+  entry.listeners.push_back(listener);
+  ++listeners_;
+  if (stopping_) return handle;
+  if (!task_running_) {
+    task_running_ = true;
+    task_ = runtime_.spawn("subscription", [self = shared_from_this()] { self->run(); });
+  } else if (stream_) {
+    // Once more also where the channel is subscribed already: the confirmation is what the listener waits
+    // for.
+    listener->awaits = ++entry.sent;
+    send(lock, "SUBSCRIBE", listener->channel);
+  }
+  return handle;
+}
+
+void Pubsub::remove(const ListenerPtr& listener) {
+  Lock lock(mutex_);
+  if (listener->active) {
+    listener->active = false;
+    --listeners_;
+    const auto found = channels_.find(listener->channel);
+    std::erase(found->second.listeners, listener);
+    if (found->second.listeners.empty()) {
+      if (!stream_ || found->second.sent == found->second.confirmed) channels_.erase(found);
+      if (stream_ && listeners_ > 0) send(lock, "UNSUBSCRIBE", listener->channel);
+    }
+    if (listeners_ == 0) {
+      if (stream_) stream_->close();
+      if (task_parker_ != nullptr) task_parker_->unpark();
+    }
+  }
+  while (running_ == listener.get() && runtime_.task_id() != task_id_) callback_done_.wait(lock);
+}
+
+void Pubsub::calls_go_to(std::size_t node) {
+  const Lock lock(mutex_);
+  primary_ = node;
+  if (stream_ && node_ != node) stream_->close();  // the task comes back there
+}
+
+void Pubsub::shutdown() {
+  Lock lock(mutex_);
+  stopping_ = true;
+  if (stream_) stream_->close();
+  if (task_parker_ != nullptr) task_parker_->unpark();
+  Task task = std::move(task_);
+  lock.unlock();
+  task.join();
+}
+
+// Queues a command and writes what the network takes at once. A connection that cannot take even that is
+// stuck: it is closed, and everything is subscribed again on the next one.
+void Pubsub::send(Lock& lock, std::string_view command, std::string_view channel) {
+  const std::array<std::string_view, 2> arguments = {command, channel};
+  append_command(out_, {{arguments, {}, {}}});
+  write_queued(lock, kAtOnce);
+}
+
+bool Pubsub::write_queued(Lock& lock, MonotonicTime deadline) {
+  if (writing_) return true;  // whoever writes takes it along
+  const RoleGuard role(writing_);
+  while (!out_.empty() && stream_) {
+    const std::shared_ptr<Stream> stream = stream_;
+    taken_.swap(out_);
+    lock.unlock();
+    const IoResult result = stream->write(taken_, deadline);
+    lock.lock();
+    const bool all = result.bytes == taken_.size();
+    taken_.clear();
+    if (all) continue;
+    stream->close();
+    if (stream == stream_) return false;
+  }
+  return true;
+}
+
+// --- the task
+// -------------------------------------------------------------------------------------------------
+
+void Pubsub::run() {
+  Lock lock(mutex_);
+  task_id_ = runtime_.task_id();
+  task_parker_ = &runtime_.parker();
+  while (!stopping_ && listeners_ > 0) {
+    if (failures_ > 0) {
+      const MonotonicTime until = deadline_after(runtime_.now(), backoff(runtime_, *options_, failures_));
+      lock.unlock();
+      task_parker_->park_until(until);
+      lock.lock();
+      if (stopping_ || listeners_ == 0) break;
+    }
+    connect(lock);
+    if (!stream_) continue;
+    serve(lock);
+    stream_->close();
+    stream_.reset();
+    out_.clear();
+  }
+  task_parker_ = nullptr;
+  task_running_ = false;
+}
+
+// Leaves stream_ null when it fails.
+void Pubsub::connect(Lock& lock) {
+  const std::size_t first = primary_;
+  lock.unlock();
+  Found found = find_primary(runtime_, network_, *options_, first);
+  lock.lock();
+  ++failures_;  // until a subscription is confirmed
+  if (!found.stream) return;
+  stream_ = std::move(found.stream);
+  node_ = found.node;
+  out_.clear();
+  std::erase_if(channels_, [](const auto& channel) { return channel.second.listeners.empty(); });
+  for (auto& [name, channel] : channels_) {
+    channel.sent = 1;
+    channel.confirmed = 0;
+    for (const ListenerPtr& listener : channel.listeners) {
+      listener->awaits = 1;
+      listener->told = false;
+    }
+    const std::array<std::string_view, 2> arguments = {"SUBSCRIBE", name};
+    append_command(out_, {{arguments, {}, {}}});
+  }
+  write_queued(lock, deadline_after(runtime_.now(), options_->connect_timeout));
+}
+
+// Until the connection ends.
+void Pubsub::serve(Lock& lock) {
+  const std::shared_ptr<Stream> stream = stream_;
+  ReplyReader reader;
+  Reply message;
+  std::array<char, 1024> buffer;
+  bool pinged = false;
+  while (!stopping_ && listeners_ > 0) {
+    const Duration patience = pinged ? options_->connect_timeout : options_->command_timeout;
+    lock.unlock();
+    const IoResult result = stream->read(buffer, deadline_after(runtime_.now(), patience));
+    lock.lock();
+    if (result.status == IoStatus::timed_out) {
+      if (pinged) return;  // dead
+      pinged = true;
+      append_command(out_, {{std::array<std::string_view, 1>{"PING"}, {}, {}}});
+      if (!write_queued(lock, kAtOnce)) return;
+      continue;
+    }
+    if (!result.ok()) return;
+    pinged = false;
+    reader.feed({buffer.data(), result.bytes});
+    ReplyReader::Next next;
+    while ((next = reader.next(message)) == ReplyReader::Next::reply) {
+      if (message.is_error()) return;  // not allowed, still loading, ...: try again later
+      dispatch(lock, message);
+    }
+    if (next == ReplyReader::Next::broken) return;
+  }
+}
+
+void Pubsub::dispatch(Lock& lock, const Reply& message) {
+  if (message.type != Reply::Type::array || message.items.size() < 3) return;  // PONG
+  const std::string& kind = message.items[0].text;
+  const auto found = channels_.find(message.items[1].text);
+  if (found == channels_.end()) return;
+  Channel& channel = found->second;
+  if (kind == "message") {
+    const std::vector<ListenerPtr> listeners = channel.listeners;
+    for (const ListenerPtr& listener : listeners) {
+      call(lock, listener, [&] { listener->on_message(message.items[2].text); });
+    }
+  } else if (kind == "subscribe") {
+    failures_ = 0;
+    ++channel.confirmed;
+    if (channel.listeners.empty()) {
+      if (channel.confirmed == channel.sent) channels_.erase(found);
+      return;
+    }
+    std::vector<ListenerPtr> listeners;
+    for (const ListenerPtr& listener : channel.listeners) {
+      if (listener->told || channel.confirmed < listener->awaits) continue;
+      listener->told = true;
+      listeners.push_back(listener);
+    }
+    for (const ListenerPtr& listener : listeners) {
+      call(lock, listener, [&] { listener->on_subscribed(); });
+    }
+  }
+}
+
+template <class Callback>
+void Pubsub::call(Lock& lock, const ListenerPtr& listener, const Callback& callback) {
+  if (!listener->active) return;
+  running_ = listener.get();
+  lock.unlock();
+  callback();
+  lock.lock();
+  running_ = nullptr;
+  callback_done_.notify_all();
+}
+
+}  // namespace holdfast::redis

@@ -1,0 +1,87 @@
+// The subscriptions of one client: a connection of their own, and the task (role "subscription") that reads
+// it; both exist only while there is a subscription.
+//
+// After a lost connection everything is subscribed again. A PING when nothing has come for a while finds a
+// peer that died silently. The connection goes to the primary, and moves when the calls go to another node.
+//
+// Thread safety: all members, from any task. Must be owned by a std::shared_ptr: its task keeps it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "../net/network.h"
+#include "../runtime/runtime.h"
+#include "client.h"
+#include "reply_reader.h"
+
+namespace holdfast::redis {
+
+class Pubsub : public std::enable_shared_from_this<Pubsub> {
+ public:
+  Pubsub(Runtime& runtime, Network& network, std::shared_ptr<const ClientOptions> options);
+
+  std::unique_ptr<Subscription> subscribe(std::string channel,
+                                          std::function<void(std::string_view)> on_message,
+                                          std::function<void()> on_subscribed);
+  void calls_go_to(std::size_t node);  // index of the node that the client takes for the primary
+  void shutdown();                     // [parks] ends and joins the task
+
+ private:
+  // One Subscription.
+  struct Listener {
+    std::string channel;
+    std::function<void(std::string_view)> on_message;
+    std::function<void()> on_subscribed;
+    std::uint64_t awaits = 0;  // in force when this many SUBSCRIBEs of the channel are confirmed
+    bool told = false;         // on_subscribed called since then
+    bool active = true;
+  };
+  using ListenerPtr = std::shared_ptr<Listener>;
+  struct Channel {  // outlives its last listener until all its confirmations have come
+    std::vector<ListenerPtr> listeners;
+    std::uint64_t sent = 0;       // SUBSCRIBEs on this connection
+    std::uint64_t confirmed = 0;  // of those
+  };
+  class Handle;
+  using Lock = std::unique_lock<Mutex>;
+
+  void remove(const ListenerPtr& listener);
+  void send(Lock& lock, std::string_view command, std::string_view channel);
+  bool write_queued(Lock& lock, MonotonicTime deadline);
+  void run();
+  void connect(Lock& lock);
+  void serve(Lock& lock);
+  void dispatch(Lock& lock, const Reply& message);
+  template <class Callback>
+  void call(Lock& lock, const ListenerPtr& listener, const Callback& callback);
+
+  Runtime& runtime_;
+  Network& network_;
+  const std::shared_ptr<const ClientOptions> options_;
+
+  Mutex mutex_;              // guards everything below; never held across a park or a callback
+  Condition callback_done_;  // running_ became null
+  std::map<std::string, Channel, std::less<>> channels_;
+  std::size_t listeners_ = 0;  // in all channels
+  bool stopping_ = false;
+  std::size_t primary_ = 0;  // where to look first
+
+  std::shared_ptr<Stream> stream_;  // null: not connected
+  std::size_t node_ = 0;            // of stream_
+  std::string out_, taken_;
+  bool writing_ = false;
+
+  bool task_running_ = false;
+  TaskId task_id_ = 0;
+  Parker* task_parker_ = nullptr;
+  Task task_;
+  Listener* running_ = nullptr;  // whose callback runs now
+  std::size_t failures_ = 0;     // attempts in a row
+};
+
+}  // namespace holdfast::redis

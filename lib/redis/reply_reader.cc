@@ -1,0 +1,95 @@
+#include "reply_reader.h"
+
+#include <hiredis/read.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <utility>
+
+namespace holdfast::redis {
+
+// What hiredis calls while it parses. These run below C code: no exception may leave them; a null pointer
+// makes the reader fail as out of memory.
+struct ReplyBuilder {
+  // The Reply that `task` fills: the root, or a new last item of the array around it. An item's address is
+  // stable while it is being filled, because its array grows only after it is complete.
+  static Reply* slot(const redisReadTask* task) {
+    if (task->parent == nullptr) {
+      Reply& root = static_cast<ReplyReader*>(task->privdata)->root_;
+      root = Reply();
+      return &root;
+    }
+    auto& items = static_cast<Reply*>(task->parent->obj)->items;
+    return &items.emplace_back();
+  }
+
+  template <class Fill>
+  static void* build(const redisReadTask* task, Fill fill) noexcept {
+    try {
+      Reply* const reply = slot(task);
+      fill(*reply);
+      return reply;
+    } catch (const std::exception&) {  // no memory
+      return nullptr;
+    }
+  }
+
+  static void* string(const redisReadTask* task, char* text, std::size_t size) {
+    return build(task, [&](Reply& reply) {
+      reply.type = task->type == REDIS_REPLY_ERROR    ? Reply::Type::error
+                   : task->type == REDIS_REPLY_STATUS ? Reply::Type::status
+                                                      : Reply::Type::bulk;
+      reply.text.assign(text, size);
+    });
+  }
+  static void* array(const redisReadTask* task, int size) {
+    return build(task, [&](Reply& reply) {
+      reply.type = Reply::Type::array;
+      reply.items.reserve(static_cast<std::size_t>(std::clamp(size, 0, 64)));
+    });
+  }
+  static void* integer(const redisReadTask* task, long long value) {
+    return build(task, [&](Reply& reply) {
+      reply.type = Reply::Type::integer;
+      reply.integer = value;
+    });
+  }
+  static void* nil(const redisReadTask* task) {
+    return build(task, [](Reply& reply) { reply.type = Reply::Type::nil; });
+  }
+  static void release(void*) {}  // root_ owns everything
+
+  static redisReplyObjectFunctions functions;
+};
+
+redisReplyObjectFunctions ReplyBuilder::functions = {ReplyBuilder::string, ReplyBuilder::array,
+                                                     ReplyBuilder::integer, ReplyBuilder::nil,
+                                                     ReplyBuilder::release};
+
+ReplyReader::ReplyReader() : reader_(redisReaderCreateWithFunctions(&ReplyBuilder::functions)) {
+  if (reader_ == nullptr) throw std::bad_alloc();
+  reader_->privdata = this;
+}
+
+ReplyReader::~ReplyReader() { redisReaderFree(reader_); }
+
+void ReplyReader::feed(std::string_view bytes) {
+  if (error_.empty() && redisReaderFeed(reader_, bytes.data(), bytes.size()) != REDIS_OK) {
+    error_ = reader_->errstr;
+  }
+}
+
+ReplyReader::Next ReplyReader::next(Reply& into) {
+  if (!error_.empty()) return Next::broken;
+  void* reply = nullptr;
+  if (redisReaderGetReply(reader_, &reply) != REDIS_OK) {
+    error_ = reader_->errstr[0] != '\0' ? reader_->errstr : "not a RESP reply";
+    return Next::broken;
+  }
+  if (reply == nullptr) return Next::incomplete;
+  into = std::move(root_);
+  return Next::reply;
+}
+
+}  // namespace holdfast::redis
