@@ -65,6 +65,8 @@ struct FaultTargets {
 class Fault {
  public:
   virtual ~Fault() = default;
+  // With `every` it acts again and again; each act() is healed by one heal(), in the order of the acts, and
+  // only when the file says `for`. Both may park (a server starts, a replica is promoted).
   virtual void act(FaultTargets& targets) = 0;
   virtual void heal(FaultTargets& targets) { static_cast<void>(targets); }
 };
@@ -72,10 +74,13 @@ class Fault {
 struct FaultKind {
   std::string_view name;   // "replication-lag"
   std::string_view about;  // one line
-  std::vector<FaultKey> keys;
+  std::vector<FaultKey> keys = {};
   bool must_end = false;              // needs `for`
   bool embedded = true, real = true;  // worlds that can do it
   std::unique_ptr<Fault> (*make)(const FaultConfig& config) = nullptr;
+  // What a file's keys, each right by itself, must be together ("exactly one of `node` and `client`"), if
+  // they are not; "" if they are. nullptr: nothing to check.
+  std::string (*problem)(const FaultConfig& config) = nullptr;
 };
 
 const std::vector<FaultKind>& all_fault_kinds();          // in the order of `holdfast list faults`

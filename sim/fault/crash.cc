@@ -1,0 +1,52 @@
+// crash: a server is killed (SIGKILL), or a client dies with all its threads. Healing: it comes back, a
+// server with the disk that it had (unless `disk = "lose"`) and the same address, a client as a new
+// incarnation. Without `for` it stays dead.
+#include "sim/fault/support.h"
+
+namespace holdfast::sim {
+namespace {
+
+class Crash final : public Fault {
+ public:
+  explicit Crash(const FaultConfig& config)
+      : node_(text_of(config, "node")),
+        client_(text_of(config, "client")),
+        keep_disk_(text_of(config, "disk", "keep") == "keep") {}
+
+  void act(FaultTargets& targets) override {
+    if (!client_.empty()) {
+      targets.crash_client(client_);
+    } else if (ClusterNode& node = node_of(targets, node_); node.running()) {
+      node.crash();
+    }
+  }
+  void heal(FaultTargets& targets) override {
+    if (!client_.empty()) {
+      targets.restart_client(client_);
+    } else if (ClusterNode& node = node_of(targets, node_); !node.running()) {
+      node.restart(keep_disk_);
+    }
+  }
+
+ private:
+  std::string node_, client_;
+  bool keep_disk_;
+};
+
+}  // namespace
+
+FaultKind crash_fault() {
+  FaultKind kind{.name = "crash", .about = "a node or a client is killed; with `for` it comes back"};
+  kind.keys = {
+      {"node", FaultKey::Type::node, false, "which node (or `client`)"},
+      {"client", FaultKey::Type::client, false, "which client (or `node`)"},
+      {"disk", FaultKey::Type::text, false, "a node's files: keep (default) or lose", {"keep", "lose"}},
+  };
+  kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
+    return std::make_unique<Crash>(config);
+  };
+  kind.problem = one_of_node_and_client;
+  return kind;
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,31 @@
+// cut: the connections that exist between two sides break off; new ones work at once, so that there is
+// nothing to heal.
+#include "sim/fault/support.h"
+
+namespace holdfast::sim {
+namespace {
+
+class Cut final : public Fault {
+ public:
+  explicit Cut(const FaultConfig& config) : lanes_(lanes_of(config)) {}
+  void act(FaultTargets& targets) override {
+    targets.proxy.reset_links([this](const Link& link) { return lanes_(link).any(); });
+  }
+
+ private:
+  LaneFilter lanes_;
+};
+
+}  // namespace
+
+FaultKind cut_fault() {
+  FaultKind kind{.name = "cut", .about = "existing connections between two sides break off; new ones work"};
+  kind.keys = party_keys();
+  kind.keys.pop_back();  // a connection breaks off both ways
+  kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
+    return std::make_unique<Cut>(config);
+  };
+  return kind;
+}
+
+}  // namespace holdfast::sim

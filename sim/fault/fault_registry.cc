@@ -1,0 +1,57 @@
+// All faults, in the order of `holdfast list faults`. A new one: its file, a declaration and a line here.
+#include "sim/fault/fault.h"
+
+namespace holdfast::sim {
+
+// The network
+FaultKind delay_fault();
+FaultKind stall_fault();
+FaultKind cut_fault();
+FaultKind refuse_fault();
+FaultKind partition_fault();
+FaultKind reset_before_request_fault();
+FaultKind reset_after_request_fault();
+FaultKind reset_mid_reply_fault();
+FaultKind drop_message_fault();
+FaultKind replication_lag_fault();
+// Processes
+FaultKind crash_fault();
+FaultKind restart_fault();
+FaultKind promote_fault();
+FaultKind pause_client_fault();
+FaultKind pause_watchdog_fault();
+FaultKind pause_server_fault();
+// Clocks
+FaultKind clock_step_fault();
+
+const std::vector<FaultKind>& all_fault_kinds() {
+  static const std::vector<FaultKind> kinds = {
+      delay_fault(),
+      stall_fault(),
+      cut_fault(),
+      refuse_fault(),
+      partition_fault(),
+      reset_before_request_fault(),
+      reset_after_request_fault(),
+      reset_mid_reply_fault(),
+      drop_message_fault(),
+      replication_lag_fault(),
+      crash_fault(),
+      restart_fault(),
+      promote_fault(),
+      pause_client_fault(),
+      pause_watchdog_fault(),
+      pause_server_fault(),
+      clock_step_fault(),
+  };
+  return kinds;
+}
+
+const FaultKind* find_fault_kind(std::string_view name) {
+  for (const FaultKind& kind : all_fault_kinds()) {
+    if (kind.name == name) return &kind;
+  }
+  return nullptr;
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,42 @@
+// pause-server: a node stops (SIGSTOP): it answers nobody, but its connections stay and what is sent to it is
+// executed when it goes on. Healing: SIGCONT.
+#include "sim/fault/support.h"
+
+namespace holdfast::sim {
+namespace {
+
+class PauseServer final : public Fault {
+ public:
+  explicit PauseServer(const FaultConfig& config) : node_(text_of(config, "node")) {}
+
+  void act(FaultTargets& targets) override {
+    ClusterNode& node = node_of(targets, node_);
+    if (!node.running()) return;
+    node.pause();
+    ++paused_;
+  }
+  void heal(FaultTargets& targets) override {
+    if (paused_ == 0) return;
+    --paused_;
+    if (ClusterNode& node = node_of(targets, node_); node.running()) node.resume();
+  }
+
+ private:
+  std::string node_;
+  int paused_ = 0;
+};
+
+}  // namespace
+
+FaultKind pause_server_fault() {
+  FaultKind kind{.name = "pause-server",
+                 .about = "a node stops while time goes on, then executes what has queued up"};
+  kind.keys = {{"node", FaultKey::Type::node, true, "which node"}};
+  kind.must_end = true;
+  kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
+    return std::make_unique<PauseServer>(config);
+  };
+  return kind;
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,27 @@
+// promote: a replica becomes a primary (REPLICAOF NO ONE); nobody tells the old one. Nothing to heal.
+#include "sim/fault/support.h"
+
+namespace holdfast::sim {
+namespace {
+
+class Promote final : public Fault {
+ public:
+  explicit Promote(const FaultConfig& config) : node_(text_of(config, "node")) {}
+  void act(FaultTargets& targets) override { node_of(targets, node_).promote(); }
+
+ private:
+  std::string node_;
+};
+
+}  // namespace
+
+FaultKind promote_fault() {
+  FaultKind kind{.name = "promote", .about = "a replica is made a primary"};
+  kind.keys = {{"node", FaultKey::Type::node, true, "the replica"}};
+  kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
+    return std::make_unique<Promote>(config);
+  };
+  return kind;
+}
+
+}  // namespace holdfast::sim

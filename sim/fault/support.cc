@@ -1,0 +1,134 @@
+#include "sim/fault/support.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "sim/proxy/resp_parse.h"
+
+namespace holdfast::sim {
+namespace {
+
+bool names(const std::vector<std::string>& parties, const std::string& name) {
+  return std::any_of(parties.begin(), parties.end(),
+                     [&name](const std::string& party) { return party == "*" || party == name; });
+}
+
+}  // namespace
+
+std::string text_of(const FaultConfig& config, std::string_view key, std::string_view otherwise) {
+  const std::string* value = config.get<std::string>(key);
+  return value == nullptr ? std::string(otherwise) : *value;
+}
+
+std::int64_t count_of(const FaultConfig& config, std::string_view key, std::int64_t otherwise) {
+  const std::int64_t* value = config.get<std::int64_t>(key);
+  return value == nullptr ? otherwise : *value;
+}
+
+bool flag_of(const FaultConfig& config, std::string_view key) {
+  const bool* value = config.get<bool>(key);
+  return value != nullptr && *value;
+}
+
+std::vector<std::string> parties_of(const FaultConfig& config, std::string_view key) {
+  if (const auto* list = config.get<std::vector<std::string>>(key)) return *list;
+  return {text_of(config, key, "*")};
+}
+
+std::vector<FaultKey> party_keys() {
+  return {
+      {"between", FaultKey::Type::parties, false, "one side: clients, nodes, or \"*\" (all; the default)"},
+      {"and", FaultKey::Type::parties, false, "the other side, likewise"},
+      {"direction",
+       FaultKey::Type::text,
+       false,
+       "what is hit: from `between` to `and` (forward), the way back (backward), or both (the default)",
+       {"both", "forward", "backward"}},
+  };
+}
+
+LaneFilter lanes_of(const FaultConfig& config) {
+  const std::string direction = text_of(config, "direction", "both");
+  const bool forward = direction != "backward";
+  const bool backward = direction != "forward";
+  return [between = parties_of(config, "between"), and_ = parties_of(config, "and"), forward,
+          backward](const Link& link) {
+    Lanes lanes;
+    if (names(between, link.from) && names(and_, link.to)) {
+      lanes.request = forward;
+      lanes.reply = backward;
+    }
+    if (names(and_, link.from) && names(between, link.to)) {
+      lanes.request = lanes.request || backward;
+      lanes.reply = lanes.reply || forward;
+    }
+    return lanes;
+  };
+}
+
+std::string one_of_node_and_client(const FaultConfig& config) {
+  const int given =
+      (config.get<std::string>("node") != nullptr) + (config.get<std::string>("client") != nullptr);
+  return given == 1 ? "" : "exactly one of `node` and `client`";
+}
+
+ClusterNode& node_of(FaultTargets& targets, const std::string& name) {
+  ClusterNode* node = targets.cluster.find(name);
+  if (node == nullptr) throw std::runtime_error("no node named '" + name + "'");
+  return *node;
+}
+
+MessageFault::MessageFault(const FaultConfig& config, Direction direction, Action::Kind action,
+                           std::function<bool(const Message&)> matches) {
+  options_.which = [client = text_of(config, "client"), node = text_of(config, "node"),
+                    direction](const Link& link) {
+    const bool hit =
+        (client.empty() ? !link.replication : link.from == client) && (node.empty() || link.to == node);
+    return Lanes{.request = hit && direction == Direction::request,
+                 .reply = hit && direction == Direction::reply};
+  };
+  options_.matches = std::move(matches);
+  options_.nth = count_of(config, "nth", 1);
+  options_.count = count_of(config, "count", 1);
+  options_.action = {.kind = action};
+}
+
+void MessageFault::act(FaultTargets& targets) {
+  const auto id = std::make_shared<RuleId>(0);
+  NthMessage options = options_;
+  options.on_done = [id, &proxy = targets.proxy] { proxy.remove_rule(*id); };
+  *id = targets.proxy.add_rule(make_nth_message_rule(std::move(options)));
+  active_.push_back(id);
+}
+
+void MessageFault::heal(FaultTargets& targets) {
+  if (active_.empty()) return;
+  targets.proxy.remove_rule(*active_.front());
+  active_.pop_front();
+}
+
+std::vector<FaultKey> message_keys() {
+  return {
+      {"client", FaultKey::Type::client, false, "only links of this client (default: all clients)"},
+      {"node", FaultKey::Type::node, false, "only links to this node (default: all nodes)"},
+      {"nth", FaultKey::Type::count, false,
+       "which matching message, counted from 1 since the fault acts (default 1)"},
+      {"count", FaultKey::Type::count, false, "how many from there on (default 1; 0: all until it heals)"},
+  };
+}
+
+std::function<bool(const Message&)> command_matcher(const FaultConfig& config) {
+  return [command = upper_case(text_of(config, "command"))](const Message& message) {
+    return !message.command.empty() && (command.empty() || message.command == command);
+  };
+}
+
+std::vector<FaultKey> command_keys() {
+  std::vector<FaultKey> keys = {
+      {"command", FaultKey::Type::text, false, "only this command, \"EVALSHA\" (default: any)"}};
+  for (FaultKey& key : message_keys()) keys.push_back(std::move(key));
+  return keys;
+}
+
+}  // namespace holdfast::sim

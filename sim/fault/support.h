@@ -1,0 +1,77 @@
+// What several faults share: who is meant by the parties of a link, and faults that are a rule in the proxy.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/cluster/cluster.h"
+#include "sim/fault/fault.h"
+#include "sim/proxy/proxy.h"
+#include "sim/proxy/rules.h"
+
+namespace holdfast::sim {
+
+// --- keys -------------------------------------------------------------------------------------------------
+
+std::string text_of(const FaultConfig& config, std::string_view key, std::string_view otherwise = "");
+std::int64_t count_of(const FaultConfig& config, std::string_view key, std::int64_t otherwise);
+bool flag_of(const FaultConfig& config, std::string_view key);
+// A name or a list of names; {"*"} when the key is absent.
+std::vector<std::string> parties_of(const FaultConfig& config, std::string_view key);
+
+// The keys `between`, `and`, `direction`: which links a fault of the network means.
+std::vector<FaultKey> party_keys();
+// `direction` is told from `between` to `and`, whoever of them made the connection.
+LaneFilter lanes_of(const FaultConfig& config);
+
+// For FaultKind::problem: exactly one of `node` and `client`.
+std::string one_of_node_and_client(const FaultConfig& config);
+
+// Throws std::runtime_error when there is none of that name (files are checked before any run).
+ClusterNode& node_of(FaultTargets& targets, const std::string& name);
+
+// --- faults that are a rule
+// -----------------------------------------------------------------------------------
+
+// act() adds the rule, heal() removes it (of several, the oldest).
+class RuleFault : public Fault {
+ public:
+  void act(FaultTargets& targets) override { active_.push_back(targets.proxy.add_rule(make_rule(targets))); }
+  void heal(FaultTargets& targets) override {
+    if (active_.empty()) return;
+    targets.proxy.remove_rule(active_.front());
+    active_.pop_front();
+  }
+
+ protected:
+  virtual std::shared_ptr<Rule> make_rule(FaultTargets& targets) = 0;
+
+ private:
+  std::deque<RuleId> active_;
+};
+
+// A fault that meets the nth message of some sort after it began to act: keys client, node, nth, count.
+class MessageFault : public Fault {
+ public:
+  MessageFault(const FaultConfig& config, Direction direction, Action::Kind action,
+               std::function<bool(const Message&)> matches);
+  void act(FaultTargets& targets) override;
+  void heal(FaultTargets& targets) override;
+
+ private:
+  NthMessage options_;
+  std::deque<std::shared_ptr<RuleId>> active_;
+};
+
+std::vector<FaultKey> message_keys();  // client, node, nth, count
+
+// Requests and replies to requests of the command named by the key `command` (absent: of any).
+std::function<bool(const Message&)> command_matcher(const FaultConfig& config);
+std::vector<FaultKey> command_keys();  // command, and those of message_keys()
+
+}  // namespace holdfast::sim
