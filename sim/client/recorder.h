@@ -146,26 +146,30 @@ class ThreadRecorder {
   void acquire_ok(const Lock& lock);
   void acquire_failed(std::string_view key, std::string_view error);   // certainly not granted
   void acquire_unknown(std::string_view key, std::string_view error);  // info: goes on under a new name
-  void release_invoked(const Lock& lock);
+  void release_invoked(std::string_view key);
   void release_ok(std::string_view key);
   void release_failed(std::string_view key, std::string_view error);  // "not-owner" ends the hold as well
   void release_unknown(std::string_view key, std::string_view error);
 
-  // The protected resource; `f` is read, write or sell.
-  void resource_invoked(checker::Function f, std::string_view key, std::int64_t value = checker::kAbsent);
-  void resource_ok(checker::Function f, std::string_view key, std::int64_t value);
+  // The protected resource; `f` is read, write, cas (`expected` is what it must find) or sell.
+  void resource_invoked(checker::Function f, std::string_view key, std::int64_t value = checker::kAbsent,
+                        std::int64_t expected = checker::kAbsent);
+  void resource_ok(checker::Function f, std::string_view key, std::int64_t value,
+                   std::int64_t expected = checker::kAbsent);
   void resource_failed(checker::Function f, std::string_view key, std::string_view error);
   void resource_unknown(checker::Function f, std::string_view key, std::string_view error);
 
  private:
   checker::Event event(checker::EventType type, checker::Function f, std::string_view key);
-  void unknown(checker::Function f, std::string_view key, std::string_view error);
+  void finish(checker::EventType type, checker::Function f, std::string_view key, std::string_view error);
   void rename();
 
   ClientRecorder& client_;
   int thread_;
   checker::Symbol process_ = 0, owner_ = 0;
   checker::Symbol id_ = 0;  // of the present hold, kept until its release is over
+  std::string key_text_;    // the key of the last event, and its symbol
+  checker::Symbol key_ = 0;
 };
 
 }  // namespace holdfast::sim

@@ -1,0 +1,330 @@
+#include "sim/client/recorder.h"
+
+#include <algorithm>
+
+namespace holdfast::sim {
+
+using checker::Event;
+using checker::EventType;
+using checker::Function;
+using checker::kAbsent;
+using checker::Symbol;
+
+namespace {
+constexpr std::size_t kRememberedRecords = 256;  // per client; late commands of older acquisitions go unnamed
+}  // namespace
+
+const std::vector<std::string_view>& run_event_names() {
+  static const std::vector<std::string_view> names = {"lock.requested", "lock.waiting",   "lock.granted",
+                                                      "lock.refused",   "lock.renewed",   "lock.renew-failed",
+                                                      "lock.lost",      "lock.releasing", "lock.released",
+                                                      "read",           "write",          "sell",
+                                                      "client.started", "client.crashed"};
+  return names;
+}
+
+// --- Recorder
+// -------------------------------------------------------------------------------------------------
+
+Recorder::Recorder(World& world) : world_(world) {}
+Recorder::~Recorder() = default;
+
+ClientRecorder& Recorder::client(const std::string& name) {
+  std::unique_ptr<ClientRecorder>& client = clients_[name];
+  if (!client) client = std::make_unique<ClientRecorder>(*this, name);
+  return *client;
+}
+
+std::uint64_t Recorder::subscribe(EventFilter filter, Callback callback) {
+  auto subscriber = std::make_shared<Subscriber>();
+  subscriber->number = next_subscriber_++;
+  subscriber->filter = std::move(filter);
+  subscriber->callback = std::move(callback);
+  subscribers_[subscriber->filter.event].push_back(subscriber);
+  return subscriber->number;
+}
+
+void Recorder::unsubscribe(std::uint64_t subscription) {
+  for (auto entry = subscribers_.begin(); entry != subscribers_.end();) {
+    for (const auto& subscriber : entry->second) {
+      if (subscriber->number == subscription) subscriber->callback = nullptr;  // also for a publish under way
+    }
+    std::erase_if(entry->second, [&](const auto& subscriber) { return subscriber->number == subscription; });
+    entry = entry->second.empty() ? subscribers_.erase(entry) : std::next(entry);
+  }
+}
+
+void Recorder::publish(const RunEvent& event) {
+  if (subscribers_.empty()) return;
+  const auto found = subscribers_.find(event.name);
+  if (found == subscribers_.end()) return;
+  const std::vector<std::shared_ptr<Subscriber>> present = found->second;  // callbacks may (un)subscribe
+  for (const auto& subscriber : present) {
+    const EventFilter& filter = subscriber->filter;
+    if (!subscriber->callback || (!filter.client.empty() && filter.client != event.client)) continue;
+    ++subscriber->matches;
+    if (filter.nth != 0 && filter.nth != subscriber->matches) continue;
+    const Callback callback = subscriber->callback;
+    callback(event);
+  }
+}
+
+void Recorder::append(Event event) {
+  event.time_ns = world_.now_ns();
+  history_.append(event);
+}
+
+void Recorder::mark(std::string_view name) {
+  ++marks_[std::string(name)];
+  Event event;
+  event.type = EventType::info;
+  event.f = Function::mark;
+  event.process = history_.intern("nemesis");
+  event.key = history_.intern(name);
+  append(event);
+}
+
+void Recorder::fault(std::string_view id, bool acts, std::string_view description) {
+  Event event;
+  event.type = EventType::info;
+  event.f = Function::fault;
+  event.process = history_.intern("nemesis");
+  event.key = history_.intern(id);
+  event.value = acts ? 1 : 0;
+  event.error = history_.intern(description);
+  append(event);
+}
+
+// --- ClientRecorder
+// -------------------------------------------------------------------------------------------
+
+ClientRecorder::ClientRecorder(Recorder& recorder, std::string name)
+    : recorder_(recorder), name_(std::move(name)) {
+  process_symbol_ = recorder_.history().intern(name_);
+  watchdog_ = recorder_.history().intern(name_ + "/watchdog");
+}
+
+ClientRecorder::~ClientRecorder() = default;
+
+void ClientRecorder::started(Process& process, Duration lease) {
+  process_ = &process;
+  lease_ = lease;
+  granting_.clear();
+  for (auto& [thread, generation] : generations_) ++generation;
+  publish("client.started", "", 0, 0);
+}
+
+void ClientRecorder::crashed() {
+  Event event;
+  event.type = EventType::info;
+  event.f = Function::crash;
+  event.process = process_symbol_;
+  recorder_.append(event);
+  process_ = nullptr;
+  publish("client.crashed", "", 0, 0);
+}
+
+Symbol ClientRecorder::acquisition(std::string_view record) {
+  if (record.empty()) return 0;
+  const auto found = records_.find(record);
+  if (found != records_.end()) return found->second;
+  if (record_order_.size() >= kRememberedRecords) {
+    records_.erase(record_order_.front());
+    record_order_.pop_front();
+  }
+  const Symbol id = recorder_.history().intern(name_ + "-" + std::to_string(next_acquisition_++));
+  records_.emplace(record, id);
+  record_order_.emplace_back(record);
+  return id;
+}
+
+Symbol ClientRecorder::last_acquisition(std::string_view key) const {
+  const auto found = last_.find(key);
+  return found == last_.end() ? 0 : found->second;
+}
+
+void ClientRecorder::append(Event event) {
+  if (live()) recorder_.append(event);
+}
+
+void ClientRecorder::publish(std::string_view event, std::string_view key, Symbol id, Symbol node) {
+  const checker::History& history = recorder_.history();
+  recorder_.publish({.name = event,
+                     .client = name_,
+                     .key = key,
+                     .id = history.text(id),
+                     .node = history.text(node),
+                     .time_ns = recorder_.world().now_ns()});
+}
+
+std::int64_t ClientRecorder::translate(std::optional<MonotonicTime> time) const {
+  return time && process_ != nullptr ? process_->world_ns(*time) : kAbsent;
+}
+
+void ClientRecorder::on_event(const LockEvent& told) noexcept {
+  if (!live()) return;
+  checker::History& history = recorder_.history();
+  Event event;
+  event.process = watchdog_;
+  event.key = history.intern(told.key);
+  event.id = acquisition(told.acquisition);
+  event.node = history.intern(told.node);
+  switch (told.kind) {
+    case LockEvent::Kind::acquired:
+      granting_[std::string(told.acquisition)] = {event.id, told.sent_at, event.node};
+      return;
+    case LockEvent::Kind::waiting: publish("lock.waiting", told.key, event.id, event.node); return;
+    case LockEvent::Kind::released: return;  // the thread itself records what it was told
+    case LockEvent::Kind::renewing:
+      event.f = Function::renew;
+      event.type = EventType::invoke;
+      append(event);
+      return;
+    case LockEvent::Kind::renewed:
+      event.f = Function::renew;
+      event.type = EventType::ok;
+      event.valid_until_ns = translate(told.valid_until);
+      append(event);
+      publish("lock.renewed", told.key, event.id, event.node);
+      return;
+    case LockEvent::Kind::renew_failed:
+      event.f = Function::renew;
+      event.type = EventType::info;
+      event.error = history.intern(told.reason);
+      append(event);
+      publish("lock.renew-failed", told.key, event.id, event.node);
+      return;
+    case LockEvent::Kind::lost:
+      event.f = Function::lost;
+      event.type = EventType::ok;
+      event.error = history.intern(told.reason);
+      append(event);
+      publish("lock.lost", told.key, event.id, event.node);
+      return;
+  }
+}
+
+// --- ThreadRecorder
+// -------------------------------------------------------------------------------------------
+
+ThreadRecorder::ThreadRecorder(ClientRecorder& client, int thread) : client_(client), thread_(thread) {
+  client_.generations_.try_emplace(thread, 0);
+  owner_ = client_.recorder_.history().intern(client_.name_ + ":" + std::to_string(thread_));
+  rename();
+}
+
+void ThreadRecorder::rename() {
+  const std::uint64_t generation = client_.generations_[thread_];
+  std::string name = client_.name_ + "/" + std::to_string(thread_);
+  if (generation > 0) name += "#" + std::to_string(generation);
+  process_ = client_.recorder_.history().intern(name);
+}
+
+Event ThreadRecorder::event(EventType type, Function f, std::string_view key) {
+  if (key != key_text_) {
+    key_text_ = key;
+    key_ = client_.recorder_.history().intern(key);
+  }
+  Event event;
+  event.type = type;
+  event.f = f;
+  event.process = process_;
+  event.owner = owner_;
+  event.key = key_;
+  return event;
+}
+
+void ThreadRecorder::finish(EventType type, Function f, std::string_view key, std::string_view error) {
+  Event done = event(type, f, key);
+  done.error = client_.recorder_.history().intern(error);
+  if (f != Function::acquire) done.id = id_;
+  client_.append(done);
+  if (type == EventType::info && client_.live()) {
+    ++client_.generations_[thread_];
+    rename();
+  }
+}
+
+void ThreadRecorder::acquire_invoked(std::string_view key) {
+  client_.append(event(EventType::invoke, Function::acquire, key));
+  client_.publish("lock.requested", key, 0, 0);
+}
+
+void ThreadRecorder::acquire_ok(const Lock& lock) {
+  if (!client_.live()) return;
+  const std::string record = lock.acquisition();
+  Event ok = event(EventType::ok, Function::acquire, lock.key());
+  ok.id = id_ = client_.acquisition(record);
+  std::optional<MonotonicTime> valid_until = lock.valid_until();
+  if (const auto grant = client_.granting_.find(record); grant != client_.granting_.end()) {
+    ok.node = grant->second.node;
+    if (!valid_until && grant->second.sent_at) valid_until = *grant->second.sent_at + client_.lease_;
+    client_.granting_.erase(grant);
+  }
+  ok.valid_until_ns = client_.translate(valid_until);
+  client_.last_[lock.key()] = id_;
+  client_.append(ok);
+  client_.publish("lock.granted", lock.key(), id_, ok.node);
+}
+
+void ThreadRecorder::acquire_failed(std::string_view key, std::string_view error) {
+  finish(EventType::fail, Function::acquire, key, error);
+  client_.publish("lock.refused", key, 0, 0);
+}
+
+void ThreadRecorder::acquire_unknown(std::string_view key, std::string_view error) {
+  finish(EventType::info, Function::acquire, key, error);
+  client_.publish("lock.refused", key, 0, 0);
+}
+
+void ThreadRecorder::release_invoked(std::string_view key) {
+  Event invoked = event(EventType::invoke, Function::release, key);
+  invoked.id = id_;
+  client_.append(invoked);
+  client_.publish("lock.releasing", key, id_, 0);
+}
+
+void ThreadRecorder::release_ok(std::string_view key) {
+  finish(EventType::ok, Function::release, key, "");
+  client_.publish("lock.released", key, id_, 0);
+  id_ = 0;
+}
+
+void ThreadRecorder::release_failed(std::string_view key, std::string_view error) {
+  finish(EventType::fail, Function::release, key, error);
+  id_ = 0;
+}
+
+void ThreadRecorder::release_unknown(std::string_view key, std::string_view error) {
+  finish(EventType::info, Function::release, key, error);
+  id_ = 0;
+}
+
+void ThreadRecorder::resource_invoked(Function f, std::string_view key, std::int64_t value,
+                                      std::int64_t expected) {
+  Event invoked = event(EventType::invoke, f, key);
+  invoked.id = id_;
+  invoked.value = value;
+  invoked.token = expected;
+  client_.append(invoked);
+}
+
+void ThreadRecorder::resource_ok(Function f, std::string_view key, std::int64_t value,
+                                 std::int64_t expected) {
+  Event ok = event(EventType::ok, f, key);
+  ok.id = id_;
+  ok.value = value;
+  ok.token = expected;
+  client_.append(ok);
+  client_.publish(f == Function::read ? "read" : f == Function::sell ? "sell" : "write", key, id_, 0);
+}
+
+void ThreadRecorder::resource_failed(Function f, std::string_view key, std::string_view error) {
+  finish(EventType::fail, f, key, error);
+}
+
+void ThreadRecorder::resource_unknown(Function f, std::string_view key, std::string_view error) {
+  finish(EventType::info, f, key, error);
+}
+
+}  // namespace holdfast::sim
