@@ -1,0 +1,220 @@
+#include "sim/client/fleet.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "lib/lock/wakeup.h"
+
+namespace holdfast::sim {
+namespace {
+
+std::string key_of_thread(const WorkloadOptions& options, const Process& process, int number) {
+  return options.own_keys ? options.key + ":" + process.name() + "/" + std::to_string(number) : options.key;
+}
+
+const LockKind& kind_of(const WorkloadOptions& options) {
+  const LockKind* const kind = find_lock_kind(options.lock);
+  if (kind == nullptr) throw std::invalid_argument("no lock is called '" + options.lock + "'");
+  return *kind;
+}
+
+}  // namespace
+
+// --- WorkThread
+// -----------------------------------------------------------------------------------------------
+
+WorkThread::WorkThread(World& world, Process& process, const WorkloadOptions& options, WorkloadStats& stats,
+                       ClientRecorder& recorder, LockSpace& locks, int number)
+    : world_(world),
+      process_(process),
+      options_(options),
+      stats_(stats),
+      record_(recorder, number),
+      rng_(world.rng("client/" + process.name() + "/" + std::to_string(number))),
+      lock_(locks.obtain(key_of_thread(options, process, number))) {}
+
+Duration WorkThread::draw(const DurationRange& range) {
+  if (range.high <= range.low) return range.low;
+  return Duration(static_cast<Duration::rep>(rng_.between(static_cast<std::uint64_t>(range.low.count()),
+                                                          static_cast<std::uint64_t>(range.high.count()))));
+}
+
+bool WorkThread::over() const { return options_.stop_at && world_.now_ns() >= options_.stop_at->count(); }
+
+void WorkThread::pause(const DurationRange& of) {
+  const Duration time = draw(of);
+  if (time > Duration::zero()) process_.runtime().sleep_for(time);
+}
+
+bool WorkThread::must_abort() const { return options_.on_lost == OnLost::abort && !lock_.is_held_by_me(); }
+
+void WorkThread::work(const DurationRange& of) {
+  if (options_.on_lost == OnLost::ignore) {
+    pause(of);
+    return;
+  }
+  const Duration time = draw(of);
+  if (time <= Duration::zero()) return;
+  Runtime& runtime = process_.runtime();
+  Wakeup(runtime).wait_until(deadline_after(runtime.now(), time), lock_.lost());
+}
+
+bool WorkThread::acquire() {
+  const std::string& key = lock_.key();
+  record_.acquire_invoked(key);
+  try {
+    bool granted = true;
+    if (options_.wait) {
+      granted = lock_.try_lock_for(*options_.wait);
+    } else {
+      lock_.lock();
+    }
+    if (granted) {
+      ++stats_.acquired;
+      record_.acquire_ok(lock_);
+      return true;
+    }
+    ++stats_.refused;
+    record_.acquire_failed(key, "timeout");
+  } catch (const LockError& error) {
+    ++stats_.failed;
+    if (error.may_have_executed()) {
+      record_.acquire_unknown(key, error.what());
+    } else {
+      record_.acquire_failed(key, error.what());
+    }
+  }
+  process_.runtime().sleep_for(options_.retry_pause);
+  return false;
+}
+
+void WorkThread::release() {
+  const std::string& key = lock_.key();
+  record_.release_invoked(key);
+  try {
+    lock_.unlock();
+    ++stats_.released;
+    record_.release_ok(key);
+  } catch (const NotOwner&) {
+    ++stats_.lost;
+    record_.release_failed(key, "not-owner");
+  } catch (const LockLost&) {
+    ++stats_.lost;
+    record_.release_failed(key, "not-owner");
+  } catch (const LockError& error) {
+    if (error.may_have_executed()) {
+      record_.release_unknown(key, error.what());
+    } else {
+      record_.release_failed(key, error.what());
+    }
+  }
+}
+
+// --- Fleet
+// ----------------------------------------------------------------------------------------------------
+
+Fleet::Fleet(World& world, Recorder& recorder, WorkloadOptions options)
+    : world_(world), recorder_(recorder), options_(std::move(options)), kind_(kind_of(options_)) {
+  if (options_.clients < 1) throw std::invalid_argument("a workload needs at least one client");
+  if (options_.threads < 1) throw std::invalid_argument("a client needs at least one thread");
+  if (options_.retry_pause <= Duration::zero())
+    throw std::invalid_argument("the retry pause must be positive");
+  for (int number = 1; number <= options_.clients; ++number) {
+    auto client = std::make_unique<Client>();
+    client->name = "c" + std::to_string(number);
+    client->recorder = &recorder_.client(client->name);
+    clients_.push_back(std::move(client));
+  }
+}
+
+void Fleet::start() {
+  prepare();
+  for (const auto& client : clients_) launch(*client);
+}
+
+void Fleet::launch(Client& client) {
+  Process& process = world_.add_process(client.name);
+  client.process = &process;
+  client.running = true;
+  ++running_;
+  const std::uint64_t incarnation = ++client.incarnation;
+  client.recorder->started(process, options_.lease);
+  process.start("client", [this, &client, &process, incarnation] {
+    run_client(client, process);
+    done(client, incarnation);
+  });
+}
+
+void Fleet::run_client(Client& client, Process& process) {
+  Runtime& runtime = process.runtime();
+  redis::Client redis(runtime, process.network(),
+                      {.nodes = options_.nodes,
+                       .client_name = client.name,
+                       .connect_timeout = options_.connect_timeout,
+                       .command_timeout = options_.command_timeout});
+  const std::unique_ptr<LockSpace> locks =
+      kind_.make({redis, {.lease = options_.lease, .renew = options_.renew, .observer = client.recorder}});
+  const auto body = [&](int number) {
+    WorkThread thread(world_, process, options_, stats_, *client.recorder, *locks, number);
+    thread.pause(options_.start);
+    run_thread(thread);
+  };
+  std::vector<Task> others;
+  for (int number = 1; number < options_.threads; ++number) {
+    others.push_back(runtime.spawn("client", [&body, number] { body(number); }));
+  }
+  body(0);
+  for (Task& task : others) task.join();
+}
+
+// A crashed client is counted out at its crash: its tasks unwind without coming here.
+void Fleet::done(Client& client, std::uint64_t incarnation) {
+  if (!client.running || client.incarnation != incarnation) return;
+  client.running = false;
+  --running_;
+  if (running_ > 0) return;
+  for (Parker* const waiter : waiters_) waiter->unpark();
+}
+
+bool Fleet::wait_finished(MonotonicTime deadline) {
+  Runtime& runtime = world_.harness().runtime();
+  Parker* const parker = &runtime.parker();
+  waiters_.push_back(parker);
+  while (!finished() && parker->park_until(deadline)) {
+  }
+  waiters_.erase(std::find(waiters_.begin(), waiters_.end(), parker));
+  return finished();
+}
+
+std::vector<std::string> Fleet::clients() const {
+  std::vector<std::string> names;
+  for (const auto& client : clients_) names.push_back(client->name);
+  return names;
+}
+
+Fleet::Client* Fleet::find(std::string_view name) {
+  const auto found = std::find_if(clients_.begin(), clients_.end(),
+                                  [&](const auto& client) { return client->name == name; });
+  return found == clients_.end() ? nullptr : found->get();
+}
+
+Process* Fleet::client(std::string_view name) {
+  Client* const client = find(name);
+  return client == nullptr ? nullptr : client->process;
+}
+
+void Fleet::crash(std::string_view name) {
+  Client* const client = find(name);
+  if (client == nullptr || client->process == nullptr || !client->process->alive()) return;
+  client->recorder->crashed();
+  client->process->crash();
+  done(*client, client->incarnation);
+}
+
+void Fleet::restart(std::string_view name) {
+  Client* const client = find(name);
+  if (client == nullptr || client->process == nullptr || client->process->alive()) return;
+  launch(*client);
+}
+
+}  // namespace holdfast::sim

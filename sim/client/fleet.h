@@ -1,0 +1,98 @@
+// Fleet: the clients of a run, their incarnations, and what every workload does the same way. A workload is a
+// Fleet whose run_thread() says what one thread does.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/client/recorder.h"
+#include "sim/client/workload.h"
+
+namespace holdfast::sim {
+
+// What one thread of a client works with. Lives on that thread.
+class WorkThread {
+ public:
+  WorkThread(World& world, Process& process, const WorkloadOptions& options, WorkloadStats& stats,
+             ClientRecorder& recorder, LockSpace& locks, int number);
+
+  // [parks] False: not granted (and a pause was made, so that nobody spins).
+  bool acquire();
+  void release();  // [parks]
+
+  bool over() const;                    // nobody starts a round any more (WorkloadOptions::stop_at)
+  void pause(const DurationRange& of);  // [parks] for a drawn time
+  // [parks] The same while the lock is held: with on_lost = abort, ends when the loss is told.
+  void work(const DurationRange& of);
+  // The loss was told and the workload heeds it.
+  bool must_abort() const;
+
+  Lock& lock() { return lock_; }
+  ThreadRecorder& record() { return record_; }
+  Process& process() { return process_; }
+  WorkloadStats& stats() { return stats_; }
+
+ private:
+  Duration draw(const DurationRange& range);
+
+  World& world_;
+  Process& process_;
+  const WorkloadOptions& options_;
+  WorkloadStats& stats_;
+  ThreadRecorder record_;
+  Rng rng_;
+  Lock& lock_;
+};
+
+class Fleet : public Workload {
+ public:
+  Fleet(World& world, Recorder& recorder, WorkloadOptions options);
+
+  void start() override;
+  bool finished() const override { return running_ == 0; }
+  bool wait_finished(MonotonicTime deadline) override;
+  std::vector<std::string> clients() const override;
+  Process* client(std::string_view name) override;
+  void crash(std::string_view name) override;
+  void restart(std::string_view name) override;
+  std::optional<std::int64_t> initial_stock() const override { return std::nullopt; }
+  std::optional<std::int64_t> final_stock() const override { return std::nullopt; }
+  const WorkloadStats& stats() const override { return stats_; }
+
+ protected:
+  virtual void prepare() {}  // [parks] before the first client starts
+  virtual void run_thread(WorkThread& thread) = 0;
+
+  World& world() { return world_; }
+  const WorkloadOptions& options() const { return options_; }
+
+ private:
+  struct Client {
+    std::string name;
+    ClientRecorder* recorder = nullptr;
+    Process* process = nullptr;
+    std::uint64_t incarnation = 0;
+    bool running = false;
+  };
+  void launch(Client& client);
+  void run_client(Client& client, Process& process);
+  void done(Client& client, std::uint64_t incarnation);
+  Client* find(std::string_view name);
+
+  World& world_;
+  Recorder& recorder_;
+  const WorkloadOptions options_;
+  const LockKind& kind_;
+  WorkloadStats stats_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::size_t running_ = 0;
+  std::vector<Parker*> waiters_;
+};
+
+// One file each.
+std::unique_ptr<Workload> make_critical_section(World& world, Recorder& recorder,
+                                                const WorkloadOptions& options);
+std::unique_ptr<Workload> make_seckill(World& world, Recorder& recorder, const WorkloadOptions& options);
+
+}  // namespace holdfast::sim
