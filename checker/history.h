@@ -24,7 +24,8 @@ enum class Function : std::uint8_t {
   lost,  // of a lock
   read,
   write,
-  sell,  // of the protected resource
+  cas,   // of the protected resource: `token` = the value expected, `value` = the new one
+  sell,  // of the protected resource: ok = `permits` units were sold (absent: 1)
   // What a command did to the server's record of a lock, as seen on the wire (the ledger):
   // invoke = the command was forwarded to the server, ok = its reply was seen.
   store_grant,

@@ -37,9 +37,9 @@ struct Node {
 
 struct ClientOptions {
   std::vector<Node> nodes;  // at least one; more: one replicated set, primary unknown
-  std::string user, password;
+  std::string user = {}, password = {};
   int database = 0;
-  std::string client_name;                                     // CLIENT SETNAME; empty: none
+  std::string client_name = {};                                // CLIENT SETNAME; empty: none
   Duration connect_timeout = std::chrono::milliseconds(1000);  // one attempt: connect and handshake
   Duration command_timeout = std::chrono::milliseconds(3000);  // when a call gives no deadline
   Duration backoff_min = std::chrono::milliseconds(10);        // between attempts: doubled, with jitter
