@@ -15,7 +15,7 @@
 #include "lib/redis/client.h"
 #include "sim/client/lock_kind.h"
 #include "sim/client/recorder.h"
-#include "sim/fault/fault.h"  // DurationRange
+#include "sim/world/duration_range.h"
 #include "sim/world/world.h"
 
 namespace holdfast::sim {
