@@ -1,0 +1,32 @@
+// GuardedNetwork: the sockets of one process of the real world. They end with their process: after a crash
+// nothing more leaves them, and the peers see their ends, although all processes of a world share one process
+// of the system.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "lib/net/socket_network.h"
+#include "sim/world/process.h"
+
+namespace holdfast::sim {
+
+class GuardedNetwork final : public Network {
+ public:
+  explicit GuardedNetwork(ProcessImpl& process);
+  Connected connect(const Endpoint& to, MonotonicTime deadline) override;
+  std::unique_ptr<Listener> listen(const Endpoint& at) override;
+  void crashed();  // breaks everything off
+
+ private:
+  friend class GuardedStream;
+  friend class GuardedListener;
+  Connected guard(Connected connected);
+  ProcessImpl& process_;
+  SocketNetwork sockets_;
+  std::map<std::uint64_t, Stream*> streams_;  // open ones, in the order of their creation
+  std::map<std::uint64_t, Listener*> listeners_;
+  std::uint64_t next_ = 1;
+};
+
+}  // namespace holdfast::sim

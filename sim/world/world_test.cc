@@ -1,0 +1,268 @@
+#include "sim/world/world.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace holdfast::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::unique_ptr<World> embedded(std::uint64_t seed = 1) { return make_embedded_world({.seed = seed}); }
+
+// A server that sends everything back, and clients that talk to it at drawn moments.
+std::uint64_t echo_run(std::uint64_t seed, bool planted_nondeterminism = false) {
+  auto world = embedded(seed);
+  static std::uint64_t runs = 0;  // the plant: something that outlives a run
+  ++runs;
+  world->run([&] {
+    Process& server = world->add_process("server");
+    server.start("accept", [&] {
+      const auto listener = server.network().listen({"", 7000});
+      std::vector<Task> tasks;
+      for (;;) {
+        auto connected = listener->accept(kNever);
+        std::shared_ptr<Stream> stream = std::move(connected.stream);
+        tasks.push_back(server.runtime().spawn("echo", [stream] {
+          char buffer[256];
+          for (;;) {
+            const IoResult got = stream->read(buffer, kNever);
+            if (!got.ok()) return;
+            stream->write({buffer, got.bytes}, kNever);
+          }
+        }));
+      }
+    });
+    world->harness().runtime().sleep_for(1ms);
+    int done = 0;
+    for (int i = 1; i <= 5; ++i) {
+      Process& client = world->add_process("c" + std::to_string(i));
+      client.start("client", [&world, &client, &server, &done, i, planted_nondeterminism] {
+        Rng rng = world->rng("client/" + std::to_string(i));
+        const auto stream = client.network().connect({server.address(), 7000}, kNever).stream;
+        for (int round = 0; round < 20; ++round) {
+          client.runtime().sleep_for(Duration(static_cast<std::int64_t>(rng.between(1, 1'000'000))));
+          std::string text = "hello " + std::to_string(round);
+          if (planted_nondeterminism) text += std::to_string(runs);
+          stream->write(text, kNever);
+          char buffer[256];
+          ASSERT_TRUE(stream->read(buffer, kNever).ok());
+        }
+        ++done;
+      });
+    }
+    while (done < 5) world->harness().runtime().sleep_for(1ms);
+  });
+  return world->trace().digest();
+}
+
+TEST(World, OneSeedOneTrace) {
+  EXPECT_EQ(echo_run(1), echo_run(1));
+  EXPECT_NE(echo_run(1), echo_run(2));
+  EXPECT_NE(echo_run(1, true), echo_run(1, true));  // the trace would tell
+}
+
+class BothWorlds : public testing::TestWithParam<bool> {
+ protected:
+  std::unique_ptr<World> world = GetParam() ? make_embedded_world({}) : make_real_world({});
+};
+INSTANTIATE_TEST_SUITE_P(Worlds, BothWorlds, testing::Bool(),
+                         [](const auto& info) { return info.param ? "embedded" : "real"; });
+
+TEST_P(BothWorlds, PausedProcessRunsNothingAndItsClocksGoOn) {
+  world->run([&] {
+    Process& process = world->add_process("c1");
+    Runtime& runtime = world->harness().runtime();
+    int ticks = 0;
+    process.start("ticker", [&] {
+      for (;;) {
+        process.runtime().sleep_for(1ms);
+        ++ticks;
+      }
+    });
+    runtime.sleep_for(20ms);
+    EXPECT_GT(ticks, 0);
+    process.pause();
+    const MonotonicTime before = process.runtime().now();
+    const int at_pause = ticks;
+    runtime.sleep_for(20ms);
+    EXPECT_EQ(ticks, at_pause);
+    EXPECT_GE(process.runtime().now() - before, 20ms);
+    process.resume();
+    runtime.sleep_for(20ms);
+    EXPECT_GT(ticks, at_pause);
+  });
+}
+
+TEST_P(BothWorlds, PausedRoleLeavesTheOthersAlone) {
+  world->run([&] {
+    Process& process = world->add_process("c1");
+    int client = 0, watchdog = 0;
+    process.pause_role("watchdog");
+    process.start("client", [&] {
+      process.runtime().sleep_for(1ms);
+      client = 1;
+    });
+    process.start("watchdog", [&] { watchdog = 1; });  // started while its role is paused
+    world->harness().runtime().sleep_for(20ms);
+    EXPECT_EQ(client, 1);
+    EXPECT_EQ(watchdog, 0);
+    process.resume_role("watchdog");
+    world->harness().runtime().sleep_for(5ms);
+    EXPECT_EQ(watchdog, 1);
+  });
+}
+
+TEST_P(BothWorlds, CrashUnwindsEveryTaskAndBreaksItsConnections) {
+  world->run([&] {
+    Process& victim = world->add_process("c1");
+    Process& peer = world->add_process("c2");
+    Runtime& runtime = world->harness().runtime();
+    const auto listener = peer.network().listen({"", 0});
+    int unwound = 0;
+    struct Count {
+      int& count;
+      ~Count() { ++count; }
+    };
+    IoStatus seen = IoStatus::ok;
+    victim.start("client", [&] {
+      Count count{unwound};
+      const auto stream = victim.network().connect(listener->endpoint(), kNever).stream;
+      stream->write("x", kNever);
+      char byte;
+      stream->read({&byte, 1}, kNever);
+      ADD_FAILURE() << "a dead process reads nothing";
+    });
+    victim.start("locked", [&] {
+      Count count{unwound};
+      Mutex mutex(victim.runtime());
+      Condition condition(victim.runtime());
+      std::unique_lock lock(mutex);
+      condition.wait(lock);
+      ADD_FAILURE() << "nobody notifies";
+    });
+    victim.start("handler", [&] {
+      Count count{unwound};
+      try {
+        throw 1;
+      } catch (int) {
+        victim.runtime().sleep_until(kNever);  // stopped inside a handler
+      }
+    });
+    peer.start("server", [&] {
+      const auto stream = listener->accept(kNever).stream;
+      char byte;
+      stream->read({&byte, 1}, kNever);
+      seen = stream->read({&byte, 1}, kNever).status;
+    });
+    runtime.sleep_for(20ms);
+    EXPECT_EQ(unwound, 0);
+    victim.crash();
+    EXPECT_FALSE(victim.alive());
+    runtime.sleep_for(20ms);
+    EXPECT_EQ(unwound, 3);
+    EXPECT_TRUE(seen == IoStatus::eof || seen == IoStatus::reset) << to_string(seen);
+
+    Process& next = world->add_process("c1");
+    EXPECT_EQ(next.address(), victim.address());
+    bool ran = false;
+    next.start("client", [&] { ran = true; });
+    runtime.sleep_for(1ms);
+    EXPECT_TRUE(ran);
+  });
+}
+
+TEST_P(BothWorlds, ExceptionsOfDifferentTasksDoNotMix) {
+  world->run([&] {
+    Process& process = world->add_process("c1");
+    std::vector<std::string> caught;
+    for (int i = 0; i < 3; ++i) {
+      process.start("thrower", [&, i] {
+        try {
+          throw std::runtime_error(std::to_string(i));
+        } catch (const std::exception&) {
+          process.runtime().sleep_for((3 - i) * 2ms);
+          try {
+            throw;
+          } catch (const std::exception& again) {
+            caught.emplace_back(again.what());
+          }
+        }
+      });
+    }
+    world->harness().runtime().sleep_for(30ms);
+    EXPECT_EQ(caught, (std::vector<std::string>{"2", "1", "0"}));
+  });
+}
+
+TEST_P(BothWorlds, TenThousandTasks) {
+  world->run([&] {
+    Process& process = world->add_process("c1");
+    int done = 0;
+    for (int i = 0; i < 10'000; ++i) {
+      process.start("client", [&] {
+        process.runtime().sleep_for(1ms);
+        ++done;
+      });
+    }
+    while (done < 10'000) world->harness().runtime().sleep_for(1ms);
+  });
+}
+
+TEST(World, ClocksStepAndDrift) {
+  auto world = embedded();
+  world->run([&] {
+    Process& process = world->add_process("c1");
+    Runtime& runtime = process.runtime();
+    Runtime& harness = world->harness().runtime();
+    const WallTime wall = runtime.wall_now();
+    process.step_wall(-10s);
+    EXPECT_EQ(runtime.wall_now(), wall - 10s);
+    const MonotonicTime start = runtime.now();
+    process.set_drift(10'000);  // 1 % fast
+    const std::int64_t world_start = world->now_ns();
+    harness.sleep_for(1s);
+    EXPECT_EQ(runtime.now() - start, 1010ms);
+    EXPECT_EQ(process.world_ns(start + 1010ms), world_start + 1'000'000'000);
+    const MonotonicTime deadline = runtime.now() + 101ms;
+    process.start("sleeper", [&] { runtime.sleep_until(deadline); });
+    harness.sleep_for(1s);
+    EXPECT_EQ(process.world_ns(deadline), world_start + 1'100'000'000);
+  });
+}
+
+TEST(World, NothingLeftToHappenIsAnErrorThatNamesWhoWaits) {
+  auto world = embedded();
+  try {
+    world->run([&] { world->harness().runtime().sleep_until(kNever); });
+    FAIL() << "expected an error";
+  } catch (const std::logic_error& error) {
+    EXPECT_NE(std::string(error.what()).find("main in harness"), std::string::npos) << error.what();
+  }
+}
+
+TEST(World, ExceptionsOfTheBodyArePassedOnAfterEverythingEnded) {
+  auto world = embedded();
+  bool unwound = false;
+  struct Flag {
+    bool& flag;
+    ~Flag() { flag = true; }
+  };
+  EXPECT_THROW(world->run([&] {
+    Process& process = world->add_process("c1");
+    process.start("waiter", [&] {
+      Flag flag{unwound};
+      process.runtime().sleep_until(kNever);
+    });
+    world->harness().runtime().yield();
+    throw std::runtime_error("broken");
+  }),
+               std::runtime_error);
+  EXPECT_TRUE(unwound);
+}
+
+}  // namespace
+}  // namespace holdfast::sim
