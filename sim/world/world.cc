@@ -22,8 +22,8 @@ constexpr std::int64_t kSimulatedEpochNs =
 
 class WorldBase : public World {
  public:
-  WorldBase(std::uint64_t seed, Driver& driver, std::size_t stack_bytes)
-      : seed_(seed), scheduler_(driver, stack_bytes) {}
+  WorldBase(std::uint64_t seed, std::unique_ptr<Driver> driver, std::size_t stack_bytes)
+      : seed_(seed), driver_(std::move(driver)), scheduler_(*driver_, stack_bytes) {}
 
   std::uint64_t seed() const override { return seed_; }
   std::int64_t now_ns() const override { return scheduler_.now_ns(); }
@@ -89,6 +89,7 @@ class WorldBase : public World {
 
   std::uint64_t seed_;
   Trace trace_;
+  std::unique_ptr<Driver> driver_;
   Scheduler scheduler_;
 
  private:
@@ -99,17 +100,16 @@ class WorldBase : public World {
   bool ran_ = false;
 };
 
-class EmbeddedWorld final : private VirtualTime, public WorldBase {
+class EmbeddedWorld final : public WorldBase {
  public:
   explicit EmbeddedWorld(const EmbeddedWorldOptions& options)
-      : WorldBase(options.seed, static_cast<VirtualTime&>(*this), options.stack_bytes),
+      : WorldBase(options.seed, std::make_unique<VirtualTime>(), options.stack_bytes),
         fabric_(scheduler_, trace_, options.hop) {
     add_process("harness");
   }
   ~EmbeddedWorld() override { end(); }
 
   bool embedded() const override { return true; }
-  std::int64_t now_ns() const override { return WorldBase::now_ns(); }
 
  protected:
   std::string make_address(std::size_t number) const override {
@@ -131,16 +131,15 @@ class EmbeddedWorld final : private VirtualTime, public WorldBase {
   Fabric fabric_;
 };
 
-class RealWorld final : private EventLoop, public WorldBase {
+class RealWorld final : public WorldBase {
  public:
   explicit RealWorld(const RealWorldOptions& options)
-      : WorldBase(options.seed, static_cast<EventLoop&>(*this), options.stack_bytes) {
+      : WorldBase(options.seed, std::make_unique<EventLoop>(), options.stack_bytes) {
     add_process("harness");
   }
   ~RealWorld() override { end(); }
 
   bool embedded() const override { return false; }
-  std::int64_t now_ns() const override { return WorldBase::now_ns(); }
 
  protected:
   std::string make_address(std::size_t number) const override {
@@ -153,7 +152,7 @@ class RealWorld final : private EventLoop, public WorldBase {
     setup.may_drift = false;
     setup.on_crash = [](ProcessImpl& process) { static_cast<GuardedNetwork&>(process.network()).crashed(); };
     setup.wait_fd = [this](int fd, FdInterest interest, std::int64_t deadline_ns) {
-      return EventLoop::wait_fd(scheduler_, fd, interest, deadline_ns);
+      return static_cast<EventLoop&>(*driver_).wait_fd(scheduler_, fd, interest, deadline_ns);
     };
   }
   std::unique_ptr<Network> make_network(ProcessImpl& process) override {
