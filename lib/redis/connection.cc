@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kFirstBuffer = 512;  // grows to what the traffic needs
 constexpr std::size_t kLargestBuffer = 64 * 1024;
 constexpr Duration kProbeAfter = std::chrono::milliseconds(1);  // idle for longer: look before sending
-constexpr MonotonicTime kAtOnce = MonotonicTime::min();         // a deadline that does not wait
+constexpr MonotonicTime kAtOnce{};  // a deadline that does not wait
 
 }  // namespace
 

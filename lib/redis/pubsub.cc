@@ -11,7 +11,7 @@
 namespace holdfast::redis {
 namespace {
 
-constexpr MonotonicTime kAtOnce = MonotonicTime::min();  // a deadline that does not wait
+constexpr MonotonicTime kAtOnce{};  // a deadline that does not wait
 
 }  // namespace
 

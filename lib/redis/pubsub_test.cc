@@ -1,0 +1,226 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "lib/redis/client.h"
+#include "lib/redis/testing/fake_server.h"
+#include "lib/redis/testing/ports.h"
+
+namespace holdfast::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using testing::array;
+using testing::bulk;
+using testing::Command;
+using testing::FakeServer;
+using testing::on_ports;
+using testing::Peer;
+using testing::Ports;
+
+std::string message(std::string_view channel, std::string_view payload) {
+  return array({bulk("message"), bulk(channel), bulk(payload)});
+}
+
+// What a Redis node says to the commands of this test.
+void answer(Peer& peer, const Command& command, bool master = true) {
+  if (command[0] == "ROLE") return peer.send(array({bulk(master ? "master" : "slave"), ":0\r\n", "*0\r\n"}));
+  if (command[0] == "SUBSCRIBE") return peer.send(array({bulk("subscribe"), bulk(command[1]), ":1\r\n"}));
+  if (command[0] == "UNSUBSCRIBE") return peer.send(array({bulk("unsubscribe"), bulk(command[1]), ":0\r\n"}));
+  if (command[0] == "PING") return peer.send(array({bulk("pong"), bulk("")}));
+  peer.send("+OK\r\n");
+}
+void answer_as_master(Peer& peer, const Command& command) { answer(peer, command); }
+
+// Counts what the callbacks say, and lets the test wait for it.
+class Events {
+ public:
+  explicit Events(Runtime& runtime) : mutex_(runtime), changed_(runtime) {}
+  void add(std::string text) {
+    const std::unique_lock lock(mutex_);
+    seen_.push_back(std::move(text));
+    changed_.notify_all();
+  }
+  std::vector<std::string> wait(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, kNever, [&] { return seen_.size() >= count; });
+    return seen_;
+  }
+
+ private:
+  Mutex mutex_;
+  Condition changed_;
+  std::vector<std::string> seen_;
+};
+
+class PubsubOn : public ::testing::TestWithParam<Ports> {
+ protected:
+  static void run(const std::function<void(Runtime&, Network&)>& body) { on_ports(GetParam(), body); }
+};
+
+ClientOptions options(std::initializer_list<const FakeServer*> servers) {
+  ClientOptions options;
+  for (const FakeServer* server : servers) options.nodes.push_back({"", server->endpoint()});
+  options.backoff_min = 1ms;
+  options.backoff_max = 5ms;
+  options.connect_timeout = 10s;
+  options.command_timeout = 30s;
+  return options;
+}
+
+std::unique_ptr<Subscription> listen(Client& client, Events& events, const std::string& channel,
+                                     const std::string& name = "") {
+  return client.subscribe(
+      channel, [&events, name](std::string_view payload) { events.add(name + "got " + std::string(payload)); },
+      [&events, name] { events.add(name + "subscribed"); });
+}
+
+TEST_P(PubsubOn, DeliversAndUnsubscribes) {
+  run([](Runtime& runtime, Network& network) {
+    FakeServer server(runtime, network, answer_as_master);
+    Client client(runtime, network, options({&server}));
+    Events events(runtime);
+    {
+      const auto one = listen(client, events, "c", "1 ");
+      EXPECT_THAT(events.wait(1), ElementsAre("1 subscribed"));
+      server.broadcast(message("c", "hello") + message("other", "no"));
+      EXPECT_THAT(events.wait(2), ElementsAre("1 subscribed", "1 got hello"));
+      auto two = listen(client, events, "c", "2 ");  // the same channel: told as well, the first not again
+      events.wait(3);
+      server.broadcast(message("c", "x"));
+      EXPECT_THAT(events.wait(5),
+                  ElementsAre("1 subscribed", "1 got hello", "2 subscribed", "1 got x", "2 got x"));
+      two.reset();
+      auto three = listen(client, events, "d", "3 ");
+      events.wait(6);
+      three.reset();
+      server.wait_for(4);
+      EXPECT_THAT(server.log(), ElementsAre("1 SUBSCRIBE c", "1 SUBSCRIBE c", "1 SUBSCRIBE d", "1 UNSUBSCRIBE d"));
+    }
+    const auto again = listen(client, events, "c");
+    EXPECT_EQ(events.wait(7).back(), "subscribed");
+    EXPECT_EQ(server.connections(), 2u) << "the connection lived only as long as somebody listened";
+  });
+}
+
+TEST_P(PubsubOn, SubscribesAgainAfterALoss) {
+  run([](Runtime& runtime, Network& network) {
+    FakeServer server(runtime, network, answer_as_master);
+    Client client(runtime, network, options({&server}));
+    Events events(runtime);
+    const auto a = listen(client, events, "a");
+    const auto b = listen(client, events, "b");
+    events.wait(2);
+    server.reset_all();
+    EXPECT_THAT(events.wait(4), ElementsAre("subscribed", "subscribed", "subscribed", "subscribed"));
+    server.stop();
+    runtime.sleep_for(10ms);
+    server.restart();
+    events.wait(6);
+    server.broadcast(message("b", "still here"));
+    EXPECT_EQ(events.wait(7).back(), "got still here");
+  });
+}
+
+TEST_P(PubsubOn, FollowsThePrimaryOfTheCalls) {
+  run([](Runtime& runtime, Network& network) {
+    std::atomic<int> master = 1;
+    const auto node = [&](int number) {
+      return [&master, number](Peer& peer, const Command& command) {
+        if (command[0] == "SET" && master != number) return peer.send("-READONLY no\r\n");
+        answer(peer, command, master == number);
+      };
+    };
+    FakeServer first(runtime, network, node(1)), second(runtime, network, node(2));
+    Client client(runtime, network, options({&first, &second}));
+    Events events(runtime);
+    const auto subscription = listen(client, events, "c");
+    events.wait(1);
+    master = 2;  // the old connection stays open: only the calls notice
+    client.call({"SET", "k", "v"});
+    events.wait(2);
+    EXPECT_THAT(second.log(), ::testing::Contains(::testing::HasSubstr("SUBSCRIBE c")));
+  });
+}
+
+TEST_P(PubsubOn, ASilentPeerIsNoticed) {
+  run([](Runtime& runtime, Network& network) {
+    FakeServer server(runtime, network, [](Peer& peer, const Command& command) {
+      if (command[0] == "PING" && peer.number() == 1) return;  // dead, but the connection stands
+      answer(peer, command);
+    });
+    ClientOptions quick = options({&server});
+    quick.command_timeout = 20ms;
+    quick.connect_timeout = 200ms;
+    Client client(runtime, network, quick);
+    Events events(runtime);
+    const auto subscription = listen(client, events, "c");
+    events.wait(2);
+    server.wait_for(4);  // SUBSCRIBE, PING, SUBSCRIBE on the second, whose PINGs are answered
+    EXPECT_THAT(server.log()[1], "1 PING");
+    EXPECT_THAT(server.log()[2], "2 SUBSCRIBE c");
+    server.wait_for(6);
+    EXPECT_EQ(server.connections(), 2u);
+  });
+}
+
+TEST_P(PubsubOn, MayBeDroppedFromItsOwnCallback) {
+  run([](Runtime& runtime, Network& network) {
+    FakeServer server(runtime, network, answer_as_master);
+    Client client(runtime, network, options({&server}));
+    Events events(runtime);
+    std::unique_ptr<Subscription> subscription;
+    std::atomic<bool> ready = false;
+    subscription = client.subscribe(
+        "c",
+        [&](std::string_view) {
+          subscription.reset();
+          events.add("gone");
+        },
+        [&] { events.add("subscribed"); });
+    ready = true;
+    events.wait(1);
+    server.broadcast(message("c", "1") + message("c", "2"));
+    EXPECT_THAT(events.wait(2), ElementsAre("subscribed", "gone"));
+  });
+}
+
+TEST_P(PubsubOn, ComeAndGoByManyTasks) {
+  run([](Runtime& runtime, Network& network) {
+    FakeServer server(runtime, network, answer_as_master);
+    Client client(runtime, network, options({&server}));
+    std::vector<Task> tasks;
+    for (int t = 0; t < 6; ++t) {
+      tasks.push_back(runtime.spawn("caller", [&, t] {
+        for (int i = 0; i < 15; ++i) {
+          Events events(runtime);
+          const auto one = listen(client, events, "c" + std::to_string((t + i) % 3));
+          if (i % 3 != 0) events.wait(1);
+        }
+      }));
+    }
+    tasks.clear();
+  });
+}
+
+TEST_P(PubsubOn, AClientMayGoBeforeItsSubscriptions) {
+  run([](Runtime& runtime, Network& network) {
+    FakeServer server(runtime, network, answer_as_master);
+    Events events(runtime);
+    std::unique_ptr<Subscription> subscription;
+    {
+      Client client(runtime, network, options({&server}));
+      subscription = listen(client, events, "c");
+      events.wait(1);
+    }
+    subscription.reset();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(, PubsubOn, ::testing::Values(Ports::threads),
+                         [](const auto& info) { return testing::to_string(info.param); });
+
+}  // namespace
+}  // namespace holdfast::redis

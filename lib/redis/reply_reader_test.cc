@@ -1,0 +1,92 @@
+#include "lib/redis/reply_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace holdfast::redis {
+namespace {
+
+using Next = ReplyReader::Next;
+using Type = Reply::Type;
+
+// Every type, nested, empty and nil ones included.
+const std::string kStream =
+    "+OK\r\n-READONLY You can't write\r\n:-42\r\n$5\r\na\r\nbc\r\n$-1\r\n*-1\r\n*0\r\n$0\r\n\r\n"
+    "*3\r\n:1\r\n*2\r\n$1\r\nx\r\n-ERR inner\r\n*1\r\n*1\r\n+deep\r\n:7\r\n";
+
+std::vector<Reply> all(ReplyReader& reader) {
+  std::vector<Reply> replies;
+  Reply reply;
+  while (reader.next(reply) == Next::reply) replies.push_back(reply);
+  return replies;
+}
+
+TEST(ReplyReader, ReadsEveryType) {
+  ReplyReader reader;
+  reader.feed(kStream);
+  const std::vector<Reply> r = all(reader);
+  ASSERT_EQ(r.size(), 10u);
+  EXPECT_EQ(r[0].type, Type::status);
+  EXPECT_EQ(r[0].text, "OK");
+  EXPECT_EQ(r[1].error_code(), "READONLY");
+  EXPECT_EQ(r[2].integer, -42);
+  EXPECT_EQ(r[3].type, Type::bulk);
+  EXPECT_EQ(r[3].text, "a\r\nbc");
+  EXPECT_TRUE(r[4].is_nil());
+  EXPECT_TRUE(r[5].is_nil());
+  EXPECT_EQ(r[6].type, Type::array);
+  EXPECT_TRUE(r[6].items.empty());
+  EXPECT_EQ(r[7].type, Type::bulk);
+  ASSERT_EQ(r[8].items.size(), 3u);
+  EXPECT_EQ(r[8].items[1].items[0].text, "x");
+  EXPECT_TRUE(r[8].items[1].items[1].is_error());
+  EXPECT_EQ(r[8].items[2].items[0].items[0].text, "deep");
+  EXPECT_EQ(r[9].integer, 7);
+}
+
+TEST(ReplyReader, AnySplitGivesTheSame) {
+  ReplyReader whole;
+  whole.feed(kStream);
+  const std::vector<Reply> expected = all(whole);
+  for (std::size_t first = 0; first <= kStream.size(); ++first) {
+    for (std::size_t second = first; second <= kStream.size(); second += 7) {
+      ReplyReader reader;
+      std::vector<Reply> got;
+      for (const auto& part : {kStream.substr(0, first), kStream.substr(first, second - first), kStream.substr(second)}) {
+        reader.feed(part);
+        for (Reply& reply : all(reader)) got.push_back(std::move(reply));
+      }
+      ASSERT_EQ(got, expected) << "split at " << first << " and " << second;
+    }
+  }
+  ReplyReader reader;
+  std::vector<Reply> got;
+  for (const char c : kStream) {
+    reader.feed({&c, 1});
+    for (Reply& reply : all(reader)) got.push_back(std::move(reply));
+  }
+  EXPECT_EQ(got, expected);
+}
+
+TEST(ReplyReader, RejectsWhatIsNotResp) {
+  for (const char* bytes : {"HTTP/1.1 400 Bad Request\r\n", "*5000000000\r\n", "$-7\r\n", ":12x\r\n"}) {
+    ReplyReader reader;
+    reader.feed(bytes);
+    Reply reply;
+    EXPECT_EQ(reader.next(reply), Next::broken) << bytes;
+    EXPECT_FALSE(reader.error().empty());
+    reader.feed("+OK\r\n");
+    EXPECT_EQ(reader.next(reply), Next::broken) << "stays broken";
+  }
+}
+
+TEST(ReplyReader, AnAnnouncedLengthCostsNoMemory) {
+  ReplyReader reader;
+  for (int i = 0; i < 5; ++i) reader.feed("*2000000000\r\n");
+  Reply reply;
+  EXPECT_EQ(reader.next(reply), Next::incomplete);
+}
+
+}  // namespace
+}  // namespace holdfast::redis
