@@ -53,6 +53,7 @@ Connection::Result Connection::execute(std::span<const CommandView> commands, st
   pending.deadline = deadline;
   pending.background = background;
   pending.sent_at = runtime_.now();
+  if (pending.sent_at >= deadline) return {Outcome::timed_out, false, pending.sent_at};
 
   Lock lock(mutex_);
   if (!background && entries_.empty() && !reading_ && pending.sent_at - last_heard_ >= kProbeAfter) {

@@ -107,7 +107,6 @@ TEST_P(ConnectionOn, ManyTasksShareItInOrder) {
       bench.script.changed.notify_all();
     }
     server.join();
-    EXPECT_TRUE(bench.connection->idle());
   });
 }
 
