@@ -58,6 +58,11 @@ void Turnstile::leave(Waiter& waiter) noexcept {
   }
 }
 
+std::size_t Turnstile::waiting() {
+  const std::scoped_lock hold(mutex_);
+  return waiting_.size();
+}
+
 void Turnstile::pass() noexcept {
   try {
     const std::scoped_lock hold(mutex_);

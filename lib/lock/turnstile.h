@@ -23,6 +23,7 @@ class Turnstile {
   bool try_enter();
   // Gives the turn to the first waiter, or to nobody. REQUIRES: it is taken.
   void pass() noexcept;
+  std::size_t waiting();
 
  private:
   struct Waiter {

@@ -33,16 +33,10 @@ WorkThread::WorkThread(World& world, Process& process, const WorkloadOptions& op
       rng_(world.rng("client/" + process.name() + "/" + std::to_string(number))),
       lock_(locks.obtain(key_of_thread(options, process, number))) {}
 
-Duration WorkThread::draw(const DurationRange& range) {
-  if (range.high <= range.low) return range.low;
-  return Duration(static_cast<Duration::rep>(rng_.between(static_cast<std::uint64_t>(range.low.count()),
-                                                          static_cast<std::uint64_t>(range.high.count()))));
-}
-
 bool WorkThread::over() const { return options_.stop_at && world_.now_ns() >= options_.stop_at->count(); }
 
 void WorkThread::pause(const DurationRange& of) {
-  const Duration time = draw(of);
+  const Duration time = of.draw(rng_);
   if (time > Duration::zero()) process_.runtime().sleep_for(time);
 }
 
@@ -53,7 +47,7 @@ void WorkThread::work(const DurationRange& of) {
     pause(of);
     return;
   }
-  const Duration time = draw(of);
+  const Duration time = of.draw(rng_);
   if (time <= Duration::zero()) return;
   Runtime& runtime = process_.runtime();
   Wakeup(runtime).wait_until(deadline_after(runtime.now(), time), lock_.lost());

@@ -34,8 +34,6 @@ class WorkThread {
   WorkloadStats& stats() { return stats_; }
 
  private:
-  Duration draw(const DurationRange& range);
-
   World& world_;
   Process& process_;
   const WorkloadOptions& options_;

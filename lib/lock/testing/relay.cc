@@ -1,0 +1,111 @@
+#include "lib/lock/testing/relay.h"
+
+#include <array>
+#include <mutex>
+
+namespace holdfast::testing {
+
+Relay::Relay(Runtime& runtime, Network& network, Endpoint upstream)
+    : runtime_(runtime),
+      network_(network),
+      upstream_(std::move(upstream)),
+      listener_(network.listen({upstream_.host, 0})),
+      mutex_(runtime),
+      changed_(runtime) {
+  endpoint_ = listener_->endpoint();
+  acceptor_ = runtime_.spawn("relay", [this] { accept_all(); });
+}
+
+Relay::~Relay() {
+  try {
+    {
+      const std::scoped_lock guard(mutex_);
+      closing_ = true;
+      changed_.notify_all();
+    }
+    listener_->close();
+    acceptor_.join();
+    for (Link& link : links_) {
+      link.client->close();
+      link.server->close();
+    }
+    links_.clear();  // joins
+  } catch (const TaskCancelled&) {
+  }
+}
+
+void Relay::lose_reply_to(std::string needle, int times) {
+  const std::scoped_lock guard(mutex_);
+  needle_ = std::move(needle);
+  to_lose_ = times;
+}
+
+void Relay::stall(bool on) {
+  const std::scoped_lock guard(mutex_);
+  stalled_ = on;
+  changed_.notify_all();
+}
+
+void Relay::count(std::string needle) {
+  const std::scoped_lock guard(mutex_);
+  counted_needle_ = std::move(needle);
+  counted_ = 0;
+}
+
+void Relay::wait_while_stalled() {
+  std::unique_lock guard(mutex_);
+  changed_.wait_until(guard, kNever, [this] { return !stalled_ || closing_; });
+}
+
+void Relay::accept_all() {
+  for (;;) {
+    Connected connected = listener_->accept(kNever);
+    if (connected.status == IoStatus::closed) return;
+    if (connected.status != IoStatus::ok) continue;
+    Connected upstream = network_.connect(upstream_, kNever);
+    if (upstream.status != IoStatus::ok) continue;
+    Link& link = links_.emplace_back();
+    link.client = std::move(connected.stream);
+    link.server = std::move(upstream.stream);
+    link.tasks.push_back(runtime_.spawn("relay", [this, &link] { up(link); }));
+    link.tasks.push_back(runtime_.spawn("relay", [this, &link] { down(link); }));
+  }
+}
+
+void Relay::up(Link& link) {
+  std::array<char, 16384> chunk;
+  for (;;) {
+    const IoResult got = link.client->read(chunk, kNever);
+    if (!got.ok()) break;
+    const std::string_view bytes(chunk.data(), got.bytes);
+    wait_while_stalled();
+    {
+      const std::scoped_lock guard(mutex_);
+      if (!counted_needle_.empty() && bytes.find(counted_needle_) != bytes.npos) ++counted_;
+      if (to_lose_ > 0 && bytes.find(needle_) != bytes.npos) {
+        --to_lose_;
+        link.lose = true;
+      }
+    }
+    if (!link.server->write(bytes, kNever).ok()) break;
+  }
+  link.server->close();
+}
+
+void Relay::down(Link& link) {
+  std::array<char, 16384> chunk;
+  for (;;) {
+    const IoResult got = link.server->read(chunk, kNever);
+    if (!got.ok()) break;
+    wait_while_stalled();
+    if (link.lose) {
+      link.server->close();
+      link.client->reset();
+      return;
+    }
+    if (!link.client->write({chunk.data(), got.bytes}, kNever).ok()) break;
+  }
+  link.client->close();
+}
+
+}  // namespace holdfast::testing

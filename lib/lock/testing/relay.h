@@ -1,0 +1,57 @@
+// Relay: a wire between a client and a server that a test can hold up, or that loses one reply. On the ports.
+#pragma once
+
+#include <atomic>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "lib/net/network.h"
+#include "lib/runtime/runtime.h"
+
+namespace holdfast::testing {
+
+class Relay {
+ public:
+  Relay(Runtime& runtime, Network& network, Endpoint upstream);
+  ~Relay();  // [parks]
+  Relay(const Relay&) = delete;
+  Relay& operator=(const Relay&) = delete;
+
+  Endpoint endpoint() const { return endpoint_; }
+  // The next `times` requests that contain `needle` are executed, but their reply is lost with the
+  // connection.
+  void lose_reply_to(std::string needle, int times = 1);
+  // While it stalls, nothing passes in either direction (and nothing is lost).
+  void stall(bool on);
+  // How many requests with `needle` have passed so far. REQUIRES: only one needle is asked for.
+  void count(std::string needle);
+  int counted() const { return counted_; }
+
+ private:
+  struct Link {
+    std::unique_ptr<Stream> client, server;
+    std::atomic<bool> lose = false;
+    std::list<Task> tasks;
+  };
+  void accept_all();
+  void up(Link& link);
+  void down(Link& link);
+  void wait_while_stalled();
+
+  Runtime& runtime_;
+  Network& network_;
+  const Endpoint upstream_;
+  Endpoint endpoint_;
+  std::unique_ptr<Listener> listener_;
+  Mutex mutex_;
+  Condition changed_;
+  std::string needle_, counted_needle_;
+  int to_lose_ = 0;
+  bool stalled_ = false, closing_ = false;
+  std::atomic<int> counted_ = 0;
+  std::list<Link> links_;
+  Task acceptor_;
+};
+
+}  // namespace holdfast::testing
