@@ -37,6 +37,7 @@ struct Verdict {
 // What a history itself cannot tell.
 struct CheckContext {
   bool reentrant = false;                     // overlap of one owner with itself is legal
+  std::int64_t permits = 0;                   // > 0: a semaphore of that many permits
   std::optional<std::int64_t> initial_stock;  // oversell, lost-update
   std::optional<std::int64_t> final_stock;
   std::int64_t lease_ns = 0;                // progress: the longest lease
@@ -47,6 +48,8 @@ struct CheckContext {
   std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>>
       paused;  // client -> true-time intervals
   bool clocks_within_bounds = true;
+  // told-in-time: how late a notice may be because of the harness' own scheduling (real timers are never early).
+  std::int64_t told_slack_ns = 1'000'000;
 };
 
 class Check {

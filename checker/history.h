@@ -56,11 +56,13 @@ struct Event {
   Function f = Function::other;
 };
 
+// Not thread-safe; copies of one History share their table of strings (a subset has its own).
 class History {
  public:
   History();
   Symbol intern(std::string_view text);                          // amortised O(length)
   std::string_view text(Symbol symbol) const;                    // valid as long as the History
+  std::size_t symbols() const;                                   // every Symbol is smaller
   void append(const Event& event) { events_.push_back(event); }  // its index is events().size() before
   const std::vector<Event>& events() const { return events_; }
   void reserve(std::size_t events) { events_.reserve(events); }

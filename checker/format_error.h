@@ -1,0 +1,27 @@
+// FormatError: a history file that cannot be read: where, what was found, what was expected.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace holdfast::checker {
+
+// what(): "file:line:column: found `x`, expected y". Line and column count from 1, the column in bytes.
+class FormatError : public std::runtime_error {
+ public:
+  FormatError(const std::string& file, std::uint64_t line, std::uint64_t column, const std::string& problem)
+      : std::runtime_error(file + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + problem),
+        file_(file),
+        line_(line),
+        column_(column) {}
+  const std::string& file() const noexcept { return file_; }
+  std::uint64_t line() const noexcept { return line_; }
+  std::uint64_t column() const noexcept { return column_; }
+
+ private:
+  std::string file_;
+  std::uint64_t line_, column_;
+};
+
+}  // namespace holdfast::checker

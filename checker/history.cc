@@ -1,0 +1,138 @@
+// History: the table of strings (an arena of text, found again by open addressing) and the names of things.
+#include "history.h"
+
+#include <array>
+#include <cstring>
+
+#include "lib/runtime/check.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+// FNV-1a, finished with a multiply and shift so that the low bits are usable: the same on every machine.
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 1469598103934665603ULL;
+  for (const char c : text) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 1099511628211ULL;
+  }
+  hash ^= hash >> 32;
+  hash *= 0x9E3779B97F4A7C15ULL;
+  return hash ^ (hash >> 29);
+}
+
+constexpr std::array<std::string_view, 4> kTypes = {"invoke", "ok", "fail", "info"};
+constexpr std::array<std::string_view, 14> kFunctions = {
+    "acquire", "release",     "renew",        "lost",         "read",  "write", "cas",
+    "sell",    "store-grant", "store-remove", "store-extend", "fault", "mark",  "crash"};
+static_assert(static_cast<std::size_t>(Function::other) == kFunctions.size());
+
+}  // namespace
+
+struct History::Table {
+  static constexpr std::size_t kBlock = std::size_t{1} << 16;
+
+  std::vector<std::unique_ptr<char[]>> blocks;
+  std::size_t left = 0;  // free bytes at `next`
+  char* next = nullptr;
+  std::vector<std::string_view> texts;  // by symbol
+  std::vector<std::uint32_t> hashes;    // by symbol: the high bits, so that growing reads no text
+  std::vector<Symbol> slots;            // 0: empty; a power of two, at most half full
+
+  Table() : texts{std::string_view{}}, hashes{0}, slots(1024, 0) {}
+
+  std::string_view store(std::string_view text) {
+    if (text.size() > left) {
+      const std::size_t size = text.size() > kBlock / 4 ? text.size() : kBlock;
+      blocks.push_back(std::make_unique<char[]>(size));
+      if (size != kBlock) {  // a giant has its own block; the present one goes on
+        std::memcpy(blocks.back().get(), text.data(), text.size());
+        return {blocks.back().get(), text.size()};
+      }
+      next = blocks.back().get();
+      left = kBlock;
+    }
+    std::memcpy(next, text.data(), text.size());
+    const std::string_view kept(next, text.size());
+    next += text.size();
+    left -= text.size();
+    return kept;
+  }
+
+  void grow() {
+    slots.assign(slots.size() * 2, 0);
+    const std::size_t mask = slots.size() - 1;
+    for (Symbol symbol = 1; symbol < texts.size(); ++symbol) {
+      std::size_t at = hashes[symbol] & mask;
+      while (slots[at] != 0) at = (at + 1) & mask;
+      slots[at] = symbol;
+    }
+  }
+
+  Symbol intern(std::string_view text) {
+    if (text.empty()) return 0;
+    const auto hash = static_cast<std::uint32_t>(hash_of(text));
+    const std::size_t mask = slots.size() - 1;
+    std::size_t at = hash & mask;
+    for (; slots[at] != 0; at = (at + 1) & mask) {
+      const Symbol symbol = slots[at];
+      if (hashes[symbol] == hash && texts[symbol] == text) return symbol;
+    }
+    HF_CHECK(texts.size() < std::numeric_limits<Symbol>::max(), "a history has fewer than 2^32 strings");
+    const auto symbol = static_cast<Symbol>(texts.size());
+    texts.push_back(store(text));
+    hashes.push_back(hash);
+    slots[at] = symbol;
+    if (texts.size() * 2 > slots.size()) grow();
+    return symbol;
+  }
+};
+
+History::History() : table_(std::make_shared<Table>()) {}
+
+Symbol History::intern(std::string_view text) { return table_->intern(text); }
+
+std::string_view History::text(Symbol symbol) const {
+  HF_CHECK(symbol < table_->texts.size(), "a symbol belongs to the history that made it");
+  return table_->texts[symbol];
+}
+
+std::size_t History::symbols() const { return table_->texts.size(); }
+
+History History::subset(const std::vector<std::size_t>& positions) const {
+  History copy;
+  copy.reserve(positions.size());
+  for (const std::size_t position : positions) {
+    HF_CHECK(position < events_.size(), "positions of a subset lie in the history");
+    Event event = events_[position];
+    for (Symbol* symbol : {&event.process, &event.key, &event.id, &event.owner, &event.mode, &event.node,
+                           &event.error}) {
+      *symbol = copy.intern(text(*symbol));
+    }
+    copy.append(event);
+  }
+  return copy;
+}
+
+std::string_view to_string(EventType type) { return kTypes[static_cast<std::size_t>(type)]; }
+
+std::string_view to_string(Function f) {
+  return f == Function::other ? std::string_view("other") : kFunctions[static_cast<std::size_t>(f)];
+}
+
+bool parse(std::string_view text, EventType& out) {
+  for (std::size_t i = 0; i < kTypes.size(); ++i) {
+    if (kTypes[i] == text) return out = static_cast<EventType>(i), true;
+  }
+  return false;
+}
+
+bool parse(std::string_view text, Function& out) {
+  for (std::size_t i = 0; i < kFunctions.size(); ++i) {
+    if (kFunctions[i] == text) return out = static_cast<Function>(i), true;
+  }
+  return false;
+}
+
+}  // namespace holdfast::checker

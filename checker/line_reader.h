@@ -1,0 +1,67 @@
+// LineReader: a stream cut into lines, read in blocks, so that no file is ever held as text.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <istream>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::checker {
+
+class LineReader {
+ public:
+  explicit LineReader(std::istream& in) : in_(in), buffer_(std::size_t{1} << 18) {}
+
+  // The next line without its end ("\n" or "\r\n"); false at the end. Valid until the next call.
+  bool next(std::string_view& line) {
+    std::size_t searched = 0;
+    for (;;) {
+      const char* const from = buffer_.data() + begin_;
+      const void* const found = end_ == begin_ + searched
+                                    ? nullptr
+                                    : std::memchr(from + searched, '\n', end_ - begin_ - searched);
+      if (found != nullptr) {
+        const auto length = static_cast<std::size_t>(static_cast<const char*>(found) - from);
+        line = without_return({from, length});
+        begin_ += length + 1;
+        ++number_;
+        return true;
+      }
+      searched = end_ - begin_;
+      if (!fill()) {
+        if (searched == 0) return false;
+        line = without_return({buffer_.data() + begin_, searched});
+        begin_ = end_;
+        ++number_;
+        return true;
+      }
+    }
+  }
+  std::uint64_t number() const { return number_; }  // of the line last returned, from 1
+
+ private:
+  static std::string_view without_return(std::string_view line) {
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    return line;
+  }
+  bool fill() {
+    if (begin_ > 0) {
+      std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+      end_ -= begin_;
+      begin_ = 0;
+    }
+    if (end_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);  // a very long line
+    if (!in_) return false;
+    in_.read(buffer_.data() + end_, static_cast<std::streamsize>(buffer_.size() - end_));
+    end_ += static_cast<std::size_t>(in_.gcount());
+    return in_.gcount() > 0;
+  }
+
+  std::istream& in_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0, end_ = 0;
+  std::uint64_t number_ = 0;
+};
+
+}  // namespace holdfast::checker
