@@ -1,0 +1,431 @@
+#include "sim/proxy/proxy.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sim/proxy/testing/rig.h"
+
+namespace holdfast::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Kind;
+using testing::Rig;
+using testing::Wire;
+using testing::with_rig;
+using Strings = std::vector<std::string>;
+
+class ProxyTest : public ::testing::TestWithParam<Kind> {};
+INSTANTIATE_TEST_SUITE_P(Worlds, ProxyTest, ::testing::Values(Kind::embedded, Kind::real),
+                         [](const auto& info) { return info.param == Kind::embedded ? "embedded" : "real"; });
+
+LaneFilter only(Direction direction) {
+  return [direction](const Link&) {
+    return Lanes{.request = direction == Direction::request, .reply = direction == Direction::reply};
+  };
+}
+
+NthMessage nth(Direction direction, const std::string& command, Action::Kind action) {
+  NthMessage options;
+  options.which = only(direction);
+  options.matches = [command](const Message& message) { return message.command == command; };
+  options.action = {.kind = action};
+  return options;
+}
+
+TEST_P(ProxyTest, PassesWithoutTakingMessagesApart) {
+  with_rig(GetParam(), [](Rig& rig) {
+    rig.as_client([&] {
+      Wire wire(rig.client, rig.door);
+      EXPECT_EQ(wire.ask("echo one"), "+one");
+      EXPECT_EQ(wire.ask("echo two"), "+two");
+      const std::string large(300000, 'x');
+      wire.patience = 5s;
+      wire.send("*2\r\n$4\r\nECHO\r\n$300000\r\n" + large + "\r\n");
+      EXPECT_EQ(wire.read_line(), "+" + large);
+      wire.stream().finish_writing();
+      EXPECT_EQ(wire.read(1), "(silence)") << "the server has not closed its side";
+    });
+    EXPECT_EQ(rig.server.commands().back(), "(end)");
+    EXPECT_EQ(rig.proxy.stats().messages, 0u);
+    EXPECT_EQ(rig.proxy.stats().connections, 1u);
+  });
+}
+
+TEST_P(ProxyTest, KnowsWhoConnectsToWhom) {
+  with_rig(GetParam(), [](Rig& rig) {
+    Strings links;
+    rig.proxy.watch([&](const Message& message) {
+      links.push_back(message.link.from + ">" + message.link.to +
+                      (message.link.replication ? " replication" : ""));
+    });
+    const Endpoint replica_door = rig.proxy.expose("r1", rig.server.endpoint(), "r2");
+    rig.as_client([&] {
+      Wire(rig.client, rig.door).ask("a");
+      Wire(rig.client, replica_door).ask("b");
+    });
+    EXPECT_EQ(links, (Strings{"c1>r1", "c1>r1"})) << "replication links are not watched";
+  });
+}
+
+TEST(ProxyDelay, IsExactInVirtualTime) {
+  with_rig(Kind::embedded, [](Rig& rig) {
+    const auto round_trip = [&](Wire& wire) {
+      const std::int64_t start = rig.world.now_ns();
+      EXPECT_EQ(wire.ask("PING"), "+PING");
+      return Duration(rig.world.now_ns() - start);
+    };
+    rig.as_client([&] {
+      Wire wire(rig.client, rig.door);
+      const Duration plain = round_trip(wire);
+      const RuleId there = rig.proxy.add_rule(make_delay_rule(only(Direction::request), {5ms, 5ms}, Rng(1)));
+      EXPECT_EQ(round_trip(wire), plain + 5ms);
+      const RuleId back = rig.proxy.add_rule(make_delay_rule(only(Direction::reply), {1ms, 1ms}, Rng(1)));
+      EXPECT_EQ(round_trip(wire), plain + 6ms);
+      rig.proxy.remove_rule(there);
+      EXPECT_EQ(round_trip(wire), plain + 1ms);
+      rig.proxy.remove_rule(back);
+      EXPECT_EQ(round_trip(wire), plain);
+      rig.proxy.add_rule(make_latency_rule({1ms, 3ms}, Rng(1)));
+      for (int i = 0; i < 50; ++i) {
+        const Duration took = round_trip(wire);
+        EXPECT_GE(took, plain + 2ms);
+        EXPECT_LE(took, plain + 6ms);
+      }
+    });
+    EXPECT_EQ(rig.proxy.stats().messages, 0u) << "rules on bytes need no messages";
+  });
+}
+
+TEST(ProxyDelay, KeepsOrderAndIsNoThrottle) {
+  with_rig(Kind::embedded, [](Rig& rig) {
+    rig.proxy.add_rule(make_delay_rule(only(Direction::request), {0ms, 20ms}, Rng(7)));
+    Strings sent;
+    rig.as_client([&] {
+      Wire wire(rig.client, rig.door);
+      for (int i = 0; i < 200; ++i) {
+        sent.push_back("n " + std::to_string(i));
+        wire.send(sent.back() + "\r\n");
+        rig.client.runtime().sleep_for(1ms);
+      }
+      rig.client.runtime().sleep_for(20ms);
+      EXPECT_EQ(rig.server.commands(), sent);
+      EXPECT_LE(rig.server.arrivals().back().time_ns, rig.server.arrivals().front().time_ns + (230ms / 1ns));
+    });
+  });
+}
+
+TEST_P(ProxyTest, HoldKeepsEverythingBackTheEndIncluded) {
+  with_rig(GetParam(), [](Rig& rig) {
+    rig.as_client([&] {
+      Wire wire(rig.client, rig.door);
+      EXPECT_EQ(wire.ask("one"), "+one");
+      const RuleId hold = rig.proxy.add_rule(make_hold_rule(only(Direction::reply)));
+      wire.patience = 50ms;
+      EXPECT_EQ(wire.ask("two"), "(silence)");
+      rig.server.process().crash();
+      EXPECT_EQ(wire.read(1), "(silence)") << "the end of the connection is held too";
+      rig.proxy.release_held(hold);
+      EXPECT_EQ(wire.read(1), "(silence)") << "the rule holds on";
+      rig.proxy.remove_rule(hold);
+      wire.patience = 1s;
+      EXPECT_EQ(wire.read_line(), "+two");
+      const std::string end = wire.read(1);
+      EXPECT_TRUE(end == "(end)" || end == "(reset)") << end;
+    });
+  });
+}
+
+TEST_P(ProxyTest, AHoldBeforeTheConnectionKeepsItSilent) {
+  with_rig(GetParam(), [](Rig& rig) {
+    const RuleId hold = rig.proxy.add_rule(make_hold_rule(all_links()));
+    rig.as_client([&] {
+      Wire wire(rig.client, rig.door);
+      wire.patience = 50ms;
+      EXPECT_EQ(wire.ask("late"), "(silence)");
+      EXPECT_TRUE(rig.server.commands().empty());
+      rig.proxy.remove_rule(hold);
+      wire.patience = 1s;
+      EXPECT_EQ(wire.read_line(), "+late");
+    });
+  });
+}
+
+TEST(ProxyHold, TakesInUpToItsLimitAndLosesNothing) {
+  with_rig(Kind::embedded, [](Rig& rig) {
+    const RuleId hold = rig.proxy.add_rule(make_hold_rule(only(Direction::request)));
+    const std::string chunk = "*2\r\n$4\r\nECHO\r\n$1048560\r\n" + std::string(1048560, 'x') + "\r\n";
+    rig.as_client([&] {
+      Wire wire(rig.client, rig.door);
+      std::size_t taken = 0;
+      for (IoStatus status = IoStatus::ok; status == IoStatus::ok; ++taken) {
+        ASSERT_LT(taken, 200u) << "no bound";
+        status = wire.send(chunk);
+      }
+      EXPECT_GE(taken * chunk.size(), Proxy::kHoldLimit);
+      rig.proxy.remove_rule(hold);
+      wire.patience = 10s;
+      for (std::size_t i = 0; i + 1 < taken; ++i) ASSERT_EQ(wire.read(1048560 + 3).size(), 1048560u + 3u);
+    });
+  });
+}
+
+TEST_P(ProxyTest, AServerThatDiesEndsItsConnections) {
+  with_rig(GetParam(), [](Rig& rig) {
+    rig.as_client([&] {
+      Wire wire(rig.client, rig.door);
+      EXPECT_EQ(wire.ask("one"), "+one");
+      rig.server.process().crash();
+      wire.patience = 2s;
+      const std::string end = wire.read(1);
+      EXPECT_TRUE(end == "(end)" || end == "(reset)") << end;
+      Wire later(rig.client, rig.door);
+      if (later.connected() == IoStatus::ok) {
+        later.patience = 2s;
+        EXPECT_EQ(later.read(1), "(reset)") << "nobody listens there any more";
+      }
+    });
+  });
+}
+
+TEST_P(ProxyTest, ADoorLeadsWhereItsServerIsNow) {
+  with_rig(GetParam(), [](Rig& rig) {
+    testing::FakeServer other(rig.world, "r1-moved", [](const auto&) { return "+moved\r\n"; });
+    rig.as_client([&] {
+      Wire before(rig.client, rig.door);
+      EXPECT_EQ(before.ask("a"), "+a");
+      rig.proxy.redirect("r1", other.endpoint());
+      EXPECT_EQ(before.ask("b"), "+b");
+      EXPECT_EQ(Wire(rig.client, rig.door).ask("c"), "+moved");
+    });
+  });
+}
+
+TEST_P(ProxyTest, RefusesNewConnectionsOnly) {
+  with_rig(GetParam(), [](Rig& rig) {
+    rig.as_client([&] {
+      Wire before(rig.client, rig.door);
+      EXPECT_EQ(before.ask("a"), "+a");
+      const RuleId refuse =
+          rig.proxy.add_rule(make_refuse_rule([](const Link& link) { return link.from == "c1"; }));
+      Wire refused(rig.client, rig.door);
+      if (refused.connected() == IoStatus::ok) {
+        refused.patience = 2s;
+        EXPECT_EQ(refused.read(1), "(reset)");
+      }
+      EXPECT_EQ(before.ask("b"), "+b");
+      rig.proxy.remove_rule(refuse);
+      EXPECT_EQ(Wire(rig.client, rig.door).ask("c"), "+c");
+    });
+  });
+}
+
+TEST_P(ProxyTest, ResetLinksBreaksExistingConnections) {
+  with_rig(GetParam(), [](Rig& rig) {
+    rig.as_client([&] {
+      Wire wire(rig.client, rig.door);
+      EXPECT_EQ(wire.ask("a"), "+a");
+      EXPECT_EQ(rig.proxy.reset_links([](const Link& link) { return link.from == "other"; }), 0u);
+      EXPECT_EQ(wire.ask("b"), "+b");
+      EXPECT_EQ(rig.proxy.reset_links([](const Link& link) { return link.from == "c1"; }), 1u);
+      wire.patience = 2s;
+      EXPECT_EQ(wire.read(1), "(reset)");
+      EXPECT_EQ(Wire(rig.client, rig.door).ask("c"), "+c");
+    });
+    EXPECT_EQ(rig.server.commands(), (Strings{"a", "b", "(reset)", "c"}));
+  });
+}
+
+TEST_P(ProxyTest, ResetInPlaceOfARequest) {
+  with_rig(GetParam(), [](Rig& rig) {
+    rig.proxy.add_rule(make_nth_message_rule(nth(Direction::request, "SET", Action::Kind::reset)));
+    rig.as_client([&] {
+      Wire wire(rig.client, rig.door);
+      EXPECT_EQ(wire.ask("get k"), "+k");
+      wire.patience = 2s;
+      EXPECT_EQ(wire.ask("set k v"), "(reset)");
+      EXPECT_EQ(Wire(rig.client, rig.door).ask("set k w"), "+w") << "only the first";
+    });
+    EXPECT_EQ(rig.server.commands(), (Strings{"get k", "(reset)", "set k w"}));
+  });
+}
+
+TEST_P(ProxyTest, ResetInPlaceOfAReply) {
+  with_rig(GetParam(), [](Rig& rig) {
+    rig.proxy.add_rule(make_nth_message_rule(nth(Direction::reply, "SET", Action::Kind::reset)));
+    rig.as_client([&] {
+      Wire wire(rig.client, rig.door);
+      wire.patience = 2s;
+      wire.send("get k\r\nset k v\r\n");
+      const std::string first = wire.read_line();
+      EXPECT_TRUE(first == "+k" || first == "(reset)") << first;  // a reset may overtake what was not read
+      if (first == "+k") {
+        EXPECT_EQ(wire.read_line(), "(reset)");
+      }
+    });
+    EXPECT_EQ(rig.server.commands(), (Strings{"get k", "set k v", "(reset)"}));
+  });
+}
+
+TEST_P(ProxyTest, HalfAReply) {
+  with_rig(GetParam(), [](Rig& rig) {
+    rig.proxy.add_rule(
+        make_nth_message_rule(nth(Direction::reply, "GET", Action::Kind::pass_half_then_reset)));
+    rig.as_client([&] {
+      Wire wire(rig.client, rig.door);
+      wire.patience = 2s;
+      wire.send("get abcdef\r\n");
+      EXPECT_EQ(wire.read(9), "+abc (end)");
+    });
+  });
+}
+
+TEST_P(ProxyTest, ARuleThatAppearsInTheMiddleOfAMessageStartsWithTheNext) {
+  with_rig(GetParam(), [](Rig& rig) {
+    rig.as_client([&] {
+      Wire wire(rig.client, rig.door);
+      wire.send("get early\r\n*2\r\n$3\r\nGET\r\n$6\r\nhal");
+      EXPECT_EQ(wire.read_line(), "+early");
+      rig.proxy.add_rule(make_nth_message_rule(nth(Direction::request, "GET", Action::Kind::drop)));
+      wire.send("ves\r\n*2\r\n$3\r\nGET\r\n$5\r\nswept\r\nget later\r\n");
+      EXPECT_EQ(wire.read_line(), "+halves");
+      EXPECT_EQ(wire.read_line(), "+later");
+    });
+    const Strings got = rig.server.commands();
+    EXPECT_EQ(Strings(got.begin(), got.begin() + 3), (Strings{"get early", "GET halves", "get later"}));
+  });
+}
+
+TEST_P(ProxyTest, RepliesAreKnownByTheirRequests) {
+  with_rig(
+      GetParam(),
+      [](Rig& rig) {
+        rig.as_client([&] {
+          Wire wire(rig.client, rig.door);
+          // Two requests that nobody looked at are still unanswered when somebody begins to look.
+          wire.send("slow a\r\nslow b\r\n");
+          rig.client.runtime().sleep_for(20ms);
+          Strings seen;
+          rig.proxy.watch([&](const Message& message) {
+            std::string text = message.direction == Direction::request ? "> " : "< ";
+            text += std::string(message.command) + "#" + std::to_string(message.exchange);
+            for (std::size_t i = 1; i < message.arguments.size(); ++i)
+              text += " " + std::string(message.arguments[i]);
+            if (message.reply) text += " = " + message.reply->text;
+            seen.push_back(text);
+          });
+          wire.send("get c\r\nslow\r\n");
+          for (const char* reply : {"+a", "+b", "+c"}) EXPECT_EQ(wire.read_line(), reply);
+          std::sort(seen.begin(), seen.end());
+          EXPECT_EQ(seen, (Strings{"< #0 = a", "< #0 = b", "< GET#1 c = c", "> GET#1 c", "> SLOW#2"}));
+        });
+      },
+      [held = std::make_shared<std::string>()](const std::vector<std::string_view>& arguments) {
+        const std::string reply = arguments.size() > 1 ? "+" + std::string(arguments.back()) + "\r\n" : "";
+        *held += reply;
+        if (*held == "+a\r\n" || *held == "+a\r\n+b\r\n") return std::string();
+        return std::exchange(*held, {});
+      });
+}
+
+TEST_P(ProxyTest, AWatcherActsBeforeTheMessagePasses) {
+  with_rig(GetParam(), [](Rig& rig) {
+    rig.proxy.watch([&, done = false](const Message& message) mutable {
+      if (message.direction != Direction::request || message.command != "SET" || std::exchange(done, true))
+        return;
+      rig.proxy.reset_links([](const Link&) { return true; });
+    });
+    rig.as_client([&] {
+      Wire wire(rig.client, rig.door);
+      wire.patience = 2s;
+      EXPECT_EQ(wire.ask("get a"), "+a");
+      EXPECT_EQ(wire.ask("set a b"), "(reset)");
+    });
+    EXPECT_EQ(rig.server.commands(), (Strings{"get a", "(reset)"}));
+  });
+}
+
+// --- transactions -----------------------------------------------------------------------------------------
+
+std::string transaction_reply(const std::vector<std::string_view>& arguments) {
+  const std::string_view command = arguments.front();
+  if (command == "MULTI") return "+OK\r\n";
+  return command == "EXEC" ? "*2\r\n+OK\r\n:1\r\n" : "+QUEUED\r\n";
+}
+
+TEST_P(ProxyTest, APipelinedTransactionIsOneMessage) {
+  with_rig(
+      GetParam(),
+      [](Rig& rig) {
+        Strings seen;
+        rig.proxy.watch([&](const Message& message) {
+          seen.push_back(std::string(message.direction == Direction::request ? "> " : "< ") +
+                         std::string(message.command) + " " +
+                         std::to_string(std::count(message.bytes.begin(), message.bytes.end(), '\n')) + " " +
+                         (message.reply ? std::to_string(message.reply->items.size()) : ""));
+        });
+        rig.as_client([&] {
+          Wire wire(rig.client, rig.door);
+          wire.send("MULTI\r\nSET a 1\r\nINCR b\r\nEXEC\r\n");
+          EXPECT_EQ(wire.read(5 + 9 + 9 + 4 + 5 + 4), "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+OK\r\n:1\r\n");
+        });
+        EXPECT_EQ(seen, (Strings{"> EXEC 4 ", "< EXEC 6 2"}));
+      },
+      transaction_reply);
+}
+
+TEST_P(ProxyTest, ATransactionWhoseClientWaitsForEachAnswerPassesInPieces) {
+  with_rig(
+      GetParam(),
+      [](Rig& rig) {
+        Strings seen;
+        std::string request;
+        rig.proxy.watch([&](const Message& message) {
+          if (message.direction == Direction::request) seen.push_back(std::string(message.command));
+          if (message.reply && message.command == "EXEC") request = message.request;
+        });
+        rig.as_client([&] {
+          Wire wire(rig.client, rig.door);
+          EXPECT_EQ(wire.ask("MULTI"), "+OK");
+          EXPECT_EQ(wire.ask("SET a 1"), "+QUEUED");
+          EXPECT_EQ(wire.ask("EXEC"), "*2");
+        });
+        EXPECT_EQ(seen, (Strings{"MULTI", "SET", "EXEC"}));
+        EXPECT_EQ(request, "MULTI\r\nSET a 1\r\nEXEC\r\n");
+      },
+      transaction_reply);
+}
+
+// --- the replication link
+// -------------------------------------------------------------------------------------
+
+TEST_P(ProxyTest, AReplicationStreamIsTakenApartAroundItsSnapshot) {
+  with_rig(
+      GetParam(),
+      [](Rig& rig) {
+        const Endpoint door = rig.proxy.expose("r1", rig.server.endpoint(), "r2");
+        NthMessage drop = nth(Direction::reply, "EXEC", Action::Kind::drop);
+        rig.proxy.add_rule(make_nth_message_rule(drop));
+        rig.as_client([&] {
+          Wire wire(rig.client, door);
+          EXPECT_EQ(wire.ask("PING"), "+PONG");
+          wire.send("PSYNC ? -1\r\n");
+          EXPECT_EQ(wire.read_line(), "+FULLRESYNC id 0");
+          EXPECT_EQ(wire.read(5 + 5), "$5\r\n\r\nRDB");
+          EXPECT_EQ(wire.read_line(), "*1");
+          EXPECT_EQ(wire.read_line() + wire.read_line(), "$4PING");
+          EXPECT_EQ(wire.read_line(), "*1") << "the transaction between was one message and was swallowed";
+          EXPECT_EQ(wire.read_line() + wire.read_line(), "$4LAST");
+        });
+      },
+      [](const std::vector<std::string_view>& arguments) -> std::string {
+        if (arguments.front() != "PSYNC") return "+PONG\r\n";
+        return "\n+FULLRESYNC id "
+               "0\r\n$5\r\n\r\nRDB*1\r\n$4\r\nPING\r\n*1\r\n$5\r\nMULTI\r\n*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n"
+               "*1\r\n$4\r\nEXEC\r\n*1\r\n$4\r\nLAST\r\n";
+      });
+}
+
+}  // namespace
+}  // namespace holdfast::sim
