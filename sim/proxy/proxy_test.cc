@@ -346,6 +346,70 @@ TEST_P(ProxyTest, AWatcherActsBeforeTheMessagePasses) {
   });
 }
 
+// Rules that only wait, come and go at any moment, whatever the splits: every byte arrives, in order, once.
+TEST(ProxyProperty, WaitingChangesNoBytes) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    with_rig(Kind::embedded, [seed](Rig& rig) {
+      Rng rng(seed);
+      const auto below = [&rng](std::uint64_t bound) {
+        return static_cast<std::size_t>(rng.between(0, bound - 1));
+      };
+      Strings expected;
+      std::string stream, replies;
+      for (int i = 0; i < 60; ++i) {
+        const std::string word =
+            std::to_string(i) + std::string(below(20) == 0 ? below(9000) : below(30), 'x');
+        expected.push_back("ECHO " + word);
+        stream += below(4) == 0
+                      ? "ECHO " + word + "\r\n"
+                      : "*2\r\n$4\r\nECHO\r\n$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+        replies += "+" + word + "\r\n";
+      }
+      bool done = false;
+      rig.world.harness().start("rules", [&rig, &rng, &below, &done] {
+        std::vector<RuleId> rules;
+        while (!done) {
+          rig.sleep(Duration(rng.between(0, 300000)));
+          const std::size_t choice = below(5);
+          if (choice == 0 && !rules.empty()) {
+            const std::size_t which = below(rules.size());
+            rig.proxy.remove_rule(rules[which]);
+            rules.erase(rules.begin() + static_cast<std::ptrdiff_t>(which));
+          } else if (choice == 1 && rules.size() < 4) {
+            rules.push_back(rig.proxy.add_rule(make_delay_rule(all_links(), {0us, 200us}, Rng(rng.next()))));
+          } else if (choice == 2 && rules.size() < 4) {
+            rules.push_back(
+                rig.proxy.add_rule(make_hold_rule(only(below(2) ? Direction::request : Direction::reply))));
+          } else if (choice == 3 && rules.size() < 4) {
+            NthMessage held =
+                nth(below(2) ? Direction::request : Direction::reply, "ECHO", Action::Kind::hold);
+            held.nth = 1 + static_cast<std::int64_t>(below(3));
+            rules.push_back(rig.proxy.add_rule(make_nth_message_rule(held)));
+          } else if (choice == 4 && !rules.empty()) {
+            rig.proxy.release_held(rules[below(rules.size())]);
+          }
+        }
+        for (const RuleId id : rules) rig.proxy.remove_rule(id);
+      });
+      rig.as_client([&] {
+        Wire wire(rig.client, rig.door);
+        wire.patience = 10s;
+        for (std::size_t at = 0; at < stream.size();) {
+          const std::size_t size = std::min<std::size_t>(stream.size() - at, 1 + below(400));
+          wire.send(std::string_view(stream).substr(at, size));
+          at += size;
+          if (below(3) == 0) rig.client.runtime().sleep_for(Duration(rng.between(0, 100000)));
+        }
+        rig.client.runtime().sleep_for(1ms);
+        done = true;
+        EXPECT_EQ(wire.read(replies.size()), replies);
+      });
+      EXPECT_EQ(rig.server.commands(), expected);
+    });
+  }
+}
+
 // --- transactions -----------------------------------------------------------------------------------------
 
 std::string transaction_reply(const std::vector<std::string_view>& arguments) {
