@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "sim/client/recorder.h"
 #include "sim/proxy/resp_parse.h"
 
 namespace holdfast::sim {
@@ -136,32 +135,6 @@ MessageWatcher make_ledger(const LockKind& kind, LedgerSink sink) {
   return [ledger = std::make_shared<Ledger>(kind, std::move(sink))](const Message& message) {
     ledger->see(message);
   };
-}
-
-void keep_ledger(Proxy& proxy, const LockKind& kind, Recorder& recorder) {
-  if (kind.read_effects == nullptr) return;
-  // The acquisition that an operation is for is told when it begins: later the client may have a newer one.
-  auto ids = std::make_shared<std::vector<checker::Symbol>>();
-  proxy.watch(make_ledger(kind, [&recorder, ids](const LedgerEntry& entry) {
-    checker::History& history = recorder.history();
-    if (entry.slot >= ids->size()) ids->resize(entry.slot + 1);
-    checker::Symbol& id = (*ids)[entry.slot];
-    if (!entry.answered) {
-      ClientRecorder& client = recorder.client(std::string(entry.client));
-      id = entry.effect.record.empty() ? client.last_acquisition(entry.effect.key)
-                                       : client.acquisition(entry.effect.record);
-    }
-    checker::Event event;
-    event.type = entry.answered ? checker::EventType::ok : checker::EventType::invoke;
-    event.f = entry.effect.f;
-    event.process = history.intern("ledger/" + std::to_string(entry.slot));
-    event.key = history.intern(entry.effect.key);
-    event.id = id;
-    event.owner = history.intern(entry.client);
-    event.node = history.intern(entry.node);
-    if (entry.answered) event.value = entry.effect.took_effect ? 1 : 0;
-    recorder.append(event);
-  }));
 }
 
 }  // namespace holdfast::sim

@@ -98,11 +98,14 @@ std::string Wire::read(std::size_t size) {
   return result;
 }
 
-std::string Wire::read_line() {
+std::string Wire::read_line(int lines) {
   std::string line;
   for (;;) {
     const std::string next = read(1);
-    if (next == "\n") return line;
+    if (next == "\n") {
+      if (--lines == 0) return line;
+      continue;
+    }
     if (next.size() > 1) return line.empty() ? next : line + " " + next;
     if (next != "\r") line += next;
   }

@@ -48,7 +48,7 @@ class Wire {
   IoStatus send(std::string_view bytes);
   // Exactly `size` bytes, or what came before " (end)", " (reset)", " (silence)".
   std::string read(std::size_t size);
-  std::string read_line();  // without its end
+  std::string read_line(int lines = 1);  // without their ends, joined
   std::string ask(std::string_view line) {
     send(std::string(line) + "\r\n");
     return read_line();
