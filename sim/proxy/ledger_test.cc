@@ -52,8 +52,8 @@ class LedgerTest : public ::testing::Test {
     return make_ledger(kind_, [this](const LedgerEntry& entry) {
       std::string text = entry.answered ? "ok " : "invoke ";
       text += std::to_string(entry.slot) + " " + std::string(entry.client) + ">" + std::string(entry.node) +
-              " " + std::string(to_string(entry.effect.f)) + " " + entry.effect.key + " " +
-              entry.effect.record;
+              " " + (entry.effect.f == checker::Function::store_grant ? "grant" : "remove") + " " +
+              entry.effect.key + " " + entry.effect.record;
       if (entry.answered) text += entry.effect.took_effect ? " yes" : " no";
       entries_.push_back(text);
     });
@@ -77,9 +77,9 @@ TEST_F(LedgerTest, OneOperationForEachEffect) {
         });
       },
       answer);
-  EXPECT_EQ(entries_, (Strings{"invoke 0 c1>r1 store-grant k a-1", "ok 0 c1>r1 store-grant k a-1 yes",
-                               "invoke 0 c1>r1 store-remove k ", "invoke 1 c1>r1 store-grant taken a-2",
-                               "ok 0 c1>r1 store-remove k  yes", "ok 1 c1>r1 store-grant taken a-2 no"}));
+  EXPECT_EQ(entries_, (Strings{"invoke 0 c1>r1 grant k a-1", "ok 0 c1>r1 grant k a-1 yes",
+                               "invoke 0 c1>r1 remove k ", "invoke 1 c1>r1 grant taken a-2",
+                               "ok 0 c1>r1 remove k  yes", "ok 1 c1>r1 grant taken a-2 no"}));
 }
 
 TEST_F(LedgerTest, AnUnansweredCommandStaysOpenAndItsSlotIsNotUsedAgain) {
@@ -93,8 +93,8 @@ TEST_F(LedgerTest, AnUnansweredCommandStaysOpenAndItsSlotIsNotUsedAgain) {
         });
       },
       answer);
-  EXPECT_EQ(entries_, (Strings{"invoke 0 c1>r1 store-grant lost a-1", "invoke 1 c1>r1 store-grant k a-2",
-                               "ok 1 c1>r1 store-grant k a-2 yes"}));
+  EXPECT_EQ(entries_, (Strings{"invoke 0 c1>r1 grant lost a-1", "invoke 1 c1>r1 grant k a-2",
+                               "ok 1 c1>r1 grant k a-2 yes"}));
 }
 
 TEST_F(LedgerTest, LooksIntoTransactions) {
@@ -109,7 +109,7 @@ TEST_F(LedgerTest, LooksIntoTransactions) {
         });
       },
       answer);
-  EXPECT_EQ(entries_, (Strings{"invoke 0 c1>r1 store-grant k a-1", "ok 0 c1>r1 store-grant k a-1 yes"}));
+  EXPECT_EQ(entries_, (Strings{"invoke 0 c1>r1 grant k a-1", "ok 0 c1>r1 grant k a-1 yes"}));
 }
 
 }  // namespace
