@@ -14,12 +14,12 @@ namespace holdfast::redis {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::array;
 using testing::bulk;
 using testing::Command;
+using ::testing::ElementsAre;
 using testing::FakeServer;
+using ::testing::HasSubstr;
 using testing::on_ports;
 using testing::Peer;
 using testing::Ports;
@@ -224,9 +224,10 @@ TEST_P(ClientOn, NotRespIsSaidSo) {
 TEST_P(ClientOn, ErrorRepliesAreThrownWithTheirCode) {
   run([](Runtime& runtime, Network& network) {
     FakeServer server(runtime, network, [](Peer& peer, const Command& command) {
-      peer.send(command[0] == "EVAL"   ? "-ERR user_script:1: half-way\r\n"
-                : command[0] == "AUTH" ? "-NOAUTH Authentication required.\r\n"
-                                       : "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
+      peer.send(command[0] == "EVAL" ? "-ERR user_script:1: half-way\r\n"
+                : command[0] == "AUTH"
+                    ? "-NOAUTH Authentication required.\r\n"
+                    : "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
     });
     Client client(runtime, network, options({&server}));
     const auto plain = error_of([&] { client.call({"INCR", "k"}); });
@@ -306,7 +307,8 @@ TEST_P(ClientOn, TooManyInFlightIsUnavailable) {
   });
 }
 
-// --- several nodes --------------------------------------------------------------------------------------------
+// --- several nodes
+// --------------------------------------------------------------------------------------------
 
 // A node whose role the test changes.
 struct Node2 {
@@ -417,7 +419,8 @@ TEST_P(ClientOn, ASilentNodeCostsOneAttempt) {
   });
 }
 
-// --- background and the end -----------------------------------------------------------------------------------
+// --- background and the end
+// -----------------------------------------------------------------------------------
 
 TEST_P(ClientOn, BackgroundCallsWorkAlone) {
   run([](Runtime& runtime, Network& network) {
@@ -465,8 +468,8 @@ TEST_P(ClientOn, DestroyedRightAfterACallThatGaveUp) {
     FakeServer server(runtime, network, [](Peer&, const Command&) {});
     for (const bool background : {false, true}) {
       Client client(runtime, network, options({&server}));
-      const auto error = error_of(
-          [&] { client.call({"A"}, {.deadline = runtime.now() + 20ms, .background = background}); });
+      const auto error =
+          error_of([&] { client.call({"A"}, {.deadline = runtime.now() + 20ms, .background = background}); });
       ASSERT_TRUE(error);
       EXPECT_EQ(error->kind(), Kind::timed_out);
     }
@@ -476,7 +479,8 @@ TEST_P(ClientOn, DestroyedRightAfterACallThatGaveUp) {
 INSTANTIATE_TEST_SUITE_P(, ClientOn, ::testing::Values(Ports::threads),
                          [](const auto& info) { return testing::to_string(info.param); });
 
-// --- what an error reply says -----------------------------------------------------------------------------------
+// --- what an error reply says
+// -----------------------------------------------------------------------------------
 
 TEST(Failure, WhatSaysThatNothingWasDone) {
   const auto says = [](std::string_view command, const char* text) {

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kFirstBuffer = 512;  // grows to what the traffic needs
 constexpr std::size_t kLargestBuffer = 64 * 1024;
 constexpr Duration kProbeAfter = std::chrono::milliseconds(1);  // idle for longer: look before sending
-constexpr MonotonicTime kAtOnce{};  // a deadline that does not wait
+constexpr MonotonicTime kAtOnce{};                              // a deadline that does not wait
 
 }  // namespace
 
@@ -103,9 +103,11 @@ void Connection::wait(Lock& lock, Pending& pending) {
       in_time = read_some(lock, &pending, pending.deadline);
     } else {
       if (pending.background) hand_on();  // somebody must serve us
+      pending.parked = true;
       lock.unlock();
       in_time = pending.parker->park_until(pending.deadline);
       lock.lock();
+      pending.parked = false;
     }
     if (!in_time && pending.state == State::waiting) {
       try_last_moment(lock, pending);
@@ -126,7 +128,14 @@ void Connection::try_last_moment(Lock& lock, Pending& pending) {
   }
 }
 
-// [parks] Hands over what is queued, until nothing is or `self` is settled. False: the deadline passed first.
+template <class Condition>
+bool Connection::anybody(Condition condition) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.pending != nullptr && condition(*entry.pending);
+  });
+}
+
+// [parks] Hands over what is queued until nothing is. False: the deadline passed first.
 // REQUIRES: nobody is writing.
 bool Connection::write_some(Lock& lock, Pending* self, MonotonicTime deadline) {
   const RoleGuard role(writing_);
@@ -155,7 +164,11 @@ bool Connection::write_some(Lock& lock, Pending* self, MonotonicTime deadline) {
     }
     taken_.clear();
     if (taken_.capacity() > kLargestBuffer) taken_.shrink_to_fit();
-    if (self != nullptr && self->state != State::waiting) return true;
+    // Answered meanwhile: somebody else can write for the others.
+    if (self != nullptr && self->state != State::waiting &&
+        anybody([](const Pending& other) { return other.parked && !other.background; })) {
+      return true;
+    }
   }
   return true;
 }
@@ -275,35 +288,58 @@ void Connection::check_silence() {
 
 // Sees to it that somebody takes the roles that are free and needed.
 void Connection::hand_on() {
-  if (broken_ || entries_.empty()) return;
-  if (reading_ && (writing_ || out_.empty())) return;
-  for (const Entry& entry : entries_) {
-    if (entry.pending == nullptr || entry.pending->background) continue;
-    entry.pending->parker->unpark();
-    return;
-  }
-  if (background_waiting_ > 0) serve_background_from_here();
+  if (tell_parked() == 0) return;
+  if (!writing_ && !out_.empty() && anybody([](const Pending&) { return true; })) task_must_write_ = true;
+  if (task_needed()) start_task();
 }
 
-// --- background calls
-// ---------------------------------------------------------------------------------------
+// Who is in a role cannot be told anything, so only parked calls are: the oldest first. Returns how many
+// roles nobody was found for.
+int Connection::tell_parked() {
+  if (broken_ || entries_.empty()) return 0;
+  int needed = (!writing_ && !out_.empty() ? 1 : 0) + (reading_ ? 0 : 1);
+  if (needed == 0) return 0;
+  for (const Entry& entry : entries_) {
+    if (entry.pending == nullptr || entry.pending->background || !entry.pending->parked) continue;
+    entry.pending->parker->unpark();
+    if (--needed == 0) break;
+  }
+  return needed;
+}
 
-void Connection::serve_background_from_here() {
+// --- the task for background calls
+// ----------------------------------------------------------------------------
+
+bool Connection::task_needed() const {
+  return background_waiting_ > 0 || (task_must_write_ && !out_.empty() && !writing_ && !entries_.empty());
+}
+
+// The latest of those who wait; in the past when nobody does.
+MonotonicTime Connection::latest_deadline() const {
+  MonotonicTime latest{};
+  for (const Entry& entry : entries_) {
+    if (entry.pending != nullptr) latest = std::max(latest, entry.pending->deadline);
+  }
+  return latest;
+}
+
+void Connection::start_task() {
   if (task_running_) {
     if (task_parker_ != nullptr) task_parker_->unpark();
     return;
   }
   task_running_ = true;
-  task_ = runtime_.spawn("reader", [self = shared_from_this()] { self->serve_background(); });
+  task_ = runtime_.spawn("reader", [self = shared_from_this()] { self->run_task(); });
 }
 
-void Connection::serve_background() {
+void Connection::run_task() {
   Lock lock(mutex_);
   task_parker_ = &runtime_.parker();
-  while (!broken_ && background_waiting_ > 0) {
+  while (!broken_ && task_needed()) {
     bool in_time = true;
     if (!out_.empty() && !writing_) {
-      in_time = write_some(lock, nullptr, background_until_);
+      in_time = write_some(lock, nullptr, latest_deadline());
+      if (out_.empty() || !in_time) task_must_write_ = false;
     } else if (!reading_) {
       in_time = read_some(lock, nullptr, background_until_);
     } else {
@@ -315,7 +351,8 @@ void Connection::serve_background() {
   }
   task_parker_ = nullptr;
   task_running_ = false;
-  hand_on();
+  task_must_write_ = false;
+  tell_parked();
 }
 
 // A background task that does not run cannot see its own deadline pass.

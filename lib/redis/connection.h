@@ -7,7 +7,8 @@
 // A call in the foreground takes whichever role is free; when it leaves it tells the oldest call that still
 // waits to take over. A background call never reads, writes only what the network takes at once, and is
 // otherwise served by a task of this connection's own (role "reader") that exists only while background calls
-// wait. So a background task that does not run for a while holds up nobody.
+// wait (or while a writer gave up and nobody is there to finish its work). So a background task that does not
+// run for a while holds up nobody.
 //
 // A call that gives up leaves its place in the order behind; its reply is dropped when it comes. When nothing
 // at all has come for `silence` since such a call was sent, the connection is broken off.
@@ -84,6 +85,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     MonotonicTime sent_at;
     State state = State::waiting;
     bool background = false;
+    bool parked = false;  // in neither role: can take one over
     bool may_have_executed = false;
   };
   // Its place in the order of replies.
@@ -107,8 +109,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void break_off(std::string why, bool protocol = false);
   void check_silence();
   void hand_on();
-  void serve_background_from_here();
-  void serve_background();
+  int tell_parked();
+  template <class Condition>
+  bool anybody(Condition condition) const;
+  bool task_needed() const;
+  MonotonicTime latest_deadline() const;
+  void start_task();
+  void run_task();
   void expire_background();
   MonotonicTime silent_since() const;
 
@@ -141,6 +148,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool protocol_ = false;
   std::string why_;
 
+  bool task_must_write_ = false;  // nobody else can
   bool task_running_ = false;
   Parker* task_parker_ = nullptr;
   Task task_;

@@ -25,7 +25,8 @@ class Bench {
   explicit Bench(Runtime& runtime, Connection::Settings settings = {})
       : runtime(runtime),
         script(runtime),
-        connection(std::make_shared<Connection>(runtime, std::make_unique<ScriptedStream>(script), 0, settings)) {}
+        connection(
+            std::make_shared<Connection>(runtime, std::make_unique<ScriptedStream>(script), 0, settings)) {}
   ~Bench() { connection->shutdown(); }
 
   struct Got {
@@ -41,7 +42,8 @@ class Bench {
     return got;
   }
   Task spawn_get(Got& into, Duration wait = 30s, bool background = false, std::size_t count = 1) {
-    return runtime.spawn("caller", [this, &into, wait, background, count] { into = get(wait, background, count); });
+    return runtime.spawn("caller",
+                         [this, &into, wait, background, count] { into = get(wait, background, count); });
   }
 
   Runtime& runtime;
@@ -69,13 +71,15 @@ TEST_P(ConnectionOn, ManyTasksShareItInOrder) {
         std::string requests;
         {
           std::unique_lock lock(bench.script.mutex);
-          bench.script.changed.wait_until(lock, kNever, [&] { return stop || bench.script.written.size() > seen; });
+          bench.script.changed.wait_until(lock, kNever,
+                                          [&] { return stop || bench.script.written.size() > seen; });
           if (stop) return;
           requests = bench.script.written.substr(seen);
         }
         std::size_t used = 0;
         std::string replies;
-        for (std::size_t at = requests.find("GET\r\n"); at != std::string::npos; at = requests.find("GET\r\n", at + 1)) {
+        for (std::size_t at = requests.find("GET\r\n"); at != std::string::npos;
+             at = requests.find("GET\r\n", at + 1)) {
           const std::size_t size_at = at + 6;
           const std::size_t eol = requests.find("\r\n", size_at);
           if (eol == std::string::npos) break;
@@ -341,6 +345,45 @@ TEST_P(ConnectionOn, ABackgroundCallLeavesWritingToTheReaderTask) {
     bench.script.feed("+OK\r\n");
     task.join();
     EXPECT_EQ(got.replies[0].text, "OK");
+  });
+}
+
+// The reader sleeps in a read and cannot be told to write: whoever leaves must not leave its bytes behind.
+TEST_P(ConnectionOn, AnAnsweredWriterDoesNotLeaveTheReadersBytesBehind) {
+  run([](Runtime& runtime) {
+    Bench bench(runtime);
+    bench.script.allow(5);
+    Bench::Got writer, reader;
+    Task a = bench.spawn_get(writer);
+    bench.script.wait_written(5);  // stuck in its write
+    Task b = bench.spawn_get(reader);
+    bench.script.wait_reading();
+    bench.script.feed("+early\r\n");  // settles the writer
+    bench.script.allow(1000);
+    a.join();
+    bench.script.wait_written(2 * kGet.size());
+    bench.script.feed("+b\r\n");
+    b.join();
+    EXPECT_EQ(reader.replies[0].text, "b");
+  });
+}
+
+TEST_P(ConnectionOn, AWriterThatGivesUpDoesNotLeaveTheReadersBytesBehind) {
+  run([](Runtime& runtime) {
+    Bench bench(runtime);
+    bench.script.allow(5);
+    Bench::Got writer, reader;
+    Task a = bench.spawn_get(writer, 50ms);
+    bench.script.wait_written(5);
+    Task b = bench.spawn_get(reader);
+    bench.script.wait_reading();
+    a.join();
+    EXPECT_EQ(writer.result.outcome, Outcome::timed_out);
+    bench.script.allow(1000);
+    bench.script.wait_written(2 * kGet.size());
+    bench.script.feed("+a\r\n+b\r\n");
+    b.join();
+    EXPECT_EQ(reader.replies[0].text, "b");
   });
 }
 

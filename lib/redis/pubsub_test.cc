@@ -11,10 +11,10 @@ namespace holdfast::redis {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::ElementsAre;
 using testing::array;
 using testing::bulk;
 using testing::Command;
+using ::testing::ElementsAre;
 using testing::FakeServer;
 using testing::on_ports;
 using testing::Peer;
@@ -73,7 +73,8 @@ ClientOptions options(std::initializer_list<const FakeServer*> servers) {
 std::unique_ptr<Subscription> listen(Client& client, Events& events, const std::string& channel,
                                      const std::string& name = "") {
   return client.subscribe(
-      channel, [&events, name](std::string_view payload) { events.add(name + "got " + std::string(payload)); },
+      channel,
+      [&events, name](std::string_view payload) { events.add(name + "got " + std::string(payload)); },
       [&events, name] { events.add(name + "subscribed"); });
 }
 
@@ -97,7 +98,8 @@ TEST_P(PubsubOn, DeliversAndUnsubscribes) {
       events.wait(6);
       three.reset();
       server.wait_for(4);
-      EXPECT_THAT(server.log(), ElementsAre("1 SUBSCRIBE c", "1 SUBSCRIBE c", "1 SUBSCRIBE d", "1 UNSUBSCRIBE d"));
+      EXPECT_THAT(server.log(),
+                  ElementsAre("1 SUBSCRIBE c", "1 SUBSCRIBE c", "1 SUBSCRIBE d", "1 UNSUBSCRIBE d"));
     }
     const auto again = listen(client, events, "c");
     EXPECT_EQ(events.wait(7).back(), "subscribed");

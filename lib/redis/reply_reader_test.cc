@@ -53,7 +53,8 @@ TEST(ReplyReader, AnySplitGivesTheSame) {
     for (std::size_t second = first; second <= kStream.size(); second += 7) {
       ReplyReader reader;
       std::vector<Reply> got;
-      for (const auto& part : {kStream.substr(0, first), kStream.substr(first, second - first), kStream.substr(second)}) {
+      for (const auto& part :
+           {kStream.substr(0, first), kStream.substr(first, second - first), kStream.substr(second)}) {
         reader.feed(part);
         for (Reply& reply : all(reader)) got.push_back(std::move(reply));
       }

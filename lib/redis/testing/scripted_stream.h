@@ -21,12 +21,12 @@ struct Script {
   Runtime& runtime;
   Mutex mutex;
   Condition changed;
-  std::string written;                                             // all that was taken
-  std::size_t budget = std::numeric_limits<std::size_t>::max();    // how much more is taken
-  std::string incoming;                                            // not yet read
-  IoStatus end = IoStatus::ok;                                     // what a read says after `incoming`
-  bool closed = false;                                             // by the side under test
-  std::set<TaskId> readers;                                        // that waited in a read
+  std::string written;                                           // all that was taken
+  std::size_t budget = std::numeric_limits<std::size_t>::max();  // how much more is taken
+  std::string incoming;                                          // not yet read
+  IoStatus end = IoStatus::ok;                                   // what a read says after `incoming`
+  bool closed = false;                                           // by the side under test
+  std::set<TaskId> readers;                                      // that waited in a read
   std::size_t writes = 0;
   std::size_t reading = 0;  // reads that wait now
 
