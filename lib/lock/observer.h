@@ -21,9 +21,9 @@ struct LockEvent {
     waiting,       // an acquire was refused and the task starts to wait
   };
   Kind kind{};
-  std::string_view key;
-  std::string_view acquisition;  // identity of the outermost acquisition (the owner id on the server)
-  std::string_view node;         // who granted or answered; "" if nobody
+  std::string_view key = {};
+  std::string_view acquisition = {};  // identity of the outermost acquisition (the owner id on the server)
+  std::string_view node = {};         // who granted or answered; "" if nobody
   std::optional<MonotonicTime> valid_until = std::nullopt;  // on this process' clock
   std::optional<MonotonicTime> sent_at = std::nullopt;      // acquired, renewed: when its request was sent
   std::string_view reason = {};                             // renew_failed, lost: why

@@ -39,9 +39,9 @@ struct RunEvent {
 const std::vector<std::string_view>& run_event_names();  // all of the above
 
 struct EventFilter {
-  std::string event;      // its name
-  std::string client;     // "": any
-  std::uint64_t nth = 0;  // only the nth match since the subscription (from 1); 0: every one
+  std::string event = {};   // its name
+  std::string client = {};  // "": any
+  std::uint64_t nth = 0;    // only the nth match since the subscription (from 1); 0: every one
 };
 
 class Recorder {

@@ -37,7 +37,7 @@ struct WorkloadOptions {
   OnLost on_lost = OnLost::ignore;
 
   // the clients: "c1".."cN"
-  std::vector<redis::Node> nodes;
+  std::vector<redis::Node> nodes = {};
   int clients = 3;
   int threads = 1;
   Duration connect_timeout = std::chrono::milliseconds(1000);
@@ -45,13 +45,13 @@ struct WorkloadOptions {
 
   // what they do
   std::string key = "stock:42";
-  bool own_keys = false;            // each thread locks a key of its own: "<key>:c1/0"
-  std::optional<Duration> wait;     // patience of one acquire; nullopt: Lock::lock()
-  DurationRange think{};            // seckill: between read and write. critical-section: between rounds
-  DurationRange hold{};             // critical-section: inside
-  DurationRange start{};            // each thread begins after this long
-  std::int64_t rounds = 10;         // critical-section: per thread; 0: without end
-  std::optional<Duration> stop_at;  // nobody starts a round at this time of the run, or later
+  bool own_keys = false;                        // each thread locks a key of its own: "<key>:c1/0"
+  std::optional<Duration> wait = std::nullopt;  // patience of one acquire; nullopt: Lock::lock()
+  DurationRange think{};     // seckill: between read and write. critical-section: between rounds
+  DurationRange hold{};      // critical-section: inside
+  DurationRange start{};     // each thread begins after this long
+  std::int64_t rounds = 10;  // critical-section: per thread; 0: without end
+  std::optional<Duration> stop_at = std::nullopt;  // nobody starts a round at this time of the run, or later
   Duration retry_pause = std::chrono::milliseconds(20);  // after an acquire that failed with an error
 
   // seckill

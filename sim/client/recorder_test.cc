@@ -1,0 +1,184 @@
+// The recorder in the embedded world, with locks that do as they are told.
+#include "sim/client/recorder.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace holdfast::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using checker::Event;
+using checker::EventType;
+using checker::Function;
+
+// A lock that says what the test wants to hear.
+class Told final : public Lock {
+ public:
+  Told(Runtime& runtime, std::string key, std::string record, std::optional<MonotonicTime> valid_until)
+      : runtime_(runtime), key_(std::move(key)), record_(std::move(record)), valid_until_(valid_until) {}
+  void lock() override {}
+  bool try_lock() override { return true; }
+  bool try_lock_until(MonotonicTime, std::stop_token) override { return true; }
+  void unlock() override {}
+  bool is_held_by_me() const override { return true; }
+  int hold_count() const override { return 1; }
+  std::optional<MonotonicTime> valid_until() const override { return valid_until_; }
+  std::string acquisition() const override { return record_; }
+  std::stop_token lost() const override { return {}; }
+  const std::string& key() const noexcept override { return key_; }
+  Runtime& runtime() const noexcept override { return runtime_; }
+
+ private:
+  Runtime& runtime_;
+  std::string key_, record_;
+  std::optional<MonotonicTime> valid_until_;
+};
+
+class RecorderTest : public ::testing::Test {
+ protected:
+  // Runs `body` on a task of the client c1; the harness waits for its end or its death.
+  void as_client(std::function<void(Process&, ClientRecorder&)> body) {
+    world->run([&] {
+      Process& process = world->add_process("c1");
+      ClientRecorder& client = recorder.client("c1");
+      client.started(process, 5s);
+      Parker& parker = world->harness().runtime().parker();
+      bool ended = false;
+      struct End {
+        bool& ended;
+        Parker& parker;
+        ~End() {
+          ended = true;
+          parker.unpark();
+        }
+      };
+      process.start("client", [&] {
+        const End end{ended, parker};
+        body(process, client);
+      });
+      while (!ended) parker.park_until(kNever);
+    });
+  }
+  std::vector<std::string> lines() const {
+    std::vector<std::string> lines;
+    const checker::History& history = recorder.history();
+    for (const Event& event : history.events()) {
+      std::string line = std::string(history.text(event.process)) + " " + std::string(to_string(event.type)) +
+                         " " + std::string(to_string(event.f));
+      for (const checker::Symbol symbol : {event.key, event.id, event.error}) {
+        if (symbol != 0) line += " " + std::string(history.text(symbol));
+      }
+      lines.push_back(line);
+    }
+    return lines;
+  }
+
+  std::unique_ptr<World> world = make_embedded_world({.seed = 7});
+  Recorder recorder{*world};
+};
+
+TEST_F(RecorderTest, AHoldFromAcquireToRelease) {
+  as_client([&](Process& process, ClientRecorder& client) {
+    Runtime& runtime = process.runtime();
+    ThreadRecorder thread(client, 0);
+    runtime.sleep_for(1s);
+    thread.acquire_invoked("k");
+    const MonotonicTime until = runtime.now() + 3s;
+    client.on_event({.kind = LockEvent::Kind::acquired, .key = "k", .acquisition = "uuid:1", .node = "r1"});
+    runtime.sleep_for(1ms);
+    thread.acquire_ok(Told(runtime, "k", "uuid:1", until));
+    client.on_event({.kind = LockEvent::Kind::renewing, .key = "k", .acquisition = "uuid:1", .node = "r1"});
+    client.on_event({.kind = LockEvent::Kind::renewed,
+                     .key = "k",
+                     .acquisition = "uuid:1",
+                     .node = "r1",
+                     .valid_until = until + 1s});
+    thread.release_invoked("k");
+    thread.release_ok("k");
+  });
+  EXPECT_EQ(lines(),
+            (std::vector<std::string>{"c1/0 invoke acquire k", "c1/0 ok acquire k c1-1",
+                                      "c1/watchdog invoke renew k c1-1", "c1/watchdog ok renew k c1-1",
+                                      "c1/0 invoke release k c1-1", "c1/0 ok release k c1-1"}));
+  const auto& events = recorder.history().events();
+  EXPECT_EQ(events[1].time_ns - events[0].time_ns, 1'000'000);
+  EXPECT_EQ(events[1].valid_until_ns - events[0].time_ns, 3'000'000'000);
+  EXPECT_EQ(events[3].valid_until_ns - events[0].time_ns, 4'000'000'000);
+  EXPECT_EQ(recorder.history().text(events[1].node), "r1");
+  EXPECT_EQ(recorder.history().text(events[1].owner), "c1:0");
+}
+
+// A design without valid_until claims its lease from the sending of the grant on, not from the first attempt.
+TEST_F(RecorderTest, SendingTimePlusLease) {
+  as_client([&](Process& process, ClientRecorder& client) {
+    Runtime& runtime = process.runtime();
+    ThreadRecorder thread(client, 0);
+    thread.acquire_invoked("k");
+    runtime.sleep_for(700ms);
+    client.on_event({.kind = LockEvent::Kind::acquired,
+                     .key = "k",
+                     .acquisition = "u",
+                     .node = "r1",
+                     .sent_at = runtime.now()});
+    runtime.sleep_for(10ms);
+    thread.acquire_ok(Told(runtime, "k", "u", std::nullopt));
+  });
+  const auto& events = recorder.history().events();
+  EXPECT_EQ(events[1].valid_until_ns - events[0].time_ns, 5'700'000'000);
+}
+
+TEST_F(RecorderTest, AnUnknownOutcomeRenamesTheThread) {
+  as_client([&](Process&, ClientRecorder& client) {
+    ThreadRecorder thread(client, 0);
+    thread.acquire_invoked("k");
+    thread.acquire_unknown("k", "no answer");
+    thread.acquire_invoked("k");
+    thread.acquire_failed("k", "timeout");
+  });
+  EXPECT_EQ(lines(), (std::vector<std::string>{"c1/0 invoke acquire k", "c1/0 info acquire k no answer",
+                                               "c1/0#1 invoke acquire k", "c1/0#1 fail acquire k timeout"}));
+}
+
+TEST_F(RecorderTest, NothingIsRecordedForTheDead) {
+  as_client([&](Process& process, ClientRecorder& client) {
+    ThreadRecorder thread(client, 0);
+    thread.acquire_invoked("k");
+    client.crashed();
+    process.crash();
+    thread.acquire_ok(Told(process.runtime(), "k", "u", std::nullopt));
+    client.on_event({.kind = LockEvent::Kind::lost, .key = "k", .acquisition = "u"});
+  });
+  EXPECT_EQ(lines(), (std::vector<std::string>{"c1/0 invoke acquire k", "c1 info crash"}));
+}
+
+// A fault that is triggered by an event acts before the client goes on.
+TEST_F(RecorderTest, TriggersRunAtOnce) {
+  std::vector<std::string> fired;
+  as_client([&](Process& process, ClientRecorder& client) {
+    recorder.subscribe({.event = "lock.granted", .client = "c1", .nth = 2}, [&](const RunEvent& event) {
+      fired.push_back(std::string(event.name) + " " + std::string(event.id));
+      recorder.mark("second-grant");
+      client.crashed();
+      process.crash();
+    });
+    recorder.subscribe({.event = "lock.granted", .client = "c2"},
+                       [&](const RunEvent&) { fired.push_back("c2"); });
+    ThreadRecorder thread(client, 0);
+    for (int round = 1; round <= 3; ++round) {
+      thread.acquire_invoked("k");
+      thread.acquire_ok(Told(process.runtime(), "k", "u" + std::to_string(round), std::nullopt));
+      thread.release_invoked("k");
+      thread.release_ok("k");
+    }
+  });
+  EXPECT_EQ(fired, std::vector<std::string>{"lock.granted c1-2"});
+  EXPECT_TRUE(recorder.reached("second-grant"));
+  EXPECT_EQ(lines().back(), "c1 info crash");
+}
+
+}  // namespace
+}  // namespace holdfast::sim

@@ -1,0 +1,179 @@
+// Workloads end to end against a real server behind the proxy, and (embedded_workload_test.cc) in virtual
+// time.
+#include "sim/client/workload.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "sim/cluster/cluster.h"
+#include "sim/cluster/temporary_folder.h"
+#include "sim/proxy/proxy.h"
+
+namespace holdfast::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using checker::EventType;
+using checker::Function;
+
+struct Outcome {
+  WorkloadStats stats;
+  checker::History history;
+  std::optional<std::int64_t> stock;
+  bool finished = false;
+};
+
+using Script = std::function<void(World&, Workload&, Recorder&)>;
+
+Outcome play(bool embedded, WorkloadOptions options, const Script& script = {}) {
+  Outcome outcome;
+  const TemporaryFolder folder;
+  const std::unique_ptr<World> world =
+      embedded ? make_embedded_world({.seed = 11}) : make_real_world({.seed = 11});
+  std::unique_ptr<Proxy> proxy;
+  std::unique_ptr<Cluster> cluster;
+  Recorder recorder(*world);
+  std::unique_ptr<Workload> workload;
+  world->run([&] {
+    proxy = std::make_unique<Proxy>(*world);
+    const ClusterOptions servers{.folder = folder.path()};
+    cluster = make_real_cluster(*world, *proxy, servers);
+    cluster->start();
+    for (const auto& node : cluster->nodes()) options.nodes.push_back({node->name(), node->endpoint()});
+    workload = make_workload(*world, recorder, options);
+    workload->start();
+    if (script) script(*world, *workload, recorder);
+    outcome.finished = workload->wait_finished(deadline_after(world->harness().runtime().now(), 300s));
+    outcome.stock = workload->final_stock();
+  });
+  outcome.stats = workload->stats();
+  outcome.history = recorder.history();
+  return outcome;
+}
+
+std::size_t count(const checker::History& history, EventType type, Function f) {
+  std::size_t found = 0;
+  for (const auto& event : history.events()) found += event.type == type && event.f == f ? 1 : 0;
+  return found;
+}
+
+// Holds of one key, in the order of the history: at most one at a time. (The checks of checker/ say more.)
+void expect_exclusion(const checker::History& history) {
+  checker::Symbol holder = 0;
+  for (const auto& event : history.events()) {
+    if (event.f == Function::acquire && event.type == EventType::ok) {
+      EXPECT_EQ(holder, 0u) << history.text(event.id) << " while " << history.text(holder);
+      holder = event.id;
+    }
+    if (event.f == Function::release && event.type == EventType::invoke) holder = 0;
+  }
+}
+
+class WorkloadTest : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Worlds, WorkloadTest, ::testing::Values(false),
+                         [](const auto& info) { return info.param ? "embedded" : "real"; });
+
+TEST_P(WorkloadTest, SeckillSellsTheStockOnce) {
+  for (const char* lock : {"reentrant", "lock-interface", "lock-interface-get-del"}) {
+    WorkloadOptions options{.lock = lock, .clients = 3, .think = {1ms, 5ms}, .stock = 8};
+    const Outcome outcome = play(GetParam(), options);
+    EXPECT_TRUE(outcome.finished) << lock;
+    EXPECT_EQ(outcome.stats.sold, 8u) << lock;
+    EXPECT_EQ(outcome.stock, 0) << lock;
+    EXPECT_EQ(count(outcome.history, EventType::ok, Function::sell), 8u) << lock;
+    EXPECT_EQ(count(outcome.history, EventType::ok, Function::acquire), outcome.stats.acquired) << lock;
+    expect_exclusion(outcome.history);
+    for (const auto& event : outcome.history.events()) {
+      if (event.f != Function::acquire || event.type != EventType::ok) continue;
+      EXPECT_NE(event.id, 0u);
+      EXPECT_GT(event.valid_until_ns, event.time_ns) << lock;
+      EXPECT_EQ(outcome.history.text(event.node), "r1") << lock;
+    }
+  }
+}
+
+TEST_P(WorkloadTest, CriticalSectionWithThreads) {
+  WorkloadOptions options{
+      .kind = WorkloadKind::critical_section, .clients = 2, .threads = 4, .hold = {0ms, 1ms}, .rounds = 5};
+  const Outcome outcome = play(GetParam(), options);
+  EXPECT_TRUE(outcome.finished);
+  EXPECT_EQ(outcome.stats.acquired, 40u);
+  EXPECT_EQ(outcome.stats.released, 40u);
+  expect_exclusion(outcome.history);
+}
+
+TEST_P(WorkloadTest, RenewalsAreInTheHistory) {
+  WorkloadOptions options{.kind = WorkloadKind::critical_section,
+                          .lease = 150ms,
+                          .clients = 1,
+                          .hold = {400ms, 400ms},
+                          .rounds = 1};
+  const Outcome outcome = play(GetParam(), options);
+  EXPECT_GE(count(outcome.history, EventType::ok, Function::renew), 3u);
+  EXPECT_EQ(count(outcome.history, EventType::ok, Function::lost), 0u);
+  EXPECT_EQ(outcome.stats.released, 1u);
+}
+
+TEST_P(WorkloadTest, ALossIsTold) {
+  WorkloadOptions options{.kind = WorkloadKind::critical_section,
+                          .lease = 100ms,
+                          .renew = false,
+                          .on_lost = OnLost::abort,
+                          .clients = 1,
+                          .hold = {100s, 100s},
+                          .rounds = 1};
+  const Outcome outcome = play(GetParam(), options);  // abort: it does not stay for 100 s
+  EXPECT_TRUE(outcome.finished);
+  EXPECT_EQ(count(outcome.history, EventType::ok, Function::lost), 1u);
+  EXPECT_EQ(outcome.stats.lost, 1u);
+}
+
+// The client that crashes in its critical section keeps the others out for its lease, and comes back.
+TEST_P(WorkloadTest, CrashAndRestart) {
+  WorkloadOptions options{.lease = 300ms, .clients = 2, .think = {1ms, 2ms}, .stock = 4};
+  const Outcome outcome = play(GetParam(), options, [](World& world, Workload& workload, Recorder& recorder) {
+    Parker& parker = world.harness().runtime().parker();
+    bool crashed = false;
+    recorder.subscribe({.event = "lock.granted", .nth = 2}, [&](const RunEvent& event) {
+      workload.crash(event.client);
+      crashed = true;
+      parker.unpark();
+    });
+    while (!crashed) parker.park_until(kNever);
+    for (const std::string& name : workload.clients()) workload.restart(name);
+  });
+  EXPECT_TRUE(outcome.finished);
+  EXPECT_EQ(outcome.stock, 0);
+  EXPECT_EQ(outcome.stats.sold, 4u);
+  EXPECT_EQ(count(outcome.history, EventType::info, Function::crash), 1u);
+  bool renamed = false;
+  for (const auto& event : outcome.history.events()) {
+    renamed = renamed || outcome.history.text(event.process).ends_with("/0#1");
+  }
+  EXPECT_TRUE(renamed);
+}
+
+TEST_P(WorkloadTest, OwnKeysDoNotMeet) {
+  WorkloadOptions options{.kind = WorkloadKind::critical_section,
+                          .clients = 2,
+                          .threads = 2,
+                          .own_keys = true,
+                          .wait = 10s,
+                          .hold = {1ms, 1ms},
+                          .rounds = 3};
+  const Outcome outcome = play(GetParam(), options);
+  EXPECT_EQ(outcome.stats.acquired, 12u);
+  EXPECT_EQ(outcome.stats.refused, 0u);
+}
+
+TEST(WorkloadOptionsTest, NonsenseIsRefused) {
+  const std::unique_ptr<World> world = make_embedded_world({});
+  Recorder recorder(*world);
+  EXPECT_THROW(make_workload(*world, recorder, {.lock = "no-such-lock"}), std::invalid_argument);
+  EXPECT_THROW(make_workload(*world, recorder, {.clients = 0}), std::invalid_argument);
+  EXPECT_THROW(make_workload(*world, recorder, {.write = StockWrite::token}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace holdfast::sim
