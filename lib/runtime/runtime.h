@@ -65,7 +65,8 @@ class Task {
 
   bool joinable() const noexcept { return impl_ != nullptr; }
   bool finished() const noexcept { return impl_ == nullptr || impl_->finished(); }
-  // [parks] Returns when the body returned. In a killed process it returns at once.
+  // [parks] Returns when the body returned. In a killed process it waits until the task has unwound, so that
+  // what the task uses may be destroyed after it.
   void join();
 
  private:

@@ -19,13 +19,10 @@ class FiberTaskHandle final : public Task::Impl {
     FiberTask* self = scheduler_.current_or_null();
     if (self == nullptr) return;  // after the world's end: all tasks are over
     while (task_->state != FiberTask::State::done) {
-      if (self->process.dead()) {
-        if (std::uncaught_exceptions() == 0) throw TaskCancelled();
-        return;
-      }
       Queued queued(task_->joiners, *self);
-      scheduler_.wait(INT64_MAX);
+      scheduler_.wait_for_end();
     }
+    if (self->process.dead() && std::uncaught_exceptions() == 0) throw TaskCancelled();
   }
   bool finished() const noexcept override { return task_->state == FiberTask::State::done; }
 

@@ -142,6 +142,13 @@ bool Scheduler::wait(std::int64_t deadline_ns) {
   return !task.timed_out;
 }
 
+void Scheduler::wait_for_end() {
+  FiberTask& task = current();
+  task.state = FiberTask::State::waiting;
+  task.since_ns = now_ns();
+  task.fiber_->switch_to(loop_);
+}
+
 void Scheduler::yield() {
   FiberTask& task = current();
   if (!cancelled(task)) {

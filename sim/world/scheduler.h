@@ -147,6 +147,9 @@ class Scheduler {
   // Stops the calling task until wake() or until the world's time `deadline_ns`. True: woken. In a dead
   // process it does not stop: throws TaskCancelled, or returns false while the task is unwinding.
   bool wait(std::int64_t deadline_ns);
+  // Stops the calling task until wake(), or until its process dies; in a dead process too, so that nobody
+  // takes away what a task that still unwinds is using. For joining.
+  void wait_for_end();
   void wake(FiberTask& task);  // no effect unless it waits
   // A task whose process or role was paused or goes on again.
   void release_held(ProcessImpl& process);

@@ -116,6 +116,36 @@ TEST_P(BothWorlds, PausedRoleLeavesTheOthersAlone) {
   });
 }
 
+// An owner that is unwound first must not take away what its task still uses.
+TEST_P(BothWorlds, ACrashedOwnerOutlivesItsTasks) {
+  world->run([&] {
+    Process& victim = world->add_process("c1");
+    std::vector<std::string> order;
+    struct Say {
+      std::vector<std::string>& order;
+      const char* what;
+      ~Say() { order.emplace_back(what); }
+    };
+    victim.start("client", [&] {
+      Runtime& runtime = victim.runtime();
+      const Say owner{order, "owner"};
+      Mutex mutex(runtime);
+      Condition condition(runtime);
+      const Task task = runtime.spawn("watchdog", [&] {
+        const Say child{order, "task"};
+        std::unique_lock lock(mutex);
+        condition.wait(lock);
+      });
+      runtime.sleep_for(std::chrono::seconds(3600));
+    });
+    Runtime& runtime = world->harness().runtime();
+    runtime.sleep_for(std::chrono::milliseconds(1));
+    victim.crash();
+    while (order.size() < 2) runtime.sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(order, (std::vector<std::string>{"task", "owner"}));
+  });
+}
+
 TEST_P(BothWorlds, CrashUnwindsEveryTaskAndBreaksItsConnections) {
   world->run([&] {
     Process& victim = world->add_process("c1");
