@@ -100,8 +100,8 @@ Witness witness_of(const History& history, const std::vector<Hold>& holds, const
                               witness.key, from, to);
   } else if (doubled) {
     witness.kind = "double-grant";
-    witness.why = fmt::format("{} was granted to {} although it was promised to {} until {}: both own it from {} to {}.",
-                              witness.key, words.grant(second), words.grant(first), words.time(first.claim_to_ns()),
+    witness.why = fmt::format("{} was granted to {} while it was promised to {} until {}: both own it from {} to {}.",
+                              witness.key, words.grant(second), words.grant(first), words.time(first.valid_until_ns),
                               from, to);
   } else if (first.has_claim() && second.has_claim()) {
     witness.kind = "overrun";
