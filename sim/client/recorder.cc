@@ -110,6 +110,7 @@ void ClientRecorder::started(Process& process, Duration lease) {
   process_ = &process;
   lease_ = lease;
   granting_.clear();
+  held_.clear();
   for (auto& [thread, generation] : generations_) ++generation;
   publish("client.started", "", 0, 0);
 }
@@ -128,9 +129,14 @@ Symbol ClientRecorder::acquisition(std::string_view record) {
   if (record.empty()) return 0;
   const auto found = records_.find(record);
   if (found != records_.end()) return found->second;
-  if (record_order_.size() >= kRememberedRecords) {
-    records_.erase(record_order_.front());
+  for (std::size_t look = record_order_.size(); look > 0 && records_.size() >= kRememberedRecords; --look) {
+    std::string oldest = std::move(record_order_.front());
     record_order_.pop_front();
+    if (held_.contains(oldest)) {
+      record_order_.push_back(std::move(oldest));
+    } else {
+      records_.erase(oldest);
+    }
   }
   const Symbol id = recorder_.history().intern(name_ + "-" + std::to_string(next_acquisition_++));
   records_.emplace(record, id);
@@ -171,6 +177,7 @@ void ClientRecorder::on_event(const LockEvent& told) noexcept {
   event.node = history.intern(told.node);
   switch (told.kind) {
     case LockEvent::Kind::acquired:
+      held_.emplace(told.acquisition);
       granting_[std::string(told.acquisition)] = {event.id, told.sent_at, event.node};
       return;
     case LockEvent::Kind::waiting: publish("lock.waiting", told.key, event.id, event.node); return;
@@ -253,6 +260,7 @@ void ThreadRecorder::acquire_invoked(std::string_view key) {
 void ThreadRecorder::acquire_ok(const Lock& lock) {
   if (!client_.live()) return;
   const std::string record = lock.acquisition();
+  record_ = record;
   Event ok = event(EventType::ok, Function::acquire, lock.key());
   ok.id = id_ = client_.acquisition(record);
   std::optional<MonotonicTime> valid_until = lock.valid_until();
@@ -287,17 +295,22 @@ void ThreadRecorder::release_invoked(std::string_view key) {
 void ThreadRecorder::release_ok(std::string_view key) {
   finish(EventType::ok, Function::release, key, "");
   client_.publish("lock.released", key, id_, 0);
+  hold_over();
+}
+
+void ThreadRecorder::hold_over() {
+  client_.held_.erase(record_);
   id_ = 0;
 }
 
 void ThreadRecorder::release_failed(std::string_view key, std::string_view error) {
   finish(EventType::fail, Function::release, key, error);
-  id_ = 0;
+  hold_over();
 }
 
 void ThreadRecorder::release_unknown(std::string_view key, std::string_view error) {
   finish(EventType::info, Function::release, key, error);
-  id_ = 0;
+  hold_over();
 }
 
 void ThreadRecorder::resource_invoked(Function f, std::string_view key, std::int64_t value,
@@ -323,8 +336,12 @@ void ThreadRecorder::resource_failed(Function f, std::string_view key, std::stri
   finish(EventType::fail, f, key, error);
 }
 
-void ThreadRecorder::resource_unknown(Function f, std::string_view key, std::string_view error) {
-  finish(EventType::info, f, key, error);
+void ThreadRecorder::sale_unknown(Function f, std::string_view key, std::string_view error) {
+  Event unknown = event(EventType::info, f, key);
+  unknown.error = client_.recorder_.history().intern(error);
+  unknown.id = id_;
+  client_.append(unknown);
+  finish(EventType::info, Function::sell, key, error);
 }
 
 }  // namespace holdfast::sim

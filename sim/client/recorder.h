@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -131,6 +132,7 @@ class ClientRecorder : public LockObserver {
   Duration lease_{};
   std::uint64_t next_acquisition_ = 1;
   std::map<std::string, checker::Symbol, std::less<>> records_;  // lock's name -> "c1-7"
+  std::set<std::string, std::less<>> held_;                      // records that are not forgotten
   std::deque<std::string> record_order_;                         // oldest first: the map is bounded
   std::map<std::string, Grant, std::less<>> granting_;           // by record: told by the observer, until ok
   std::map<std::string, checker::Symbol, std::less<>> last_;     // by key
@@ -157,17 +159,20 @@ class ThreadRecorder {
   void resource_ok(checker::Function f, std::string_view key, std::int64_t value,
                    std::int64_t expected = checker::kAbsent);
   void resource_failed(checker::Function f, std::string_view key, std::string_view error);
-  void resource_unknown(checker::Function f, std::string_view key, std::string_view error);
+  // The write `f` of a sale, and with it the sale: goes on under a new name.
+  void sale_unknown(checker::Function f, std::string_view key, std::string_view error);
 
  private:
   checker::Event event(checker::EventType type, checker::Function f, std::string_view key);
   void finish(checker::EventType type, checker::Function f, std::string_view key, std::string_view error);
+  void hold_over();
   void rename();
 
   ClientRecorder& client_;
   int thread_;
   checker::Symbol process_ = 0, owner_ = 0;
   checker::Symbol id_ = 0;  // of the present hold, kept until its release is over
+  std::string record_;      // the lock's own name for it
   std::string key_text_;    // the key of the last event, and its symbol
   checker::Symbol key_ = 0;
 };

@@ -155,6 +155,19 @@ TEST_F(RecorderTest, NothingIsRecordedForTheDead) {
   EXPECT_EQ(lines(), (std::vector<std::string>{"c1/0 invoke acquire k", "c1 info crash"}));
 }
 
+// A hold keeps its name however many refused attempts of its client pass by.
+TEST_F(RecorderTest, AHeldRecordKeepsItsName) {
+  as_client([&](Process& process, ClientRecorder& client) {
+    ThreadRecorder thread(client, 0);
+    client.on_event({.kind = LockEvent::Kind::acquired, .key = "k", .acquisition = "held", .node = "r1"});
+    thread.acquire_ok(Told(process.runtime(), "k", "held", std::nullopt));
+    const checker::Symbol id = client.acquisition("held");
+    for (int i = 0; i < 5000; ++i) client.acquisition("refused" + std::to_string(i));
+    EXPECT_EQ(client.acquisition("held"), id);
+    EXPECT_EQ(client.last_acquisition("k"), id);
+  });
+}
+
 // A fault that is triggered by an event acts before the client goes on.
 TEST_F(RecorderTest, TriggersRunAtOnce) {
   std::vector<std::string> fired;

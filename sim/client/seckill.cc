@@ -59,20 +59,25 @@ class Seckill final : public Fleet {
     const bool blind = options().write == StockWrite::blind;
     const Function f = blind ? Function::write : Function::cas;
     const std::int64_t expected = blind ? checker::kAbsent : *units;
+    // The sale begins before the write: a client that dies between the two may have sold.
+    record.resource_invoked(Function::sell, key);
     record.resource_invoked(f, key, *units - 1, expected);
     switch (blind ? stock.write(*units - 1) : stock.compare_and_set(*units, *units - 1)) {
       case StockClient::Outcome::ok:
         record.resource_ok(f, key, *units - 1, expected);
-        record.resource_invoked(Function::sell, key);
-        record.resource_ok(Function::sell, key, checker::kAbsent);
         ++thread.stats().sold;
+        record.resource_ok(Function::sell, key, checker::kAbsent);
         break;
       case StockClient::Outcome::conflict:
         ++thread.stats().conflicts;
         record.resource_failed(f, key, "conflict");
+        record.resource_failed(Function::sell, key, "conflict");
         break;
-      case StockClient::Outcome::failed: record.resource_failed(f, key, "no connection to the stock"); break;
-      case StockClient::Outcome::unknown: record.resource_unknown(f, key, "no answer from the stock"); break;
+      case StockClient::Outcome::failed:
+        record.resource_failed(f, key, "no connection to the stock");
+        record.resource_failed(Function::sell, key, "no connection to the stock");
+        break;
+      case StockClient::Outcome::unknown: record.sale_unknown(f, key, "no answer from the stock"); break;
     }
     return true;
   }
