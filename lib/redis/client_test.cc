@@ -476,7 +476,7 @@ TEST_P(ClientOn, DestroyedRightAfterACallThatGaveUp) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(, ClientOn, ::testing::Values(Ports::threads),
+INSTANTIATE_TEST_SUITE_P(, ClientOn, testing::all_ports(),
                          [](const auto& info) { return testing::to_string(info.param); });
 
 // --- what an error reply says

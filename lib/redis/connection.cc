@@ -94,7 +94,6 @@ void Connection::enqueue(Pending& pending, std::span<const CommandView> commands
 
 // Until the call is settled, one way or another.
 void Connection::wait(Lock& lock, Pending& pending) {
-  if (pending.background && !writing_) write_some(lock, &pending, kAtOnce);
   while (pending.state == State::waiting) {
     bool in_time = true;
     if (!pending.background && !out_.empty() && !writing_) {
@@ -139,7 +138,7 @@ bool Connection::anybody(Condition condition) const {
 // REQUIRES: nobody is writing.
 bool Connection::write_some(Lock& lock, Pending* self, MonotonicTime deadline) {
   const RoleGuard role(writing_);
-  if (deadline != kAtOnce && (entries_.size() > 1 || last_batch_ > 1)) {
+  if (entries_.size() > 1 || last_batch_ > 1) {
     // Others are about to send as well, perhaps answered by the same read: let them, and write once for all.
     lock.unlock();
     runtime_.yield();

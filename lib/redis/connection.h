@@ -5,10 +5,10 @@
 //   writer  hands everything that has been queued meanwhile to the network in one go;
 //   reader  reads replies and settles the calls that they belong to.
 // A call in the foreground takes whichever role is free; when it leaves it tells the oldest call that still
-// waits to take over. A background call never reads, writes only what the network takes at once, and is
-// otherwise served by a task of this connection's own (role "reader") that exists only while background calls
-// wait (or while a writer gave up and nobody is there to finish its work). So a background task that does not
-// run for a while holds up nobody.
+// waits to take over. A background call takes none: where no foreground call is there to serve it, a task of
+// this connection's own (role "reader") does, which exists only while background calls wait (or while a
+// writer gave up and nobody is there to finish its work). So a background task that does not run for a while
+// holds up nobody.
 //
 // A call that gives up leaves its place in the order behind; its reply is dropped when it comes. When nothing
 // at all has come for `silence` since such a call was sent, the connection is broken off.

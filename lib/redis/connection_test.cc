@@ -272,7 +272,7 @@ TEST_P(ConnectionOn, AnUnaskedReplyBreaksIt) {
   });
 }
 
-TEST_P(ConnectionOn, ABackgroundCallNeverReads) {
+TEST_P(ConnectionOn, ABackgroundCallTakesNoRole) {
   run([](Runtime& runtime) {
     Bench bench(runtime);
     Bench::Got got;
@@ -286,6 +286,7 @@ TEST_P(ConnectionOn, ABackgroundCallNeverReads) {
     task.join();
     EXPECT_EQ(got.replies[0].text, "OK");
     EXPECT_FALSE(bench.script.readers.contains(caller));
+    EXPECT_FALSE(bench.script.writers.contains(caller));
     EXPECT_EQ(bench.script.readers.size(), 1u);
   });
 }
@@ -333,7 +334,7 @@ TEST_P(ConnectionOn, ABackgroundCallHasItsDeadline) {
   });
 }
 
-TEST_P(ConnectionOn, ABackgroundCallLeavesWritingToTheReaderTask) {
+TEST_P(ConnectionOn, TheReaderTaskWritesOnWhereTheNetworkTookAPart) {
   run([](Runtime& runtime) {
     Bench bench(runtime);
     bench.script.allow(4);
@@ -403,7 +404,7 @@ TEST_P(ConnectionOn, ShutdownEndsWhoWaits) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(, ConnectionOn, ::testing::Values(Ports::threads),
+INSTANTIATE_TEST_SUITE_P(, ConnectionOn, testing::all_ports(),
                          [](const auto& info) { return testing::to_string(info.param); });
 
 }  // namespace

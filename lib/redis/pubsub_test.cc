@@ -221,7 +221,7 @@ TEST_P(PubsubOn, AClientMayGoBeforeItsSubscriptions) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(, PubsubOn, ::testing::Values(Ports::threads),
+INSTANTIATE_TEST_SUITE_P(, PubsubOn, testing::all_ports(),
                          [](const auto& info) { return testing::to_string(info.param); });
 
 }  // namespace

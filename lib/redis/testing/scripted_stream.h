@@ -26,7 +26,7 @@ struct Script {
   std::string incoming;                                          // not yet read
   IoStatus end = IoStatus::ok;                                   // what a read says after `incoming`
   bool closed = false;                                           // by the side under test
-  std::set<TaskId> readers;                                      // that waited in a read
+  std::set<TaskId> readers, writers;                             // that waited in a read; that wrote
   std::size_t writes = 0;
   std::size_t reading = 0;  // reads that wait now
 
@@ -86,6 +86,7 @@ class ScriptedStream final : public Stream {
   IoResult write(std::string_view bytes, MonotonicTime deadline) override {
     std::unique_lock lock(script_.mutex);
     ++script_.writes;
+    script_.writers.insert(script_.runtime.task_id());
     std::size_t done = 0;
     for (;;) {
       if (script_.closed) return {IoStatus::closed, done};
