@@ -40,6 +40,22 @@ void Relay::lose_reply_to(std::string needle, int times) {
   to_lose_ = times;
 }
 
+void Relay::hold_request(std::string needle) {
+  const std::scoped_lock guard(mutex_);
+  held_needle_ = std::move(needle);
+}
+
+void Relay::wait_held() {
+  std::unique_lock guard(mutex_);
+  changed_.wait_until(guard, kNever, [this] { return held_; });
+}
+
+void Relay::release_request() {
+  const std::scoped_lock guard(mutex_);
+  held_ = false;
+  changed_.notify_all();
+}
+
 void Relay::stall(bool on) {
   const std::scoped_lock guard(mutex_);
   stalled_ = on;
@@ -80,11 +96,17 @@ void Relay::up(Link& link) {
     const std::string_view bytes(chunk.data(), got.bytes);
     wait_while_stalled();
     {
-      const std::scoped_lock guard(mutex_);
+      std::unique_lock guard(mutex_);
       if (!counted_needle_.empty() && bytes.find(counted_needle_) != bytes.npos) ++counted_;
       if (to_lose_ > 0 && bytes.find(needle_) != bytes.npos) {
         --to_lose_;
         link.lose = true;
+      }
+      if (!held_needle_.empty() && bytes.find(held_needle_) != bytes.npos) {
+        held_needle_.clear();
+        held_ = true;
+        changed_.notify_all();
+        changed_.wait_until(guard, kNever, [this] { return !held_ || closing_; });
       }
     }
     if (!link.server->write(bytes, kNever).ok()) break;

@@ -22,6 +22,10 @@ class Relay {
   // The next `times` requests that contain `needle` are executed, but their reply is lost with the
   // connection.
   void lose_reply_to(std::string needle, int times = 1);
+  // The next request that contains `needle` waits for release_request().
+  void hold_request(std::string needle);
+  void wait_held();  // [parks] until it has come
+  void release_request();
   // While it stalls, nothing passes in either direction (and nothing is lost).
   void stall(bool on);
   // How many requests with `needle` have passed so far. REQUIRES: only one needle is asked for.
@@ -46,7 +50,8 @@ class Relay {
   std::unique_ptr<Listener> listener_;
   Mutex mutex_;
   Condition changed_;
-  std::string needle_, counted_needle_;
+  std::string needle_, counted_needle_, held_needle_;
+  bool held_ = false;
   int to_lose_ = 0;
   bool stalled_ = false, closing_ = false;
   std::atomic<int> counted_ = 0;
