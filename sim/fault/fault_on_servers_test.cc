@@ -1,0 +1,178 @@
+// Faults on a primary with a replica, as a scenario plays them.
+#include <gtest/gtest.h>
+
+#include "sim/cluster/cluster.h"
+#include "sim/cluster/temporary_folder.h"
+#include "sim/fault/fault.h"
+#include "sim/proxy/testing/rig.h"
+
+namespace holdfast::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Kind;
+using testing::Wire;
+
+struct Servers {
+  World& world;
+  Proxy& proxy;
+  Cluster& cluster;
+  Process& client;
+  FaultTargets targets;
+
+  std::unique_ptr<Fault> make(std::string_view kind, std::map<std::string, FaultValue, std::less<>> values) {
+    return find_fault_kind(kind)->make({.id = "test", .values = std::move(values)});
+  }
+  Wire wire(std::string_view node) {
+    Wire wire(client, cluster.find(node)->endpoint());
+    wire.patience = 2s;
+    return wire;
+  }
+  // As a client, on a connection of its own.
+  std::string ask(std::string_view node, std::string_view line) {
+    std::string reply;
+    testing::on(world, client, [&] { reply = wire(node).ask(line); });
+    return reply;
+  }
+  // Until the reply is `wanted`.
+  bool comes_to(std::string_view node, std::string_view line, std::string_view wanted) {
+    for (int i = 0; i < 200; ++i) {
+      if (ask(node, line) == wanted) return true;
+      world.harness().runtime().sleep_for(10ms);
+    }
+    return false;
+  }
+};
+
+class FaultOnServers : public ::testing::TestWithParam<Kind> {
+ protected:
+  void play(Persistence persistence, const std::function<void(Servers&)>& body) {
+    const TemporaryFolder folder;
+    const auto world = testing::make_world(GetParam());
+    world->run([&] {
+      Proxy proxy(*world);
+      const ClusterOptions options{.topology = Topology::primary_replica,
+                                   .nodes = {"r1", "r2"},
+                                   .persistence = persistence,
+                                   .folder = folder.path()};
+      const auto cluster = GetParam() == Kind::real ? make_real_cluster(*world, proxy, options)
+                                                    : nullptr;
+      cluster->start();
+      Process& client = world->add_process("c1");
+      Rng rng(1);
+      FaultTargets targets{.world = *world, .cluster = *cluster, .proxy = proxy, .client = {}, .rng = rng};
+      Servers servers{*world, proxy, *cluster, client, targets};
+      body(servers);
+    });
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Worlds, FaultOnServers, ::testing::Values(Kind::real),
+                         [](const auto& info) { return info.param == Kind::embedded ? "embedded" : "real"; });
+
+// The story of the house: what the primary acknowledged never reaches the replica that is promoted.
+TEST_P(FaultOnServers, AFrozenReplicaIsPromotedWithoutTheLastWrites) {
+  play(Persistence::none, [](Servers& servers) {
+    EXPECT_EQ(servers.ask("r1", "SET before 1"), "+OK");
+    ASSERT_TRUE(servers.comes_to("r2", "EXISTS before", ":1"));
+    const auto lag = servers.make("replication-lag", {{"node", std::string("r2")}});
+    lag->act(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "SET after 1"), "+OK");
+    const auto crash = servers.make("crash", {{"node", std::string("r1")}});
+    crash->act(servers.targets);
+    servers.make("promote", {{"node", std::string("r2")}})->act(servers.targets);
+    EXPECT_EQ(servers.ask("r2", "EXISTS before"), ":1");
+    EXPECT_EQ(servers.ask("r2", "EXISTS after"), ":0");
+    EXPECT_EQ(servers.ask("r2", "SET after 2"), "+OK") << "it is a primary";
+    lag->heal(servers.targets);
+    EXPECT_EQ(servers.ask("r2", "GET after"), "$1") << "what was held came too late";
+    EXPECT_EQ(servers.ask("r1", "PING"), "(reset)") << "nobody is there";
+    crash->heal(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "EXISTS before"), ":0") << "without persistence nothing is kept";
+  });
+}
+
+TEST_P(FaultOnServers, AThawedReplicaCatchesUp) {
+  play(Persistence::none, [](Servers& servers) {
+    const auto lag = servers.make("replication-lag", {{"node", std::string("r2")}});
+    lag->act(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "SET k 1"), "+OK");
+    EXPECT_EQ(servers.ask("r2", "EXISTS k"), ":0");
+    lag->heal(servers.targets);
+    EXPECT_TRUE(servers.comes_to("r2", "EXISTS k", ":1"));
+  });
+}
+
+TEST_P(FaultOnServers, ADiskIsKeptOrLost) {
+  play(Persistence::aof_always, [](Servers& servers) {
+    EXPECT_EQ(servers.ask("r1", "SET k 1"), "+OK");
+    const auto crash = servers.make("crash", {{"node", std::string("r1")}});
+    crash->act(servers.targets);
+    crash->heal(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "EXISTS k"), ":1");
+    const auto lose = servers.make("crash", {{"node", std::string("r1")}, {"disk", std::string("lose")}});
+    lose->act(servers.targets);
+    lose->heal(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "EXISTS k"), ":0");
+  });
+}
+
+TEST_P(FaultOnServers, APausedServerAnswersLate) {
+  play(Persistence::none, [](Servers& servers) {
+    testing::on(servers.world, servers.client, [&] {
+      Wire wire = servers.wire("r1");
+      EXPECT_EQ(wire.ask("PING"), "+PONG");
+      const auto pause = servers.make("pause-server", {{"node", std::string("r1")}});
+      pause->act(servers.targets);
+      wire.patience = 100ms;
+      EXPECT_EQ(wire.ask("SET k 1"), "(silence)");
+      pause->heal(servers.targets);
+      wire.patience = 2s;
+      EXPECT_EQ(wire.read_line(), "+OK") << "it executes what has queued up";
+    });
+  });
+}
+
+TEST_P(FaultOnServers, AStepForwardEndsLeases) {
+  play(Persistence::none, [](Servers& servers) {
+    EXPECT_EQ(servers.ask("r1", "SET k 1 PX 30000"), "+OK");
+    const auto step = servers.make("clock-step", {{"node", std::string("r1")}, {"by", Duration(10s)}});
+    step->act(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "EXISTS k"), ":1");
+    const auto more = servers.make("clock-step", {{"node", std::string("r1")}, {"by", Duration(25s)}});
+    more->act(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "EXISTS k"), ":0");
+    more->heal(servers.targets);
+    step->heal(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "SET k 1 PX 30000"), "+OK");
+    EXPECT_EQ(servers.ask("r1", "EXISTS k"), ":1");
+  });
+}
+
+TEST_P(FaultOnServers, AReplyThatIsLostWasExecuted) {
+  play(Persistence::none, [](Servers& servers) {
+    servers.make("reset-after-request", {{"command", std::string("SET")}})->act(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "SET k 1"), "(reset)");
+    EXPECT_EQ(servers.ask("r1", "EXISTS k"), ":1");
+    servers.make("reset-before-request", {{"command", std::string("DEL")}})->act(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "DEL k"), "(reset)");
+    EXPECT_EQ(servers.ask("r1", "EXISTS k"), ":1");
+  });
+}
+
+TEST_P(FaultOnServers, APublishedMessageIsLost) {
+  play(Persistence::none, [](Servers& servers) {
+    servers.make("drop-message", {{"client", std::string("c1")}})->act(servers.targets);
+    testing::on(servers.world, servers.client, [&] {
+      Wire listener = servers.wire("r1");
+      listener.send("SUBSCRIBE wake\r\n");
+      EXPECT_EQ(listener.read(33), "*3\r\n$9\r\nsubscribe\r\n$4\r\nwake\r\n:1\r\n");
+      Wire speaker = servers.wire("r1");
+      EXPECT_EQ(speaker.ask("PUBLISH wake lost"), ":1");
+      EXPECT_EQ(speaker.ask("PUBLISH wake here"), ":1");
+      EXPECT_EQ(listener.read(38), "*3\r\n$7\r\nmessage\r\n$4\r\nwake\r\n$4\r\nhere\r\n");
+    });
+  });
+}
+
+}  // namespace
+}  // namespace holdfast::sim
