@@ -36,19 +36,20 @@ struct Verdict {
 
 // What a history itself cannot tell.
 struct CheckContext {
-  bool reentrant = false;                     // overlap of one owner with itself is legal
-  std::int64_t permits = 0;                   // > 0: a semaphore of that many permits
-  std::optional<std::int64_t> initial_stock;  // oversell, lost-update
-  std::optional<std::int64_t> final_stock;
-  std::int64_t lease_ns = 0;                // progress: the longest lease
-  std::int64_t progress_bound_ns = 0;       // progress: the scenario's bound after the longest lease left
-  std::int64_t end_ns = 0;                  // when the run ended
-  bool run_ended_by_itself = true;          // false: the cap on time cut it
-  std::vector<std::string> required_marks;  // reached
-  std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>>
-      paused;  // client -> true-time intervals
+  bool reentrant = false;                          // overlap of one owner with itself is legal
+  std::int64_t permits = 0;                        // > 0: a semaphore of that many permits
+  std::optional<std::int64_t> initial_stock = {};  // oversell, lost-update
+  std::optional<std::int64_t> final_stock = {};
+  std::int64_t lease_ns = 0;           // progress: the longest lease
+  std::int64_t progress_bound_ns = 0;  // progress: the scenario's bound after the longest lease left
+  std::int64_t end_ns = 0;             // when the run ended
+  bool run_ended_by_itself = true;     // false: the cap on time cut it
+  std::vector<std::string> required_marks = {};  // reached
+  std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> paused =
+      {};  // client -> true-time intervals
   bool clocks_within_bounds = true;
-  // told-in-time: how late a notice may be because of the harness' own scheduling (real timers are never early).
+  // told-in-time: how late a notice may be because of the harness' own scheduling (real timers are never
+  // early).
   std::int64_t told_slack_ns = 1'000'000;
 };
 

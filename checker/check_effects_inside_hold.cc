@@ -1,7 +1,8 @@
 // effects-inside-hold: a write to the protected resource takes effect while its writer holds the lock.
 //
-// A write that returned ok took effect at some moment from its invocation to its completion. It is reported when no
-// such moment lies in a hold of the writer: the acquisition that the write names, else any of its process' owner.
+// A write that returned ok took effect at some moment from its invocation to its completion. It is reported
+// when no such moment lies in a hold of the writer: the acquisition that the write names, else any of its
+// process' owner.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +18,9 @@ namespace {
 class EffectsInsideHold : public Check {
  public:
   std::string_view name() const override { return "effects-inside-hold"; }
-  std::string_view about() const override { return "writes to the resource take effect inside the writer's hold"; }
+  std::string_view about() const override {
+    return "writes to the resource take effect inside the writer's hold";
+  }
   Verdict run(const History& history, const CheckContext& context) const override {
     const auto& events = history.events();
     const Pairs pairs = pair_events(history);
@@ -35,15 +38,17 @@ class EffectsInsideHold : public Check {
       if (event.type != EventType::ok) continue;
       if (event.f != Function::write && event.f != Function::cas && event.f != Function::sell) continue;
       ++writes;
-      const std::int64_t begin_ns = pairs.other[i] == kNowhere ? event.time_ns : events[pairs.other[i]].time_ns;
+      const std::int64_t begin_ns =
+          pairs.other[i] == kNowhere ? event.time_ns : events[pairs.other[i]].time_ns;
       const Symbol owner = event.owner != 0 ? event.owner : event.process;
       const auto& mine = event.id != 0 && !by_id[event.id].empty() ? by_id[event.id] : by_owner[owner];
-      // Owners hold one thing after another: the last hold that began before the write's end, and those few that
-      // are open beside it.
+      // Owners hold one thing after another: the last hold that began before the write's end, and those few
+      // that are open beside it.
       const Hold* nearest = nullptr;
       bool inside = false;
-      const auto end = std::upper_bound(mine.begin(), mine.end(), i,
-                                        [&](std::size_t at, std::size_t hold) { return at < holds[hold].acquired; });
+      const auto end = std::upper_bound(mine.begin(), mine.end(), i, [&](std::size_t at, std::size_t hold) {
+        return at < holds[hold].acquired;
+      });
       std::size_t looked_at = 0;
       for (auto at = end; at != mine.begin() && !inside && looked_at < 64; ++looked_at) {
         const Hold& hold = holds[*--at];
@@ -61,8 +66,8 @@ class EffectsInsideHold : public Check {
       witness.why = fmt::format("{} by {} took effect at {} or later, {}.", to_string(event.f),
                                 words.text(event.process), words.time(begin_ns),
                                 nearest == nullptr ? "without any hold"
-                                                   : "but its hold (" + words.grant(*nearest) + ") was over at " +
-                                                         words.time(nearest->to_ns));
+                                                   : "but its hold (" + words.grant(*nearest) +
+                                                         ") was over at " + words.time(nearest->to_ns));
       if (nearest != nullptr) {
         for (const std::size_t position : {nearest->invoked, nearest->acquired, nearest->ended}) {
           if (position != kNowhere) witness.events.push_back(position);

@@ -1,7 +1,7 @@
 // mutual-exclusion and lease-exclusion: the same sweep, over holds and over claims.
 //
-// A conflict of claims is a double grant: the lock service promised one lock to two owners. A conflict of holds
-// whose claims do not meet is an overrun: a holder outlived its lease.
+// A conflict of claims is a double grant: the lock service promised one lock to two owners. A conflict of
+// holds whose claims do not meet is an overrun: a holder outlived its lease.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +39,8 @@ void add(std::vector<std::size_t>& events, std::size_t position) {
 }
 
 // The fewest renewals that carry the claim of `hold` beyond `until_ns`.
-void add_renewals(const History& history, const Hold& hold, std::int64_t until_ns, std::vector<std::size_t>& events) {
+void add_renewals(const History& history, const Hold& hold, std::int64_t until_ns,
+                  std::vector<std::size_t>& events) {
   std::int64_t claimed_ns = hold.granted_until_ns;
   std::size_t next = 0;
   while (claimed_ns != kAbsent && claimed_ns <= until_ns) {
@@ -96,26 +97,27 @@ Witness witness_of(const History& history, const std::vector<Hold>& holds, const
       owners += (i == 0 ? "" : i + 1 == involved.size() ? " and " : ", ") + words.owner(holds[involved[i]]);
     }
     witness.kind = doubled ? "double-grant" : first.has_claim() && second.has_claim() ? "overrun" : "overlap";
-    witness.why = fmt::format("{} hold {} of the {} permits of {} from {} to {}.", owners, taken, rules.permits,
-                              witness.key, from, to);
+    witness.why = fmt::format("{} hold {} of the {} permits of {} from {} to {}.", owners, taken,
+                              rules.permits, witness.key, from, to);
   } else if (doubled) {
     witness.kind = "double-grant";
-    witness.why = fmt::format("{} was granted to {} while it was promised to {} until {}: both own it from {} to {}.",
-                              witness.key, words.grant(second), words.grant(first), words.time(first.valid_until_ns),
-                              from, to);
+    witness.why = fmt::format(
+        "{} was granted to {} while it was promised to {} until {}: both own it from {} to {}.", witness.key,
+        words.grant(second), words.grant(first), words.time(first.valid_until_ns), from, to);
   } else if (first.has_claim() && second.has_claim()) {
     witness.kind = "overrun";
-    witness.why = first.claim_to_ns() <= second.from_ns
-                      ? fmt::format("The lease of {} on {} ended at {}, but it {}; {} got it meanwhile.",
-                                    words.grant(first), witness.key, words.time(first.valid_until_ns),
-                                    end_of(words, first), words.grant(second))
-                      : fmt::format("The lock returned {} to {} when its lease, until {}, was over; {} still held it.",
-                                    witness.key, words.grant(second), words.time(second.valid_until_ns),
-                                    words.grant(first));
+    witness.why =
+        first.claim_to_ns() <= second.from_ns
+            ? fmt::format("The lease of {} on {} ended at {}, but it {}; {} got it meanwhile.",
+                          words.grant(first), witness.key, words.time(first.valid_until_ns),
+                          end_of(words, first), words.grant(second))
+            : fmt::format("The lock returned {} to {} when its lease, until {}, was over; {} still held it.",
+                          witness.key, words.grant(second), words.time(second.valid_until_ns),
+                          words.grant(first));
   } else {
     witness.kind = "overlap";
-    witness.why = fmt::format("{} was granted to {} while {} held it, who {}.", witness.key, words.grant(second),
-                              words.grant(first), end_of(words, first));
+    witness.why = fmt::format("{} was granted to {} while {} held it, who {}.", witness.key,
+                              words.grant(second), words.grant(first), end_of(words, first));
   }
   return witness;
 }
@@ -151,7 +153,8 @@ class MutualExclusion : public Check {
     spans.reserve(holds.size());
     for (std::size_t i = 0; i < holds.size(); ++i) spans.push_back(span_of(holds[i], i, false));
     Verdict verdict = judge(history, holds, spans, false, context);
-    if (verdict.outcome == Outcome::holds) verdict.reason = fmt::format("{} holds, no two overlap", holds.size());
+    if (verdict.outcome == Outcome::holds)
+      verdict.reason = fmt::format("{} holds, no two overlap", holds.size());
     return verdict;
   }
 };
@@ -188,7 +191,8 @@ class LeaseExclusion : public Check {
     }
     verdict.reason = fmt::format("{} claims, no two overlap", claims);
     if (const auto overruns = sweep_exclusion(strict, rules_of(context), 1).count; overruns > 0) {
-      verdict.reason += fmt::format("; {} overrun{} (a holder outlived its lease)", overruns, overruns == 1 ? "" : "s");
+      verdict.reason +=
+          fmt::format("; {} overrun{} (a holder outlived its lease)", overruns, overruns == 1 ? "" : "s");
     }
     if (expired > 0) verdict.reason += fmt::format("; {} times the lock returned an expired lock", expired);
     return verdict;

@@ -1,9 +1,9 @@
 // fencing-monotonic: tokens rise strictly along the order of holds of one key.
 //
-// Hold a comes before hold b when b was invoked after a's acquire had returned, or when they exclude one another and
-// a's claim (cut at its end; without one: its hold) was over when b began. Then b's token must be the greater one;
-// among readers it may be equal. Holds that overlap in neither way are not ordered. One sweep each: by time, against
-// the greatest token among what came before.
+// Hold a comes before hold b when b was invoked after a's acquire had returned, or when they exclude one
+// another and a's claim (cut at its end; without one: its hold) was over when b began. Then b's token must be
+// the greater one; among readers it may be equal. Holds that overlap in neither way are not ordered. One
+// sweep each: by time, against the greatest token among what came before.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,8 @@ namespace holdfast::checker {
 
 namespace {
 
-// Something that happens to a hold: from `at` on it counts as "before" (end) or asks who was before it (begin).
+// Something that happens to a hold: from `at` on it counts as "before" (end) or asks who was before it
+// (begin).
 struct Point {
   Symbol key;
   std::int64_t time_ns;
@@ -41,7 +42,8 @@ struct Greatest {
   // Whose token is not below that of `hold` although it must be.
   const Hold* against(const Hold& hold) const {
     if (writer != nullptr && writer->token >= hold.token) return writer;
-    if (reader != nullptr && (hold.shared ? reader->token > hold.token : reader->token >= hold.token)) return reader;
+    if (reader != nullptr && (hold.shared ? reader->token > hold.token : reader->token >= hold.token))
+      return reader;
     return nullptr;
   }
 };
@@ -91,8 +93,9 @@ class FencingMonotonic : public Check {
       witness.key = words.text(second->key);
       witness.acquires = std::pair(first->acquired, second->acquired);
       witness.from_ns = witness.to_ns = second->from_ns;
-      witness.why = fmt::format("{} got token {} for {}, later {} got token {}: it must be greater.",
-                                words.grant(*first), first->token, witness.key, words.grant(*second), second->token);
+      witness.why =
+          fmt::format("{} got token {} for {}, later {} got token {}: it must be greater.",
+                      words.grant(*first), first->token, witness.key, words.grant(*second), second->token);
       for (const Hold* hold : {first, second}) {
         for (const std::size_t position : {hold->invoked, hold->acquired, hold->ended}) {
           if (position != kNowhere) witness.events.push_back(position);
@@ -114,17 +117,18 @@ class FencingMonotonic : public Check {
   }
 
  private:
-  // At equal times another process' end is concurrent with a beginning; one's own end comes first if its position
-  // does. So among equal times all questions are asked before ends are entered, but for the asker's own.
-  static void sweep(std::vector<Point>& points,
-                    std::vector<std::pair<const Hold*, const Hold*>>& found) {
+  // At equal times another process' end is concurrent with a beginning; one's own end comes first if its
+  // position does. So among equal times all questions are asked before ends are entered, but for the asker's
+  // own.
+  static void sweep(std::vector<Point>& points, std::vector<std::pair<const Hold*, const Hold*>>& found) {
     std::sort(points.begin(), points.end(), earlier);
     for (std::size_t i = 0; i < points.size();) {
       const Symbol key = points[i].key;
       Greatest greatest;
       while (i < points.size() && points[i].key == key) {
         std::size_t end = i;
-        while (end < points.size() && points[end].key == key && points[end].time_ns == points[i].time_ns) ++end;
+        while (end < points.size() && points[end].key == key && points[end].time_ns == points[i].time_ns)
+          ++end;
         for (std::size_t at = i; at < end; ++at) {
           if (!points[at].asks) continue;
           const Hold* worse = greatest.against(*points[at].hold);

@@ -1,16 +1,19 @@
-// no-foreign-release: no command that was sent for acquisition a removed, shortened or extended the server's record
-// of another acquisition b. Decided from the ledger (store_* events): which command took effect on which node.
+// no-foreign-release: no command that was sent for acquisition a removed, shortened or extended the server's
+// record of another acquisition b. Decided from the ledger (store_* events): which command took effect on
+// which node.
 //
-// Reported only when it is forced. X is a removal or extension sent for a; on node n it took effect on key k. It is
-// foreign when there is a grant G of b != a on n and k such that
+// Reported only when it is forced. X is a removal or extension sent for a; on node n it took effect on key k.
+// It is foreign when there is a grant G of b != a on n and k such that
 //   1. G took effect, and its reply had been seen before X was forwarded: G came before X on n;
-//   2. no grant of a on n and k may have come after G: each one that was forwarded before X's reply was seen was
+//   2. no grant of a on n and k may have come after G: each one that was forwarded before X's reply was seen
+//   was
 //      answered before G was forwarded (one that was never answered counts as possible);
 //   3. records of a and b cannot stand side by side (both acquisitions are exclusive);
-//   4. from G's forwarding to X's reply no fault changed what n stores (crash, restart, promotion, replication).
-// When G took effect n had no record of a, or G would have been refused (3); by 2 none was granted on n from there
-// to X, and by 4 none came from elsewhere. So the record on which X took effect was not a's. There is no false
-// alarm; a foreign removal in a race that leaves another order possible is passed over.
+//   4. from G's forwarding to X's reply no fault changed what n stores (crash, restart, promotion,
+//   replication).
+// When G took effect n had no record of a, or G would have been refused (3); by 2 none was granted on n from
+// there to X, and by 4 none came from elsewhere. So the record on which X took effect was not a's. There is
+// no false alarm; a foreign removal in a race that leaves another order possible is passed over.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +40,8 @@ bool is_store(Function f) {
   return f == Function::store_grant || f == Function::store_remove || f == Function::store_extend;
 }
 
-// Faults that change what a node stores, by the names of their kinds; of others the record of a node knows nothing.
+// Faults that change what a node stores, by the names of their kinds; of others the record of a node knows
+// nothing.
 bool changes_stores(std::string_view kind) {
   constexpr std::array<std::string_view, 4> kKinds = {"crash", "restart", "promote", "replication"};
   return std::any_of(kKinds.begin(), kKinds.end(),
@@ -53,7 +57,8 @@ class NoForeignRelease : public Check {
   Verdict run(const History& history, const CheckContext&) const override {
     const auto& events = history.events();
     const Pairs pairs = pair_events(history);
-    std::map<std::pair<Symbol, Symbol>, std::vector<Command>> ledger;  // by node and key, in order of forwarding
+    std::map<std::pair<Symbol, Symbol>, std::vector<Command>>
+        ledger;  // by node and key, in order of forwarding
     std::vector<std::size_t> upheavals;
     std::vector<bool> shared(history.symbols(), false);  // by acquisition
     bool any = false;
@@ -91,15 +96,17 @@ class NoForeignRelease : public Check {
     if (verdict.witnesses.size() > 16) verdict.witnesses.resize(16);
     verdict.outcome = verdict.violations > 0 ? Outcome::violated : Outcome::holds;
     verdict.reason = verdict.violations > 0 ? verdict.witnesses.front().why
-                                            : fmt::format("{} removals and extensions took effect, each on its own "
-                                                          "record as far as the order is known",
-                                                          looked_at);
+                                            : fmt::format(
+                                                  "{} removals and extensions took effect, each on its own "
+                                                  "record as far as the order is known",
+                                                  looked_at);
     return verdict;
   }
 
  private:
   static void judge(const History& history, const std::vector<Command>& commands, const Command& x,
-                    const std::vector<std::size_t>& upheavals, const std::vector<bool>& shared, Verdict& verdict) {
+                    const std::vector<std::size_t>& upheavals, const std::vector<bool>& shared,
+                    Verdict& verdict) {
     const auto& events = history.events();
     const auto strictly_before = [&](std::size_t a, std::size_t b) {
       return a < b && (events[a].time_ns < events[b].time_ns || events[a].node == events[b].node);
@@ -116,7 +123,8 @@ class NoForeignRelease : public Check {
     const Command* latest = nullptr;  // the last grant of another acquisition between those and X
     for (const Command& grant : commands) {
       if (grant.forwarded > x.forwarded) break;
-      if (grant.f != Function::store_grant || !grant.took_effect || grant.id == x.id || grant.id == 0) continue;
+      if (grant.f != Function::store_grant || !grant.took_effect || grant.id == x.id || grant.id == 0)
+        continue;
       if (shared[grant.id] || !strictly_before(grant.answered, x.forwarded)) continue;
       if (own != nullptr && !strictly_before(own_until, grant.forwarded)) continue;
       const auto upheaval = std::lower_bound(upheavals.begin(), upheavals.end(), grant.forwarded);
@@ -133,9 +141,10 @@ class NoForeignRelease : public Check {
     witness.from_ns = done.time_ns;
     witness.to_ns = events[x.answered].time_ns;
     witness.why = fmt::format(
-        "A command sent for {} at {} {} the record of {} on {}: {} had been granted to {} at {}{}.", words.text(x.id),
-        words.time(done.time_ns), x.f == Function::store_remove ? "removed" : "extended", witness.key,
-        words.text(done.node), witness.key, words.text(latest->id), words.time(events[latest->answered].time_ns),
+        "A command sent for {} at {} {} the record of {} on {}: {} had been granted to {} at {}{}.",
+        words.text(x.id), words.time(done.time_ns), x.f == Function::store_remove ? "removed" : "extended",
+        witness.key, words.text(done.node), witness.key, words.text(latest->id),
+        words.time(events[latest->answered].time_ns),
         own == nullptr ? "" : ", after " + words.text(x.id) + "'s own grant was gone");
     for (const Command* command : {own, latest, &x}) {
       if (command == nullptr) continue;

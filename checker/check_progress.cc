@@ -1,9 +1,10 @@
-// progress: after the last fault healed, a key that nobody alive holds and somebody waits for is granted within
-// (longest lease left + the scenario's bound); and a release settles.
+// progress: after the last fault healed, a key that nobody alive holds and somebody waits for is granted
+// within (longest lease left + the scenario's bound); and a release settles.
 //
-// What may still occupy a free key is an orphan (a grant whose client died, or whose reply was lost); it lives for a
-// lease at most, since nobody renews it. So the clock starts at the last of: last fault, end of the last hold, the
-// moment from which on somebody waits. A fault that never healed leaves a stall undecided: unknown.
+// What may still occupy a free key is an orphan (a grant whose client died, or whose reply was lost); it
+// lives for a lease at most, since nobody renews it. So the clock starts at the last of: last fault, end of
+// the last hold, the moment from which on somebody waits. A fault that never healed leaves a stall undecided:
+// unknown.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +30,9 @@ struct Change {
 class Progress : public Check {
  public:
   std::string_view name() const override { return "progress"; }
-  std::string_view about() const override { return "after the last fault, who waits for a free key is granted it in time"; }
+  std::string_view about() const override {
+    return "after the last fault, who waits for a free key is granted it in time";
+  }
   Verdict run(const History& history, const CheckContext& context) const override {
     Run run(history, context);
     return run.judge();
@@ -68,7 +71,8 @@ class Progress : public Check {
         verdict_.reason = open_question_;
       } else {
         verdict_.outcome = Outcome::holds;
-        verdict_.reason = fmt::format("{} acquires after the last fault, nobody waited in vain", acquires_after_);
+        verdict_.reason =
+            fmt::format("{} acquires after the last fault, nobody waited in vain", acquires_after_);
       }
       return verdict_;
     }
@@ -102,7 +106,8 @@ class Progress : public Check {
         ++acquires_;
         if (events[i].time_ns >= calm_ns_) ++acquires_after_;
         std::int64_t until_ns = pairs_.other[i] == kNowhere ? end_ns_ : events[pairs_.other[i]].time_ns;
-        if (const auto dead = deaths.find(client_of(history_.text(events[i].process))); dead != deaths.end()) {
+        if (const auto dead = deaths.find(client_of(history_.text(events[i].process)));
+            dead != deaths.end()) {
           for (const std::int64_t death_ns : dead->second) {
             if (death_ns >= events[i].time_ns) until_ns = std::min(until_ns, death_ns);
           }
@@ -132,7 +137,8 @@ class Progress : public Check {
         }
       }
       if (holders == 0 && waiters > 0) stall(key, since_ns, end_ns_, waiter, true);
-      // Whoever waits at the end and is alive was let go by `until_ns == end_ns_` above: that is the end as well.
+      // Whoever waits at the end and is alive was let go by `until_ns == end_ns_` above: that is the end as
+      // well.
     }
 
     void stall(Symbol key, std::int64_t since_ns, std::int64_t until_ns, std::size_t waiter, bool at_end) {
@@ -156,10 +162,12 @@ class Progress : public Check {
       witness.events = {waiter};
       if (pairs_.other[waiter] != kNowhere) witness.events.push_back(pairs_.other[waiter]);
       witness.why = fmt::format(
-          "From {} on nobody alive held {} and {} waited for it, but nobody was granted it within {} (lease {} + "
+          "From {} on nobody alive held {} and {} waited for it, but nobody was granted it within {} (lease "
+          "{} + "
           "bound {}).",
           words_.time(since_ns), witness.key, words_.text(history_.events()[waiter].process),
-          words_.duration(limit_ns_), words_.duration(context_.lease_ns), words_.duration(context_.progress_bound_ns));
+          words_.duration(limit_ns_), words_.duration(context_.lease_ns),
+          words_.duration(context_.progress_bound_ns));
       verdict_.witnesses.push_back(std::move(witness));
     }
 
@@ -184,8 +192,9 @@ class Progress : public Check {
         witness.to_ns = until_ns;
         witness.events = {i};
         if (settled) witness.events.push_back(pairs_.other[i]);
-        witness.why = fmt::format("The release of {} by {}, invoked at {}, did not settle within {}.", witness.key,
-                                  words_.text(event.process), words_.time(event.time_ns), words_.duration(limit_ns_));
+        witness.why =
+            fmt::format("The release of {} by {}, invoked at {}, did not settle within {}.", witness.key,
+                        words_.text(event.process), words_.time(event.time_ns), words_.duration(limit_ns_));
         verdict_.witnesses.push_back(std::move(witness));
       }
     }

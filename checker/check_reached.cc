@@ -1,5 +1,5 @@
-// reached: every mark that the scenario names was hit, else the story did not happen and the other verdicts are
-// those of another story (a vacuous pass).
+// reached: every mark that the scenario names was hit, else the story did not happen and the other verdicts
+// are those of another story (a vacuous pass).
 #include <set>
 
 #include "check_registry.h"
@@ -28,8 +28,9 @@ class Reached : public Check {
       witness.why = "The mark `" + mark + "` was never hit: the story did not happen.";
       verdict.witnesses.push_back(std::move(witness));
     }
-    verdict.reason = verdict.violations > 0 ? verdict.witnesses.front().why
-                                            : std::to_string(context.required_marks.size()) + " marks, all hit";
+    verdict.reason = verdict.violations > 0
+                         ? verdict.witnesses.front().why
+                         : std::to_string(context.required_marks.size()) + " marks, all hit";
     return verdict;
   }
 };

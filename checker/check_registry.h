@@ -1,4 +1,5 @@
-// The checks of this build. A new check: one file check_NAME.cc, one line here, one line in check_registry.cc.
+// The checks of this build. A new check: one file check_NAME.cc, one line here, one line in
+// check_registry.cc.
 #pragma once
 
 #include "check.h"

@@ -1,7 +1,8 @@
 // oversell and lost-update: did the protected stock survive?
 //
-// A sell that returned ok took its units; one with an unknown outcome may have. More sold than there was: oversold.
-// A stock that is not what it was minus what was sold: an update was lost (or one was made of nothing).
+// A sell that returned ok took its units; one with an unknown outcome may have. More sold than there was:
+// oversold. A stock that is not what it was minus what was sold: an update was lost (or one was made of
+// nothing).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -76,8 +77,9 @@ class Oversell : public Check {
     const Event& last = history.events()[witness.events.back()];
     witness.key = words.text(last.key);
     witness.from_ns = witness.to_ns = last.time_ns;
-    witness.why = fmt::format("{} units were sold of a stock of {}; the first too many by {} at {}.", sales.sold,
-                              *context.initial_stock, words.text(last.process), words.time(last.time_ns));
+    witness.why =
+        fmt::format("{} units were sold of a stock of {}; the first too many by {} at {}.", sales.sold,
+                    *context.initial_stock, words.text(last.process), words.time(last.time_ns));
     verdict.outcome = Outcome::violated;
     verdict.violations = static_cast<std::uint64_t>(sales.sold - *context.initial_stock);
     verdict.reason = witness.why;
@@ -89,7 +91,9 @@ class Oversell : public Check {
 class LostUpdate : public Check {
  public:
   std::string_view name() const override { return "lost-update"; }
-  std::string_view about() const override { return "the stock at the end is what it was minus what was sold"; }
+  std::string_view about() const override {
+    return "the stock at the end is what it was minus what was sold";
+  }
   Verdict run(const History& history, const CheckContext& context) const override {
     if (!context.initial_stock) return lacking("initial stock");
     if (!context.final_stock) return lacking("final stock");
@@ -98,7 +102,8 @@ class LostUpdate : public Check {
     const std::int64_t missing = *context.initial_stock - *context.final_stock;  // taken from the stock
     Verdict verdict;
     verdict.outcome = Outcome::holds;
-    verdict.reason = fmt::format("stock {} - {} sold = {}", *context.initial_stock, sales.sold, *context.final_stock);
+    verdict.reason =
+        fmt::format("stock {} - {} sold = {}", *context.initial_stock, sales.sold, *context.final_stock);
     if (missing == sales.sold) return verdict;
     if (missing > sales.sold && missing <= sales.sold + sales.maybe) {
       verdict.reason += fmt::format(" with {} sales whose outcome is unknown", missing - sales.sold);
@@ -106,11 +111,11 @@ class LostUpdate : public Check {
     }
     Witness witness = find_pair(history, sales);
     witness.kind = "lost-update";
-    witness.why = fmt::format("Stock {}, {} sold, {} left: {}.{}", *context.initial_stock, sales.sold,
-                              *context.final_stock,
-                              missing < sales.sold ? fmt::format("{} updates are lost", sales.sold - missing)
-                                                   : fmt::format("{} units vanished unsold", missing - sales.sold),
-                              witness.why);
+    witness.why = fmt::format(
+        "Stock {}, {} sold, {} left: {}.{}", *context.initial_stock, sales.sold, *context.final_stock,
+        missing < sales.sold ? fmt::format("{} updates are lost", sales.sold - missing)
+                             : fmt::format("{} units vanished unsold", missing - sales.sold),
+        witness.why);
     verdict.outcome = Outcome::violated;
     verdict.violations = static_cast<std::uint64_t>(std::abs(sales.sold - missing));
     verdict.reason = witness.why;
@@ -137,15 +142,17 @@ class LostUpdate : public Check {
       if (fresh) continue;
       for (const std::size_t position : {first->second, i}) {
         witness.events.push_back(position);
-        if (const auto read = reading.find(position); read != reading.end()) witness.events.push_back(read->second);
+        if (const auto read = reading.find(position); read != reading.end())
+          witness.events.push_back(read->second);
       }
       std::sort(witness.events.begin(), witness.events.end());
       witness.key = words.text(event.key);
       witness.from_ns = events[first->second].time_ns;
       witness.to_ns = event.time_ns;
-      witness.why = fmt::format(" {} wrote {} at {}, {} wrote {} again at {}.",
-                                words.text(events[first->second].process), event.value, words.time(witness.from_ns),
-                                words.text(event.process), event.value, words.time(witness.to_ns));
+      witness.why =
+          fmt::format(" {} wrote {} at {}, {} wrote {} again at {}.",
+                      words.text(events[first->second].process), event.value, words.time(witness.from_ns),
+                      words.text(event.process), event.value, words.time(witness.to_ns));
       return witness;
     }
     witness.events = sales.sure;

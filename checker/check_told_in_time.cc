@@ -1,7 +1,7 @@
 // told-in-time: whoever still believes in a hold is told of its end by valid_until.
 //
-// A client that is paused then cannot be told; it must be told when it wakes. A grant that was expired already when
-// acquire returned it is a hold that began after its notice was due.
+// A client that is paused then cannot be told; it must be told when it wakes. A grant that was expired
+// already when acquire returned it is a hold that began after its notice was due.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,8 +41,10 @@ class ToldInTime : public Check {
       if (!hold.has_claim()) continue;
       ++claims;
       const bool expired = hold.expired_at_return();
-      const std::int64_t due_ns = awake_from(context, hold.client, hold.valid_until_ns) + context.told_slack_ns;
-      // An expired grant is late at once; else it is late when it is still believed after the moment it was due.
+      const std::int64_t due_ns =
+          awake_from(context, hold.client, hold.valid_until_ns) + context.told_slack_ns;
+      // An expired grant is late at once; else it is late when it is still believed after the moment it was
+      // due.
       if (!expired && std::min(hold.to_ns, end_ns) <= due_ns) continue;
       ++verdict.violations;
       if (verdict.witnesses.size() >= 16) continue;
@@ -55,10 +57,11 @@ class ToldInTime : public Check {
                                : hold.end == HoldEnd::told_lost
                                    ? "was told so only at " + words.time(hold.to_ns)
                                    : "believed in it until " + words.time(hold.to_ns);
-      witness.why = expired ? fmt::format("The lock returned an expired lock: {} of {} was valid until {} only.",
-                                          words.grant(hold), witness.key, words.time(hold.granted_until_ns))
-                            : fmt::format("{} owned {} until {} and {}.", words.grant(hold), witness.key,
-                                          words.time(hold.valid_until_ns), held);
+      witness.why = expired
+                        ? fmt::format("The lock returned an expired lock: {} of {} was valid until {} only.",
+                                      words.grant(hold), witness.key, words.time(hold.granted_until_ns))
+                        : fmt::format("{} owned {} until {} and {}.", words.grant(hold), witness.key,
+                                      words.time(hold.valid_until_ns), held);
       for (const std::size_t position : {hold.invoked, hold.acquired, hold.ended}) {
         if (position != kNowhere) witness.events.push_back(position);
       }
@@ -66,9 +69,9 @@ class ToldInTime : public Check {
       std::sort(witness.events.begin(), witness.events.end());
       verdict.witnesses.push_back(std::move(witness));
     }
-    verdict.outcome = verdict.violations > 0     ? Outcome::violated
+    verdict.outcome = verdict.violations > 0  ? Outcome::violated
                       : claims < holds.size() ? Outcome::unknown
-                                                 : Outcome::holds;
+                                              : Outcome::holds;
     if (verdict.outcome == Outcome::violated) {
       verdict.reason = verdict.witnesses.front().why;
       verdict.out_of_bounds = !context.clocks_within_bounds;

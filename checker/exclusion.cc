@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-
 namespace holdfast::checker {
 
 bool conflict(const Span& a, const Span& b, const ExclusionRules& rules) {
@@ -14,8 +13,8 @@ bool conflict(const Span& a, const Span& b, const ExclusionRules& rules) {
 
 namespace {
 
-// Order of the sweep: by start; at one instant the empty spans come first, so that what an empty span meets among
-// those before it began truly earlier.
+// Order of the sweep: by start; at one instant the empty spans come first, so that what an empty span meets
+// among those before it began truly earlier.
 bool before(const Span& a, const Span& b) {
   if (a.key != b.key) return a.key < b.key;
   if (a.from_ns != b.from_ns) return a.from_ns < b.from_ns;
@@ -23,7 +22,6 @@ bool before(const Span& a, const Span& b) {
   if (a_empty != b_empty) return a_empty;
   return a.number < b.number;
 }
-
 
 // Of the spans seen so far: the one that ends last, and the one that ends last among those of other owners.
 struct LastEnds {
@@ -39,9 +37,7 @@ struct LastEnds {
     }
   }
   const Span* of_anybody() const { return last; }
-  const Span* of_others(Symbol owner) const {
-    return last == nullptr || last->owner != owner ? last : other;
-  }
+  const Span* of_others(Symbol owner) const { return last == nullptr || last->owner != owner ? last : other; }
 };
 
 class Sweep {
@@ -50,7 +46,8 @@ class Sweep {
       : spans_(spans), rules_(rules), keep_(keep) {}
 
   ExclusionResult run() {
-    if (!std::is_sorted(spans_.begin(), spans_.end(), before)) std::sort(spans_.begin(), spans_.end(), before);
+    if (!std::is_sorted(spans_.begin(), spans_.end(), before))
+      std::sort(spans_.begin(), spans_.end(), before);
     for (std::size_t i = 0; i < spans_.size();) {
       std::size_t end = i;
       while (end < spans_.size() && spans_[end].key == spans_[i].key) ++end;

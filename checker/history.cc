@@ -106,8 +106,8 @@ History History::subset(const std::vector<std::size_t>& positions) const {
   for (const std::size_t position : positions) {
     HF_CHECK(position < events_.size(), "positions of a subset lie in the history");
     Event event = events_[position];
-    for (Symbol* symbol : {&event.process, &event.key, &event.id, &event.owner, &event.mode, &event.node,
-                           &event.error}) {
+    for (Symbol* symbol :
+         {&event.process, &event.key, &event.id, &event.owner, &event.mode, &event.node, &event.error}) {
       *symbol = copy.intern(text(*symbol));
     }
     copy.append(event);

@@ -3,8 +3,8 @@
 //   {"index":12,"time":3001250000,"process":"c1/0","type":"ok","f":"acquire","key":"stock:42","id":"c1-7",
 //    "owner":"c1:0","token":17,"valid_until":7950000000,"node":"r1"}
 //
-// Absent fields are left out. Text that is not UTF-8 is written as escaped lone surrogates (\udc80 to \udcff, one
-// a byte), so that every file is JSON and every history comes back as it was.
+// Absent fields are left out. Text that is not UTF-8 is written as escaped lone surrogates (\udc80 to \udcff,
+// one a byte), so that every file is JSON and every history comes back as it was.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,9 @@ struct ReadHistory {
   std::uint64_t index_of(std::size_t position) const { return index.empty() ? position : index[position]; }
 };
 
-// Reads to the end in blocks: at no time is more than a block and one line of text in memory. Fields that it does
-// not know are passed over; empty lines too. Where `time` is missing, the position counts. Throws FormatError.
+// Reads to the end in blocks: at no time is more than a block and one line of text in memory. Fields that it
+// does not know are passed over; empty lines too. Where `time` is missing, the position counts. Throws
+// FormatError.
 ReadHistory read_jsonl(std::istream& in, const ReadOptions& options = {});
 // From memory, for tests and small files.
 History from_jsonl(std::string_view text);

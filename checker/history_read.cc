@@ -58,9 +58,11 @@ class LineParser {
  private:
   [[noreturn]] void broken_at(std::size_t at, std::string_view expected) const {
     std::size_t end = at;
-    while (end < line_.size() && line_[end] != ',' && line_[end] != '}' && line_[end] != ' ' && end < at + 41) ++end;
+    while (end < line_.size() && line_[end] != ',' && line_[end] != '}' && line_[end] != ' ' && end < at + 41)
+      ++end;
     if (end == at && end < line_.size()) ++end;
-    const std::string found = at >= line_.size() ? "the line ends here" : "found " + shown(line_.substr(at, end - at));
+    const std::string found =
+        at >= line_.size() ? "the line ends here" : "found " + shown(line_.substr(at, end - at));
     throw Broken{at, found + ", expected " + std::string(expected)};
   }
   [[noreturn]] void broken(std::string_view expected) const { broken_at(at_, expected); }
@@ -248,12 +250,28 @@ class LineParser {
     }
   }
 
-  enum class Name { index, time, process, type, f, key, id, owner, mode, permits, value, token, valid_until, node,
-                    error, unknown };
+  enum class Name {
+    index,
+    time,
+    process,
+    type,
+    f,
+    key,
+    id,
+    owner,
+    mode,
+    permits,
+    value,
+    token,
+    valid_until,
+    node,
+    error,
+    unknown
+  };
   static Name name_of(std::string_view name) {
-    constexpr std::array<std::string_view, 15> kNames = {
-        "index", "time", "process", "type", "f", "key", "id", "owner", "mode", "permits", "value", "token",
-        "valid_until", "node", "error"};
+    constexpr std::array<std::string_view, 15> kNames = {"index", "time",  "process",     "type", "f",
+                                                         "key",   "id",    "owner",       "mode", "permits",
+                                                         "value", "token", "valid_until", "node", "error"};
     for (std::size_t i = 0; i < kNames.size(); ++i) {
       if (kNames[i] == name) return static_cast<Name>(i);
     }

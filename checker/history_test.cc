@@ -56,7 +56,8 @@ TEST(HistoryJsonl, TheLineOfTheDesignPage) {
 
 TEST(HistoryJsonl, ForeignFieldsFunctionsAndNumbersForNames) {
   std::istringstream in(
-      "{\"type\":\"invoke\",\"process\":3,\"f\":\"drain\",\"extra\":{\"a\":[1,2.5,null,true]},\"value\":null}\r\n\n"
+      "{\"type\":\"invoke\",\"process\":3,\"f\":\"drain\",\"extra\":{\"a\":[1,2.5,null,true]},\"value\":null}"
+      "\r\n\n"
       "  {\"type\" : \"info\", \"process\": \"x\\u00e9\\n\", \"f\": \"store-grant\", \"index\": 41 }");
   const ReadHistory read = read_jsonl(in);
   ASSERT_EQ(read.history.events().size(), 2U);
@@ -85,7 +86,8 @@ TEST(HistoryJsonl, SaysWhereAndWhatWasExpected) {
             "h.jsonl:1:9: found `\"okay\"`, expected invoke, ok, fail or info");
   EXPECT_EQ(error_of(R"({"type":"ok","process":"p","f":"acquire","time":1.5})"),
             "h.jsonl:1:49: found `1.5`, expected nanoseconds as a whole number");
-  EXPECT_EQ(error_of(R"({"type":"ok","process":"p")"), "h.jsonl:1:27: the line ends here, expected `,` or `}`");
+  EXPECT_EQ(error_of(R"({"type":"ok","process":"p")"),
+            "h.jsonl:1:27: the line ends here, expected `,` or `}`");
   EXPECT_EQ(error_of(R"({"type":"ok","process":"p"})"),
             "h.jsonl:1:27: no field `f`, expected acquire, release, ...");
   EXPECT_EQ(error_of(R"({"type":"ok","process":"p","f":"acq)"),

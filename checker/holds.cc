@@ -9,7 +9,8 @@ std::string_view client_of(std::string_view process) { return process.substr(0, 
 Pairs pair_events(const History& history) {
   const auto& events = history.events();
   Pairs pairs{std::vector<std::size_t>(events.size(), kNowhere)};
-  std::vector<std::vector<std::size_t>> open(history.symbols());  // by process: invocations without completion
+  std::vector<std::vector<std::size_t>> open(
+      history.symbols());  // by process: invocations without completion
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Event& event = events[i];
     std::vector<std::size_t>& mine = open[event.process];
@@ -64,8 +65,8 @@ class Builder {
  private:
   static Symbol owner_of(const Event& event) { return event.owner != 0 ? event.owner : event.process; }
 
-  // The newest open hold that `event` speaks of. `by_client`: renewals and losses are told by another process of
-  // the same client, without an owner.
+  // The newest open hold that `event` speaks of. `by_client`: renewals and losses are told by another process
+  // of the same client, without an owner.
   std::size_t find(const Event& event, bool by_client) const {
     const auto& open = open_[event.key];
     const std::string_view client = client_of(history_.text(event.process));

@@ -18,9 +18,8 @@ class LineReader {
     std::size_t searched = 0;
     for (;;) {
       const char* const from = buffer_.data() + begin_;
-      const void* const found = end_ == begin_ + searched
-                                    ? nullptr
-                                    : std::memchr(from + searched, '\n', end_ - begin_ - searched);
+      const void* const found =
+          end_ == begin_ + searched ? nullptr : std::memchr(from + searched, '\n', end_ - begin_ - searched);
       if (found != nullptr) {
         const auto length = static_cast<std::size_t>(static_cast<const char*>(found) - from);
         line = without_return({from, length});

@@ -59,9 +59,7 @@ class Teller {
   static Ink ink_of(char letter) {
     return letter == 'A' ? Ink::first : letter == 'B' ? Ink::second : letter == ' ' ? Ink::plain : Ink::more;
   }
-  bool two_owners() const {
-    return witness_.acquires.has_value() && witness_.from_ns < witness_.to_ns;
-  }
+  bool two_owners() const { return witness_.acquires.has_value() && witness_.from_ns < witness_.to_ns; }
 
   void find_lanes() {
     std::map<std::size_t, const Hold*> by_acquired;
@@ -142,8 +140,8 @@ class Teller {
     for (char& c : kind) c = c == '-' ? ' ' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
     std::string line = inked(kind, Ink::alarm, options_.color);
     if (two_owners()) {
-      const std::size_t owners =
-          static_cast<std::size_t>(std::count_if(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.hold; }));
+      const std::size_t owners = static_cast<std::size_t>(
+          std::count_if(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.hold; }));
       line += fmt::format("  {} has {} owners from {} to {}", witness_.key,
                           owners == 2 ? "two" : std::to_string(owners), words_.time(witness_.from_ns),
                           words_.time(witness_.to_ns));
@@ -218,7 +216,8 @@ class Teller {
         waits_ = true;
       }
       const std::int64_t to_ns = std::min(hold.to_ns, std::max(last_ns_, to_ns_ + 1));
-      const std::int64_t claim_ns = hold.has_claim() ? std::max(hold.from_ns, std::min(hold.claim_to_ns(), to_ns)) : to_ns;
+      const std::int64_t claim_ns =
+          hold.has_claim() ? std::max(hold.from_ns, std::min(hold.claim_to_ns(), to_ns)) : to_ns;
       if (claim_ns < to_ns) {
         canvas.bar(claim_ns, to_ns, Glyph::outlives, ink);
         outlives_ = true;
@@ -268,6 +267,7 @@ class Teller {
                 all.begin() + static_cast<std::ptrdiff_t>(most / 2 + left_out));
       return all;
     }
+    if (lanes_.empty()) return {told.begin(), told.end()};
     const auto offer = [&](const std::vector<std::size_t>& more) {
       if (told.size() + more.size() <= most) told.insert(more.begin(), more.end());
     };
@@ -275,7 +275,9 @@ class Teller {
     std::set<Symbol> processes, ids;
     for (const Lane& lane : lanes_) {
       processes.insert(lane.process);
-      if (lane.hold != nullptr && lane.hold->id != 0) ids.insert(lane.hold->id);
+      if (lane.hold == nullptr) continue;
+      if (lane.hold->id != 0) ids.insert(lane.hold->id);
+      if (!lane.hold->renewals.empty()) ends.push_back(lane.hold->renewals.back());
     }
     for (std::size_t i = 0; i < events_.size(); ++i) {
       const Event& event = events_[i];
@@ -314,12 +316,14 @@ class Teller {
       line += fault ? inked(describe_event(history_, event, words_), ink, options_.color)
                     : describe_event(history_, event, words_);
       if (two_owners() && told[i] == witness_.acquires->second) {
-        const std::size_t columns = time_width + process_width + 29 + describe_event(history_, event, words_).size();
+        const std::size_t columns =
+            time_width + process_width + 29 + describe_event(history_, event, words_).size();
         if (columns > static_cast<std::size_t>(std::max(options_.width, 60))) {
           line += "\n" + std::string(time_width + process_width + 6, ' ');
         }
-        line += inked("  " + glyph(Glyph::arrow) + " now it has " + (lanes_.size() == 2 ? "two owners" : "too many"),
-                      Ink::alarm, options_.color);
+        line += inked(
+            "  " + glyph(Glyph::arrow) + " now it has " + (lanes_.size() == 2 ? "two owners" : "too many"),
+            Ink::alarm, options_.color);
       }
       while (!line.empty() && line.back() == ' ') line.pop_back();
       out += line + "\n";

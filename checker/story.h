@@ -1,5 +1,5 @@
-// Story: a witness told to a person at a terminal: a timeline with both owners marked, what happened line by line, and
-// why it is wrong.
+// Story: a witness told to a person at a terminal: a timeline with both owners marked, what happened line by
+// line, and why it is wrong.
 //
 //   DOUBLE GRANT  stock:42 has two owners from 131.204 ms to 402.118 ms
 //
@@ -28,7 +28,8 @@ struct StoryOptions {
   int lines = 30;          // events told at most, those of the witness first
 };
 
-// Ends in a newline. Times are milliseconds since the history's first event. Any witness of any check will do.
+// Ends in a newline. Times are milliseconds since the history's first event. Any witness of any check will
+// do.
 std::string tell_story(const History& history, const Witness& witness, const StoryOptions& options = {});
 
 }  // namespace holdfast::checker

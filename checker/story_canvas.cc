@@ -11,7 +11,7 @@ namespace holdfast::checker {
 
 namespace {
 
-constexpr std::array<std::string_view, 16> kFine = {" ", "█", "▒", "┄", "╳", "▒", "✖", "▲",
+constexpr std::array<std::string_view, 16> kFine = {" ", "█", "▒", "┄", "╳", "░", "✖", "▲",
                                                     "◆", "├", "┼", "─", "│", "‹", "›", "◄──"};
 constexpr std::array<std::string_view, 16> kAscii = {" ", "#", "=", ".", "!", "~", "X", "^",
                                                      "*", "+", "+", "-", "|", "<", ">", "<--"};
@@ -42,7 +42,8 @@ int Canvas::column(std::int64_t at_ns) const {
 }
 
 void Canvas::row(std::string label, Ink ink, std::string caption) {
-  rows_.push_back({std::move(label), std::move(caption), ink, std::vector<Cell>(static_cast<std::size_t>(columns_))});
+  rows_.push_back(
+      {std::move(label), std::move(caption), ink, std::vector<Cell>(static_cast<std::size_t>(columns_))});
 }
 
 void Canvas::bar(std::int64_t begin_ns, std::int64_t end_ns, Glyph glyph, Ink ink) {
@@ -64,7 +65,8 @@ std::string Canvas::axis(bool ascii, bool color, std::size_t label_width) const 
   // The smallest round step whose ticks lie at least 9 columns apart.
   const double per_column = static_cast<double>(to_ns_ - from_ns_) / columns_;
   std::int64_t step = 1000;
-  for (int i = 0; static_cast<double>(step) < per_column * 9 && i < 48; ++i) step = i % 3 == 1 ? step / 2 * 5 : step * 2;
+  for (int i = 0; static_cast<double>(step) < per_column * 9 && i < 48; ++i)
+    step = i % 3 == 1 ? step / 2 * 5 : step * 2;
   const bool seconds = step >= 1'000'000'000;
   std::string numbers(static_cast<std::size_t>(columns_) + 24, ' ');
   std::vector<Glyph> rule(static_cast<std::size_t>(columns_), Glyph::rule);
@@ -87,8 +89,8 @@ std::string Canvas::axis(bool ascii, bool color, std::size_t label_width) const 
   std::string line;
   for (const Glyph glyph : rule) line += glyph_text(glyph, ascii);
   const std::string pad(label_width, ' ');
-  return pad + inked(numbers + (seconds ? " s" : " ms"), Ink::dim, color) + "\n" + pad + inked(line, Ink::dim, color) +
-         "\n";
+  return pad + inked(numbers + (seconds ? " s" : " ms"), Ink::dim, color) + "\n" + pad +
+         inked(line, Ink::dim, color) + "\n";
 }
 
 std::string Canvas::render(bool ascii, bool color) const {

@@ -15,7 +15,22 @@ std::string inked(std::string_view text, Ink ink, bool color);
 
 // Glyphs in two alphabets.
 enum class Glyph : std::uint8_t {
-  blank, holds, outlives, waits, both, band, strike, rise, spot, corner, cross, rule, edge, cut_left, cut_right, arrow
+  blank,
+  holds,
+  outlives,
+  waits,
+  both,
+  band,
+  strike,
+  rise,
+  spot,
+  corner,
+  cross,
+  rule,
+  edge,
+  cut_left,
+  cut_right,
+  arrow
 };
 std::string_view glyph_text(Glyph glyph, bool ascii);
 
@@ -26,11 +41,13 @@ class Canvas {
 
   // A new row; the following drawing goes there.
   void row(std::string label, Ink ink, std::string caption = "");
-  // From begin to end, clipped; something that takes time has at least one cell. Arrows where it goes on beyond
-  // the edge.
+  // From begin to end, clipped; something that takes time has at least one cell. Arrows where it goes on
+  // beyond the edge.
   void bar(std::int64_t begin_ns, std::int64_t end_ns, Glyph glyph, Ink ink);
   void mark(std::int64_t at_ns, Glyph glyph, Ink ink);
-  bool shows(std::int64_t begin_ns, std::int64_t end_ns) const { return begin_ns <= to_ns_ && end_ns >= from_ns_; }
+  bool shows(std::int64_t begin_ns, std::int64_t end_ns) const {
+    return begin_ns <= to_ns_ && end_ns >= from_ns_;
+  }
 
   // Axis and rows, a line each, `indent` before them.
   std::string render(bool ascii, bool color) const;

@@ -40,21 +40,25 @@ std::string describe_event(const History& history, const Event& event, const Wor
       if (!ok) return unclear("renewal of " + text(event.id));
       return "renews " + text(event.id) +
              (event.valid_until_ns == kAbsent ? "" : ", valid until " + words.time(event.valid_until_ns));
-    case Function::lost: return "is told that " + (event.id == 0 ? key : text(event.id)) + " is lost" + because;
+    case Function::lost:
+      return "is told that " + (event.id == 0 ? key : text(event.id)) + " is lost" + because;
     case Function::read:
       if (invoked) return "reads " + key;
-      return ok ? fmt::format("reads {}: {}", key, event.value == kAbsent ? "nothing" : std::to_string(event.value))
+      return ok ? fmt::format("reads {}: {}", key,
+                              event.value == kAbsent ? "nothing" : std::to_string(event.value))
                 : unclear("read of " + key);
     case Function::write:
     case Function::cas: {
-      const std::string from = event.f == Function::cas && event.token != kAbsent ? fmt::format(" over {}", event.token) : "";
+      const std::string from =
+          event.f == Function::cas && event.token != kAbsent ? fmt::format(" over {}", event.token) : "";
       const std::string value = event.value == kAbsent ? "" : fmt::format(" {}", event.value);
       if (invoked) return fmt::format("sets out to write{}{} to {}", value, from, key);
       return ok ? fmt::format("writes{}{} to {}", value, from, key) : unclear("write to " + key);
     }
     case Function::sell:
       if (invoked) return "sets out to sell from " + key;
-      return ok ? fmt::format("sells {} of {}", event.permits == 0 ? 1 : event.permits, key) : unclear("sale of " + key);
+      return ok ? fmt::format("sells {} of {}", event.permits == 0 ? 1 : event.permits, key)
+                : unclear("sale of " + key);
     case Function::store_grant:
     case Function::store_remove:
     case Function::store_extend: {
@@ -63,8 +67,9 @@ std::string describe_event(const History& history, const Event& event, const Wor
                                                                         : "extend";
       const std::string whose = event.id == 0 ? "somebody" : text(event.id);
       if (invoked) return fmt::format("command for {} goes to {}: {} {}", whose, text(event.node), what, key);
-      return fmt::format("{} answers the command for {}: {}", text(event.node), whose,
-                         event.value == 1 ? fmt::format("{} done", what) : fmt::format("nothing to {}", what));
+      return fmt::format(
+          "{} answers the command for {}: {}", text(event.node), whose,
+          event.value == 1 ? fmt::format("{} done", what) : fmt::format("nothing to {}", what));
     }
     case Function::fault: return (event.value == 0 ? "healed: " : "fault: ") + describe_fault(history, event);
     case Function::mark: return "mark: " + key;

@@ -1,5 +1,5 @@
-// Golden stories: what a new user sees first. When the look changes on purpose: read the story that the failed test
-// prints, and if it is good copy it into checker/testdata.
+// Golden stories: what a new user sees first. When the look changes on purpose: read the story that the
+// failed test prints, and if it is good copy it into checker/testdata.
 #include "story.h"
 
 #include <gtest/gtest.h>
@@ -102,7 +102,8 @@ TEST(Story, ForeignRelease) {
     122 c1/0 ok store-remove k id=c1-1 node=r1 value=1
     123 c1/0 ok release k owner=c1:0 id=c1-1
   )");
-  expect_story(tell_story(history, first_witness(history, "no-foreign-release")), "story_foreign_removal.txt");
+  expect_story(tell_story(history, first_witness(history, "no-foreign-release")),
+               "story_foreign_removal.txt");
 }
 
 TEST(Story, Oversold) {

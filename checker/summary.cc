@@ -11,11 +11,13 @@ namespace holdfast::checker {
 
 namespace {
 
-// Whether each grant met others: at its invocation somebody held the key, or between its invocation and its return
-// somebody else asked for it or waited. Two sweeps over the events in their order: one counts who is about.
+// Whether each grant met others: at its invocation somebody held the key, or between its invocation and its
+// return somebody else asked for it or waited. Two sweeps over the events in their order: one counts who is
+// about.
 class Contention {
  public:
-  explicit Contention(const History& history) : about_(history.symbols(), 0), arrivals_(history.symbols(), 0) {}
+  explicit Contention(const History& history)
+      : about_(history.symbols(), 0), arrivals_(history.symbols(), 0) {}
 
   void invoked(Symbol key, std::size_t position) {
     met_[position] = {about_[key] > 0, arrivals_[key] + 1};
@@ -88,7 +90,9 @@ Summary summarize(const History& history, bool reentrant) {
   for (std::size_t i = 0; i < holds.size(); ++i) {
     const Hold& hold = holds[i];
     const std::int64_t to_ns = std::min(hold.to_ns, last_ns);
-    const std::int64_t claimed_ns = hold.has_claim() ? std::max<std::int64_t>(0, std::min(hold.claim_to_ns(), last_ns) - hold.from_ns) : 0;
+    const std::int64_t claimed_ns =
+        hold.has_claim() ? std::max<std::int64_t>(0, std::min(hold.claim_to_ns(), last_ns) - hold.from_ns)
+                         : 0;
     const std::int64_t wait_ns = hold.invoked == kNowhere ? 0 : hold.from_ns - events[hold.invoked].time_ns;
     for (KeySummary* each : {&summary.keys[std::string(history.text(hold.key))], &summary.total}) {
       ++each->grants;
@@ -116,8 +120,8 @@ std::string to_string(const Summary& summary) {
   };
   out += "\nlocks       " + line(summary.total) + "\n";
   if (summary.renewals + summary.losses + summary.faults + summary.crashes > 0) {
-    out += fmt::format("            {} renewals, {} losses told, {} faults, {} clients died\n", summary.renewals,
-                       summary.losses, summary.faults, summary.crashes);
+    out += fmt::format("            {} renewals, {} losses told, {} faults, {} clients died\n",
+                       summary.renewals, summary.losses, summary.faults, summary.crashes);
   }
   std::size_t told = 0;
   if (summary.keys.size() > 1) {

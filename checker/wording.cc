@@ -6,7 +6,8 @@ namespace holdfast::checker {
 
 std::string format_ms(std::int64_t duration_ns) {
   const bool negative = duration_ns < 0;
-  const std::uint64_t ns = negative ? 0 - static_cast<std::uint64_t>(duration_ns) : static_cast<std::uint64_t>(duration_ns);
+  const std::uint64_t ns =
+      negative ? 0 - static_cast<std::uint64_t>(duration_ns) : static_cast<std::uint64_t>(duration_ns);
   const std::uint64_t us = ns / 1000;  // never shown as later than it was
   return fmt::format("{}{}.{:03}", negative ? "-" : "", us / 1000, us % 1000);
 }

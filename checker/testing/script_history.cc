@@ -33,16 +33,26 @@ History history_of(std::string_view script) {
       const auto equals = word.find('=');
       HF_CHECK(equals != std::string::npos, line.c_str());
       const std::string name = word.substr(0, equals), value = word.substr(equals + 1);
-      if (name == "id") event.id = history.intern(value);
-      else if (name == "owner") event.owner = history.intern(value);
-      else if (name == "mode") event.mode = history.intern(value);
-      else if (name == "node") event.node = history.intern(value);
-      else if (name == "error") event.error = history.intern(value);
-      else if (name == "token") event.token = std::stoll(value);
-      else if (name == "value") event.value = std::stoll(value);
-      else if (name == "permits") event.permits = static_cast<std::uint32_t>(std::stoul(value));
-      else if (name == "valid") event.valid_until_ns = nanoseconds(value);
-      else HF_CHECK(false, line.c_str());
+      if (name == "id")
+        event.id = history.intern(value);
+      else if (name == "owner")
+        event.owner = history.intern(value);
+      else if (name == "mode")
+        event.mode = history.intern(value);
+      else if (name == "node")
+        event.node = history.intern(value);
+      else if (name == "error")
+        event.error = history.intern(value);
+      else if (name == "token")
+        event.token = std::stoll(value);
+      else if (name == "value")
+        event.value = std::stoll(value);
+      else if (name == "permits")
+        event.permits = static_cast<std::uint32_t>(std::stoul(value));
+      else if (name == "valid")
+        event.valid_until_ns = nanoseconds(value);
+      else
+        HF_CHECK(false, line.c_str());
     }
     history.append(event);
   }

@@ -6,8 +6,8 @@
 //     14    nemesis info fault kill value=1 error=crash
 //   )")
 //
-// Time and `valid` in milliseconds (decimals allowed), process, type, function, key (`-`: none), then name=value of
-// id, owner, mode, node, error, token, value, permits, valid. `#` begins a comment line.
+// Time and `valid` in milliseconds (decimals allowed), process, type, function, key (`-`: none), then
+// name=value of id, owner, mode, node, error, token, value, permits, valid. `#` begins a comment line.
 #pragma once
 
 #include <string_view>
