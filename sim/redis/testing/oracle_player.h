@@ -1,0 +1,34 @@
+// Plays a case against one server (or a pair) and writes down what came back.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/net/network.h"
+#include "lib/runtime/runtime.h"
+#include "sim/redis/testing/oracle_case.h"
+
+namespace holdfast::sim::oracle {
+
+// The server under test, as the player sees it.
+class Target {
+ public:
+  virtual ~Target() = default;
+  virtual Runtime& runtime() = 0;
+  virtual Network& network() = 0;
+  virtual Endpoint server() = 0;
+  virtual Endpoint second_server() = 0;  // of cases with a replica
+  virtual WallTime wall() = 0;           // of the servers
+  virtual void advance(Duration by) = 0;
+  // While something periodic of the server is awaited: makes it due, without time passing on its wall clock
+  // where that can be had.
+  virtual void nudge() = 0;
+};
+
+// One line a step: the step and what came back.
+using Transcript = std::vector<std::string>;
+
+// [parks] Never throws for what a server does: a broken connection is a line of the transcript.
+Transcript play(const std::vector<std::string>& steps, Target& target);
+
+}  // namespace holdfast::sim::oracle
