@@ -38,7 +38,9 @@ TEST_P(Conformance, Case) {
   WallTime start(std::chrono::seconds(1'750'000'000));
   Transcript a = real().play_from(start, one.steps, one.replica);
   Transcript b = real().play_from(start, one.steps, one.replica);
-  EXPECT_EQ(a, b);
+  EXPECT_EQ(differences(a, b), "") << one.origin;
+  if (getenv("SHOW"))
+    for (auto& l : a) std::cout << l << "\n";
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Conformance, ::testing::ValuesIn(all_cases()), test_name);

@@ -81,6 +81,8 @@ void add_file(const std::filesystem::path& path, std::vector<Case>& cases) {
 
 }  // namespace
 
+void PrintTo(const Case& one, std::ostream* out) { *out << one.origin; }
+
 std::string escape(std::string_view bytes) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string text;

@@ -25,7 +25,7 @@
 //   B: GET k                    the same forms on the second server's connection 1; "B2:" its connection 2
 #pragma once
 
-#include <map>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +40,8 @@ struct Case {
   bool replica = false;  // has a second server that replicates from the first
   std::vector<std::string> steps;
 };
+
+void PrintTo(const Case& one, std::ostream* out);  // for GoogleTest
 
 struct Step {
   std::string connection = "1";

@@ -1,6 +1,7 @@
 #include "sim/redis/testing/oracle_player.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -10,7 +11,7 @@
 namespace holdfast::sim::oracle {
 namespace {
 
-constexpr Duration kPatience = std::chrono::seconds(20);  // for what must come
+constexpr Duration kPatience = std::chrono::seconds(10);  // for what must come
 constexpr Duration kGlance = std::chrono::milliseconds(20);
 
 // A replica as far as the primary can see. Acknowledges what it has read.
@@ -94,7 +95,11 @@ class Player {
     try {
       return act(parse_step(line));
     } catch (const std::runtime_error& error) {
-      return std::string("(") + error.what() + ")";
+      const std::string what = error.what();
+      // Whether the peer reads an end or a reset is a matter of bytes under way.
+      const bool ended = what.find("connection closed by the peer") != std::string::npos ||
+                         what.find("connection reset") != std::string::npos;
+      return ended ? "(the connection has ended)" : "(" + what + ")";
     }
   }
 
@@ -111,7 +116,12 @@ class Player {
   }
 
   std::string read(const Step& step) {
-    const std::optional<std::string> raw = connection(step.connection).read_raw(deadline());
+    const MonotonicTime limit = deadline();
+    std::optional<std::string> raw;
+    while (!raw && target_.runtime().now() < limit) {
+      raw = connection(step.connection).read_raw(deadline_after(target_.runtime().now(), kGlance));
+      if (!raw) target_.nudge();
+    }
     if (!raw) return "(no reply)";
     if (step.normalise == "let") {
       redis::Reply reply;
@@ -215,6 +225,18 @@ Transcript play(const std::vector<std::string>& steps, Target& target) {
   Transcript transcript;
   for (const std::string& step : steps) transcript.push_back(step + "\n      " + player.step(step));
   return transcript;
+}
+
+std::string differences(const Transcript& embedded, const Transcript& real) {
+  std::string text;
+  for (std::size_t i = 0; i < std::max(embedded.size(), real.size()); ++i) {
+    const std::string ours = i < embedded.size() ? embedded[i] : "(no such step)";
+    const std::string theirs = i < real.size() ? real[i] : "(no such step)";
+    if (ours == theirs) continue;
+    text += theirs.substr(0, theirs.find('\n')) + "\n  embedded: " + ours.substr(ours.find("\n      ") + 7) +
+            "\n  real:     " + theirs.substr(theirs.find("\n      ") + 7) + "\n";
+  }
+  return text;
 }
 
 }  // namespace holdfast::sim::oracle

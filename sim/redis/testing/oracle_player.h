@@ -31,4 +31,7 @@ using Transcript = std::vector<std::string>;
 // [parks] Never throws for what a server does: a broken connection is a line of the transcript.
 Transcript play(const std::vector<std::string>& steps, Target& target);
 
+// What differs, line by line; "" when nothing does.
+std::string differences(const Transcript& embedded, const Transcript& real);
+
 }  // namespace holdfast::sim::oracle
