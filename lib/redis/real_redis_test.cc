@@ -1,0 +1,144 @@
+// The client against real redis-server processes.
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "lib/redis/client.h"
+#include "lib/redis/testing/ports.h"
+#include "sim/cluster/redis_process.h"
+#include "sim/cluster/temporary_folder.h"
+
+namespace holdfast::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using sim::RedisProcess;
+using sim::TemporaryFolder;
+using testing::on_ports;
+using testing::Ports;
+
+class ClientAndRealRedis : public ::testing::TestWithParam<Ports> {
+ protected:
+  static void run(const std::function<void(Runtime&, Network&)>& body) { on_ports(GetParam(), body); }
+};
+
+ClientOptions options(std::initializer_list<const RedisProcess*> servers) {
+  ClientOptions options;
+  for (const RedisProcess* server : servers) options.nodes.push_back({"", server->endpoint()});
+  options.command_timeout = 30s;
+  options.connect_timeout = 10s;
+  return options;
+}
+
+std::string code_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.code() + (error.may_have_executed() ? " maybe" : " not");
+  }
+  return "no error";
+}
+
+const Script kAdd{"add", "return redis.call('INCRBY', KEYS[1], ARGV[1])",
+                  "6d88f6d35e81a2a5a7d0ae5fd5a2bd0bca5e5ed1"};
+
+TEST_P(ClientAndRealRedis, ScriptsErrorsAndManyTasks) {
+  run([](Runtime& runtime, Network& network) {
+    TemporaryFolder folder;
+    RedisProcess server(runtime, network, {.folder = folder.path()});
+    server.start();
+    server.call({"CONFIG", "SET", "requirepass", "pw"});
+    ClientOptions with = options({&server});
+    EXPECT_EQ(code_of([&] { Client(runtime, network, with).call({"GET", "k"}); }), "NOAUTH not");
+    with.password = "wrong";
+    EXPECT_THROW(Client(runtime, network, with).call({"GET", "k"}), Error);
+    with.password = "pw";
+    with.client_name = "holdfast-test";
+    with.database = 2;
+    Client client(runtime, network, with);
+    EXPECT_EQ(client.call({"CLIENT", "GETNAME"}).reply.text, "holdfast-test");
+    EXPECT_EQ(code_of([&] { client.call({"NOSUCH"}); }), "ERR not");
+    EXPECT_EQ(code_of([&] { client.call({"EVAL", "return redis.call('NOSUCH')", "0"}); }), "ERR maybe");
+    client.call({"SET", "text", "x"});
+    EXPECT_EQ(code_of([&] { client.call({"LPUSH", "text", "y"}); }), "WRONGTYPE not");
+    // A SHA-1 that the server cannot know: EVAL with the text each time.
+    const std::array<std::string_view, 1> key = {"n"}, two = {"2"};
+    EXPECT_EQ(client.eval(kAdd, key, two).reply.integer, 2);
+    EXPECT_EQ(client.eval(kAdd, key, two).reply.integer, 4);
+
+    std::vector<Task> tasks;
+    std::atomic<int> wrong = 0;
+    for (int t = 0; t < 16; ++t) {
+      tasks.push_back(runtime.spawn("caller", [&, t] {
+        const std::string mine = "k" + std::to_string(t);
+        for (int i = 1; i <= 200; ++i) {
+          if (client.call({"INCR", mine}, {.background = t % 4 == 0}).reply.integer != i) ++wrong;
+        }
+      }));
+    }
+    tasks.clear();
+    EXPECT_EQ(wrong, 0);
+  });
+}
+
+TEST_P(ClientAndRealRedis, FollowsAPromotion) {
+  run([](Runtime& runtime, Network& network) {
+    TemporaryFolder one, two;
+    RedisProcess a(runtime, network, {.folder = one.path()}), b(runtime, network, {.folder = two.path()});
+    a.start();
+    b.start(
+        {"--replicaof", "127.0.0.1 " + std::to_string(a.endpoint().port), "--repl-diskless-sync-delay", "0"});
+    Client client(runtime, network, options({&b, &a}));
+    EXPECT_EQ(client.call({"SET", "k", "1"}).node, a.endpoint().to_string());
+
+    Mutex mutex(runtime);
+    Condition changed(runtime);
+    int subscribed = 0;
+    std::string got;
+    const auto subscription = client.subscribe(
+        "news",
+        [&](std::string_view payload) {
+          const std::unique_lock lock(mutex);
+          got = payload;
+          changed.notify_all();
+        },
+        [&] {
+          const std::unique_lock lock(mutex);
+          ++subscribed;
+          changed.notify_all();
+        });
+    const auto wait_for = [&](auto done) {
+      std::unique_lock lock(mutex);
+      ASSERT_TRUE(changed.wait_until(lock, runtime.now() + 60s, done));
+    };
+    wait_for([&] { return subscribed >= 1; });
+
+    // The roles are exchanged: READONLY on the living connection.
+    b.call({"REPLICAOF", "NO", "ONE"});
+    a.call({"REPLICAOF", "127.0.0.1", std::to_string(b.endpoint().port)});
+    EXPECT_EQ(client.call({"SET", "k", "2"}).node, b.endpoint().to_string());
+    wait_for([&] { return subscribed >= 2; });
+    b.call({"PUBLISH", "news", "hello"});
+    wait_for([&] { return got == "hello"; });
+
+    // And back, by a kill.
+    b.kill();
+    a.call({"REPLICAOF", "NO", "ONE"});
+    runtime.sleep_for(5ms);
+    for (;;) {
+      try {
+        EXPECT_EQ(client.call({"SET", "k", "3"}).node, a.endpoint().to_string());
+        break;
+      } catch (const Error& error) {
+        EXPECT_TRUE(error.may_have_executed());  // the kill was not seen yet when it was sent
+      }
+    }
+    wait_for([&] { return subscribed >= 3; });
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(, ClientAndRealRedis, ::testing::Values(Ports::threads, Ports::event_loop),
+                         [](const auto& info) { return testing::to_string(info.param); });
+
+}  // namespace
+}  // namespace holdfast::redis
