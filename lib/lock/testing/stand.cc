@@ -7,21 +7,43 @@
 #include "lib/runtime/thread_runtime.h"
 #include "sim/cluster/redis_process.h"
 #include "sim/cluster/temporary_folder.h"
+#include "sim/world/world.h"
 
 namespace holdfast::testing {
 
-std::string to_string(Where where) { return where == Where::threads ? "threads" : "embedded"; }
+namespace {
 
-std::vector<Where> everywhere() { return {Where::threads}; }
-
-void on_stand(Where where, const std::function<void(Stand&)>& body) {
-  ThreadRuntime runtime;
-  SocketNetwork network(runtime);
+void with_real_redis(Where where, Runtime& runtime, Network& network,
+                     const std::function<void(Stand&)>& body) {
   const sim::TemporaryFolder folder;
   sim::RedisProcess server(runtime, network, {.folder = folder.path()});
   server.start();
   Stand stand{where, runtime, network, server.endpoint()};
   body(stand);
+}
+
+}  // namespace
+
+std::string to_string(Where where) {
+  switch (where) {
+    case Where::threads: return "threads";
+    case Where::event_loop: return "event_loop";
+    case Where::embedded: return "embedded";
+  }
+  return "?";
+}
+
+std::vector<Where> everywhere() { return {Where::threads, Where::event_loop}; }
+
+void on_stand(Where where, const std::function<void(Stand&)>& body) {
+  if (where == Where::threads) {
+    ThreadRuntime runtime;
+    SocketNetwork network(runtime);
+    with_real_redis(where, runtime, network, body);
+    return;
+  }
+  const auto world = sim::make_real_world({});
+  world->run([&] { with_real_redis(where, world->harness().runtime(), world->harness().network(), body); });
 }
 
 Witness::Witness(Runtime& runtime) : runtime_(runtime), mutex_(runtime), changed_(runtime) {}

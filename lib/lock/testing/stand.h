@@ -13,7 +13,7 @@
 
 namespace holdfast::testing {
 
-enum class Where { threads, embedded };
+enum class Where { threads, event_loop, embedded };
 std::string to_string(Where where);
 std::vector<Where> everywhere();
 
