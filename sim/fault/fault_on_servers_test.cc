@@ -169,7 +169,7 @@ TEST_P(FaultOnServers, APublishedMessageIsLost) {
       Wire speaker = servers.wire("r1");
       EXPECT_EQ(speaker.ask("PUBLISH wake lost"), ":1");
       EXPECT_EQ(speaker.ask("PUBLISH wake here"), ":1");
-      EXPECT_EQ(listener.read(37), "*3\r\n$7\r\nmessage\r\n$4\r\nwake\r\n$4\r\nhere\r\n");
+      EXPECT_EQ(listener.read(38), "*3\r\n$7\r\nmessage\r\n$4\r\nwake\r\n$4\r\nhere\r\n");
     });
   });
 }

@@ -1,0 +1,185 @@
+// The cluster of embedded servers: every node is a process of the simulated world that runs RedisServer at its own
+// address. Its disk belongs to the node and survives the process. Clients come through its door in the proxy,
+// a replica reaches its primary through a replication door; the harness' own commands go past the proxy.
+#include <chrono>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "sim/cluster/cluster.h"
+#include "sim/proxy/proxy.h"
+#include "sim/redis/server.h"
+
+namespace holdfast::sim {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::uint16_t kPort = 6379;
+
+embedded::PersistenceMode mode_of(Persistence persistence) {
+  switch (persistence) {
+    case Persistence::none: return embedded::PersistenceMode::none;
+    case Persistence::rdb: return embedded::PersistenceMode::rdb;
+    case Persistence::aof_always: return embedded::PersistenceMode::aof_always;
+    case Persistence::aof_everysec: return embedded::PersistenceMode::aof_everysec;
+  }
+  return embedded::PersistenceMode::none;
+}
+
+// What a node's process and the harness know of its server. Shared, because both may be the last.
+struct Presence {
+  RedisServer* server = nullptr;  // while it serves
+};
+
+class EmbeddedNode final : public ClusterNode {
+ public:
+  EmbeddedNode(World& world, std::string name, Persistence persistence)
+      : world_(world),
+        name_(std::move(name)),
+        persistence_(persistence),
+        process_(&world.add_process(name_)),
+        disk_(std::make_shared<embedded::Disk>()) {}
+
+  const std::string& name() const override { return name_; }
+  Endpoint endpoint() const override { return door_; }
+  bool running() const override { return process_->alive() && presence_ != nullptr; }
+
+  void crash() override {
+    if (process_->alive()) process_->crash();
+    presence_.reset();
+  }
+
+  void restart(bool keep_disk) override {
+    if (running()) throw std::runtime_error("node " + name_ + " cannot be restarted: it runs");
+    if (process_->alive()) process_->crash();
+    // A new disk, not a wiped one: the old process may still be unwinding.
+    auto disk = std::make_shared<embedded::Disk>();
+    if (keep_disk) *disk = *disk_;
+    disk_ = std::move(disk);
+    process_ = &world_.add_process(name_);
+    process_->step_wall(stepped_);
+    start();
+  }
+
+  void promote() override {
+    if (!running()) throw std::runtime_error("node " + name_ + " cannot be promoted: it does not run");
+    const std::string answer = command("*3\r\n$9\r\nREPLICAOF\r\n$2\r\nNO\r\n$3\r\nONE\r\n");
+    if (!answer.starts_with("+OK")) throw std::runtime_error("node " + name_ + " cannot be promoted: " + answer);
+    primary_.reset();
+  }
+
+  void pause() override { process_->pause(); }
+  void resume() override { process_->resume(); }
+  void step_clock(Duration by) override {
+    stepped_ += by;
+    process_->step_wall(by);
+  }
+
+  Endpoint upstream() const { return {process_->address(), kPort}; }
+  void open_door(Proxy& proxy) { door_ = proxy.expose(name_, upstream()); }
+  void follow(Endpoint primary) { primary_ = std::move(primary); }
+  bool in_sync() const { return presence_ != nullptr && presence_->server != nullptr && presence_->server->ready(); }
+
+  // [parks] until it listens.
+  void start() {
+    presence_ = std::make_shared<Presence>();
+    RedisServerOptions options;
+    options.listen = upstream();
+    options.persistence = mode_of(persistence_);
+    options.announced_port = door_.port;
+    if (primary_) options.primary = *primary_;
+    Process& process = *process_;
+    process.start("redis", [&process, options, disk = disk_, presence = presence_]() mutable {
+      options.disk = disk.get();
+      RedisServer server(process.runtime(), process.network(), options);
+      presence->server = &server;
+      const auto gone = [&] { presence->server = nullptr; };
+      try {
+        server.serve();
+      } catch (...) {
+        gone();
+        throw;
+      }
+      gone();
+    });
+    Runtime& harness = world_.harness().runtime();
+    const std::shared_ptr<Presence> mine = presence_;
+    while (mine->server == nullptr && process.alive()) harness.sleep_for(microseconds(100));
+  }
+
+ private:
+  // [parks] One command past the proxy; the first bytes of the answer.
+  std::string command(std::string_view request) {
+    Network& network = world_.harness().network();
+    const MonotonicTime deadline = world_.harness().runtime().now() + seconds(30);
+    const Connected connected = network.connect(upstream(), deadline);
+    if (connected.status != IoStatus::ok) {
+      throw std::runtime_error("node " + name_ + ": " + std::string(to_string(connected.status)));
+    }
+    std::string answer(256, '\0');
+    IoResult io = connected.stream->write(request, deadline);
+    if (io.ok()) io = connected.stream->read(answer, deadline);
+    if (!io.ok()) throw std::runtime_error("node " + name_ + ": " + std::string(to_string(io.status)));
+    answer.resize(io.bytes);
+    return answer;
+  }
+
+  World& world_;
+  std::string name_;
+  Persistence persistence_;
+  Process* process_;
+  std::shared_ptr<embedded::Disk> disk_;
+  std::shared_ptr<Presence> presence_;
+  std::optional<Endpoint> primary_;
+  Endpoint door_;
+  Duration stepped_{};
+};
+
+class EmbeddedCluster final : public Cluster {
+ public:
+  EmbeddedCluster(World& world, Proxy& proxy, const ClusterOptions& options)
+      : world_(world), proxy_(proxy), options_(options) {
+    for (const std::string& name : options.nodes) {
+      nodes_.push_back(std::make_unique<EmbeddedNode>(world, name, options.persistence));
+    }
+  }
+
+  const std::vector<std::unique_ptr<ClusterNode>>& nodes() const override { return nodes_; }
+
+  void start() override {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      node(i).open_door(proxy_);
+      if (i > 0 && options_.topology == Topology::primary_replica) {
+        node(i).follow(proxy_.expose(node(0).name(), node(0).upstream(), node(i).name()));
+      }
+      node(i).start();
+    }
+    Runtime& harness = world_.harness().runtime();
+    const MonotonicTime limit = harness.now() + seconds(60);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      while (!node(i).in_sync()) {
+        if (harness.now() >= limit) throw std::runtime_error("node " + node(i).name() + " does not come in sync");
+        harness.sleep_for(milliseconds(1));
+      }
+    }
+  }
+
+ private:
+  EmbeddedNode& node(std::size_t index) { return static_cast<EmbeddedNode&>(*nodes_[index]); }
+
+  World& world_;
+  Proxy& proxy_;
+  ClusterOptions options_;
+  std::vector<std::unique_ptr<ClusterNode>> nodes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Cluster> make_embedded_cluster(World& world, Proxy& proxy, const ClusterOptions& options) {
+  return std::make_unique<EmbeddedCluster>(world, proxy, options);
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,121 @@
+// Replication as commands: REPLICAOF, REPLCONF, PSYNC, WAIT, ROLE.
+#include "sim/redis/command.h"
+#include "sim/redis/engine.h"
+
+namespace holdfast::sim::embedded {
+namespace {
+
+void replicaof(Call& c) {
+  Replication& replication = c.engine.replication();
+  if (c.option(1, "NO") && c.option(2, "ONE")) {
+    replication.promote();
+    return c.out.ok();
+  }
+  if (c.session.replica != ReplicaState::none) {
+    return c.out.error("ERR Command is not valid when client is a replica.");
+  }
+  std::int64_t port = 0;
+  if (!parse_integer(c.arg(2), port)) return c.out.error(kNotInteger);
+  if (port < 0 || port > 65535) return c.out.error("ERR Invalid master port");
+  const Endpoint primary{std::string(c.arg(1)), static_cast<std::uint16_t>(port)};
+  if (replication.is_replica() && replication.primary() == primary) {
+    return c.out.status("OK Already connected to specified master");
+  }
+  replication.follow(primary);
+  c.out.ok();
+}
+
+void replconf(Call& c) {
+  if (c.argc() % 2 == 0) return c.out.error(kSyntax);
+  for (std::size_t i = 1; i < c.argc(); i += 2) {
+    std::int64_t number = 0;
+    if (c.option(i, "listening-port")) {
+      if (!integer_arg(c, i + 1, number)) return;
+      c.session.listening_port = static_cast<std::uint16_t>(number);
+    } else if (c.option(i, "ip-address")) {
+      c.session.announced_host = c.arg(i + 1);
+    } else if (c.option(i, "ack")) {  // never answered
+      if (c.session.replica == ReplicaState::none || !parse_integer(c.arg(i + 1), number)) return;
+      return c.engine.replication().acknowledge(c.session, number);
+    } else if (c.option(i, "getack")) {
+      if (c.session.from_primary) c.engine.replication().send_ack();
+      return;
+    } else if (!c.option(i, "capa") && !c.option(i, "rdb-only") && !c.option(i, "rdb-filter-only")) {
+      return c.out.error("ERR Unrecognized REPLCONF option: " + std::string(c.arg(i)));
+    }
+  }
+  c.out.ok();
+}
+
+void psync(Call& c) {
+  if (c.session.replica == ReplicaState::online) return;
+  Replication& replication = c.engine.replication();
+  if (replication.is_replica() && replication.link_state() != LinkState::connected) {
+    return c.out.error("NOMASTERLINK Can't SYNC while not connected with my master");
+  }
+  std::int64_t offset = -1;
+  if (!integer_arg(c, 2, offset)) return;
+  replication.serve_sync(c.session, c.arg(1), offset);
+}
+
+void wait(Call& c) {
+  if (c.engine.is_replica()) {
+    return c.out.error(
+        "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is "
+        "configured to be writable (which is not the default) writes to replicas are just local and are not "
+        "propagated.");
+  }
+  std::int64_t replicas = 0, timeout_ms = 0;
+  if (!integer_arg(c, 1, replicas)) return;
+  if (!integer_arg(c, 2, timeout_ms, "ERR timeout is not an integer or out of range")) return;
+  if (timeout_ms < 0) return c.out.error("ERR timeout is negative");
+  Replication& replication = c.engine.replication();
+  const std::int64_t offset = c.session.last_write_offset;
+  const std::int64_t acked = replication.acknowledged(offset);
+  if (acked >= replicas || c.session.in_multi) return c.out.integer(acked);
+  c.session.wait_offset = offset;
+  c.session.wait_replicas = replicas;
+  c.engine.block(c.session, Blocked::by_wait, timeout_ms == 0 ? 0 : c.engine.mono_ms() + timeout_ms);
+  replication.ask_for_acknowledgements();
+}
+
+void role(Call& c) {
+  const Replication& r = c.engine.replication();
+  if (r.is_replica()) {
+    static constexpr std::string_view kStates[] = {"connect", "connecting", "sync", "connected"};
+    c.out.array(5);
+    c.out.bulk("slave");
+    c.out.bulk(r.primary().host);
+    c.out.integer(r.primary().port);
+    c.out.bulk(kStates[static_cast<std::size_t>(r.link_state())]);
+    return c.out.integer(r.link_state() == LinkState::connected ? r.offset() : -1);
+  }
+  c.out.array(3);
+  c.out.bulk("master");
+  c.out.integer(r.offset());
+  c.out.array(r.replicas().size());
+  for (const Session* replica : r.replicas()) {
+    const std::string host = replica->announced_host.empty() ? replica->peer.substr(0, replica->peer.rfind(':'))
+                                                              : replica->announced_host;
+    c.out.array(3);
+    c.out.bulk(host);
+    c.out.bulk(std::to_string(replica->listening_port));
+    c.out.bulk(std::to_string(replica->acked_offset));
+  }
+}
+
+}  // namespace
+
+void add_replication_commands(Specs& specs) {
+  constexpr std::uint32_t kR = kAdmin | kNoScript;
+  specs.insert(specs.end(), {
+                                {"replicaof", replicaof, 3, kR},
+                                {"slaveof", replicaof, 3, kR},
+                                {"replconf", replconf, -1, kR | kWhilePaused},
+                                {"psync", psync, -3, kR | kNoMulti | kWhilePaused},
+                                {"wait", wait, 3, kNoScript | kBlocking},
+                                {"role", role, 1, kNoScript | kFast},
+                            });
+}
+
+}  // namespace holdfast::sim::embedded

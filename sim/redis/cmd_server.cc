@@ -1,0 +1,180 @@
+// The server itself: TIME, INFO, CONFIG, COMMAND, DEBUG, SAVE, SHUTDOWN ...
+#include <algorithm>
+
+#include "sim/redis/command.h"
+#include "sim/redis/engine.h"
+#include "sim/redis/info.h"
+#include "sim/redis/script_engine.h"
+
+namespace holdfast::sim::embedded {
+namespace {
+
+void time(Call& c) {
+  const std::int64_t now_us = c.engine.wall_us();
+  c.out.array(2);
+  c.out.bulk_integer(now_us / 1'000'000);
+  c.out.bulk_integer(now_us % 1'000'000);
+}
+
+void info(Call& c) { c.out.bulk(info_text(c.engine, c.argv.subspan(1))); }
+
+void config_get(Call& c) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (std::size_t i = 2; i < c.argc(); ++i) {
+    for (auto& entry : c.engine.config().matching(c.arg(i))) {
+      if (std::find(all.begin(), all.end(), entry) == all.end()) all.push_back(std::move(entry));
+    }
+  }
+  c.out.array(2 * all.size());
+  for (const auto& [name, value] : all) {
+    c.out.bulk(name);
+    c.out.bulk(value);
+  }
+}
+
+void config_set(Call& c) {
+  if (c.argc() % 2 != 0) return c.out.error("ERR wrong number of arguments for 'config|set' command");
+  Config& config = c.engine.config();
+  for (std::size_t i = 2; i < c.argc(); i += 2) {
+    if (!config.knows(c.arg(i))) {
+      return c.out.error("ERR Unknown option or number of arguments for CONFIG SET - '" + std::string(c.arg(i)) + "'");
+    }
+  }
+  const bool was_append_only = config.append_only;
+  for (std::size_t i = 2; i < c.argc(); i += 2) {
+    const std::string why_not = config.set(c.arg(i), c.arg(i + 1));
+    if (why_not == "can't set immutable config") {
+      return c.out.error("ERR CONFIG SET failed (possibly related to argument '" + std::string(c.arg(i)) +
+                         "') - " + why_not);
+    }
+    if (!why_not.empty()) {
+      return c.out.error("ERR CONFIG SET failed (possibly related to argument '" + std::string(c.arg(i)) +
+                         "') - " + why_not);
+    }
+  }
+  if (config.append_only != was_append_only) c.engine.set_append_only(config.append_only);
+  c.engine.replication().refresh_good_replicas();
+  c.out.ok();
+}
+void config_resetstat(Call& c) {
+  c.engine.stats() = EngineStats{};
+  c.out.ok();
+}
+void config_rewrite(Call& c) { c.out.error("ERR The server is running without a config file"); }
+
+void describe_command(Call& c, const CommandSpec& spec) {
+  c.out.array(6);
+  c.out.bulk(spec.name);
+  c.out.integer(spec.arity);
+  std::vector<std::string_view> flags;
+  static constexpr std::pair<std::uint32_t, std::string_view> kNames[] = {
+      {kWrite, "write"},     {kReadonly, "readonly"}, {kDenyOom, "denyoom"},   {kAdmin, "admin"},
+      {kPubSub, "pubsub"},   {kNoScript, "noscript"}, {kBlocking, "blocking"}, {kFast, "fast"},
+      {kNoAuth, "no_auth"}, {kMayReplicate, "may_replicate"}};
+  for (const auto& [flag, name] : kNames) {
+    if ((spec.flags & flag) != 0) flags.push_back(name);
+  }
+  c.out.array(flags.size());
+  for (const std::string_view flag : flags) c.out.status(flag);
+  c.out.integer(spec.keys.first);
+  c.out.integer(spec.keys.last);
+  c.out.integer(spec.keys.step);
+}
+std::vector<const CommandSpec*> top_level() {
+  std::vector<const CommandSpec*> result;
+  for (const CommandSpec& spec : CommandTable::instance().all()) {
+    if (spec.name.find('|') == std::string_view::npos) result.push_back(&spec);
+  }
+  return result;
+}
+void command(Call& c) {
+  const auto all = top_level();
+  c.out.array(all.size());
+  for (const CommandSpec* spec : all) describe_command(c, *spec);
+}
+void command_count(Call& c) { c.out.integer(static_cast<std::int64_t>(top_level().size())); }
+void command_info(Call& c) {
+  c.out.array(c.argc() - 2);
+  for (std::size_t i = 2; i < c.argc(); ++i) {
+    const CommandSpec* spec = CommandTable::instance().find(lower(c.arg(i)));
+    spec != nullptr ? describe_command(c, *spec) : c.out.nil_array();
+  }
+}
+void command_docs(Call& c) { c.out.array(0); }
+
+void save(Call& c) {
+  c.engine.save();
+  c.out.ok();
+}
+void bgsave(Call& c) {
+  c.engine.save();
+  c.out.status("Background saving started");
+}
+void bgrewriteaof(Call& c) {
+  if (c.engine.config().append_only) c.engine.set_append_only(true);
+  c.out.status("Background append only file rewriting started");
+}
+void lastsave(Call& c) { c.out.integer(c.engine.last_save_s()); }
+
+void shutdown(Call& c) {
+  bool save = !c.engine.config().save_points.empty();
+  for (std::size_t i = 1; i < c.argc(); ++i) {
+    if (c.option(i, "NOSAVE")) save = false;
+    else if (c.option(i, "SAVE")) save = true;
+    else if (!c.option(i, "NOW") && !c.option(i, "FORCE")) return c.out.error(kSyntax);
+  }
+  if (save) c.engine.save();
+  c.engine.request_shutdown();
+}
+
+void debug_sleep(Call& c) {  // the server sleeps for everybody: nobody is served until then
+  double seconds = 0;
+  if (!real_arg(c, 2, seconds)) return;
+  c.engine.pause_clients(c.engine.mono_ms() + static_cast<std::int64_t>(seconds * 1000), true);
+  c.out.ok();
+}
+void debug_ok(Call& c) { c.out.ok(); }
+
+void swapdb(Call& c) {
+  std::int64_t a = 0, b = 0;
+  if (!integer_arg(c, 1, a, "ERR invalid first DB index") || !integer_arg(c, 2, b, "ERR invalid second DB index")) return;
+  if (a < 0 || a >= kDatabases || b < 0 || b >= kDatabases) return c.out.error("ERR DB index is out of range");
+  if (a != b) {
+    c.engine.touch_all_watchers(static_cast<int>(a));
+    c.engine.touch_all_watchers(static_cast<int>(b));
+    std::swap(c.engine.db(static_cast<int>(a)), c.engine.db(static_cast<int>(b)));
+  }
+  c.engine.add_dirty(1);
+  c.out.ok();
+}
+
+}  // namespace
+
+void add_server_commands(Specs& specs) {
+  constexpr std::uint32_t kA = kAdmin | kNoScript;
+  specs.insert(specs.end(), {
+                                {"time", time, 1, kFast},
+                                {"info", info, -1, 0},
+                                {"config", nullptr, -2, kA | kContainer},
+                                {"config|get", config_get, -3, kA},
+                                {"config|set", config_set, -4, kA},
+                                {"config|resetstat", config_resetstat, 2, kA},
+                                {"config|rewrite", config_rewrite, 2, kA},
+                                {"command", command, -1, 0},
+                                {"command|count", command_count, 2, 0},
+                                {"command|info", command_info, -2, 0},
+                                {"command|docs", command_docs, -2, 0},
+                                {"save", save, 1, kA | kNoMulti},
+                                {"bgsave", bgsave, -1, kA},
+                                {"bgrewriteaof", bgrewriteaof, 1, kA},
+                                {"lastsave", lastsave, 1, kFast},
+                                {"shutdown", shutdown, -1, kA | kNoMulti},
+                                {"debug", nullptr, -2, kA | kContainer},
+                                {"debug|sleep", debug_sleep, 3, kA},
+                                {"debug|set-active-expire", debug_ok, 3, kA},
+                                {"debug|jmap", debug_ok, 2, kA},
+                                {"swapdb", swapdb, 3, kWrite | kFast},
+                            });
+}
+
+}  // namespace holdfast::sim::embedded

@@ -1,0 +1,172 @@
+#include "sim/redis/config.h"
+
+#include "sim/redis/resp.h"
+
+namespace holdfast::sim::embedded {
+namespace {
+
+struct Limits {
+  std::string_view name;
+  std::int64_t low, high;
+};
+constexpr Limits kIntegers[] = {
+    {"min-replicas-to-write", 0, INT32_MAX},  {"min-replicas-max-lag", 0, INT32_MAX},
+    {"min-slaves-to-write", 0, INT32_MAX},    {"min-slaves-max-lag", 0, INT32_MAX},
+    {"repl-timeout", 1, INT32_MAX},           {"repl-ping-replica-period", 1, INT32_MAX},
+    {"repl-backlog-ttl", 0, INT64_MAX},       {"timeout", 0, INT32_MAX},
+    {"maxclients", 1, UINT32_MAX},            {"hz", 0, INT32_MAX},
+    {"lua-time-limit", 0, INT64_MAX},         {"busy-reply-threshold", 0, INT64_MAX},
+    {"repl-diskless-sync-delay", 0, INT32_MAX}, {"slowlog-log-slower-than", -1, INT64_MAX},
+};
+constexpr std::string_view kBooleans[] = {"appendonly", "replica-read-only", "slave-read-only",
+                                          "replica-serve-stale-data", "repl-diskless-sync", "protected-mode",
+                                          "stop-writes-on-bgsave-error", "lazyfree-lazy-expire"};
+
+// "100mb" and the like. False: no size.
+bool parse_size(std::string_view text, std::int64_t& bytes) {
+  const std::string folded = lower(text);
+  std::size_t digits = 0;
+  while (digits < folded.size() && folded[digits] >= '0' && folded[digits] <= '9') ++digits;
+  const std::string_view unit = std::string_view(folded).substr(digits);
+  std::int64_t factor = 1;
+  if (unit == "k") factor = 1000;
+  else if (unit == "kb") factor = 1024;
+  else if (unit == "m") factor = 1000 * 1000;
+  else if (unit == "mb") factor = 1024 * 1024;
+  else if (unit == "g") factor = 1000LL * 1000 * 1000;
+  else if (unit == "gb") factor = 1024LL * 1024 * 1024;
+  else if (!unit.empty() && unit != "b") return false;
+  if (!parse_integer(std::string_view(folded).substr(0, digits), bytes)) return false;
+  bytes *= factor;
+  return true;
+}
+
+bool parse_save_points(std::string_view text, std::vector<SavePoint>& points) {
+  std::vector<std::int64_t> numbers;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (word.empty()) continue;
+    std::int64_t value = 0;
+    if (!parse_integer(word, value) || value < 0) return false;
+    numbers.push_back(value);
+  }
+  if (numbers.size() % 2 != 0) return false;
+  points.clear();
+  for (std::size_t i = 0; i < numbers.size(); i += 2) points.push_back({numbers[i], numbers[i + 1]});
+  return true;
+}
+
+}  // namespace
+
+Config::Config() {
+  texts_ = {{"appendfsync", "everysec"},
+            {"appendonly", "no"},
+            {"bind", "* -::*"},
+            {"busy-reply-threshold", "5000"},
+            {"databases", "16"},
+            {"dbfilename", "dump.rdb"},
+            {"dir", "/"},
+            {"hash-max-listpack-entries", "512"},
+            {"hash-max-listpack-value", "64"},
+            {"hz", "10"},
+            {"lazyfree-lazy-expire", "no"},
+            {"list-max-listpack-size", "-2"},
+            {"lua-time-limit", "5000"},
+            {"maxclients", "10000"},
+            {"maxmemory", "0"},
+            {"maxmemory-policy", "noeviction"},
+            {"min-replicas-max-lag", "10"},
+            {"min-replicas-to-write", "0"},
+            {"min-slaves-max-lag", "10"},
+            {"min-slaves-to-write", "0"},
+            {"notify-keyspace-events", ""},
+            {"protected-mode", "no"},
+            {"repl-backlog-size", "1048576"},
+            {"repl-backlog-ttl", "3600"},
+            {"repl-diskless-sync", "yes"},
+            {"repl-diskless-sync-delay", "0"},
+            {"repl-ping-replica-period", "10"},
+            {"repl-timeout", "60"},
+            {"replica-announce-ip", ""},
+            {"replica-announce-port", "0"},
+            {"replica-priority", "100"},
+            {"replica-read-only", "yes"},
+            {"replica-serve-stale-data", "yes"},
+            {"requirepass", ""},
+            {"save", ""},
+            {"set-max-intset-entries", "512"},
+            {"slave-read-only", "yes"},
+            {"slowlog-log-slower-than", "10000"},
+            {"stop-writes-on-bgsave-error", "yes"},
+            {"timeout", "0"},
+            {"zset-max-listpack-entries", "128"},
+            {"zset-max-listpack-value", "64"}};
+}
+
+std::vector<std::pair<std::string, std::string>> Config::matching(std::string_view pattern) const {
+  std::vector<std::pair<std::string, std::string>> result;
+  const std::string folded = lower(pattern);
+  for (const auto& [name, text] : texts_) {
+    if (glob_match(folded, name)) result.emplace_back(name, text);
+  }
+  return result;
+}
+
+bool Config::knows(std::string_view name) const { return texts_.contains(lower(name)); }
+
+std::string Config::set(std::string_view given, std::string_view value) {
+  const std::string name = lower(given);
+  std::string text(value);
+  std::int64_t number = 0;
+  for (const Limits& limit : kIntegers) {
+    if (limit.name != name) continue;
+    if (!parse_integer(value, number)) return "argument couldn't be parsed into an integer";
+    if (number < limit.low || number > limit.high) {
+      return "argument must be between " + std::to_string(limit.low) + " and " + std::to_string(limit.high) +
+             " inclusive";
+    }
+  }
+  for (const std::string_view boolean : kBooleans) {
+    if (boolean != name) continue;
+    text = lower(value);
+    if (text != "yes" && text != "no") return "argument must be 'yes' or 'no'";
+  }
+  const auto both = [&](std::string_view a, std::string_view b) { return name == a || name == b; };
+  if (both("min-replicas-to-write", "min-slaves-to-write")) {
+    min_replicas_to_write = number;
+    texts_["min-replicas-to-write"] = texts_["min-slaves-to-write"] = text;
+  } else if (both("min-replicas-max-lag", "min-slaves-max-lag")) {
+    min_replicas_max_lag_s = number;
+    texts_["min-replicas-max-lag"] = texts_["min-slaves-max-lag"] = text;
+  } else if (both("replica-read-only", "slave-read-only")) {
+    replica_read_only = text == "yes";
+    texts_["replica-read-only"] = texts_["slave-read-only"] = text;
+  } else if (name == "repl-timeout") {
+    repl_timeout_s = number;
+  } else if (name == "repl-ping-replica-period") {
+    repl_ping_period_s = number;
+  } else if (name == "appendonly") {
+    append_only = text == "yes";
+  } else if (name == "appendfsync") {
+    text = lower(value);
+    if (text != "everysec" && text != "always" && text != "no") {
+      return "argument(s) must be one of the following: always, everysec, no";
+    }
+  } else if (name == "requirepass") {
+    password = text;
+  } else if (name == "save") {
+    if (!parse_save_points(value, save_points)) return "Invalid save parameters";
+  } else if (name == "repl-backlog-size" || name == "maxmemory") {
+    if (!parse_size(value, number)) return "argument must be a memory value";
+    text = std::to_string(number);
+    if (name == "repl-backlog-size") repl_backlog_bytes = number;
+  } else if (name == "databases") {
+    return "can't set immutable config";
+  }
+  texts_[name] = text;
+  return {};
+}
+
+}  // namespace holdfast::sim::embedded

@@ -1,0 +1,40 @@
+// Config: the parameters that CONFIG GET and SET know, as text; those that this server obeys also as values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::sim::embedded {
+
+struct SavePoint {
+  std::int64_t seconds;
+  std::int64_t changes;
+};
+
+class Config {
+ public:
+  Config();
+
+  std::int64_t min_replicas_to_write = 0;
+  std::int64_t min_replicas_max_lag_s = 10;
+  std::int64_t repl_timeout_s = 60;
+  std::int64_t repl_ping_period_s = 10;
+  std::int64_t repl_backlog_bytes = 1024 * 1024;
+  std::string password;
+  bool replica_read_only = true;
+  bool append_only = false;
+  std::vector<SavePoint> save_points;
+
+  std::vector<std::pair<std::string, std::string>> matching(std::string_view pattern) const;  // by name
+  // "" when done, else why not (without "ERR CONFIG SET failed ...").
+  std::string set(std::string_view name, std::string_view value);
+  bool knows(std::string_view name) const;
+
+ private:
+  std::map<std::string, std::string, std::less<>> texts_;
+};
+
+}  // namespace holdfast::sim::embedded

@@ -1,0 +1,382 @@
+#include "sim/redis/engine.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "lib/runtime/check.h"
+#include "sim/redis/script_engine.h"
+#include "sim/redis/snapshot.h"
+
+namespace holdfast::sim::embedded {
+
+using std::chrono::duration_cast;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+Engine::Engine(Runtime& runtime, PersistenceMode mode, Disk* disk, std::uint16_t port)
+    : runtime_(runtime), disk_(disk), port_(port), dbs_(kDatabases), replication_(*this) {
+  started_ms_ = mono_ms();
+  run_id_ = random_hex(runtime_);
+  replication_.new_id();
+  scripts_ = std::make_unique<ScriptEngine>(*this);
+  last_save_s_ = wall_ms() / 1000;
+  if (disk_ != nullptr) load(mode);
+  if (mode == PersistenceMode::rdb) {
+    config_.set("save", "3600 1 300 100 60 10000");
+  } else if (mode != PersistenceMode::none && disk_ != nullptr) {
+    config_.set("appendonly", "yes");
+    config_.set("appendfsync", mode == PersistenceMode::aof_always ? "always" : "everysec");
+    append_only_ = true;
+    disk_->has_append_only = true;
+  }
+}
+
+Engine::~Engine() = default;
+
+std::int64_t Engine::wall_us() const {
+  return duration_cast<microseconds>(runtime_.wall_now().time_since_epoch()).count();
+}
+std::int64_t Engine::wall_ms() const {
+  return duration_cast<milliseconds>(runtime_.wall_now().time_since_epoch()).count();
+}
+std::int64_t Engine::mono_ms() const {
+  return duration_cast<milliseconds>(runtime_.now().time_since_epoch()).count();
+}
+
+// --- sessions -----------------------------------------------------------------------------------------------
+
+std::shared_ptr<Session> Engine::open_session(Transport* transport, std::string peer, std::string local) {
+  auto session = std::make_shared<Session>();
+  session->id = next_session_++;
+  session->transport = transport;
+  session->peer = std::move(peer);
+  session->local = std::move(local);
+  session->authenticated = config_.password.empty();
+  session->opened_ms = session->active_ms = mono_ms();
+  ++stats_.connections;
+  sessions_.emplace(session->id, session);
+  return session;
+}
+
+Session* Engine::session_by_id(std::uint64_t id) {
+  const auto it = sessions_.find(id);
+  return it == sessions_.end() ? nullptr : it->second.get();
+}
+
+void Engine::close_session(Session& session) {
+  session.closed = true;
+  unwatch_all(session);
+  pubsub_.forget(session);
+  replication_.forget(session);
+  if (session.blocked != Blocked::no) blocked_.erase(session.blocked_order);
+  const auto keep = sessions_.find(session.id);
+  if (keep != sessions_.end()) sessions_.erase(keep);
+}
+
+void Engine::close_later(Session& session) {
+  session.closed = true;
+  to_close_.push_back(session.id);
+}
+
+void Engine::process(Session& session) {
+  while (session.blocked == Blocked::no && !session.closed && !session.close_after_reply) {
+    std::size_t next = session.in_pos;
+    const auto status = session.parser.parse(session.in, next, argv_);
+    if (status == RequestParser::Status::incomplete) break;
+    if (status == RequestParser::Status::error) {
+      session.out.error(session.parser.error_text());
+      session.close_after_reply = true;
+      break;
+    }
+    const std::size_t start = session.in_pos;
+    session.in_pos = next;
+    if (argv_.empty()) continue;
+    run_request(session, argv_);
+    if (session.blocked == Blocked::by_pause) session.in_pos = start;  // again, later
+  }
+  if (session.in_pos == session.in.size()) {
+    session.in.clear();
+    session.in_pos = 0;
+  } else if (session.in_pos > 0 && session.in_pos * 2 > session.in.size()) {
+    session.in.erase(0, session.in_pos);
+    session.in_pos = 0;
+    session.parser.input_moved();
+  }
+  finish_batch();
+}
+
+void Engine::execute(Session& session, Args argv) {
+  run_request(session, argv);
+  finish_batch();
+}
+
+void Engine::run_request(Session& session, Args argv) {
+  session.active_ms = mono_ms();
+  ++stats_.commands;
+  const std::size_t before = session.out.bytes.size();
+  const CommandSpec* container = nullptr;
+  const CommandSpec* spec = CommandTable::instance().find(argv, container);
+  if (spec == nullptr) {
+    if (container != nullptr) {
+      reject(session, "ERR unknown subcommand '" + std::string(argv[1].substr(0, 128)) + "'. Try " +
+                          [&] {
+                            std::string upper(container->name);
+                            for (char& ch : upper) ch = static_cast<char>(ch >= 'a' && ch <= 'z' ? ch - 32 : ch);
+                            return upper;
+                          }() +
+                          " HELP.");
+    } else {
+      std::string text = "ERR unknown command '" + std::string(argv[0].substr(0, 128)) + "', with args beginning with: ";
+      std::size_t listed = 0;
+      for (std::size_t i = 1; i < argv.size() && listed < 128; ++i) {
+        const std::string_view shown = argv[i].substr(0, 128 - listed);
+        text += "'" + std::string(shown) + "' ";
+        listed += shown.size() + 3;
+      }
+      reject(session, text);
+    }
+  } else if (!spec->arity_ok(argv.size()) || ((spec->flags & kContainer) != 0 && argv.size() < 2)) {
+    reject(session, "ERR wrong number of arguments for '" + std::string(spec->name) + "' command");
+  } else if (admit(session, *spec, argv)) {
+    session.last_command = spec->name;
+    if (session.in_multi && (spec->flags & kInMulti) == 0) {
+      QueuedCommand queued{spec, {}};
+      queued.argv.assign(argv.begin(), argv.end());
+      session.queue.push_back(std::move(queued));
+      session.queued_flags |= spec->flags;
+      session.out.raw("+QUEUED\r\n");
+    } else {
+      call(session, *spec, argv, session.out);
+      session.last_write_offset = replication_.offset();
+      if (!ready_lists_.empty()) serve_lists();
+    }
+  }
+  if (session.reply_mode != ReplyMode::on) {
+    if (session.reply_mode != ReplyMode::skip_next) session.out.bytes.resize(before);
+    if (session.reply_mode == ReplyMode::skip_this) session.reply_mode = ReplyMode::on;
+    if (session.reply_mode == ReplyMode::skip_next) session.reply_mode = ReplyMode::skip_this;
+  }
+}
+
+void Engine::reject(Session& session, std::string_view error) {
+  if (session.in_multi) session.abort_exec = true;
+  ++stats_.errors;
+  session.out.error(error);
+}
+
+std::string_view Engine::refuse_write(const Session& session) const {
+  if (session.from_primary || session.fake) return {};
+  if (replication_.is_replica()) {
+    return config_.replica_read_only ? "READONLY You can't write against a read only replica." : "";
+  }
+  if (config_.min_replicas_to_write > 0 && config_.min_replicas_max_lag_s > 0 &&
+      replication_.good_replicas() < config_.min_replicas_to_write) {
+    return "NOREPLICAS Not enough good replicas to write.";
+  }
+  return {};
+}
+
+bool Engine::admit(Session& session, const CommandSpec& spec, Args argv) {
+  const bool is_exec = spec.name == "exec";
+  const bool writes = (spec.flags & kWrite) != 0 || (is_exec && (session.queued_flags & kWrite) != 0);
+  const bool may_replicate = (spec.flags & (kWrite | kMayReplicate)) != 0 ||
+                             (is_exec && (session.queued_flags & (kWrite | kMayReplicate)) != 0);
+  if (!session.authenticated && (spec.flags & kNoAuth) == 0) {
+    reject(session, "NOAUTH Authentication required.");
+    return false;
+  }
+  if (session.in_multi && (spec.flags & kNoMulti) != 0) {
+    reject(session, "ERR Command not allowed inside a transaction");
+    return false;
+  }
+  if (writes) {
+    const std::string_view refused = refuse_write(session);
+    if (!refused.empty()) {
+      reject(session, refused);
+      return false;
+    }
+  }
+  if (session.subscriptions() + session.shard_channels.size() > 0 && (spec.flags & kInPubSub) == 0) {
+    reject(session, "ERR Can't execute '" + lower(spec.name) +
+                        "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context");
+    return false;
+  }
+  if (paused_until_ms_ > mono_ms() && session.replica == ReplicaState::none && !session.from_primary &&
+      (spec.flags & kWhilePaused) == 0 && (paused_all_ || may_replicate)) {
+    block(session, Blocked::by_pause, 0);
+    return false;
+  }
+  static_cast<void>(argv);
+  return true;
+}
+
+void Engine::call(Session& session, const CommandSpec& spec, Args argv, Out& out) {
+  if (depth_++ == 0) frozen_now_ = wall_ms();
+  Call c{*this, session, out, spec, argv, frozen_now_, false, false, {}};
+  const std::int64_t dirty_before = dirty_;
+  spec.handler(c);
+  if (dirty_ != dirty_before && propagating() && !c.propagate_nothing) {
+    if (!c.replaced) {
+      note_effect(session.db, argv, propagate_replicas_, propagate_disk_);
+    } else {
+      for (const auto& effect : c.instead) {
+        const std::vector<std::string_view> views(effect.begin(), effect.end());
+        note_effect(session.db, views, propagate_replicas_, propagate_disk_);
+      }
+    }
+  }
+  if (--depth_ == 0) {
+    propagate_replicas_ = propagate_disk_ = true;
+    flush_effects();
+  }
+}
+
+// --- effects ------------------------------------------------------------------------------------------------
+
+void Engine::set_propagation(bool to_replicas, bool to_disk) {
+  propagate_replicas_ = to_replicas;
+  propagate_disk_ = to_disk;
+}
+
+void Engine::propagate(int db, Args argv) { note_effect(db, argv, propagate_replicas_, propagate_disk_); }
+void Engine::propagate_publish(int db, Args argv) { note_effect(db, argv, true, false); }
+
+void Engine::note_effect(int db, Args argv, bool replicas, bool disk) {
+  if (!propagating() || loading_) return;
+  const std::size_t begin = pending_bytes_.size();
+  append_request(pending_bytes_, argv);
+  effects_.push_back({db, begin, pending_bytes_.size(), replicas && replication_.feeding(), disk && append_only_});
+}
+
+void Engine::flush_effects() {
+  if (effects_.empty()) return;
+  static constexpr std::string_view kMulti = "*1\r\n$5\r\nMULTI\r\n";
+  static constexpr std::string_view kExec = "*1\r\n$4\r\nEXEC\r\n";
+  const bool transaction = effects_.size() > 1;
+  const auto to_disk = [&](int db, std::string_view bytes) {
+    if (db != append_db_) {
+      append_db_ = db;
+      const std::string number = std::to_string(db);
+      std::string select;
+      const std::string_view words[] = {"SELECT", number};
+      append_request(select, words);
+      disk_->appended += select;
+    }
+    disk_->appended += bytes;
+  };
+  const auto both = [&](bool replicas, bool disk, int db, std::string_view bytes) {
+    if (replicas) replication_.feed(db, bytes);
+    if (disk) to_disk(db, bytes);
+  };
+  const int first_db = effects_.front().db;
+  const bool any_replica = std::any_of(effects_.begin(), effects_.end(), [](const Effect& e) { return e.replicas; });
+  const bool any_disk = std::any_of(effects_.begin(), effects_.end(), [](const Effect& e) { return e.disk; });
+  if (transaction) both(any_replica, any_disk, first_db, kMulti);
+  for (const Effect& e : effects_) {
+    both(e.replicas, e.disk, e.db, std::string_view(pending_bytes_).substr(e.begin, e.end - e.begin));
+  }
+  if (transaction) both(any_replica, any_disk, effects_.back().db, kExec);
+  effects_.clear();
+  pending_bytes_.clear();
+  constexpr std::size_t kRewriteFrom = 64u << 20;
+  if (append_only_ && disk_->appended.size() > kRewriteFrom && disk_->appended.size() > 2 * disk_->base.size()) {
+    set_append_only(true);  // a new base
+  }
+}
+
+// --- expiry -------------------------------------------------------------------------------------------------
+
+Entry* Engine::meet_expired(Session& session, Entry& entry, bool for_write) {
+  if (replication_.is_replica()) {  // only the primary's DEL removes it; until then readers do not see it
+    static_cast<void>(for_write);
+    return session.from_primary ? &entry : nullptr;
+  }
+  if (session.fake && loading_) return &entry;
+  if (paused_until_ms_ > mono_ms()) return nullptr;
+  delete_expired(session.db, entry);
+  return nullptr;
+}
+
+void Engine::delete_expired(int db, Entry& entry) {
+  const std::string key = *entry.key;
+  dbs_[static_cast<std::size_t>(db)].erase(entry);
+  ++stats_.expired_keys;
+  touch_watchers(db, key);
+  const std::string_view words[] = {"DEL", key};
+  note_effect(db, words, true, true);
+}
+
+void Engine::expire_actively() {
+  if (replication_.is_replica() || paused_until_ms_ > mono_ms()) return;
+  const std::int64_t now = wall_ms();
+  for (int db = 0; db < kDatabases; ++db) {
+    if (dbs_[static_cast<std::size_t>(db)].with_ttl() == 0) continue;
+    for (Entry* entry : dbs_[static_cast<std::size_t>(db)].expired(now)) {
+      delete_expired(db, *entry);
+      flush_effects();  // each on its own, no transaction
+    }
+  }
+}
+
+// --- watch --------------------------------------------------------------------------------------------------
+
+void Engine::watch(Session& session, std::string_view key) {
+  for (const WatchedKey& known : session.watched) {
+    if (known.db == session.db && known.key == key) return;
+  }
+  const Entry* entry = db(session.db).find(key);
+  const bool expired = entry != nullptr && entry->expires_at != kNoExpiry && frozen_now_ > entry->expires_at;
+  session.watched.push_back({session.db, std::string(key), expired});
+  watchers_[{session.db, std::string(key)}].push_back(session.id);
+}
+
+void Engine::unwatch_all(Session& session) {
+  for (const WatchedKey& key : session.watched) {
+    const auto it = watchers_.find({key.db, key.key});
+    if (it == watchers_.end()) continue;
+    std::erase(it->second, session.id);
+    if (it->second.empty()) watchers_.erase(it);
+  }
+  session.watched.clear();
+  session.watch_failed = false;
+}
+
+void Engine::touch_watchers_slowly(int db, std::string_view key) {
+  const auto it = watchers_.find({db, std::string(key)});
+  if (it == watchers_.end()) return;
+  for (const std::uint64_t id : it->second) {
+    Session* session = session_by_id(id);
+    if (session == nullptr) continue;
+    for (const WatchedKey& known : session->watched) {
+      if (known.db != db || known.key != key) continue;
+      // The deletion of a key that had expired before WATCH is no change.
+      if (!known.was_expired || dbs_[static_cast<std::size_t>(db)].find(key) != nullptr) session->watch_failed = true;
+    }
+  }
+}
+
+void Engine::touch_all_watchers(int db) {
+  std::vector<std::string> present;
+  for (const auto& [where, ids] : watchers_) {
+    if (where.first == db && dbs_[static_cast<std::size_t>(db)].find(where.second) != nullptr) {
+      present.push_back(where.second);
+    }
+  }
+  for (const std::string& key : present) touch_watchers_slowly(db, key);
+}
+
+bool Engine::watched_key_expired(const Session& session) {
+  return std::any_of(session.watched.begin(), session.watched.end(), [&](const WatchedKey& known) {
+    if (known.was_expired) return false;
+    const Entry* entry = dbs_[static_cast<std::size_t>(known.db)].find(known.key);
+    return entry != nullptr && entry->expires_at != kNoExpiry && frozen_now_ > entry->expires_at;
+  });
+}
+
+void Engine::flush_db(int index) {
+  touch_all_watchers(index);
+  add_dirty(static_cast<std::int64_t>(db(index).size()));
+  db(index).clear();
+}
+
+}  // namespace holdfast::sim::embedded

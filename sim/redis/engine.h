@@ -1,0 +1,191 @@
+// Engine: one Redis server without its sockets. Sessions put bytes in and take bytes out; commands run one after
+// the other, never parking; everything that happens later (expiry, replication, time-outs) happens in tick().
+//
+// Used by RedisServer (server.h), which gives it connections and time, and directly by tests.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/runtime/runtime.h"
+#include "sim/redis/command.h"
+#include "sim/redis/config.h"
+#include "sim/redis/disk.h"
+#include "sim/redis/pubsub.h"
+#include "sim/redis/replication.h"
+#include "sim/redis/session.h"
+
+namespace holdfast::sim::embedded {
+
+class ScriptEngine;
+
+inline constexpr std::string_view kRedisVersion = "7.0.15";
+inline constexpr int kDatabases = 16;
+
+struct EngineStats {
+  std::int64_t connections = 0;
+  std::int64_t commands = 0;
+  std::int64_t expired_keys = 0;
+  std::int64_t hits = 0;
+  std::int64_t misses = 0;
+  std::int64_t sync_full = 0;
+  std::int64_t sync_partial_ok = 0;
+  std::int64_t sync_partial_err = 0;
+  std::int64_t errors = 0;
+};
+
+class Engine {
+ public:
+  // `disk` may be nullptr: nothing is ever written. Loads what the disk holds.
+  Engine(Runtime& runtime, PersistenceMode mode, Disk* disk, std::uint16_t port);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // --- sessions -------------------------------------------------------------------------------------------
+  std::shared_ptr<Session> open_session(Transport* transport, std::string peer, std::string local);
+  void close_session(Session& session);
+  // Executes every whole request of session.in, until it blocks or closes.
+  void process(Session& session);
+  // One request, already parsed. Same effects and replies.
+  void execute(Session& session, Args argv);
+  void execute_unbatched(Session& session, Args argv) { run_request(session, argv); }  // finish_batch() follows
+  Session* session_by_id(std::uint64_t id);
+  const std::map<std::uint64_t, std::shared_ptr<Session>>& sessions() const { return sessions_; }
+  void close_later(Session& session);  // its transport is closed when the command at hand is over
+
+  // --- time -----------------------------------------------------------------------------------------------
+  static constexpr std::int64_t kTickMs = 100;
+  void tick();               // every 100 ms while needs_ticks()
+  bool needs_ticks() const;  // false: nothing is pending, tick() may rest until the next process()
+  std::int64_t wall_ms() const;
+  std::int64_t wall_us() const;
+  std::int64_t mono_ms() const;
+
+  // --- used by commands -------------------------------------------------------------------------------------
+  Runtime& runtime() { return runtime_; }
+  Keyspace& db(int index) { return dbs_[static_cast<std::size_t>(index)]; }
+  Config& config() { return config_; }
+  PubSub& pubsub() { return pubsub_; }
+  Replication& replication() { return replication_; }
+  ScriptEngine& scripts() { return *scripts_; }
+  EngineStats& stats() { return stats_; }
+  std::uint16_t port() const { return port_; }
+  const std::string& run_id() const { return run_id_; }
+  std::int64_t started_ms() const { return started_ms_; }
+  bool is_replica() const { return replication_.is_replica(); }
+
+  // Runs one command that passed its checks, replies to `out`, and notes what is to be propagated.
+  void call(Session& session, const CommandSpec& spec, Args argv, Out& out);
+  // Why a write may not run now ("READONLY ...", "NOREPLICAS ..."), or "".
+  std::string_view refuse_write(const Session& session) const;
+  std::int64_t frozen_now() const { return frozen_now_; }
+
+  Entry* meet_expired(Session& session, Entry& entry, bool for_write);  // a key found past its expiry
+  void delete_expired(int db, Entry& entry);
+  void add_dirty(std::int64_t by) { dirty_ += by; }
+  std::int64_t dirty() const { return dirty_; }
+  void watch(Session& session, std::string_view key);
+  void unwatch_all(Session& session);
+  void touch_watchers(int db, std::string_view key) {
+    if (!watchers_.empty()) touch_watchers_slowly(db, key);
+  }
+  void touch_all_watchers(int db);
+  bool watched_key_expired(const Session& session);
+
+  bool propagating() const { return replication_.feeding() || append_only_; }
+  void propagate(int db, Args argv);        // with the effects of the command at hand
+  void propagate_publish(int db, Args argv);  // to replicas only, not into the append-only file
+  void set_propagation(bool to_replicas, bool to_disk);  // redis.set_repl, until the script ends
+
+  void push(Session& to);  // to.out was given something that is not the reply of a running command
+  void block(Session& session, Blocked why, std::int64_t until_mono_ms);
+  void answer_timed_out(Session& session);  // what a blocked command answers when its time is up
+  void unblock(Session& session);  // its further input runs when the command at hand is over
+  void signal_list(int db, std::string_view key);
+  void pause_clients(std::int64_t until_mono_ms, bool all);
+  void unpause_clients();
+
+  void save();  // a snapshot to the disk
+  std::int64_t unsaved_changes() const { return dirty_ - dirty_at_save_; }
+  std::int64_t last_save_s() const { return last_save_s_; }
+  void set_append_only(bool on);
+  void rewrite_append_only() {
+    if (append_only_) set_append_only(true);
+  }
+  void request_shutdown() { shutdown_ = true; }
+  bool shutdown_requested() const { return shutdown_; }
+  void flush_db(int db);
+  void answer_waits();  // after an acknowledgement
+  std::vector<Keyspace>& databases() { return dbs_; }
+
+  // What the owner does when the primary to follow changes (it owns the link).
+  std::function<void()> on_primary_changed;
+  std::function<void()> on_ticks_needed;
+
+  // After everything that ran outside process(): hands out pushed output, wakes unblocked sessions.
+  void finish_batch();
+
+ private:
+  struct Effect {
+    int db;
+    std::size_t begin, end;  // of pending_bytes_
+    bool replicas, disk;
+  };
+  void run_request(Session& session, Args argv);
+  bool admit(Session& session, const CommandSpec& spec, Args argv);
+  void reject(Session& session, std::string_view error);
+  void note_effect(int db, Args argv, bool replicas, bool disk);
+  void flush_effects();
+  void touch_watchers_slowly(int db, std::string_view key);
+  void serve_lists();
+  void end_blocking_when_due();
+  void expire_actively();
+  void load(PersistenceMode mode);
+  void check_save_points();
+
+  Runtime& runtime_;
+  Disk* disk_;
+  std::uint16_t port_;
+  std::vector<Keyspace> dbs_;
+  Config config_;
+  PubSub pubsub_;
+  Replication replication_;
+  std::unique_ptr<ScriptEngine> scripts_;
+  EngineStats stats_;
+  std::string run_id_;
+  std::int64_t started_ms_ = 0;
+
+  std::uint64_t next_session_ = 1;
+  std::map<std::uint64_t, std::shared_ptr<Session>> sessions_;
+  std::vector<std::uint64_t> with_output_, to_close_, unblocked_;
+  std::map<std::uint64_t, std::uint64_t> blocked_;  // order of blocking -> session
+  std::vector<std::string_view> argv_;
+
+  int depth_ = 0;
+  bool in_batch_ = false;
+  std::uint64_t next_block_ = 1;
+  std::int64_t next_second_ms_ = 0;
+  std::int64_t frozen_now_ = 0;
+  std::int64_t dirty_ = 0, dirty_at_save_ = 0;
+  std::vector<Effect> effects_;
+  std::string pending_bytes_;
+  bool propagate_replicas_ = true, propagate_disk_ = true;
+
+  std::map<std::pair<int, std::string>, std::vector<std::uint64_t>> watchers_;
+  std::vector<std::pair<int, std::string>> ready_lists_;
+  std::int64_t paused_until_ms_ = 0;
+  bool paused_all_ = false;
+  bool append_only_ = false;
+  int append_db_ = -1;
+  bool loading_ = false;
+  bool shutdown_ = false;
+  std::int64_t last_save_s_ = 0;
+};
+
+}  // namespace holdfast::sim::embedded

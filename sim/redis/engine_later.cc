@@ -1,0 +1,206 @@
+// Engine, second part: what happens after and between commands: output for others, blocked clients, time, the disk.
+#include <algorithm>
+
+#include "sim/redis/engine.h"
+#include "sim/redis/script_engine.h"
+#include "sim/redis/snapshot.h"
+
+namespace holdfast::sim::embedded {
+
+void Engine::push(Session& to) {
+  if (to.listed_for_output || to.transport == nullptr) return;
+  to.listed_for_output = true;
+  with_output_.push_back(to.id);
+}
+
+void Engine::finish_batch() {
+  if (in_batch_) return;
+  in_batch_ = true;
+  while (!with_output_.empty() || !unblocked_.empty() || !to_close_.empty()) {
+    std::vector<std::uint64_t> ids;
+    ids.swap(unblocked_);
+    for (const std::uint64_t id : ids) {
+      Session* session = session_by_id(id);
+      if (session == nullptr || session->blocked != Blocked::no) continue;
+      push(*session);
+      process(*session);
+    }
+    ids.clear();
+    ids.swap(with_output_);
+    for (const std::uint64_t id : ids) {
+      Session* session = session_by_id(id);
+      if (session == nullptr) continue;
+      session->listed_for_output = false;
+      if (session->transport != nullptr) session->transport->output_ready();
+    }
+    ids.clear();
+    ids.swap(to_close_);
+    for (const std::uint64_t id : ids) {
+      Session* session = session_by_id(id);
+      if (session != nullptr && session->transport != nullptr) session->transport->close();
+    }
+  }
+  in_batch_ = false;
+  if (on_ticks_needed && needs_ticks()) on_ticks_needed();
+}
+
+// --- blocked clients --------------------------------------------------------------------------------------------
+
+void Engine::block(Session& session, Blocked why, std::int64_t until_mono_ms) {
+  session.blocked = why;
+  session.blocked_until_ms = until_mono_ms;
+  session.blocked_order = next_block_++;
+  blocked_.emplace(session.blocked_order, session.id);
+}
+
+void Engine::unblock(Session& session) {
+  if (session.blocked == Blocked::no) return;
+  session.blocked = Blocked::no;
+  blocked_.erase(session.blocked_order);
+  unblocked_.push_back(session.id);
+}
+
+void Engine::answer_waits() {
+  std::vector<Session*> done;
+  for (const auto& [order, id] : blocked_) {
+    Session* session = session_by_id(id);
+    if (session != nullptr && session->blocked == Blocked::by_wait &&
+        replication_.acknowledged(session->wait_offset) >= session->wait_replicas) {
+      done.push_back(session);
+    }
+  }
+  for (Session* session : done) {
+    session->out.integer(replication_.acknowledged(session->wait_offset));
+    unblock(*session);
+  }
+}
+
+void Engine::answer_timed_out(Session& session) {
+  if (session.blocked == Blocked::by_wait) session.out.integer(replication_.acknowledged(session.wait_offset));
+  if (session.blocked == Blocked::on_list) session.out.nil_array();
+}
+
+void Engine::end_blocking_when_due() {
+  if (blocked_.empty()) return;
+  const std::int64_t now = mono_ms();
+  std::vector<Session*> due;
+  for (const auto& [order, id] : blocked_) {
+    Session* session = session_by_id(id);
+    if (session == nullptr) continue;
+    const bool pause_over = session->blocked == Blocked::by_pause && paused_until_ms_ <= now;
+    if (pause_over || (session->blocked_until_ms != 0 && session->blocked_until_ms <= now)) due.push_back(session);
+  }
+  for (Session* session : due) {
+    answer_timed_out(*session);
+    unblock(*session);
+  }
+}
+
+void Engine::signal_list(int db, std::string_view key) {
+  if (!blocked_.empty()) ready_lists_.emplace_back(db, key);
+}
+
+// Runs the commands that wait for these lists again, longest waiting first. Those that still find nothing stay.
+void Engine::serve_lists() {
+  while (!ready_lists_.empty()) {
+    const auto [db, key] = ready_lists_.front();
+    ready_lists_.erase(ready_lists_.begin());
+    std::vector<std::uint64_t> ids;
+    for (const auto& [order, id] : blocked_) ids.push_back(id);
+    for (const std::uint64_t id : ids) {
+      Session* session = session_by_id(id);
+      if (session == nullptr || session->blocked != Blocked::on_list || session->db != db) continue;
+      const auto& words = session->blocked_argv;
+      if (std::find(words.begin() + 1, words.end(), key) == words.end()) continue;
+      if (dbs_[static_cast<std::size_t>(db)].find(key) == nullptr) break;
+      const std::vector<std::string> kept = words;
+      const std::vector<std::string_view> argv(kept.begin(), kept.end());
+      const CommandSpec* spec = CommandTable::instance().find(kept.front());
+      Out scratch;
+      call(*session, *spec, argv, scratch);  // answers, unless it has to go on waiting
+      if (!scratch.bytes.empty()) {
+        session->out.raw(scratch.bytes);
+        unblock(*session);
+      }
+    }
+  }
+}
+
+void Engine::pause_clients(std::int64_t until_mono_ms, bool all) {
+  if (paused_until_ms_ <= mono_ms()) paused_all_ = false;
+  paused_until_ms_ = std::max(paused_until_ms_, until_mono_ms);
+  paused_all_ = paused_all_ || all;
+}
+
+void Engine::unpause_clients() {
+  paused_until_ms_ = 0;
+  end_blocking_when_due();
+}
+
+// --- time ---------------------------------------------------------------------------------------------------------
+
+bool Engine::needs_ticks() const {
+  if (!blocked_.empty() || replication_.is_replica() || replication_.replica_count() > 0 || paused_until_ms_ != 0) {
+    return true;
+  }
+  if (!config_.save_points.empty() && dirty_ != dirty_at_save_) return true;
+  return std::any_of(dbs_.begin(), dbs_.end(), [](const Keyspace& db) { return db.with_ttl() > 0; });
+}
+
+void Engine::tick() {
+  const std::int64_t now = mono_ms();
+  if (paused_until_ms_ != 0 && paused_until_ms_ <= now) unpause_clients();
+  end_blocking_when_due();
+  expire_actively();
+  if (now >= next_second_ms_) {
+    next_second_ms_ = now + 1000;
+    replication_.tick();
+    check_save_points();
+  }
+  finish_batch();
+}
+
+// --- the disk -----------------------------------------------------------------------------------------------------
+
+void Engine::save() {
+  if (disk_ != nullptr) disk_->snapshot = write_snapshot(dbs_);
+  dirty_at_save_ = dirty_;
+  last_save_s_ = wall_ms() / 1000;
+}
+
+void Engine::check_save_points() {
+  const std::int64_t changes = dirty_ - dirty_at_save_;
+  const std::int64_t age = wall_ms() / 1000 - last_save_s_;
+  for (const SavePoint& point : config_.save_points) {
+    if (changes >= point.changes && age > point.seconds) return save();
+  }
+}
+
+void Engine::set_append_only(bool on) {
+  append_only_ = on && disk_ != nullptr;
+  append_db_ = -1;
+  if (disk_ == nullptr) return;
+  disk_->has_append_only = on;
+  disk_->base = on ? write_snapshot(dbs_) : "";
+  disk_->appended.clear();
+}
+
+void Engine::load(PersistenceMode mode) {
+  const bool append_only = mode == PersistenceMode::aof_always || mode == PersistenceMode::aof_everysec;
+  const std::string& dump = append_only ? disk_->base : disk_->snapshot;
+  if (!dump.empty()) read_snapshot(dump, dbs_, append_only ? 0 : wall_ms());
+  if (!append_only) return;
+  loading_ = true;
+  Session replay;
+  replay.fake = true;
+  std::size_t pos = 0;
+  std::vector<std::string_view> argv;
+  while (replay.parser.parse(disk_->appended, pos, argv) == RequestParser::Status::complete) {
+    run_request(replay, argv);
+    replay.out.bytes.clear();
+  }
+  loading_ = false;
+  dirty_ = 0;
+}
+
+}  // namespace holdfast::sim::embedded

@@ -1,0 +1,31 @@
+// What scripts see of Redis: the table `redis`, the sandbox, and the conversions between Lua and RESP.
+//
+// Lua reports errors by longjmp: functions called from Lua keep no object with a destructor alive across a call
+// that can raise.
+#pragma once
+
+#include <string_view>
+
+#include "sim/redis/resp.h"
+
+struct lua_State;
+
+namespace holdfast::sim::embedded {
+
+class ScriptEngine;
+
+// Opens the allowed libraries, makes `redis`, protects the globals. The engine is found again through the registry.
+void install_redis_api(lua_State* lua, ScriptEngine& engine);
+
+// Pushes one RESP reply at bytes[pos..] as a Lua value.
+void push_reply(lua_State* lua, std::string_view bytes, std::size_t& pos);
+// Pops the value on top and writes it as Redis answers it.
+void write_value(lua_State* lua, Out& out, int depth = 0);
+// Sets KEYS and ARGV for the script about to run.
+void set_script_arguments(lua_State* lua, Args keys, Args args);
+int push_error_handler(lua_State* lua);  // its stack index
+
+int open_struct_library(lua_State* lua);
+int open_message_pack_library(lua_State* lua);
+
+}  // namespace holdfast::sim::embedded

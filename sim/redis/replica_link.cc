@@ -1,0 +1,144 @@
+#include "sim/redis/replica_link.h"
+
+#include <chrono>
+
+namespace holdfast::sim::embedded {
+
+using std::chrono::seconds;
+
+ReplicaLink::ReplicaLink(Runtime& runtime, Network& network, std::shared_ptr<Engine> engine, std::uint16_t port)
+    : runtime_(runtime), network_(network), engine_(std::move(engine)), port_(port) {}
+
+void ReplicaLink::stop() {
+  stopped_ = true;
+  poke();
+}
+
+void ReplicaLink::poke() {
+  if (stream_ != nullptr && (stopped_ || generation_ != engine_->replication().link_generation())) stream_->close();
+  if (parker_ != nullptr) parker_->unpark();
+}
+
+void ReplicaLink::serve() {
+  parker_ = &runtime_.parker();
+  while (!stopped_) {
+    Replication& replication = engine_->replication();
+    if (!replication.is_replica()) {
+      parker_->park_until(kNever);
+      continue;
+    }
+    generation_ = replication.link_generation();
+    follow_once();
+    stream_.reset();
+    in_.clear();
+    in_pos_ = 0;
+    if (stopped_) break;
+    if (generation_ == replication.link_generation()) {
+      replication.set_link_state(LinkState::connect);
+      const MonotonicTime again = runtime_.now() + seconds(1);
+      while (!stopped_ && generation_ == replication.link_generation() && runtime_.now() < again) {
+        parker_->park_until(again);
+      }
+    }
+  }
+  parker_ = nullptr;
+}
+
+void ReplicaLink::follow_once() {
+  Replication& replication = engine_->replication();
+  replication.set_link_state(LinkState::connecting);
+  const Endpoint primary = replication.primary();
+  Connected connected = network_.connect(primary, runtime_.now() + seconds(engine_->config().repl_timeout_s));
+  if (connected.status != IoStatus::ok || stopped_ || generation_ != replication.link_generation()) return;
+  stream_ = std::move(connected.stream);
+  if (!synchronise()) return;
+  replication.on_link_output = [this] {
+    if (parker_ != nullptr) acknowledge();
+  };
+  acknowledge();
+  while (!stopped_ && generation_ == replication.link_generation()) {
+    replication.apply(in_, in_pos_);
+    in_.erase(0, in_pos_);
+    in_pos_ = 0;
+    acknowledge();
+    if (stopped_ || generation_ != replication.link_generation() || !fill()) break;
+  }
+  replication.on_link_output = nullptr;
+}
+
+bool ReplicaLink::fill() {
+  const std::size_t held = in_.size();
+  constexpr std::size_t kChunk = 4096;
+  in_.resize(held + kChunk);
+  const IoResult got = stream_->read(std::span(in_).subspan(held),
+                                     runtime_.now() + seconds(engine_->config().repl_timeout_s));
+  in_.resize(held + (got.ok() ? got.bytes : 0));
+  return got.ok();
+}
+
+bool ReplicaLink::line(std::string& text) {
+  while (true) {
+    const std::size_t end = in_.find("\r\n", in_pos_);
+    if (end != std::string::npos) {
+      text = in_.substr(in_pos_, end - in_pos_);
+      in_pos_ = end + 2;
+      return true;
+    }
+    if (!fill()) return false;
+  }
+}
+
+bool ReplicaLink::ask(std::string_view request, std::string& answer) {
+  return stream_->write(request, runtime_.now() + seconds(engine_->config().repl_timeout_s)).ok() && line(answer);
+}
+
+bool ReplicaLink::synchronise() {
+  Replication& replication = engine_->replication();
+  std::string answer;
+  const auto request = [&](std::initializer_list<std::string_view> words) {
+    std::string bytes;
+    append_request(bytes, {words.begin(), words.size()});
+    return ask(bytes, answer);
+  };
+  if (!request({"PING"})) return false;
+  const std::string port = std::to_string(port_);
+  if (!request({"REPLCONF", "listening-port", port})) return false;
+  if (!request({"REPLCONF", "capa", "eof", "capa", "psync2"})) return false;
+  if (!ask(replication.sync_request(), answer)) return false;
+  if (generation_ != replication.link_generation()) return false;
+  if (answer.starts_with("+CONTINUE")) {
+    replication.partial_sync(answer.size() > 10 ? answer.substr(10) : "");
+    return true;
+  }
+  if (!answer.starts_with("+FULLRESYNC ") || answer.size() < 54) return false;
+  const std::string id = answer.substr(12, 40);
+  std::int64_t offset = 0;
+  if (!parse_integer(std::string_view(answer).substr(53), offset)) return false;
+  replication.set_link_state(LinkState::sync);
+  do {
+    if (!line(answer)) return false;  // empty lines keep the connection alive while a real primary prepares
+  } while (answer.empty());
+  std::int64_t size = 0;
+  if (answer[0] != '$' || !parse_integer(std::string_view(answer).substr(1), size) || size < 0) return false;
+  while (in_.size() - in_pos_ < static_cast<std::size_t>(size)) {
+    if (!fill()) return false;
+  }
+  if (generation_ != replication.link_generation()) return false;
+  const std::string snapshot = in_.substr(in_pos_, static_cast<std::size_t>(size));
+  in_pos_ += static_cast<std::size_t>(size);
+  replication.full_sync(id, offset, snapshot);
+  engine_->finish_batch();
+  return true;
+}
+
+void ReplicaLink::acknowledge() {
+  if (writing_ || stream_ == nullptr) return;
+  writing_ = true;
+  for (std::string bytes = engine_->replication().take_link_output(); !bytes.empty();
+       bytes = engine_->replication().take_link_output()) {
+    if (!stream_->write(bytes, runtime_.now() + seconds(engine_->config().repl_timeout_s)).ok()) break;
+  }
+  writing_ = false;
+}
+
+}  // namespace holdfast::sim::embedded

@@ -1,0 +1,110 @@
+// Replication: both sides of it, without the sockets. As a primary it keeps the stream of effects (backlog,
+// offsets) and the replicas fed with it; as a replica it applies the bytes of its primary's stream.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "lib/net/network.h"
+#include "lib/runtime/runtime.h"
+#include "sim/redis/resp.h"
+#include "sim/redis/session.h"
+
+namespace holdfast::sim::embedded {
+
+class Engine;
+
+// 40 hexadecimal digits: run and replication ids.
+std::string random_hex(Runtime& runtime);
+
+enum class LinkState : std::uint8_t { connect, connecting, sync, connected };
+
+class Replication {
+ public:
+  explicit Replication(Engine& engine);
+
+  // --- both roles ---
+  bool is_replica() const { return !primary_.host.empty(); }
+  const Endpoint& primary() const { return primary_; }
+  const std::string& id() const { return id_; }
+  const std::string& second_id() const { return second_id_; }
+  std::int64_t second_offset() const { return second_offset_; }
+  std::int64_t offset() const { return offset_; }
+  bool backlog_active() const { return backlog_active_; }
+  std::int64_t backlog_first() const { return backlog_first_; }
+  std::int64_t backlog_length() const { return static_cast<std::int64_t>(backlog_.size() - backlog_start_); }
+  void follow(const Endpoint& primary);  // REPLICAOF host port
+  void promote();                        // REPLICAOF NO ONE
+  void tick();                           // every second
+  void new_id();
+
+  // --- as a primary ---
+  bool feeding() const { return backlog_active_ && !is_replica(); }
+  void feed(int db, std::string_view request);  // one request in RESP; adds SELECT where needed
+  // PSYNC id offset (or SYNC): answers, and makes the session a replica.
+  void serve_sync(Session& session, std::string_view id, std::int64_t offset);
+  void acknowledge(Session& session, std::int64_t offset);
+  void ask_for_acknowledgements();
+  std::int64_t acknowledged(std::int64_t offset) const;  // how many online replicas have it
+  std::int64_t good_replicas() const { return good_replicas_; }
+  void refresh_good_replicas();
+  void put_online(Session& session);
+  void forget(Session& session);
+  std::size_t replica_count() const;
+  const std::vector<Session*>& replicas() const { return replicas_; }
+  std::int64_t lag_s(const Session& session) const;
+
+  // --- as a replica: called by the link ---
+  LinkState link_state() const { return link_state_; }
+  void set_link_state(LinkState state);
+  std::uint64_t link_generation() const { return generation_; }  // rises when the primary to follow changes
+  std::string sync_request() const;                              // "PSYNC id offset\r\n" in RESP
+  void full_sync(std::string_view id, std::int64_t offset, std::string_view snapshot);
+  void partial_sync(std::string_view new_id);  // "" : the same id
+  // Applies whole requests of `stream` from `pos` on, and moves pos behind them.
+  void apply(std::string_view stream, std::size_t& pos);
+  void send_ack();
+  std::string take_link_output();  // acknowledgements to be sent to the primary
+  std::function<void()> on_link_output;
+  std::int64_t link_down_since_ms() const { return link_down_since_ms_; }
+  std::int64_t last_io_ms() const { return last_io_ms_; }
+
+ private:
+  void append_backlog(std::string_view bytes);
+  void feed_bytes(std::string_view bytes);
+  void start_backlog();
+  void drop_replicas();
+  void reset_link_session(bool keep_db);
+
+  Engine& engine_;
+  Endpoint primary_;
+  std::uint64_t generation_ = 0;
+  std::string id_, second_id_;
+  std::int64_t second_offset_ = -1;
+  std::int64_t offset_ = 0;
+
+  bool backlog_active_ = false;
+  std::string backlog_;
+  std::size_t backlog_start_ = 0;   // bytes before it were given up
+  std::int64_t backlog_first_ = 0;  // offset of its first byte
+  std::int64_t no_replicas_since_ms_ = 0;
+
+  std::vector<Session*> replicas_;  // in the order in which they came
+  int selected_db_ = -1;
+  std::int64_t good_replicas_ = 0;
+  std::int64_t ticks_ = 0;
+
+  LinkState link_state_ = LinkState::connect;
+  RequestParser link_parser_;
+  std::string unapplied_;  // of a transaction that is not complete yet
+  std::shared_ptr<Session> link_session_;
+  std::string link_output_;
+  std::int64_t link_down_since_ms_ = 0;
+  std::int64_t last_io_ms_ = 0;
+  std::vector<std::string_view> argv_;
+};
+
+}  // namespace holdfast::sim::embedded

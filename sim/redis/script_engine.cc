@@ -1,0 +1,261 @@
+#include "sim/redis/script_engine.h"
+
+#include <openssl/sha.h>
+
+#include <lua5.1/lua.hpp>
+
+#include "lib/runtime/check.h"
+#include "sim/redis/engine.h"
+#include "sim/redis/lua_api.h"
+
+namespace holdfast::sim::embedded {
+
+std::string sha1_hex(std::string_view bytes) {
+  unsigned char digest[SHA_DIGEST_LENGTH];
+  SHA1(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest);
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const unsigned char byte : digest) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+ScriptEngine::ScriptEngine(Engine& engine) : engine_(engine) {}
+ScriptEngine::~ScriptEngine() { close(); }
+
+void ScriptEngine::open() {
+  if (lua_ != nullptr) return;
+  lua_ = luaL_newstate();
+  HF_CHECK(lua_ != nullptr, "no memory for a Lua state");
+  install_redis_api(lua_, *this);
+}
+
+void ScriptEngine::close() {
+  if (lua_ != nullptr) lua_close(lua_);
+  lua_ = nullptr;
+  scripts_.clear();
+}
+
+void ScriptEngine::flush() { close(); }
+
+std::string ScriptEngine::load(std::string_view body, std::string& error) {
+  std::string sha1 = sha1_hex(body);
+  if (knows(sha1)) return sha1;
+  open();
+  Script script{0, false, false, false};
+  std::string_view code = body;
+  if (body.starts_with("#!")) {  // "#!lua flags=no-writes,allow-stale": the line stays, as an empty one
+    const std::size_t end = std::min(body.find('\n'), body.size());
+    std::string_view line = body.substr(2, end - 2);
+    code = body.substr(end);
+    script.shebang = true;
+    const auto next_word = [&] {
+      while (line.starts_with(' ')) line.remove_prefix(1);
+      const std::string_view word = line.substr(0, line.find(' '));
+      line.remove_prefix(word.size());
+      return word;
+    };
+    const std::string_view engine = next_word();
+    if (engine != "lua") {
+      error = "ERR Unexpected engine in script shebang: #!" + std::string(engine);
+      return {};
+    }
+    for (std::string_view word = next_word(); !word.empty(); word = next_word()) {
+      if (!word.starts_with("flags=")) {
+        error = "ERR Unknown lua shebang option: " + std::string(word);
+        return {};
+      }
+      word.remove_prefix(6);
+      while (!word.empty()) {
+        const std::string_view flag = word.substr(0, word.find(','));
+        word.remove_prefix(std::min(word.size(), flag.size() + 1));
+        if (flag == "no-writes") script.no_writes = true;
+        else if (flag == "allow-stale") script.allow_stale = true;
+        else if (flag != "allow-oom" && flag != "no-cluster" && flag != "allow-cross-slot-keys" && !flag.empty()) {
+          error = "ERR Unexpected flag in script shebang: " + std::string(flag);
+          return {};
+        }
+      }
+    }
+  }
+  if (luaL_loadbuffer(lua_, code.data(), code.size(), "@user_script") != 0) {
+    error = "ERR Error compiling script (new function): " + std::string(lua_tostring(lua_, -1));
+    lua_pop(lua_, 1);
+    return {};
+  }
+  script.function = luaL_ref(lua_, LUA_REGISTRYINDEX);
+  scripts_.emplace(sha1, script);
+  return sha1;
+}
+
+void ScriptEngine::run(Call& call, std::string_view sha1, std::size_t key_count, bool read_only) {
+  const Script script = scripts_.find(sha1)->second;
+  call_ = &call;
+  read_only_ = read_only || script.no_writes;
+  wrote_ = false;
+  random_state_ = 0;
+  if (script.shebang && !script.no_writes) {
+    if (read_only) return call.out.error("ERR Can not execute a script with write flag using *_ro command.");
+    const std::string_view refused = engine_.refuse_write(call.session);
+    if (refused.starts_with("READONLY")) {
+      return call.out.error("READONLY Can not run script with write flag on readonly replica.");
+    }
+    if (!refused.empty()) return call.out.error(refused);
+  }
+  const int top = lua_gettop(lua_);
+  set_script_arguments(lua_, call.argv.subspan(3, key_count), call.argv.subspan(3 + key_count));
+  const int handler = push_error_handler(lua_);
+  lua_rawgeti(lua_, LUA_REGISTRYINDEX, script.function);
+  if (lua_pcall(lua_, 0, 1, handler) == 0) {
+    write_value(lua_, call.out);
+  } else {
+    const auto field = [&](const char* name) {
+      std::string text;
+      if (lua_istable(lua_, -1)) {
+        lua_getfield(lua_, -1, name);
+        if (lua_isstring(lua_, -1)) text = lua_tostring(lua_, -1);
+        lua_pop(lua_, 1);
+      } else if (std::string_view(name) == "err") {
+        const char* text_or_null = lua_tostring(lua_, -1);
+        text = std::string("ERR ") + (text_or_null != nullptr ? text_or_null : "unknown error");
+      }
+      return text;
+    };
+    const std::string source = field("source");
+    std::string message = field("err") + " script: " + std::string(sha1);
+    if (!source.empty()) message += ", on " + source + ":" + field("line") + ".";
+    call.out.error(message);
+    ++engine_.stats().errors;
+  }
+  lua_settop(lua_, top);
+  call_ = nullptr;
+}
+
+const std::string& ScriptEngine::call_command(Args argv, bool& refused) {
+  scratch_.bytes.clear();
+  refused = true;
+  const auto refuse = [&](std::string_view text) -> const std::string& {
+    scratch_.error(text);
+    return scratch_.bytes;
+  };
+  const CommandSpec* container = nullptr;
+  const CommandSpec* spec = CommandTable::instance().find(argv, container);
+  if (spec == nullptr) return refuse("ERR Unknown Redis command called from script");
+  if (!spec->arity_ok(argv.size()) || ((spec->flags & kContainer) != 0 && argv.size() < 2)) {
+    return refuse("ERR Wrong number of args calling Redis command from script");
+  }
+  if ((spec->flags & kNoScript) != 0) return refuse("ERR This Redis command is not allowed from script");
+  if (read_only_ && (spec->flags & (kWrite | kMayReplicate)) != 0) {
+    return refuse("ERR Write commands are not allowed from read-only scripts.");
+  }
+  if ((spec->flags & kWrite) != 0) {
+    const std::string_view why_not = engine_.refuse_write(call_->session);
+    if (why_not.starts_with("NOREPLICAS")) {
+      if (!wrote_) return refuse(why_not);
+    } else if (!why_not.empty()) {
+      return refuse(why_not);
+    }
+    wrote_ = true;
+  }
+  refused = false;
+  engine_.call(call_->session, *spec, argv, scratch_);
+  return scratch_.bytes;
+}
+
+void ScriptEngine::set_propagation(bool replicas, bool disk) { engine_.set_propagation(replicas, disk); }
+
+// The generator of Redis (drand48's recurrence), so that math.random draws the same numbers.
+double ScriptEngine::random_fraction() {
+  if (random_state_ == 0) seed_random(0);
+  random_state_ = (random_state_ * 0x5DEECE66Du + 0xB) & 0xFFFFFFFFFFFFu;
+  const auto draw = static_cast<std::int64_t>(random_state_ >> 17);
+  constexpr std::int64_t kMax = INT32_MAX;
+  return static_cast<double>(draw % kMax) / static_cast<double>(kMax);
+}
+void ScriptEngine::seed_random(std::int32_t seed) {
+  random_state_ = (static_cast<std::uint64_t>(static_cast<std::uint32_t>(seed)) << 16) + 0x330E;
+}
+
+// --- commands -------------------------------------------------------------------------------------------------
+
+namespace {
+
+bool key_count_argument(Call& c, std::size_t& count) {
+  std::int64_t value = 0;
+  if (!integer_arg(c, 2, value)) return false;
+  if (value > static_cast<std::int64_t>(c.argc()) - 3) {
+    c.out.error("ERR Number of keys can't be greater than number of args");
+    return false;
+  }
+  if (value < 0) {
+    c.out.error("ERR Number of keys can't be negative");
+    return false;
+  }
+  count = static_cast<std::size_t>(value);
+  return true;
+}
+
+void eval_generic(Call& c, bool by_sha1, bool read_only) {
+  c.propagate_nothing = true;  // its effects are
+  ScriptEngine& scripts = c.engine.scripts();
+  std::size_t keys = 0;
+  if (by_sha1 && c.arg(1).size() != 40) return c.out.error("NOSCRIPT No matching script. Please use EVAL.");
+  if (!key_count_argument(c, keys)) return;
+  std::string sha1;
+  if (by_sha1) {
+    const std::string_view given = c.arg(1);
+    if (scripts.knows(given)) return scripts.run(c, given, keys, read_only);
+    sha1 = lower(given);
+    if (!scripts.knows(sha1)) return c.out.error("NOSCRIPT No matching script. Please use EVAL.");
+  } else {
+    std::string error;
+    sha1 = scripts.load(c.arg(1), error);
+    if (sha1.empty()) return c.out.error(error);
+  }
+  scripts.run(c, sha1, keys, read_only);
+}
+void eval(Call& c) { eval_generic(c, false, false); }
+void eval_ro(Call& c) { eval_generic(c, false, true); }
+void evalsha(Call& c) { eval_generic(c, true, false); }
+void evalsha_ro(Call& c) { eval_generic(c, true, true); }
+
+void script_load(Call& c) {
+  std::string error;
+  const std::string sha1 = c.engine.scripts().load(c.arg(2), error);
+  sha1.empty() ? c.out.error(error) : c.out.bulk(sha1);
+}
+void script_exists(Call& c) {
+  c.out.array(c.argc() - 2);
+  for (std::size_t i = 2; i < c.argc(); ++i) c.out.integer(c.engine.scripts().knows(lower(c.arg(i))) ? 1 : 0);
+}
+void script_flush(Call& c) {
+  if (c.argc() > 3 || (c.argc() == 3 && !c.option(2, "SYNC") && !c.option(2, "ASYNC"))) {
+    return c.out.error("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
+  }
+  c.engine.scripts().flush();
+  c.out.ok();
+}
+void script_kill(Call& c) { c.out.error("NOTBUSY No scripts in execution right now."); }
+void script_debug(Call& c) { c.out.ok(); }
+
+}  // namespace
+
+void add_script_commands(Specs& specs) {
+  constexpr std::uint32_t kS = kNoScript;
+  specs.insert(specs.end(), {
+                                {"eval", eval, -3, kS | kMayReplicate},
+                                {"eval_ro", eval_ro, -3, kS | kReadonly},
+                                {"evalsha", evalsha, -3, kS | kMayReplicate},
+                                {"evalsha_ro", evalsha_ro, -3, kS | kReadonly},
+                                {"script", nullptr, -2, kS | kContainer},
+                                {"script|load", script_load, 3, kS},
+                                {"script|exists", script_exists, -3, kS},
+                                {"script|flush", script_flush, -2, kS},
+                                {"script|kill", script_kill, 2, kS},
+                                {"script|debug", script_debug, 3, kS},
+                            });
+}
+
+}  // namespace holdfast::sim::embedded

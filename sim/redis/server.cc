@@ -1,0 +1,145 @@
+#include "sim/redis/server.h"
+
+#include <chrono>
+#include <list>
+
+#include "lib/runtime/check.h"
+#include "sim/redis/connection.h"
+#include "sim/redis/replica_link.h"
+
+namespace holdfast::sim {
+
+using embedded::Connection;
+using embedded::Engine;
+using embedded::ReplicaLink;
+
+class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl> {
+ public:
+  Impl(Runtime& runtime, Network& network, RedisServerOptions options)
+      : runtime_(runtime), network_(network), options_(std::move(options)) {
+    listener_ = network_.listen(options_.listen);
+    const std::uint16_t port = listener_->endpoint().port;
+    engine_ = std::make_shared<Engine>(runtime_, options_.persistence, options_.disk, port);
+    link_ = std::make_shared<ReplicaLink>(runtime_, network_, engine_,
+                                          options_.announced_port != 0 ? options_.announced_port : port);
+    engine_->on_primary_changed = [this] {
+      if (!link_task_.joinable()) start_link();
+      link_->poke();
+    };
+    engine_->on_ticks_needed = [this] { wake_clock(); };
+  }
+
+  Endpoint endpoint() const { return listener_->endpoint(); }
+
+  void serve() {
+    try {
+      accept_all();
+    } catch (...) {  // the process is killed: what its tasks use goes after them
+      end_tasks();
+      throw;
+    }
+    end_tasks();
+  }
+
+  void stop() {
+    stopped_ = true;
+    listener_->close();
+  }
+
+  bool ready() const {
+    const auto& replication = engine_->replication();
+    return !replication.is_replica() || replication.link_state() == embedded::LinkState::connected;
+  }
+
+ private:
+  void accept_all() {
+    if (!options_.primary.host.empty()) engine_->replication().follow(options_.primary);
+    engine_->finish_batch();
+    while (!stopped_) {
+      Connected connected = listener_->accept(kNever);
+      if (connected.status != IoStatus::ok) break;
+      reap();
+      auto connection = std::make_shared<Connection>(runtime_, engine_, std::move(connected.stream));
+      connections_.push_back(runtime_.spawn("redis", [connection, self = shared_from_this()] {
+        connection->serve();
+        if (self->engine_->shutdown_requested()) self->stop();
+      }));
+    }
+  }
+
+  void end_tasks() {
+    stopped_ = true;
+    for (const auto& [id, session] : engine_->sessions()) {
+      if (session->transport != nullptr) session->transport->close();
+    }
+    link_->stop();
+    if (clock_parker_ != nullptr) clock_parker_->unpark();
+    connections_.clear();  // joins
+    link_task_ = Task();
+    clock_task_ = Task();
+    engine_->on_primary_changed = nullptr;
+    engine_->on_ticks_needed = nullptr;
+  }
+
+  void reap() {
+    if (connections_.size() < reap_from_) return;
+    connections_.remove_if([](const Task& task) { return task.finished(); });
+    reap_from_ = 2 * connections_.size() + 16;
+  }
+
+  void start_link() {
+    if (stopped_) return;
+    link_task_ = runtime_.spawn("redis-link", [link = link_] { link->serve(); });
+  }
+
+  void wake_clock() {
+    if (stopped_ || clock_running_) return;
+    clock_running_ = true;
+    if (clock_parker_ != nullptr) {
+      clock_parker_->unpark();
+    } else if (!clock_task_.joinable()) {
+      clock_task_ = runtime_.spawn("redis-clock", [self = shared_from_this()] { self->keep_time(); });
+    }
+  }
+
+  // Ticks on a grid of 100 ms while there is something to wait for, else sleeps.
+  void keep_time() {
+    constexpr auto kTick = std::chrono::milliseconds(Engine::kTickMs);
+    clock_parker_ = &runtime_.parker();
+    while (!stopped_) {
+      if (!clock_running_) {
+        clock_parker_->park_until(kNever);
+        continue;
+      }
+      const auto since = runtime_.now().time_since_epoch();
+      const MonotonicTime next{(since / kTick + 1) * kTick};
+      while (!stopped_ && runtime_.now() < next) clock_parker_->park_until(next);
+      if (stopped_) break;
+      engine_->tick();
+      clock_running_ = engine_->needs_ticks();
+    }
+    clock_parker_ = nullptr;
+  }
+
+  Runtime& runtime_;
+  Network& network_;
+  RedisServerOptions options_;
+  std::unique_ptr<Listener> listener_;
+  std::shared_ptr<Engine> engine_;
+  std::shared_ptr<ReplicaLink> link_;
+  std::list<Task> connections_;
+  std::size_t reap_from_ = 16;
+  Task link_task_, clock_task_;
+  Parker* clock_parker_ = nullptr;
+  bool clock_running_ = false, stopped_ = false;
+};
+
+RedisServer::RedisServer(Runtime& runtime, Network& network, RedisServerOptions options)
+    : impl_(std::make_shared<Impl>(runtime, network, std::move(options))) {}
+RedisServer::~RedisServer() = default;
+Endpoint RedisServer::endpoint() const { return impl_->endpoint(); }
+void RedisServer::serve() { impl_->serve(); }
+void RedisServer::stop() { impl_->stop(); }
+bool RedisServer::ready() const { return impl_->ready(); }
+
+}  // namespace holdfast::sim

@@ -1,0 +1,44 @@
+// RedisServer: the embedded Redis as a process on the ports: listens, serves connections, keeps time, and follows
+// its primary over an ordinary connection.
+//
+// Start one inside a process: `RedisServer server(process.runtime(), process.network(), options); server.serve();`
+// on a task of that process. It runs on fibers of either world (in the real one on real sockets), not on threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "lib/net/network.h"
+#include "lib/runtime/runtime.h"
+#include "sim/redis/disk.h"
+
+namespace holdfast::sim {
+
+struct RedisServerOptions {
+  Endpoint listen;                        // port 0: any free one
+  embedded::PersistenceMode persistence = embedded::PersistenceMode::none;
+  embedded::Disk* disk = nullptr;         // outlives the server; nullptr: nothing is kept
+  Endpoint primary;                       // host "" : starts as a primary
+  std::uint16_t announced_port = 0;       // what a replica tells its primary; 0: the port it listens at
+};
+
+class RedisServer {
+ public:
+  // Binds the port (std::system_error if it cannot) and loads the disk.
+  RedisServer(Runtime& runtime, Network& network, RedisServerOptions options);
+  ~RedisServer();
+
+  Endpoint endpoint() const;
+  // [parks] Serves until stop() or SHUTDOWN.
+  void serve();
+  void stop();
+  // True when this server follows a primary and is in sync with it, or follows none.
+  bool ready() const;
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,98 @@
+// Session: what the server knows of one connection.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/runtime/time.h"
+#include "sim/redis/ordered_dict.h"
+#include "sim/redis/resp.h"
+
+namespace holdfast::sim::embedded {
+
+struct CommandSpec;
+
+// The connection under a session. Called by the engine, never while it runs a command of that same session.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual void output_ready() noexcept = 0;  // session.out has something that nobody waits for
+  virtual void close() noexcept = 0;         // now
+};
+
+enum class Blocked : std::uint8_t { no, by_wait, by_pause, on_list };
+enum class ReplyMode : std::uint8_t { on, off, skip_next, skip_this };
+enum class ReplicaState : std::uint8_t { none, handshake, online };
+
+struct QueuedCommand {
+  const CommandSpec* spec;
+  std::vector<std::string> argv;
+};
+
+struct WatchedKey {
+  int db;
+  std::string key;
+  bool was_expired;
+};
+
+struct Session {
+  std::uint64_t id = 0;
+  Transport* transport = nullptr;
+  std::string peer;   // "host:port"
+  std::string local;
+  std::string name;
+  int db = 0;
+  bool authenticated = true;
+  bool fake = false;    // replays an append-only file or serves a script
+  bool from_primary = false;  // the replication link of a replica
+
+  // Input not executed yet is in[in_pos..]. The transport appends while the session is not blocked.
+  std::string in;
+  std::size_t in_pos = 0;
+  RequestParser parser;
+  Out out;
+  ReplyMode reply_mode = ReplyMode::on;
+  bool close_after_reply = false;
+  bool closed = false;
+  bool listed_for_output = false;
+  bool monitor = false;
+  bool no_evict = false;
+
+  // MULTI
+  bool in_multi = false;
+  bool abort_exec = false;    // a queued command was refused
+  bool watch_failed = false;
+  std::uint32_t queued_flags = 0;
+  std::vector<QueuedCommand> queue;
+  std::vector<WatchedKey> watched;
+
+  // pub/sub
+  OrderedDict<Nothing> channels, patterns, shard_channels;
+  std::size_t subscriptions() const { return channels.size() + patterns.size(); }
+
+  // blocking
+  Blocked blocked = Blocked::no;
+  std::uint64_t blocked_order = 0;
+  std::int64_t blocked_until_ms = 0;  // monotonic; 0: for ever
+  std::int64_t wait_offset = 0;
+  std::int64_t wait_replicas = 0;
+  std::vector<std::string> blocked_argv;
+
+  // replication
+  ReplicaState replica = ReplicaState::none;
+  std::uint16_t listening_port = 0;
+  std::string announced_host;
+  std::int64_t acked_offset = 0;
+  std::int64_t acked_at_s = 0;      // monotonic seconds
+  std::int64_t last_write_offset = 0;
+
+  std::int64_t opened_ms = 0;       // monotonic
+  std::int64_t active_ms = 0;
+  std::string_view last_command = "NULL";
+};
+
+}  // namespace holdfast::sim::embedded
