@@ -21,7 +21,7 @@ struct ClusterOptions {
   Topology topology = Topology::single;
   std::vector<std::string> nodes = {"r1"};  // primary-replica: the first starts as primary
   Persistence persistence = Persistence::none;
-  std::string folder;  // real: an existing folder for this run's data and logs; embedded: unused
+  std::string folder = {};  // real: an existing folder for this run's data and logs; embedded: unused
 };
 
 class ClusterNode {
