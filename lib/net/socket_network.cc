@@ -1,3 +1,6 @@
+// A descriptor is closed by the destructor alone: close() and reset() of another task shut it down, which
+// wakes whoever waits on it, and can never hit a descriptor that the system has given to somebody else
+// meanwhile.
 #include "socket_network.h"
 
 #include <arpa/inet.h>
@@ -87,6 +90,20 @@ Endpoint endpoint_of(const Address& address) {
   return {};
 }
 
+Address own_address(int fd) {
+  Address address;
+  address.length = sizeof address.storage;
+  getsockname(fd, address.get(), &address.length);
+  return address;
+}
+
+Address peer_address(int fd) {
+  Address address;
+  address.length = sizeof address.storage;
+  getpeername(fd, address.get(), &address.length);
+  return address;
+}
+
 IoStatus status_of(int error) {
   switch (error) {
     case ECONNREFUSED:
@@ -125,8 +142,6 @@ void set_stream_options(int fd, int family) {
   }
 }
 
-// The descriptor stays open until the stream is destroyed, so that a close() by another task can never hit a
-// descriptor that the system has given to somebody else meanwhile; shutdown() wakes whoever waits on it.
 class SocketStream final : public Stream {
  public:
   SocketStream(Runtime& runtime, int fd, Endpoint local, Endpoint peer)
@@ -210,11 +225,8 @@ class SocketListener final : public Listener {
       const int fd = ::accept4(fd_.get(), peer.get(), &peer.length, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (fd >= 0) {
         set_stream_options(fd, peer.family());
-        Address local;
-        local.length = sizeof local.storage;
-        getsockname(fd, local.get(), &local.length);
-        return {IoStatus::ok,
-                std::make_unique<SocketStream>(runtime_, fd, endpoint_of(local), endpoint_of(peer))};
+        return {IoStatus::ok, std::make_unique<SocketStream>(runtime_, fd, endpoint_of(own_address(fd)),
+                                                             endpoint_of(peer))};
       }
       if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
       if (closed_.load(std::memory_order_acquire)) return {IoStatus::closed, nullptr};
@@ -243,6 +255,38 @@ class SocketListener final : public Listener {
   Endpoint endpoint_;
 };
 
+// Binds a socket that is about to connect to the address `source` ("": the system's choice). False: not
+// possible.
+bool bind_source(int fd, int family, const std::string& source) {
+  if (source.empty() || family == AF_UNIX) return true;
+  const int on = 1;  // the port is chosen at connect, when the other end is known: more connections fit
+  setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+  for (const Address& address : resolve(source, 0, false)) {
+    if (address.family() == family) return ::bind(fd, address.get(), address.length) == 0;
+  }
+  return true;  // no source of that family is wanted
+}
+
+IoStatus connect_one(Runtime& runtime, int fd, const Address& to, MonotonicTime deadline) {
+  for (;;) {
+    if (::connect(fd, to.get(), to.length) == 0) return IoStatus::ok;
+    int error = errno;
+    if (error == EAGAIN && to.family() == AF_UNIX) {
+      // The listener's queue is full, and nothing tells when it has room again (connect(2)).
+      const MonotonicTime retry = deadline_after(runtime.now(), std::chrono::milliseconds(1));
+      if (retry >= deadline) return IoStatus::timed_out;
+      runtime.sleep_until(retry);
+      continue;
+    }
+    if (error == EINPROGRESS || error == EINTR) {
+      if (!runtime.wait_fd(fd, FdInterest::writable, deadline)) return IoStatus::timed_out;
+      socklen_t length = sizeof error;
+      if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0) error = errno;
+    }
+    return error == 0 ? IoStatus::ok : status_of(error);
+  }
+}
+
 [[noreturn]] void fail_to_listen(const Endpoint& at, int error) {
   throw std::system_error(error, std::generic_category(), "cannot listen at " + at.to_string());
 }
@@ -261,32 +305,23 @@ Connected SocketNetwork::connect(const Endpoint& to, MonotonicTime deadline) {
     FileDescriptor fd(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd.get() < 0) return {IoStatus::unreachable, nullptr};
     set_stream_options(fd.get(), address.family());
-    if (!options_.source_address.empty() && address.family() == AF_INET) {
-      const std::vector<Address> source = resolve(options_.source_address, 0, false);
-      const int on = 1;  // the port is chosen at connect, when the other end is known: more connections fit
-      setsockopt(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
-      if (source.empty() || ::bind(fd.get(), source.front().get(), source.front().length) != 0) {
-        status = IoStatus::unreachable;
-        continue;
-      }
-    }
-    int error = ::connect(fd.get(), address.get(), address.length) == 0 ? 0 : errno;
-    if (error == EINPROGRESS || error == EINTR || error == EAGAIN) {
-      if (!runtime_.wait_fd(fd.get(), FdInterest::writable, deadline)) return {IoStatus::timed_out, nullptr};
-      socklen_t length = sizeof error;
-      if (getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) error = errno;
-    }
-    if (error != 0) {
-      status = status_of(error);
+    if (!bind_source(fd.get(), address.family(), options_.source_address)) {
+      status = IoStatus::unreachable;
       continue;
     }
-    Address local, peer;
-    local.length = sizeof local.storage;
-    peer.length = sizeof peer.storage;
-    getsockname(fd.get(), local.get(), &local.length);
-    getpeername(fd.get(), peer.get(), &peer.length);
-    const Endpoint there = is_unix(to) ? to : endpoint_of(peer);
-    return {IoStatus::ok, std::make_unique<SocketStream>(runtime_, fd.release(), endpoint_of(local), there)};
+    status = connect_one(runtime_, fd.get(), address, deadline);
+    if (status == IoStatus::timed_out && runtime_.now() >= deadline) break;
+    if (status != IoStatus::ok) continue;
+    const Endpoint here = endpoint_of(own_address(fd.get()));
+    // Whoever connects to 0.0.0.0 reaches an address of this machine: ask.
+    const Endpoint there = is_unix(to) ? to : endpoint_of(peer_address(fd.get()));
+    if (here == there) {
+      // A port of the range from which the system chooses, and it chose that very port: the socket has
+      // connected to itself (simultaneous open). Nobody listens there.
+      status = IoStatus::refused;
+      continue;
+    }
+    return {IoStatus::ok, std::make_unique<SocketStream>(runtime_, fd.release(), here, there)};
   }
   return {status, nullptr};
 }
@@ -307,10 +342,7 @@ std::unique_ptr<Listener> SocketNetwork::listen(const Endpoint& at) {
       error = errno;
       continue;
     }
-    Address local;
-    local.length = sizeof local.storage;
-    getsockname(fd.get(), local.get(), &local.length);
-    const Endpoint bound = is_unix(wanted) ? wanted : endpoint_of(local);
+    const Endpoint bound = is_unix(wanted) ? wanted : endpoint_of(own_address(fd.get()));
     return std::make_unique<SocketListener>(runtime_, fd.release(), bound);
   }
   fail_to_listen(wanted, error);

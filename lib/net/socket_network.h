@@ -12,7 +12,7 @@ namespace holdfast {
 struct SocketNetworkOptions {
   // Address from which connections are made and at which an endpoint without a host listens; "": the system's
   // choice.
-  std::string source_address;
+  std::string source_address = {};
   int backlog = 1024;  // of a listener
 };
 

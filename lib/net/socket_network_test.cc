@@ -1,0 +1,196 @@
+// What is special about sockets; what every network promises is in network_conformance_test.cc.
+#include "lib/net/socket_network.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "lib/runtime/thread_runtime.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Sockets : public testing::Test {
+ protected:
+  MonotonicTime soon() const { return runtime.now() + 30s; }
+
+  // A connection of `from` to a listener of `network`; {connecting end, accepted end}.
+  std::pair<std::unique_ptr<Stream>, std::unique_ptr<Stream>> connect(SocketNetwork& from,
+                                                                      const Endpoint& at) {
+    const auto listener = network.listen(at);
+    Connected out = from.connect(listener->endpoint(), soon());
+    EXPECT_EQ(out.status, IoStatus::ok);
+    Connected in = listener->accept(soon());
+    EXPECT_EQ(in.status, IoStatus::ok);
+    return {std::move(out.stream), std::move(in.stream)};
+  }
+
+  std::string read(Stream& stream) {
+    char buffer[100];
+    const IoResult got = stream.read(buffer, soon());
+    return got.ok() ? std::string(buffer, got.bytes) : std::string(to_string(got.status));
+  }
+
+  ThreadRuntime runtime;
+  SocketNetwork network{runtime};
+};
+
+// A folder for unix sockets, short enough for their paths.
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "holdfast-net.XXXXXX").string();
+    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+TEST_F(Sockets, ConnectionsComeFromTheSourceAddress) {
+  SocketNetwork from_its_own(runtime, {.source_address = "127.7.8.9"});
+  const auto [here, there] = connect(from_its_own, {"127.0.0.1", 0});
+  EXPECT_EQ(here->local().host, "127.7.8.9");
+  EXPECT_EQ(there->peer(), here->local());
+  EXPECT_EQ(here->peer().host, "127.0.0.1");
+}
+
+TEST_F(Sockets, AnEmptyHostListensAtTheSourceAddress) {
+  SocketNetwork own(runtime, {.source_address = "127.7.8.9"});
+  const auto listener = own.listen({"", 0});
+  EXPECT_EQ(listener->endpoint().host, "127.7.8.9");
+  EXPECT_EQ(network.connect(listener->endpoint(), soon()).status, IoStatus::ok);
+  const Endpoint elsewhere{"127.0.0.1", listener->endpoint().port};
+  EXPECT_NE(network.connect(elsewhere, soon()).status, IoStatus::ok);
+}
+
+TEST_F(Sockets, AForeignSourceAddressIsUnreachable) {
+  SocketNetwork foreign(runtime, {.source_address = "192.0.2.1"});  // reserved for documentation: not ours
+  const auto listener = network.listen({"127.0.0.1", 0});
+  EXPECT_EQ(foreign.connect(listener->endpoint(), soon()).status, IoStatus::unreachable);
+  EXPECT_THROW(foreign.listen({"", 0}), std::system_error);
+}
+
+TEST_F(Sockets, HostNamesAreResolved) {
+  const auto listener = network.listen({"localhost", 0});
+  EXPECT_EQ(network.connect({"localhost", listener->endpoint().port}, soon()).status, IoStatus::ok);
+  EXPECT_EQ(network.connect({"no-such-host.invalid", 1}, soon()).status, IoStatus::unreachable);
+}
+
+TEST_F(Sockets, UnixSockets) {
+  const Folder folder;
+  const Endpoint at{folder / "socket", 0};
+  EXPECT_EQ(network.connect(at, soon()).status, IoStatus::refused);  // no such file
+  {
+    const auto [here, there] = connect(network, at);
+    here->write("hello", soon());
+    EXPECT_EQ(read(*there), "hello");
+    EXPECT_EQ(here->peer(), at);
+    here->close();
+    EXPECT_EQ(read(*there), to_string(IoStatus::eof));
+  }
+  EXPECT_FALSE(std::filesystem::exists(at.host));  // taken away with its listener
+  EXPECT_THROW(network.listen({folder / std::string(200, 'x'), 0}),
+               std::system_error);  // longer than sun_path
+  EXPECT_NE(network.connect({folder / std::string(200, 'x'), 0}, soon()).status, IoStatus::ok);
+}
+
+// connect(2) of a non-blocking unix socket says EAGAIN then, and the socket counts as writable all the same.
+TEST_F(Sockets, AFullQueueOfAUnixListenerIsWaitedFor) {
+  const Folder folder;
+  SocketNetwork narrow(runtime, {.backlog = 1});
+  const auto listener = narrow.listen({folder / "socket", 0});
+  std::vector<std::unique_ptr<Stream>> queued;
+  for (;;) {
+    Connected one = network.connect(listener->endpoint(), runtime.now() + 20ms);
+    if (one.status == IoStatus::timed_out) break;
+    ASSERT_EQ(one.status, IoStatus::ok);
+    ASSERT_LT(queued.size(), 100u);
+    queued.push_back(std::move(one.stream));
+  }
+  const Task acceptor = runtime.spawn("acceptor", [&] {
+    for (std::size_t i = 0; i <= queued.size(); ++i) EXPECT_EQ(listener->accept(soon()).status, IoStatus::ok);
+  });
+  EXPECT_EQ(network.connect(listener->endpoint(), soon()).status, IoStatus::ok);
+}
+
+// A TCP listener whose queue is full drops what comes.
+TEST_F(Sockets, ConnectHasADeadline) {
+  SocketNetwork narrow(runtime, {.backlog = 1});
+  const auto listener = narrow.listen({"127.0.0.1", 0});
+  std::vector<std::unique_ptr<Stream>> queued;
+  IoStatus status = IoStatus::ok;
+  while (status == IoStatus::ok && queued.size() < 100) {
+    Connected one = network.connect(listener->endpoint(), runtime.now() + 20ms);
+    status = one.status;
+    queued.push_back(std::move(one.stream));
+  }
+  EXPECT_EQ(status, IoStatus::timed_out);
+}
+
+// Whoever tries again and again to reach a port that nobody listens at is given that very port by the system
+// one day, and would talk to itself.
+TEST_F(Sockets, NobodyConnectsToItself) {
+  int low = 0, high = 0;
+  if (FILE* range = std::fopen("/proc/sys/net/ipv4/ip_local_port_range", "r")) {
+    if (std::fscanf(range, "%d %d", &low, &high) != 2) low = high = 0;
+    std::fclose(range);
+  }
+  // An address of our own, so that few ports are taken; the system walks through the range in steps.
+  SocketNetwork own(runtime, {.source_address = "127.91.92.93"});
+  const Endpoint target{"127.91.92.93", static_cast<std::uint16_t>(low == 0 ? 40000 : low + 2)};
+  int tried = 0;
+  for (; tried < high - low; ++tried) {
+    const Connected out = own.connect(target, soon());
+    ASSERT_EQ(out.status, IoStatus::refused) << "after " << tried << " others";
+  }
+}
+
+TEST_F(Sockets, ABrokenConnectionRaisesNoSignal) {
+  const auto [here, there] = connect(network, {"127.0.0.1", 0});
+  there->reset();
+  IoResult result;
+  for (int i = 0; i < 3; ++i) result = here->write("x", soon());
+  EXPECT_EQ(result.status, IoStatus::reset);
+}
+
+TEST_F(Sockets, DescriptorsAreNotInherited) {
+  const auto listener = network.listen({"127.0.0.1", 0});
+  const auto out = network.connect(listener->endpoint(), soon());
+  const auto in = listener->accept(soon());
+  int sockets = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(entry.path().filename().string());
+    struct stat about {};
+    if (fd <= 2 || fstat(fd, &about) != 0 || !S_ISSOCK(about.st_mode)) continue;
+    sockaddr_in address{};
+    socklen_t length = sizeof address;
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0 || address.sin_family != AF_INET)
+      continue;
+    ++sockets;
+    EXPECT_TRUE(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+  }
+  EXPECT_GE(sockets, 3);
+}
+
+}  // namespace
+}  // namespace holdfast
