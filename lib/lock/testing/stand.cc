@@ -13,12 +13,12 @@ namespace holdfast::testing {
 
 namespace {
 
-void with_real_redis(Where where, Runtime& runtime, Network& network,
+void with_real_redis(Where where, Runtime& runtime, Network& network, sim::World* world,
                      const std::function<void(Stand&)>& body) {
   const sim::TemporaryFolder folder;
   sim::RedisProcess server(runtime, network, {.folder = folder.path()});
   server.start();
-  Stand stand{where, runtime, network, server.endpoint()};
+  Stand stand{where, runtime, network, server.endpoint(), world};
   body(stand);
 }
 
@@ -39,19 +39,33 @@ void on_stand(Where where, const std::function<void(Stand&)>& body) {
   if (where == Where::threads) {
     ThreadRuntime runtime;
     SocketNetwork network(runtime);
-    with_real_redis(where, runtime, network, body);
+    with_real_redis(where, runtime, network, nullptr, body);
     return;
   }
   const auto world = sim::make_real_world({});
-  world->run([&] { with_real_redis(where, world->harness().runtime(), world->harness().network(), body); });
+  world->run([&] {
+    with_real_redis(where, world->harness().runtime(), world->harness().network(), world.get(), body);
+  });
 }
 
 Witness::Witness(Runtime& runtime) : runtime_(runtime), mutex_(runtime), changed_(runtime) {}
 
 void Witness::on_event(const LockEvent& event) noexcept {
-  const std::scoped_lock guard(mutex_);
-  told_.push_back({event.kind, runtime_.now()});
-  changed_.notify_all();
+  {
+    const std::scoped_lock guard(mutex_);
+    told_.push_back({event.kind, runtime_.now()});
+    changed_.notify_all();
+  }
+  if (hook_ && event.kind == hooked_) hook_();
+}
+
+void Witness::on_kind(LockEvent::Kind kind, std::function<void()> hook) {
+  hooked_ = kind;
+  hook_ = std::move(hook);
+}
+
+void Witness::wait_from_outside(LockEvent::Kind kind, Runtime& waiter) {
+  while (count(kind) == 0) waiter.sleep_for(std::chrono::milliseconds(1));
 }
 
 std::size_t Witness::count(LockEvent::Kind kind) {

@@ -11,6 +11,10 @@
 #include "lib/redis/client.h"
 #include "lib/runtime/runtime.h"
 
+namespace holdfast::sim {
+class World;
+}
+
 namespace holdfast::testing {
 
 enum class Where { threads, event_loop, embedded };
@@ -22,6 +26,7 @@ struct Stand {
   Runtime& runtime;
   Network& network;
   Endpoint redis;
+  sim::World* world = nullptr;  // not on threads
 
   redis::ClientOptions options() const { return options(redis); }
   redis::ClientOptions options(const Endpoint& endpoint) const {
@@ -42,6 +47,10 @@ class Witness final : public LockObserver {
   // [parks] Until `kind` was told `times` times.
   void wait_for(LockEvent::Kind kind, std::size_t times = 1);
   MonotonicTime last(LockEvent::Kind kind);  // when it was told last
+  // `hook` runs inside each event of `kind`; null: none. Only in worlds.
+  void on_kind(LockEvent::Kind kind, std::function<void()> hook);
+  // [parks] wait_for() by a task of another process, whose runtime is `waiter`.
+  void wait_from_outside(LockEvent::Kind kind, Runtime& waiter);
 
  private:
   struct Told {
@@ -52,6 +61,8 @@ class Witness final : public LockObserver {
   Mutex mutex_;
   Condition changed_;
   std::vector<Told> told_;
+  LockEvent::Kind hooked_{};
+  std::function<void()> hook_;
 };
 
 }  // namespace holdfast::testing
