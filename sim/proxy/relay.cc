@@ -47,6 +47,7 @@ void Relay::run(const Endpoint& upstream) {
     } else {
       request_.discarding = true;
       finish(reply_, IoStatus::reset);
+      if (reply_.queue != nullptr) start_writer(reply_);
     }
     read_lane(request_);
   });
@@ -76,9 +77,17 @@ void Relay::read_lane(Lane& of) {
   auto buffer = std::make_unique_for_overwrite<char[]>(size);
   while (!broken_) {
     if (of.queued_bytes > Proxy::kQueueLimit) wait_for_room(of);
-    const IoResult got = from.read({buffer.get(), size}, kNever);
+    MonotonicTime next = kNever;
+    if (!of.has_writer) empty_queue(of, next);
     if (broken_) return;
-    if (!got.ok()) return finish(of, got.status);
+    const IoResult got = from.read({buffer.get(), size}, next);
+    if (broken_) return;
+    if (got.status == IoStatus::timed_out) continue;
+    if (!got.ok()) {
+      finish(of, got.status);
+      if (!of.has_writer && of.queue != nullptr) write_queue(of);
+      return;
+    }
     receive(of, {buffer.get(), got.bytes});
     if (got.bytes == size && size < kLargestBuffer) {
       size *= 4;
@@ -92,6 +101,7 @@ void Relay::wait_for_room(Lane& of) {
     const bool held = !of.queue->empty() && of.queue->front().verdict.kind == Action::Kind::hold;
     return of.queued_bytes > (held ? Proxy::kHoldLimit : Proxy::kQueueLimit);
   };
+  if (full()) start_writer(of);
   while (!broken_ && full()) {
     of.reader = &runtime_.parker();
     runtime_.parker().park_until(kNever);
@@ -184,30 +194,21 @@ void Relay::place(Lane& of, Verdict verdict, Piece& piece, std::string_view byte
   of.queued_bytes += bytes.size();
   if (of.queue == nullptr) of.queue = std::make_unique<std::deque<Piece>>();
   of.queue->push_back(std::move(piece));
-  if (of.writer != nullptr) {
-    of.writer->unpark();
-  } else if (of.queue->size() == 1) {
-    start_task("relay", [this, &of] { write_queue(of); });
-  }
+  if (verdict.kind == Action::Kind::hold) start_writer(of);
+  if (of.writer != nullptr && of.queue->size() == 1) of.writer->unpark();
 }
 
-void Relay::write_queue(Lane& of) {
-  Parker& parker = runtime_.parker();
-  of.writer = &parker;
-  struct Leave {
-    Lane& lane;
-    ~Leave() { lane.writer = nullptr; }
-  } leave{of};
-  while (!broken_) {
-    if (of.queue->empty()) {
-      if (of.read_to_end) return;
-      parker.park_until(kNever);
-      continue;
-    }
+// Passes on what is due. True: nothing is left. `next`: when the first of the rest is due, kNever if it is
+// held.
+bool Relay::empty_queue(Lane& of, MonotonicTime& next) {
+  next = kNever;
+  if (of.queue == nullptr) return true;
+  while (!broken_ && !of.queue->empty()) {
     const Piece& head = of.queue->front();
-    if (head.verdict.kind == Action::Kind::hold || head.due > runtime_.now()) {
-      parker.park_until(head.verdict.kind == Action::Kind::hold ? kNever : head.due);
-      continue;
+    if (head.verdict.kind == Action::Kind::hold) return false;
+    if (head.due > runtime_.now()) {
+      next = head.due;
+      return false;
     }
     const Piece piece = std::move(of.queue->front());
     of.queue->pop_front();
@@ -217,6 +218,27 @@ void Relay::write_queue(Lane& of) {
     of.queued_bytes -= piece.bytes.size();
     if (of.reader != nullptr) of.reader->unpark();
   }
+  return true;
+}
+
+void Relay::write_queue(Lane& of) {
+  Parker& parker = runtime_.parker();
+  of.has_writer = true;
+  of.writer = &parker;
+  struct Leave {
+    Lane& lane;
+    ~Leave() { lane.writer = nullptr; }
+  } leave{of};
+  MonotonicTime next = kNever;
+  while (!broken_) {
+    if (empty_queue(of, next) && of.read_to_end) return;
+    if (!broken_) parker.park_until(next);
+  }
+}
+
+void Relay::start_writer(Lane& of) {
+  if (std::exchange(of.has_writer, true)) return;
+  start_task("relay", [this, &of] { write_queue(of); });
 }
 
 void Relay::carry_out(Lane& of, Action::Kind kind, End end, std::string_view bytes) {
@@ -285,7 +307,7 @@ void Relay::release(RuleId id) {
       Piece& still = (*each->queue)[i];
       still.verdict = verdict;
       still.due = runtime_.now() + std::max(verdict.delay, Duration::zero());
-      if (verdict.kind == Action::Kind::drop) talk_.forget(still.exchange);
+      if (verdict.kind == Action::Kind::drop && still.context) talk_.forget(still.context->exchange);
     }
     if (each->writer != nullptr) each->writer->unpark();
     if (each->reader != nullptr) each->reader->unpark();

@@ -1,9 +1,9 @@
 // Relay: one connection through the proxy: the client's stream, the server's, and a lane each way.
 //
 // A lane is read by one task. While nothing delays what it reads it writes it on at once, from the buffer
-// that it was read into; otherwise it queues it for a second task, which exists from the first delay on. A
-// lane is framed always, and taken apart into messages only while somebody asks for messages
-// (relay_messages.cc).
+// that it was read into; what is delayed waits in a queue, and the task reads only until the first of it is
+// due. A second task empties the queue from the first hold on. A lane is framed always, and taken apart into
+// messages only while somebody asks for messages (relay_messages.cc).
 #pragma once
 
 #include <cstdint>
@@ -46,15 +46,19 @@ class Relay : public std::enable_shared_from_this<Relay> {
     RuleId by = 0;
   };
 
-  // A message (or a chunk of bytes) with all that is needed to ask about it again.
+  // What it takes to ask about a message again.
+  struct Context {
+    std::uint64_t exchange = 0;
+    std::string command, request;
+  };
+
+  // A message or a chunk of bytes on its way, or the end of the stream.
   struct Piece {
     std::string bytes;
     End end = End::none;
     Verdict verdict;
     MonotonicTime due{};
-    bool is_message = false;
-    std::uint64_t exchange = 0;
-    std::string command, request;
+    std::unique_ptr<Context> context{};  // of a message that is held
   };
 
   struct Lane {
@@ -63,6 +67,7 @@ class Relay : public std::enable_shared_from_this<Relay> {
     bool read_to_end = false;   // nothing more will be queued
     bool ended = false;         // its end was passed on
     bool discarding = false;    // nobody takes its bytes any more
+    bool has_writer = false;    // the queue has a task of its own
     bool writing = false;       // the queue's task is writing
     bool raw = false;           // the message under way began while nobody looked
     bool piecewise = false;     // a transaction is passed on in pieces
@@ -87,7 +92,9 @@ class Relay : public std::enable_shared_from_this<Relay> {
 
   void start_task(std::string_view role, std::function<void()> body);
   void read_lane(Lane& of);
+  bool empty_queue(Lane& of, MonotonicTime& next);
   void write_queue(Lane& of);
+  void start_writer(Lane& of);
   void wait_for_room(Lane& of);
   void refresh();
 

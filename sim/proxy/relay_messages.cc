@@ -172,24 +172,22 @@ void Relay::pass_message(Lane& of, const Message& message, std::string_view requ
   if (verdict.kind == Action::Kind::drop && of.direction == Direction::request)
     talk_.forget(message.exchange);
   Piece piece;
-  piece.is_message = true;
   if (verdict.kind == Action::Kind::hold) {
-    piece.exchange = message.exchange;
-    piece.command = message.command;
-    piece.request = request;
+    piece.context = std::make_unique<Context>(
+        Context{message.exchange, std::string(message.command), std::string(request)});
   }
   place(of, verdict, piece, message.bytes);
 }
 
 Relay::Verdict Relay::ask_again(Lane& of, const Piece& piece) {
-  if (!piece.is_message) return ask(of, piece.bytes, nullptr, piece.verdict.by);
+  if (piece.context == nullptr) return ask(of, piece.bytes, nullptr, piece.verdict.by);
   std::vector<std::string_view> arguments;
   redis::Reply reply;
   const bool answer = of.direction == Direction::reply && !talk_.streaming();
   if (!answer) {
     parse_last_request(piece.bytes, arguments);
   } else {
-    parse_last_request(piece.request, arguments);
+    parse_last_request(piece.context->request, arguments);
     for (std::string_view rest = piece.bytes; !rest.empty();) {  // of a transaction: the last
       const std::size_t size = parse_reply(rest, reply);
       if (size == 0) break;
@@ -199,11 +197,11 @@ Relay::Verdict Relay::ask_again(Lane& of, const Piece& piece) {
   const Message message{.link = link_,
                         .direction = of.direction,
                         .bytes = piece.bytes,
-                        .command = piece.command,
+                        .command = piece.context->command,
                         .arguments = arguments,
                         .reply = answer ? &reply : nullptr,
-                        .exchange = piece.exchange,
-                        .request = piece.request};
+                        .exchange = piece.context->exchange,
+                        .request = piece.context->request};
   return ask(of, piece.bytes, &message, piece.verdict.by);
 }
 
