@@ -2,11 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <functional>
 
-#include "sim/cluster/cluster.h"
-#include "sim/proxy/proxy.h"
-#include "sim/redis/resp.h"
+#include "sim/cluster/testing/embedded_stand.h"
 
 namespace holdfast::sim {
 namespace {
@@ -14,49 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// A connection that sends a line in redis-cli's quoting and returns the next reply's bytes.
-class Caller {
- public:
-  Caller(Process& process, const Endpoint& to) : runtime_(process.runtime()) {
-    Connected connected = process.network().connect(to, runtime_.now() + seconds(5));
-    stream_ = std::move(connected.stream);
-  }
-  std::string ask(std::string_view line) {
-    if (stream_ == nullptr) return "not connected";
-    if (!stream_->write(std::string(line) + "\r\n", kNever).ok()) return "not sent";
-    return read();
-  }
-  std::string read(Duration patience = seconds(20)) {
-    std::string text(4096, '\0');
-    const IoResult got = stream_->read(text, runtime_.now() + patience);
-    if (!got.ok()) return std::string(to_string(got.status));
-    text.resize(got.bytes);
-    return text;
-  }
-
- private:
-  Runtime& runtime_;
-  std::unique_ptr<Stream> stream_;
-};
-
-// Runs `story` in a world with a cluster that has been started.
-std::uint64_t in_cluster(const ClusterOptions& options, const std::function<void(World&, Proxy&, Cluster&)>& story) {
-  const auto world = make_embedded_world({.seed = 7});
-  world->run([&] {
-    Proxy proxy(*world);
-    const auto cluster = make_embedded_cluster(*world, proxy, options);
-    cluster->start();
-    story(*world, proxy, *cluster);
-  });
-  return world->trace().digest();
-}
-
 const ClusterOptions kPair{.topology = Topology::primary_replica, .nodes = {"r1", "r2"}};
-
-std::string field(const std::string& info, const std::string& name) {
-  const std::size_t at = info.find("\n" + name + ":");
-  return at == std::string::npos ? "?" : info.substr(at + name.size() + 2, info.find('\r', at) - at - name.size() - 2);
-}
 
 TEST(EmbeddedClusterTest, WritesReachTheReplicaAndItRefusesThem) {
   in_cluster(kPair, [](World& world, Proxy&, Cluster& cluster) {

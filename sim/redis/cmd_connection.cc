@@ -64,7 +64,8 @@ void auth(Call& c) {
 
 void hello(Call& c) {
   std::int64_t version = 2;
-  if (c.argc() > 1 && !integer_arg(c, 1, version, "ERR Protocol version is not an integer or out of range")) return;
+  if (c.argc() > 1 && !integer_arg(c, 1, version, "ERR Protocol version is not an integer or out of range"))
+    return;
   if (version != 2) return c.out.error("NOPROTO unsupported protocol version");  // RESP3 is not served here
   std::string_view user, password, name;
   bool has_name = false, has_auth = false;
@@ -84,8 +85,10 @@ void hello(Call& c) {
   if (has_auth && !check_password(c, user, password)) return;
   if (!c.session.authenticated) {
     return c.out.error(
-        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> "
-        "<pass> option can be used to authenticate the client and select the RESP protocol version at the same time");
+        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH "
+        "<user> "
+        "<pass> option can be used to authenticate the client and select the RESP protocol version at the "
+        "same time");
   }
   if (has_name) c.session.name = name;
   c.out.array(14);
@@ -108,7 +111,8 @@ void hello(Call& c) {
 void client_id(Call& c) { c.out.integer(static_cast<std::int64_t>(c.session.id)); }
 void client_getname(Call& c) { c.session.name.empty() ? c.out.nil() : c.out.bulk(c.session.name); }
 void client_setname(Call& c) {
-  const bool fine = std::all_of(c.arg(2).begin(), c.arg(2).end(), [](char ch) { return ch >= '!' && ch <= '~'; });
+  const bool fine =
+      std::all_of(c.arg(2).begin(), c.arg(2).end(), [](char ch) { return ch >= '!' && ch <= '~'; });
   if (!fine) return c.out.error("ERR Client names cannot contain spaces, newlines or special characters.");
   c.session.name = c.arg(2);
   c.out.ok();
@@ -126,8 +130,9 @@ std::string describe(Engine& engine, const Session& s) {
   if (flags.empty()) flags = "N";
   const std::int64_t now = engine.mono_ms();
   return "id=" + std::to_string(s.id) + " addr=" + s.peer + " laddr=" + s.local + " fd=8 name=" + s.name +
-         " age=" + std::to_string((now - s.opened_ms) / 1000) + " idle=" + std::to_string((now - s.active_ms) / 1000) +
-         " flags=" + flags + " db=" + std::to_string(s.db) + " sub=" + std::to_string(s.channels.size()) +
+         " age=" + std::to_string((now - s.opened_ms) / 1000) +
+         " idle=" + std::to_string((now - s.active_ms) / 1000) + " flags=" + flags +
+         " db=" + std::to_string(s.db) + " sub=" + std::to_string(s.channels.size()) +
          " psub=" + std::to_string(s.patterns.size()) + " ssub=" + std::to_string(s.shard_channels.size()) +
          " multi=" + std::to_string(s.in_multi ? static_cast<int>(s.queue.size()) : -1) +
          " qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=1024 rbp=0 obl=0 oll=0 omem=" +
@@ -159,7 +164,8 @@ void client_list(Call& c) {
   std::string text;
   for (const auto& [id, session] : c.engine.sessions()) {
     if (!wanted.empty() && wanted != kind_of(*session)) continue;
-    if (!ids.empty() && std::find(ids.begin(), ids.end(), static_cast<std::int64_t>(id)) == ids.end()) continue;
+    if (!ids.empty() && std::find(ids.begin(), ids.end(), static_cast<std::int64_t>(id)) == ids.end())
+      continue;
     text += describe(c.engine, *session) + "\n";
   }
   c.out.bulk(text);

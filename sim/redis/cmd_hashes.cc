@@ -107,7 +107,8 @@ void hincrby(Call& c) {
   std::int64_t value = 0;
   if (held != nullptr && !parse_integer(*held, value)) return c.out.error("ERR hash value is not an integer");
   std::int64_t sum = 0;
-  if (__builtin_add_overflow(value, by, &sum)) return c.out.error("ERR increment or decrement would overflow");
+  if (__builtin_add_overflow(value, by, &sum))
+    return c.out.error("ERR increment or decrement would overflow");
   Hash& hash = found ? *found.value : *find_or_make<Hash>(c, c.arg(1)).value;
   bool created = false;
   std::string& text = hash.at(c.arg(2), created);
@@ -127,7 +128,8 @@ void hincrbyfloat(Call& c) {
   long double value = 0;
   if (held != nullptr && !parse_long_real(*held, value)) return c.out.error("ERR hash value is not a float");
   value += by;
-  if (std::isnan(value) || std::isinf(value)) return c.out.error("ERR increment would produce NaN or Infinity");
+  if (std::isnan(value) || std::isinf(value))
+    return c.out.error("ERR increment would produce NaN or Infinity");
   const std::string text = format_long_real(value);
   Hash& hash = found ? *found.value : *find_or_make<Hash>(c, c.arg(1)).value;
   bool created = false;
@@ -177,10 +179,14 @@ void hscan(Call& c) {
   for (std::size_t i = 3; i < c.argc(); i += 2) {
     if (i + 1 >= c.argc()) return c.out.error(kSyntax);
     std::int64_t ignored = 0;
-    if (c.option(i, "MATCH")) pattern = c.arg(i + 1);
-    else if (!c.option(i, "COUNT")) return c.out.error(kSyntax);
-    else if (!integer_arg(c, i + 1, ignored)) return;
-    else if (ignored < 1) return c.out.error(kSyntax);
+    if (c.option(i, "MATCH"))
+      pattern = c.arg(i + 1);
+    else if (!c.option(i, "COUNT"))
+      return c.out.error(kSyntax);
+    else if (!integer_arg(c, i + 1, ignored))
+      return;
+    else if (ignored < 1)
+      return c.out.error(kSyntax);
   }
   const auto found = find_value<Hash>(c, c.arg(1), false);
   if (found.wrong) return;

@@ -39,7 +39,8 @@ std::string take(Call& c, const Found<List>& found, std::string_view key, bool l
 
 void pop_generic(Call& c, bool left) {
   std::int64_t count = 1;
-  if (c.argc() > 3) return c.out.error("ERR wrong number of arguments for '" + std::string(c.spec.name) + "' command");
+  if (c.argc() > 3)
+    return c.out.error("ERR wrong number of arguments for '" + std::string(c.spec.name) + "' command");
   if (c.argc() == 3 && (!parse_integer(c.arg(2), count) || count < 0)) {
     return c.out.error("ERR value is out of range, must be positive");
   }
@@ -161,10 +162,13 @@ void lpos(Call& c) {
       if (!integer_arg(c, i + 1, rank)) return;
       if (rank == 0) {
         return c.out.error(
-            "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to "
+            "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use "
+            "negative to "
             "start from the end of the list");
       }
-      if (rank == INT64_MIN) return c.out.error("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807");
+      if (rank == INT64_MIN)
+        return c.out.error(
+            "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807");
     } else if (c.option(i, "COUNT")) {
       if (!integer_arg(c, i + 1, count, "ERR COUNT can't be negative")) return;
       if (count < 0) return c.out.error("ERR COUNT can't be negative");
@@ -232,9 +236,11 @@ void rpoplpush(Call& c) {
 // The time-out in the last argument. False: answered with a complaint.
 bool timeout_argument(Call& c, std::size_t i, std::int64_t& until_ms) {
   long double seconds = 0;
-  if (!parse_long_real(c.arg(i), seconds)) return c.out.error("ERR timeout is not a float or out of range"), false;
+  if (!parse_long_real(c.arg(i), seconds))
+    return c.out.error("ERR timeout is not a float or out of range"), false;
   if (seconds < 0) return c.out.error("ERR timeout is negative"), false;
-  if (seconds * 1000 > static_cast<long double>(INT64_MAX / 2)) return c.out.error("ERR timeout is out of range"), false;
+  if (seconds * 1000 > static_cast<long double>(INT64_MAX / 2))
+    return c.out.error("ERR timeout is out of range"), false;
   const auto ms = static_cast<std::int64_t>(std::ceil(seconds * 1000));
   until_ms = ms == 0 ? 0 : c.engine.mono_ms() + ms;
   return true;
@@ -274,7 +280,8 @@ void blmove(Call& c) {
   std::int64_t until_ms = 0;
   if (!side(c, 3, from_left) || !side(c, 4, to_left) || !timeout_argument(c, 5, until_ms)) return;
   if (move_item(c, from_left, to_left, answered)) {
-    c.propagate_instead({"LMOVE", std::string(c.arg(1)), std::string(c.arg(2)), std::string(c.arg(3)), std::string(c.arg(4))});
+    c.propagate_instead({"LMOVE", std::string(c.arg(1)), std::string(c.arg(2)), std::string(c.arg(3)),
+                         std::string(c.arg(4))});
   } else if (!answered) {
     wait_for_list(c, until_ms, false);
   }

@@ -16,7 +16,9 @@ enum class Space { channels, patterns, shards };
 
 PubSub::Listeners& listeners(Call& c, Space space) {
   PubSub& pubsub = c.engine.pubsub();
-  return space == Space::channels ? pubsub.channels : space == Space::patterns ? pubsub.patterns : pubsub.shard_channels;
+  return space == Space::channels   ? pubsub.channels
+         : space == Space::patterns ? pubsub.patterns
+                                    : pubsub.shard_channels;
 }
 OrderedDict<Nothing>& own(Call& c, Space space) {
   Session& s = c.session;

@@ -63,7 +63,8 @@ void spop(Call& c) {
   if (c.argc() == 3) c.out.array(taken);
   std::vector<std::string> effect = {"SREM", key};
   for (std::size_t i = 0; i < taken; ++i) {
-    const std::string member = found.value->nth(c.engine.runtime().random_between(0, found.value->size() - 1));
+    const std::string member =
+        found.value->nth(c.engine.runtime().random_between(0, found.value->size() - 1));
     found.value->remove(member);
     c.out.bulk(member);
     effect.push_back(member);

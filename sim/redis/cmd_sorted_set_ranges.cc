@@ -35,7 +35,8 @@ bool member_bound(std::string_view text, std::string_view& value, int& infinite,
 // Answers the complaint itself.
 bool read_bounds(Call& c, By by, std::size_t low_at, std::size_t high_at, Bounds& b) {
   if (by == By::score) {
-    if (score_bound(c.arg(low_at), b.low, b.low_open) && score_bound(c.arg(high_at), b.high, b.high_open)) return true;
+    if (score_bound(c.arg(low_at), b.low, b.low_open) && score_bound(c.arg(high_at), b.high, b.high_open))
+      return true;
     c.out.error("ERR min or max is not a float");
     return false;
   }
@@ -103,8 +104,10 @@ void range(Call& c, std::size_t key, const Query& q, bool store) {
     std::size_t skip = 0;
     std::size_t take = end - begin;
     if (q.limited) {
-      if (q.offset < 0 || static_cast<std::size_t>(q.offset) >= take) take = 0;
-      else skip = static_cast<std::size_t>(q.offset), take -= skip;
+      if (q.offset < 0 || static_cast<std::size_t>(q.offset) >= take)
+        take = 0;
+      else
+        skip = static_cast<std::size_t>(q.offset), take -= skip;
       if (q.count >= 0) take = std::min(take, static_cast<std::size_t>(q.count));
     }
     for (std::size_t i = 0; i < take; ++i) {
@@ -149,7 +152,8 @@ void zrange_generic(Call& c, std::size_t key, Query q, bool any_order, bool stor
     }
   }
   if (q.limited && q.by == By::rank) {
-    return c.out.error("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX");
+    return c.out.error(
+        "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX");
   }
   if (q.with_scores && q.by == By::member) {
     return c.out.error("ERR syntax error, WITHSCORES not supported in combination with BYLEX");

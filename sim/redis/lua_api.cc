@@ -378,6 +378,8 @@ void install_redis_api(lua_State* lua, ScriptEngine& engine) {
   open_library(lua, LUA_STRLIBNAME, luaopen_string);
   open_library(lua, LUA_MATHLIBNAME, luaopen_math);
   open_library(lua, "bit", luaopen_bit);
+  open_library(lua, "struct", open_struct_library);
+  open_library(lua, "cmsgpack", open_message_pack_library);
   lua_pushcfunction(lua, luaopen_cjson);
   lua_call(lua, 0, 1);
   lua_setglobal(lua, "cjson");

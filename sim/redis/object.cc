@@ -75,20 +75,18 @@ std::string encoding_name(const Value& value) {
     if (parse_integer(*text, ignored)) return "int";
     return text->size() <= 44 ? "embstr" : "raw";
   }
-  const auto small = [](std::size_t count, std::size_t limit, std::size_t longest) {
-    return count <= limit && longest <= 64 ? "listpack" : "";
-  };
+  constexpr std::size_t kLongest = 64;
   if (const auto* hash = std::get_if<std::unique_ptr<Hash>>(&value)) {
     std::size_t longest = 0;
     (*hash)->each([&](const std::string& field, const std::string& text) {
       longest = std::max({longest, field.size(), text.size()});
     });
-    return *small((*hash)->size(), 512, longest) != 0 ? "listpack" : "hashtable";
+    return (*hash)->size() <= 512 && longest <= kLongest ? "listpack" : "hashtable";
   }
   if (const auto* zset = std::get_if<std::unique_ptr<SortedSet>>(&value)) {
     std::size_t longest = 0;
     for (const auto& item : (*zset)->items()) longest = std::max(longest, item.member.size());
-    return *small((*zset)->size(), 128, longest) != 0 ? "listpack" : "skiplist";
+    return (*zset)->size() <= 128 && longest <= kLongest ? "listpack" : "skiplist";
   }
   if (const auto* set = std::get_if<std::unique_ptr<Set>>(&value)) {
     return (*set)->only_integers() && (*set)->size() <= 512 ? "intset" : "hashtable";

@@ -93,7 +93,8 @@ void Replication::serve_sync(Session& session, std::string_view id, std::int64_t
   }
   if (!is_replica()) selected_db_ = -1;
   session.out.status("FULLRESYNC " + id_ + " " + std::to_string(offset_));
-  const std::string snapshot = write_snapshot(engine_.databases());
+  const int stream_db = is_replica() && link_session_ != nullptr ? link_session_->db : -1;
+  const std::string snapshot = write_snapshot(engine_.databases(), stream_db);
   session.out.raw("$" + std::to_string(snapshot.size()) + "\r\n");
   session.out.raw(snapshot);
   session.acked_offset = 0;
@@ -242,13 +243,15 @@ void Replication::full_sync(std::string_view id, std::int64_t offset, std::strin
     engine_.touch_all_watchers(db);
     engine_.db(db).clear();
   }
-  read_snapshot(snapshot, engine_.databases(), 0);
+  int stream_db = 0;
+  read_snapshot(snapshot, engine_.databases(), 0, &stream_db);
   id_ = id;
   second_id_.assign(40, '0');
   second_offset_ = -1;
   offset_ = offset;
   start_backlog();
   reset_link_session(false);
+  link_session_->db = stream_db;
   link_state_ = LinkState::connected;
   last_io_ms_ = engine_.mono_ms();
   send_ack();

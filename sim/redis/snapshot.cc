@@ -1,12 +1,15 @@
 #include "sim/redis/snapshot.h"
 
 #include <bit>
+#include <cstdlib>
 
 namespace holdfast::sim::embedded {
 namespace {
 
 enum Type : unsigned char { kString = 0, kList = 1, kSet = 2, kHash = 4, kSortedSet = 5 };
 enum Mark : unsigned char { kAux = 0xFA, kResize = 0xFB, kExpiryMs = 0xFC, kDatabase = 0xFE, kEnd = 0xFF };
+
+constexpr std::string_view kStreamDb = "repl-stream-db";
 
 void put_byte(std::string& to, unsigned value) { to += static_cast<char>(value); }
 
@@ -151,9 +154,14 @@ Value read_value(Reader& in, unsigned type) {
 
 }  // namespace
 
-std::string write_snapshot(std::vector<Keyspace>& databases) {
+std::string write_snapshot(std::vector<Keyspace>& databases, int stream_db) {
   static constexpr unsigned char kTypes[] = {kString, kList, kHash, kSet, kSortedSet};
   std::string out = "REDIS0009";
+  if (stream_db >= 0) {
+    put_byte(out, kAux);
+    put_text(out, kStreamDb);
+    put_text(out, std::to_string(stream_db));
+  }
   for (std::size_t db = 0; db < databases.size(); ++db) {
     if (databases[db].size() == 0) continue;
     put_byte(out, kDatabase);
@@ -173,7 +181,7 @@ std::string write_snapshot(std::vector<Keyspace>& databases) {
   return out;
 }
 
-bool read_snapshot(std::string_view bytes, std::vector<Keyspace>& databases, std::int64_t now_ms) {
+bool read_snapshot(std::string_view bytes, std::vector<Keyspace>& databases, std::int64_t now_ms, int* stream_db) {
   if (!bytes.starts_with("REDIS")) return false;
   Reader in(bytes);
   std::size_t db = 0;
@@ -189,8 +197,9 @@ bool read_snapshot(std::string_view bytes, std::vector<Keyspace>& databases, std
       in.count();
       in.count();
     } else if (mark == kAux) {
-      in.text();
-      in.text();
+      const bool tells_db = in.text() == kStreamDb;
+      const std::string value = in.text();
+      if (tells_db && stream_db != nullptr) *stream_db = std::atoi(value.c_str());
     } else if (mark == kExpiryMs) {
       expiry = static_cast<std::int64_t>(in.little_endian(8));
     } else {

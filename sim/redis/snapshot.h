@@ -14,8 +14,10 @@
 
 namespace holdfast::sim::embedded {
 
-std::string write_snapshot(std::vector<Keyspace>& databases);
+// `stream_db`: for a replica's replica, the database that the stream has selected; -1: says nothing.
+std::string write_snapshot(std::vector<Keyspace>& databases, int stream_db = -1);
 // Adds to `databases`. Keys that expired before `now_ms` are left out (0: none are). False: not understood.
-bool read_snapshot(std::string_view bytes, std::vector<Keyspace>& databases, std::int64_t now_ms);
+bool read_snapshot(std::string_view bytes, std::vector<Keyspace>& databases, std::int64_t now_ms,
+                   int* stream_db = nullptr);
 
 }  // namespace holdfast::sim::embedded
