@@ -1,0 +1,81 @@
+// Director: makes a scenario's faults act when their triggers say so, heals them, and keeps the book of
+// marks.
+//
+// All faults act on tasks of the harness with the role "nemesis", except those that a message triggers
+// without delay: these act on the proxy's task, before the message is passed on. Each fault draws from a
+// stream of its own.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/client/recorder.h"
+#include "sim/client/workload.h"
+#include "sim/cluster/cluster.h"
+#include "sim/proxy/proxy.h"
+#include "sim/scenario/scenario.h"
+#include "sim/world/world.h"
+
+namespace holdfast::sim {
+
+class Director {
+ public:
+  // All arguments outlive the director, and the director outlives the world's tasks.
+  Director(const Scenario& scenario, World& world, Cluster& cluster, Proxy& proxy, Workload& workload,
+           Recorder& recorder);
+  ~Director();
+
+  // [parks] Time 0 of the scenario: faults at "0s" have acted when this returns, the other triggers are
+  // armed. REQUIRES: on a task of the harness; the servers are in sync and no client has started.
+  void start();
+
+  // A fault that will heal acts now, or a trigger that fired is in its delay.
+  bool busy() const { return busy_ > 0; }
+  // Called whenever busy() may have become false.
+  void on_idle(std::function<void()> callback) { on_idle_ = std::move(callback); }
+
+  // True-time intervals in which a client was paused as a whole; open ones end at `end_ns`.
+  std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> pauses(std::int64_t end_ns) const;
+  // No clock was stepped beyond what the scenario declares.
+  bool clocks_within_bounds() const { return clocks_within_bounds_; }
+  // The first fault that could not do its work, "" if none: a defect of the harness or of the machine.
+  const std::string& failure() const { return failure_; }
+
+ private:
+  struct Actor;
+
+  void arm(Actor& actor);
+  void fire(Actor& actor, bool inline_now);
+  void act_now(Actor& actor);  // acts before it returns; the healing is left to a task
+  void last(Actor& actor);     // [parks] waits for the end of a fault that is counted in busy_, and heals it
+  void play(Actor& actor);     // acts, waits, heals; [parks] when it heals
+  bool act(Actor& actor);
+  void heal(Actor& actor);
+  void on_message(const Message& message);
+  void keep_marks();
+  void idle();
+  FaultTargets targets(Actor& actor);
+  Duration draw(Actor& actor, const DurationRange& range);
+  void nemesis(std::function<void()> body);
+
+  const Scenario& scenario_;
+  World& world_;
+  Cluster& cluster_;
+  Proxy& proxy_;
+  Workload& workload_;
+  Recorder& recorder_;
+  std::vector<std::unique_ptr<Actor>> actors_;  // in the order of the file
+  std::set<std::string> promoted_, restarted_;
+  std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> pauses_;  // open: end -1
+  bool clocks_within_bounds_ = true;
+  int busy_ = 0;
+  std::string failure_;
+  std::function<void()> on_idle_;
+};
+
+}  // namespace holdfast::sim

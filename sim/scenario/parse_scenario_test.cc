@@ -1,0 +1,191 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "sim/client/lock_kind.h"
+#include "sim/scenario/scenario.h"
+
+namespace holdfast::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kGood = R"(schema = 1
+name   = "story"
+about  = "a story"
+
+[run]
+seeds = "1..20"
+time  = "10s"
+
+[cluster]
+topology = "primary-replica"
+nodes    = ["r1", "r2"]
+
+[lock]
+kind  = "reentrant"
+lease = "5s"
+
+[workload]
+kind    = "seckill"
+clients = 3
+stock   = 10
+think   = "200ms..900ms"
+
+[network]
+latency = "200us..2ms"
+
+[[fault]]
+id   = "lag"
+kind = "replication-lag"
+node = "r2"
+at   = "0s"
+for  = "6s"
+
+[[fault]]
+id    = "kill"
+kind  = "crash"
+node  = "r1"
+after = { event = "lock.granted", nth = 1, delay = "0ms..5ms" }
+
+[[fault]]
+id    = "promote"
+kind  = "promote"
+node  = "r2"
+after = { fault = "kill", delay = "100ms" }
+
+[[expect]]
+check = "lease-exclusion"
+is    = "violated"
+seeds = ">= 90%"
+
+[[expect]]
+check = "reached"
+marks = ["fault.kill", "granted-after-promotion"]
+
+[[variant]]
+name   = "control"
+set    = { "fault.kill.enabled" = false, fault.promote.enabled = false, "workload.write" = "compare-and-set" }
+expect = [{ check = "oversell" }]
+)";
+
+std::string with(const std::string& from, const std::string& to) {
+  std::string text = kGood;
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+// The complaint about `text`.
+std::string problem(const std::string& text) {
+  try {
+    parse_scenarios(text, "f.toml");
+  } catch (const BadScenario& error) {
+    return error.what();
+  }
+  return "no problem";
+}
+
+TEST(ParseScenario, ReadsEveryPart) {
+  const auto scenarios = parse_scenarios(kGood, "f.toml");
+  ASSERT_EQ(scenarios.size(), 2u);
+  const Scenario& base = scenarios[0];
+  EXPECT_EQ(base.name, "story");
+  EXPECT_EQ(base.seeds.count(), 20u);
+  EXPECT_EQ(base.time, 10s);
+  EXPECT_EQ(base.cluster.topology, Topology::primary_replica);
+  EXPECT_EQ(base.lock, find_lock_kind("reentrant"));
+  EXPECT_EQ(base.workload.lease, 5s);
+  EXPECT_EQ(base.workload.clients, 3);
+  EXPECT_EQ(base.workload.think.high, 900ms);
+  EXPECT_EQ(base.latency.low, 200us);
+  ASSERT_EQ(base.faults.size(), 3u);
+  EXPECT_EQ(base.faults[0].lasts->low, 6s);
+  EXPECT_EQ(base.faults[1].trigger.kind, Trigger::Kind::event);
+  EXPECT_EQ(base.faults[1].trigger.delay.high, 5ms);
+  EXPECT_EQ(base.faults[2].trigger.fault, "kill");
+  ASSERT_EQ(base.expectations.size(), 2u);
+  EXPECT_TRUE(base.expectations[0].violated);
+  EXPECT_EQ(base.expectations[0].at.line, 46);
+}
+
+TEST(ParseScenario, VariantsReplaceValuesAndExpectations) {
+  const Scenario control = parse_scenarios(kGood, "f.toml")[1];
+  EXPECT_EQ(control.title(), "story/control");
+  EXPECT_TRUE(control.faults[0].enabled);
+  EXPECT_FALSE(control.faults[1].enabled);
+  EXPECT_FALSE(control.faults[2].enabled);  // dotted keys mean the same as quoted paths
+  EXPECT_EQ(control.workload.write, StockWrite::compare_and_set);
+  ASSERT_EQ(control.expectations.size(), 1u);
+  EXPECT_EQ(control.expectations[0].check, "oversell");
+}
+
+TEST(ParseScenario, ComplaintsNameLineColumnExpectationAndSuggestion) {
+  const struct {
+    std::string text, complaint;
+  } cases[] = {
+      {with("lease = \"5s\"", "laese = \"5s\""), "f.toml:15:1: unknown key `laese` in [lock], expected"},
+      {with("lease = \"5s\"", "laese = \"5s\""), "did you mean `lease`?"},
+      {with("lease = \"5s\"", "lease = \"5sec\""),
+       "f.toml:15:9: `lease` is \"5sec\", expected a duration with its unit"},
+      {with("lease = \"5s\"", "lease = 5"), "f.toml:15:9: `lease` is 5, expected a duration with its unit"},
+      {with("lease = \"5s\"", "lease = \"0s\""), "f.toml:15:9: `lease` is below a millisecond"},
+      {with("\"reentrant\"", "\"rentrant\""), "did you mean `reentrant`?"},
+      {with("kind = \"replication-lag\"", "kind = \"replication-log\""), "did you mean `replication-lag`?"},
+      {with("node = \"r2\"", "node = \"r3\""), "f.toml:29:8: `node` names `r3`, expected `r1` or `r2`"},
+      {with("fault = \"kill\"", "fault = \"kil\""),
+       "`fault` names `kil`, expected `lag`, `kill` or `promote`, did you mean `kill`?"},
+      {with("event = \"lock.granted\"", "event = \"lock.grantd\""), "did you mean `lock.granted`?"},
+      {with("nth = 1", "nth = 0"), "`nth` is 0, expected a whole number from 1"},
+      {with("at   = \"0s\"\n", ""),
+       "[[fault]] has 0 triggers, expected exactly one of `at`, `every` and `after`"},
+      {with("\"granted-after-promotion\"", "\"granted-after-promotoin\""),
+       "did you mean `granted-after-promotion`?"},
+      {with("check = \"lease-exclusion\"", "check = \"lease-exclusoin\""), "did you mean `lease-exclusion`?"},
+      {with("seeds = \">= 90%\"", "seeds = \"90%\""), "`seeds` is \"90%\", expected such as \"all\""},
+      {with("schema = 1", "schema = 2"), "f.toml:1:10: `schema` is 2, expected a whole number from 1 to 1"},
+      {with("name   = \"story\"", "nmae   = \"story\""), "the file has no `name`"},
+      {with("\"fault.kill.enabled\"", "\"fault.kil.enabled\""),
+       "unknown fault `kil`, expected `lag`, `kill` or `promote`, did you mean `kill`?"},
+      {with("\"workload.write\"", "\"workload.wrte\""), "unknown key `wrte` in [workload]"},
+      {with("id    = \"kill\"", "id    = \"lag\""), "fault `lag` twice"},
+      {with("[network]", "[netwrok]"), "unknown key `netwrok` in the file"},
+      {with("[network]", "[network"), "not valid TOML"},
+      {with("time  = \"10s\"", "time  = \"0s\""), "`time` is zero"},
+      {std::string("\x00\xff\x13garbage\x80", 11), "f.toml:1:1: not valid TOML"},
+      {"", "the file has no `schema`"},
+  };
+  for (const auto& [text, complaint] : cases) {
+    EXPECT_NE(problem(text).find(complaint), std::string::npos)
+        << "wanted: " << complaint << "\ngot:    " << problem(text);
+  }
+}
+
+TEST(ParseScenario, FaultsThatMustEndNeedFor) {
+  for (const FaultKind& kind : all_fault_kinds()) {
+    if (!kind.must_end) continue;
+    const std::string text = with("kind = \"replication-lag\"\nnode = \"r2\"\nat   = \"0s\"\nfor  = \"6s\"",
+                                  "kind = \"" + std::string(kind.name) + "\"\nat   = \"0s\"");
+    EXPECT_NE(problem(text).find("has no `for`"), std::string::npos) << kind.name << ": " << problem(text);
+  }
+}
+
+TEST(ParseScenario, FilesThatCannotBeRead) {
+  EXPECT_THROW(read_scenarios("no/such/file.toml"), BadScenario);
+  EXPECT_THROW(read_scenarios("/"), BadScenario);
+}
+
+TEST(ParseScenario, EveryShippedFileIsValidInTheEmbeddedWorld) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(HOLDFAST_SOURCE_DIR "/scenarios")) {
+    if (entry.path().extension() != ".toml") continue;
+    ++files;
+    for (const Scenario& scenario : read_scenarios(entry.path().string())) require_world(scenario, true);
+  }
+  EXPECT_GE(files, 6);
+}
+
+}  // namespace
+}  // namespace holdfast::sim

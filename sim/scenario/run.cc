@@ -1,0 +1,170 @@
+// How a run goes: servers up and in sync, faults of time 0, clients, until workload and faults are done or
+// the time is up; then every process is ended, and the checks read the history.
+#include "sim/scenario/run.h"
+
+#include <exception>
+#include <memory>
+#include <stdexcept>
+
+#include "checker/story.h"
+#include "sim/client/recorder.h"
+#include "sim/client/workload.h"
+#include "sim/cluster/cluster.h"
+#include "sim/proxy/ledger.h"
+#include "sim/proxy/proxy.h"
+#include "sim/proxy/rules.h"
+#include "sim/scenario/director.h"
+
+namespace holdfast::sim {
+namespace {
+
+// Everything of one run. The members are built on a task of the harness; they are destroyed after the world
+// ended all tasks, in reverse order, so that no task can outlive what it uses.
+struct Stage {
+  std::unique_ptr<World> world;
+  std::unique_ptr<Proxy> proxy;
+  std::unique_ptr<Cluster> cluster;
+  std::unique_ptr<Recorder> recorder;
+  std::unique_ptr<Workload> workload;
+  std::unique_ptr<Director> director;
+  std::uint64_t waits = 0;  // acquires that were refused at first
+};
+
+std::unique_ptr<World> make_world(const RunOptions& options) {
+  if (options.embedded) return make_embedded_world({.seed = options.seed});
+  return make_real_world({.seed = options.seed});
+}
+
+void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
+  World& world = *stage.world;
+  stage.proxy = std::make_unique<Proxy>(world);
+  ClusterOptions cluster = scenario.cluster;
+  cluster.folder = options.folder;
+  stage.cluster = options.embedded ? make_embedded_cluster(world, *stage.proxy, cluster)
+                                   : make_real_cluster(world, *stage.proxy, cluster);
+  stage.cluster->start();
+  if (scenario.latency.high.count() > 0) {
+    stage.proxy->add_rule(make_latency_rule(scenario.latency, world.rng("network")));
+  }
+
+  stage.recorder = std::make_unique<Recorder>(world);
+  WorkloadOptions workload = scenario.workload;
+  for (const auto& node : stage.cluster->nodes()) workload.nodes.push_back({node->name(), node->endpoint()});
+  stage.recorder->subscribe({"lock.waiting", "", 0}, [&stage](const RunEvent&) { ++stage.waits; });
+  stage.workload = make_workload(world, *stage.recorder, workload);
+  keep_ledger(*stage.proxy, *scenario.lock, *stage.recorder);
+  stage.director = std::make_unique<Director>(scenario, world, *stage.cluster, *stage.proxy, *stage.workload,
+                                              *stage.recorder);
+}
+
+// [parks] Until workload and faults are done. False: the time was up first.
+bool play(Stage& stage, const Scenario& scenario) {
+  Runtime& runtime = stage.world->harness().runtime();
+  const MonotonicTime cap = deadline_after(runtime.now(), scenario.time);
+  stage.director->start();
+  stage.workload->start();
+  if (!stage.workload->wait_finished(cap)) return false;
+  Parker& parker = runtime.parker();
+  stage.director->on_idle([&parker] { parker.unpark(); });
+  while (stage.director->busy()) {
+    if (!parker.park_until(cap) && stage.director->busy()) return false;
+  }
+  stage.director->on_idle(nullptr);
+  return stage.workload->wait_finished(cap);  // a fault may have restarted a client
+}
+
+std::uint64_t digest(const checker::History& history, std::uint64_t of_world) {
+  Trace trace;
+  trace.add(of_world);
+  for (const checker::Event& event : history.events()) {
+    trace.add(static_cast<std::uint64_t>(event.time_ns));
+    trace.add(static_cast<std::uint64_t>(event.valid_until_ns));
+    trace.add(static_cast<std::uint64_t>(event.token));
+    trace.add(static_cast<std::uint64_t>(event.value));
+    trace.add((std::uint64_t{event.permits} << 16) | (static_cast<std::uint64_t>(event.type) << 8) |
+              static_cast<std::uint64_t>(event.f));
+    for (const checker::Symbol symbol :
+         {event.process, event.key, event.id, event.owner, event.mode, event.node, event.error}) {
+      trace.add(history.text(symbol));
+    }
+  }
+  return trace.digest();
+}
+
+checker::CheckContext context_of(const Stage& stage, const Scenario& scenario, const RunResult& result,
+                                 std::int64_t end_ns) {
+  checker::CheckContext context;
+  context.reentrant = scenario.lock->reentrant;
+  context.initial_stock = stage.workload->initial_stock();
+  context.final_stock = stage.workload->final_stock();
+  context.lease_ns = scenario.workload.lease.count();
+  context.progress_bound_ns = scenario.progress_bound.count();
+  context.end_ns = end_ns;
+  context.run_ended_by_itself = !result.capped;
+  context.paused = stage.director->pauses(end_ns);
+  context.clocks_within_bounds = stage.director->clocks_within_bounds();
+  return context;
+}
+
+// What it cost.
+std::string shop(std::int64_t stock, const RunResult& result) {
+  const auto number = [](std::int64_t n) { return std::to_string(n); };
+  return "\nshop " + number(stock) + " in stock, " + number(result.sold) + " sold: " +
+         (result.oversold > 0 ? number(result.oversold) + " sold that it did not have\n"
+                              : "nothing oversold\n");
+}
+
+void judge(const Stage& stage, const Scenario& scenario, checker::CheckContext context, RunResult& result) {
+  const checker::History& history = stage.recorder->history();
+  for (const Expectation& expectation : scenario.expectations) {
+    context.required_marks = expectation.marks;
+    checker::Verdict verdict = checker::find_check(expectation.check)->run(history, context);
+    // A mark that was missed is no story that could be told.
+    const bool tells = verdict.outcome == checker::Outcome::violated && expectation.check != "reached";
+    if (tells && result.story.empty() && !verdict.witnesses.empty()) {
+      result.story =
+          checker::tell_story(history, verdict.witnesses.front(), {.reentrant = scenario.lock->reentrant});
+      if (context.initial_stock) result.story += shop(*context.initial_stock, result);
+      result.story_check = expectation.check;
+    }
+    result.verdicts.push_back(std::move(verdict));
+  }
+}
+
+}  // namespace
+
+RunResult run_once(const Scenario& scenario, const RunOptions& options) {
+  RunResult result;
+  result.seed = options.seed;
+  Stage stage;
+  stage.world = make_world(options);
+  std::int64_t begin_ns = 0, end_ns = 0;
+  checker::CheckContext context;
+  stage.world->run([&] {
+    set_up(stage, scenario, options);
+    begin_ns = stage.world->now_ns();
+    result.capped = !play(stage, scenario);
+    end_ns = stage.world->now_ns();
+    const auto stock = stage.workload->final_stock();
+    if (stock && *stock <= 0) stage.recorder->mark("sold-out");
+    context = context_of(stage, scenario, result, end_ns);
+  });
+  if (!stage.director->failure().empty()) throw std::runtime_error(stage.director->failure());
+
+  result.length_ns = end_ns - begin_ns;
+  const WorkloadStats& stats = stage.workload->stats();
+  result.grants = stats.acquired;
+  result.waits = stage.waits;
+  for (const checker::Event& event : stage.recorder->history().events()) {
+    const bool sale = event.f == checker::Function::sell && event.type == checker::EventType::ok;
+    result.sold += sale ? 1 : 0;
+  }
+  if (context.initial_stock)
+    result.oversold = std::max<std::int64_t>(0, result.sold - *context.initial_stock);
+  judge(stage, scenario, context, result);
+  result.trace = digest(stage.recorder->history(), options.embedded ? stage.world->trace().digest() : 0);
+  if (options.keep_history) result.history = stage.recorder->history();
+  return result;
+}
+
+}  // namespace holdfast::sim

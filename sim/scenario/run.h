@@ -1,0 +1,38 @@
+// Run: one scenario, one seed, one world -> what happened and what the checks say of it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "checker/check.h"
+#include "checker/history.h"
+#include "sim/scenario/scenario.h"
+
+namespace holdfast::sim {
+
+struct RunOptions {
+  bool embedded = true;
+  std::uint64_t seed = 1;
+  std::string folder;         // real: an existing folder for the servers' data and logs
+  bool keep_history = false;  // RunResult::history
+};
+
+struct RunResult {
+  std::uint64_t seed = 0;
+  std::uint64_t trace = 0;     // digest of everything that happened; real world: of the history
+  std::int64_t length_ns = 0;  // from the clients' start to the end, on the world's clock
+  bool capped = false;         // [run] time cut it
+  std::uint64_t grants = 0, waits = 0;
+  std::int64_t sold = 0, oversold = 0;     // seckill
+  std::vector<checker::Verdict> verdicts;  // of the scenario's expectations, in their order
+  std::string story;                       // of the first violation, "" if there is none
+  std::string story_check;                 // the check that it belongs to
+  checker::History history;
+};
+
+// Throws MissingServer (no redis-server on this machine), std::exception (a defect of the harness).
+RunResult run_once(const Scenario& scenario, const RunOptions& options);
+
+}  // namespace holdfast::sim

@@ -1,0 +1,97 @@
+#include "sim/scenario/run.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "sim/scenario/judge.h"
+#include "sim/scenario/scenario.h"
+
+namespace holdfast::sim {
+namespace {
+
+std::vector<Scenario> shipped(const std::string& name) {
+  return read_scenarios(std::string(HOLDFAST_SOURCE_DIR) + "/scenarios/" + name + ".toml");
+}
+
+RunResult run_embedded(const Scenario& scenario, std::uint64_t seed) {
+  return run_once(scenario, {.embedded = true, .seed = seed, .keep_history = true});
+}
+
+TEST(Run, OneSeedOneTrace) {
+  const Scenario scenario = shipped("primary_failover_double_grant").front();
+  const RunResult first = run_embedded(scenario, 7);
+  EXPECT_EQ(run_embedded(scenario, 7).trace, first.trace);
+  EXPECT_NE(run_embedded(scenario, 8).trace, first.trace);
+}
+
+// Takes another time in every run, as a fault that looked at a clock of the machine would.
+class ForgetfulFault final : public Fault {
+ public:
+  void act(FaultTargets& targets) override {
+    static int runs = 0;
+    targets.client("c1")->pause();
+    targets.world.harness().runtime().sleep_for(std::chrono::microseconds(++runs));
+    targets.client("c1")->resume();
+  }
+};
+
+TEST(Run, PlantedNondeterminismShowsInTheTrace) {
+  Scenario scenario = shipped("happy_path").front();
+  const FaultKind planted{
+      .name = "planted", .about = "", .keys = {}, .make = [](const FaultConfig&) -> std::unique_ptr<Fault> {
+        return std::make_unique<ForgetfulFault>();
+      }};
+  FaultPlan plan;
+  plan.kind = &planted;
+  plan.config.id = "planted";
+  plan.trigger.kind = Trigger::Kind::event;
+  plan.trigger.event = "lock.granted";
+  scenario.faults.push_back(plan);
+  EXPECT_NE(run_embedded(scenario, 7).trace, run_embedded(scenario, 7).trace);
+}
+
+TEST(Run, FaultsActAndHealInTheOrderOfTheStory) {
+  const RunResult run = run_embedded(shipped("primary_failover_double_grant").front(), 7);
+  std::vector<std::string> story;
+  for (const checker::Event& event : run.history.events()) {
+    if (event.f == checker::Function::mark) story.emplace_back(run.history.text(event.key));
+  }
+  const auto at = [&](const std::string& mark) {
+    return std::find(story.begin(), story.end(), mark) - story.begin();
+  };
+  EXPECT_LT(at("fault.lag"), at("lock.granted"));
+  EXPECT_LT(at("lock.granted"), at("fault.kill-primary"));
+  EXPECT_LT(at("fault.kill-primary"), at("fault.promote"));
+  EXPECT_LT(at("fault.promote"), at("granted-after-promotion"));
+  EXPECT_LT(at("granted-after-promotion"), static_cast<std::ptrdiff_t>(story.size()));
+}
+
+TEST(Run, ACapOnTimeIsSaid) {
+  Scenario scenario = shipped("happy_path").front();
+  scenario.time = std::chrono::milliseconds(100);
+  const RunResult run = run_embedded(scenario, 1);
+  EXPECT_TRUE(run.capped);
+  EXPECT_LE(run.length_ns, 101'000'000);
+}
+
+TEST(Run, ShippedScenariosMeetTheirExpectations) {
+  for (const char* name : {"happy_path", "primary_failover_double_grant", "pause_past_lease",
+                           "partitioned_holder", "reply_lost", "restart_without_persistence"}) {
+    for (const Scenario& scenario : shipped(name)) {
+      Judge judge(scenario);
+      for (std::uint64_t seed = 1; seed <= 5; ++seed) judge.add(run_embedded(scenario, seed));
+      EXPECT_EQ(judge.result(), Tally::Result::met) << scenario.title();
+      for (std::size_t i = 0; i < scenario.expectations.size(); ++i) {
+        const Tally& tally = judge.tallies()[i];
+        EXPECT_EQ(tally.result(scenario.expectations[i]), Tally::Result::met)
+            << scenario.title() << ": " << describe(scenario.expectations[i]) << ": " << tally.first_miss
+            << tally.first_unknown;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::sim

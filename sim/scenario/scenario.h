@@ -1,0 +1,92 @@
+// Scenario: weather, story and verdict of one run, as read from a file (DESIGN section 4). Plain data.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/client/workload.h"
+#include "sim/cluster/cluster.h"
+#include "sim/fault/fault.h"
+#include "sim/proxy/proxy.h"
+#include "sim/scenario/problem.h"
+#include "sim/scenario/units.h"
+
+namespace holdfast::sim {
+
+// When a fault acts. Exactly one of `at`, `every`, `event`, `fault`, `message` is set.
+struct Trigger {
+  enum class Kind { at, every, event, fault, message };
+  Kind kind = Kind::at;
+  DurationRange time;                        // at, every: when, how far apart
+  std::string event;                         // "lock.granted"; `client`, `nth` narrow it
+  std::string fault;                         // from that fault's start
+  std::string message;                       // the command's name, upper case
+  Direction direction = Direction::request;  // message: `phase`
+  std::string client, node;                  // "" any
+  std::int64_t nth = 1;                      // from 1; the trigger fires once
+  DurationRange delay;  // event, fault, message: then this much later (0: before anything else happens)
+};
+
+// In the place of a client's name in a fault that an event or a message triggers: the client that it came
+// from.
+inline constexpr std::string_view kEventClient = "$client";
+
+struct FaultPlan {
+  const FaultKind* kind = nullptr;
+  FaultConfig config;
+  bool enabled = true;
+  Trigger trigger;
+  std::optional<DurationRange> lasts;  // `for`; none: it never heals
+  std::string during;                  // fires only while that fault acts; "" always
+  Position at;
+};
+
+struct Expectation {
+  std::string check;
+  bool violated = false;  // `is`
+  std::string kind;       // violated: at least one witness of this kind ("double-grant", "overrun"); "" any
+  SeedQuota seeds;
+  std::vector<std::string> marks;  // check = "reached"
+  Position at;
+};
+
+struct Scenario {
+  std::string file, name, about;
+  std::string variant;  // "" is the base
+  Position at;          // of the variant, or of the file
+
+  SeedSet seeds;
+  Duration time = std::chrono::seconds(60);
+  Duration progress_bound = std::chrono::seconds(5);  // [run] progress: beyond the longest lease left
+  Duration clock_bound{};  // [run] clock_bound: steps up to this are within what locks must bear
+
+  ClusterOptions cluster;
+  const LockKind* lock = nullptr;
+  WorkloadOptions workload;  // its nodes are filled in when the cluster is up
+  DurationRange latency;
+  std::vector<FaultPlan> faults;
+  std::vector<Expectation> expectations;
+
+  std::string title() const { return variant.empty() ? name : name + "/" + variant; }
+};
+
+// The scenarios of a file: the base, then its variants in order. Throws BadScenario at the first problem.
+std::vector<Scenario> read_scenarios(const std::string& path);
+std::vector<Scenario> parse_scenarios(std::string_view text, const std::string& name);
+
+// Throws BadScenario at the fault that `embedded` or real cannot do.
+void require_world(const Scenario& scenario, bool embedded);
+
+struct MarkInfo {
+  std::string name, about;
+};
+// Marks that a scenario may name besides "fault.ID" and "fault.ID.healed".
+const std::vector<MarkInfo>& all_marks();
+// Events that a trigger may name: those of the recorder (run_event_names), each with a line about it.
+const std::vector<MarkInfo>& all_events();
+
+}  // namespace holdfast::sim
