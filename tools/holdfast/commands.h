@@ -1,0 +1,20 @@
+// The subcommands of `holdfast`. Each returns the exit code; errors of use are thrown as BadUsage.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "tools/holdfast/exit_code.h"
+#include "tools/holdfast/run_plan.h"
+
+namespace holdfast::tools {
+
+// Wrong arguments: one line for standard error, exit 64.
+class BadUsage : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+ExitCode run_command(const RunArguments& arguments);
+ExitCode list_command(const std::string& what);  // locks | faults | checks | marks | events
+
+}  // namespace holdfast::tools

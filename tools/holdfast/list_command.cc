@@ -1,0 +1,78 @@
+// `holdfast list`: one thing a line, its name first.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "checker/check.h"
+#include "sim/client/lock_kind.h"
+#include "sim/fault/fault.h"
+#include "sim/scenario/scenario.h"
+#include "tools/holdfast/commands.h"
+
+namespace holdfast::tools {
+namespace {
+
+std::string_view type_name(sim::FaultKey::Type type) {
+  using Type = sim::FaultKey::Type;
+  switch (type) {
+    case Type::node: return "NODE";
+    case Type::client: return "CLIENT";
+    case Type::parties: return "NAMES";
+    case Type::duration: return "DURATION";
+    case Type::range: return "RANGE";
+    case Type::percent: return "PERCENT";
+    case Type::count: return "COUNT";
+    case Type::text: return "TEXT";
+    case Type::flag: return "BOOL";
+  }
+  return "?";
+}
+
+std::string describe(const sim::FaultKind& kind) {
+  std::string text(kind.about);
+  std::string keys;
+  for (const sim::FaultKey& key : kind.keys) {
+    std::string one = fmt::format("{} = {}", key.name, type_name(key.type));
+    keys += (keys.empty() ? "" : ", ") + (key.required ? one : "[" + one + "]");
+  }
+  if (kind.must_end) keys += keys.empty() ? "for = DURATION" : ", for = DURATION";
+  if (!keys.empty()) text += "; keys: " + keys;
+  if (!kind.embedded) text += "; real world only";
+  if (!kind.real) text += "; embedded world only";
+  return text;
+}
+
+}  // namespace
+
+ExitCode list_command(const std::string& what) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  if (what == "locks") {
+    for (const sim::LockKind& kind : sim::all_lock_kinds()) {
+      rows.emplace_back(kind.name, (kind.historic ? "(historic) " : "") + std::string(kind.about));
+    }
+  } else if (what == "faults") {
+    for (const sim::FaultKind& kind : sim::all_fault_kinds()) rows.emplace_back(kind.name, describe(kind));
+  } else if (what == "checks") {
+    for (const checker::Check* check : checker::all_checks())
+      rows.emplace_back(check->name(), check->about());
+  } else if (what == "marks") {
+    rows.emplace_back("fault.ID", "the fault with that id acted");
+    rows.emplace_back("fault.ID.healed", "the fault with that id was healed");
+    for (const sim::MarkInfo& mark : sim::all_marks()) rows.emplace_back(mark.name, mark.about);
+  } else if (what == "events") {
+    for (const sim::MarkInfo& event : sim::all_events()) rows.emplace_back(event.name, event.about);
+  } else {
+    const std::vector<std::string> known = {"locks", "faults", "checks", "marks", "events"};
+    throw BadUsage("list: unknown list `" + what + "`, expected " + sim::one_of(known) +
+                   sim::did_you_mean(what, known));
+  }
+  std::size_t width = 0;
+  for (const auto& [name, about] : rows) width = std::max(width, name.size());
+  for (const auto& [name, about] : rows) fmt::print("{:<{}}  {}\n", name, width, about);
+  return kMet;
+}
+
+}  // namespace holdfast::tools

@@ -1,0 +1,65 @@
+#include "tools/holdfast/progress.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace holdfast::tools {
+
+using std::chrono::steady_clock;
+
+std::string format_seconds(double seconds) {
+  const auto whole = static_cast<long>(seconds + 0.5);
+  if (whole >= 3600) return fmt::format("{}h {:02}m", whole / 3600, whole / 60 % 60);
+  if (whole >= 60) return fmt::format("{}m {:02}s", whole / 60, whole % 60);
+  return seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{} s", whole);
+}
+
+Progress::Progress(std::uint64_t total, std::string unit)
+    : total_(total),
+      unit_(std::move(unit)),
+      terminal_(isatty(STDERR_FILENO) == 1),
+      start_(steady_clock::now()),
+      last_(start_) {}
+
+Progress::~Progress() { clear(); }
+
+void Progress::update(std::uint64_t done, std::uint64_t violations, const std::string& what) {
+  const auto now = steady_clock::now();
+  const auto gap = terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10'000);
+  if (now - last_ < gap) return;
+  last_ = now;
+  const double elapsed = std::chrono::duration<double>(now - start_).count();
+  const double rate = static_cast<double>(done) / std::max(elapsed, 1e-3);
+  const std::string left = done == 0 ? "?" : format_seconds(static_cast<double>(total_ - done) / rate);
+  std::string line =
+      fmt::format("{} of {} {}, {:.1f}/s, {} violated, {} left", done, total_, unit_, rate, violations, left);
+  if (!what.empty()) line += " · " + what;
+  print(line);
+}
+
+void Progress::print(const std::string& line) {
+  if (!terminal_) {
+    fmt::print(stderr, "{}\n", line);
+    std::fflush(stderr);
+    return;
+  }
+  winsize size{};
+  const int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  // Bytes, not columns: cutting early is harmless, wrapping is not.
+  fmt::print(stderr, "\r\x1b[K{}", line.substr(0, static_cast<std::size_t>(columns - 1)));
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+void Progress::clear() {
+  if (!shown_) return;
+  fmt::print(stderr, "\r\x1b[K");
+  std::fflush(stderr);
+  shown_ = false;
+}
+
+}  // namespace holdfast::tools

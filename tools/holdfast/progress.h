@@ -1,0 +1,29 @@
+// Progress: one live line on a terminal, a plain line every ten seconds elsewhere. On standard error.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace holdfast::tools {
+
+class Progress {
+ public:
+  Progress(std::uint64_t total, std::string unit);  // unit: "runs"
+  ~Progress();                                      // takes the live line away
+  void update(std::uint64_t done, std::uint64_t violations, const std::string& what);
+  void clear();  // before something else is printed
+
+ private:
+  void print(const std::string& line);
+  std::uint64_t total_;
+  std::string unit_;
+  bool terminal_;
+  bool shown_ = false;
+  std::chrono::steady_clock::time_point start_, last_;
+};
+
+// "1m 05s"
+std::string format_seconds(double seconds);
+
+}  // namespace holdfast::tools
