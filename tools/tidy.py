@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""The rules of the house that a compiler does not check: tools/tidy.py [--self-test] [ROOT].
+
+1. Time, threads, randomness and the environment come through the ports (lib, sim, checker).
+2. Rooms know only the rooms below them: lib and checker nobody, sim both, tools all; in lib
+   lock, historic -> redis -> net -> runtime.
+3. No source file beyond 500 lines.
+4. Formatted by .clang-format.
+5. No path of one machine, no file at the top level beyond the agreed ones.
+
+Prints one line a finding, file:line: text; exit 1 if there is one.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+FORBIDDEN = re.compile(
+    r"\b(steady_clock|system_clock|random_device|sleep_for\s*\(\s*std::|this_thread|thread_local|getenv)\b"
+    r"|\bstd::(mutex|condition_variable|thread|jthread)\b|(?<![\w:.])s?rand\("
+)
+# Where a port is implemented on the system, or child processes are handled.
+PORTS = (
+    "lib/runtime/thread_runtime.cc",
+    "lib/net/socket_network.cc",
+    "sim/world/event_loop.cc",
+    "sim/cluster/",
+)
+LAYERS = {"runtime": 0, "net": 1, "redis": 2, "lock": 3, "historic": 3}
+ROOMS = {"lib": {"lib"}, "checker": {"checker"}, "sim": {"lib", "checker", "sim"}, "tools": {"lib", "checker", "sim", "tools"}}
+TOP = {"CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSE", "lib", "sim", "checker", "scenarios", "tools", "results"}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+MACHINE = re.compile(r"(?<![\w.])/(work|root|home)/\w")
+
+
+def without_comments(text):
+    """Comments and string literals blanked out, line structure kept."""
+    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
+    return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
+
+
+def target_of(path, include):
+    """The repository path that an include names, or None for one from outside."""
+    first = include.split("/")[0]
+    if first in ROOMS:
+        return include
+    if first == "generated":
+        return None
+    parts = list(path.parent.parts)
+    for part in include.split("/"):
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        else:
+            parts.append(part)
+    return "/".join(parts)
+
+
+def check_file(path, text):
+    """Findings of one file, as (line, text)."""
+    room = path.parts[0]
+    test = path.name.endswith("_test.cc") or "testing" in path.parts
+    lines = text.split("\n")
+    if room in ("lib", "sim", "checker") and not test and not str(path).startswith(PORTS):
+        for number, line in enumerate(without_comments(text).split("\n"), 1):
+            found = FORBIDDEN.search(line)
+            if found:
+                yield number, f"`{found.group(0)}` outside the ports: use Runtime (lib/runtime/runtime.h)"
+    if room in ROOMS and not test:
+        for number, line in enumerate(lines, 1):
+            found = INCLUDE.match(line)
+            target = target_of(path, found.group(1)) if found else None
+            if not target:
+                continue
+            other = target.split("/")
+            if other[0] not in ROOMS:
+                continue
+            if other[0] not in ROOMS[room]:
+                yield number, f"{room} must not know {other[0]}: {found.group(1)}"
+            elif room == "lib" and other[0] == "lib" and len(other) > 2 and path.parts[1] in LAYERS:
+                if LAYERS.get(other[1], 0) > LAYERS[path.parts[1]]:
+                    yield number, f"lib/{path.parts[1]} must not know lib/{other[1]}: {found.group(1)}"
+    if len(lines) > 501:
+        yield len(lines), f"{len(lines) - 1} lines: look for the second thing that it does"
+    for number, line in enumerate(lines, 1):
+        if MACHINE.search(line):
+            yield number, "a path of one machine"
+
+
+def findings(root, files, formatter=True):
+    sources = [f for f in files if f.suffix in (".h", ".cc", ".c")]
+    for path in files:
+        if path.parts[0] not in TOP and not path.parts[0].startswith("."):
+            yield f"{path}:1: not one of the agreed top-level names: {', '.join(sorted(TOP))}"
+    for path in sources:
+        text = (root / path).read_text(encoding="utf-8", errors="replace")
+        for number, finding in check_file(path, text):
+            yield f"{path}:{number}: {finding}"
+    if formatter and sources:
+        run = subprocess.run(["clang-format", "--dry-run", "-Werror", *map(str, sources)], cwd=root, capture_output=True, text=True)
+        for line in run.stderr.splitlines():
+            if "error:" in line:
+                yield line
+
+
+def tracked(root):
+    out = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-co", "--exclude-standard"], cwd=root, capture_output=True, text=True, check=True)
+    return [pathlib.Path(line) for line in out.stdout.splitlines() if (root / line).is_file()]
+
+
+def self_test():
+    """Every rule catches its planted breach, and passes the clean twin."""
+    cases = [
+        ("lib/lock/x.cc", "int a = std::chrono::steady_clock::now();\n", "int a = runtime.now();  // not steady_clock\n"),
+        ("sim/client/x.cc", "std::mutex m;\n", "Mutex m(runtime);\n"),
+        ("checker/x.cc", "int a = rand();\n", "int a = operand();\n"),
+        ("lib/redis/x.cc", '#include "../lock/lock.h"\n', '#include "../net/network.h"\n'),
+        ("lib/net/x.cc", '#include "sim/world/world.h"\n', '#include "../runtime/time.h"\n'),
+        ("checker/x.h", '#include "lib/runtime/time.h"\n', '#include "history.h"\n'),
+        ("sim/world/x.h", '#include "tools/holdfast/commands.h"\n', '#include "checker/history.h"\n'),
+        ("sim/world/y.h", "\n" * 502, "\n" * 400),
+        ("tools/x.cc", "const char* p = \"/home/somebody/x\";\n", "const char* p = \"build/x\";\n"),
+        ("extra/x.cc", "\n", None),
+        ("lib/lock/z.cc", "int  main( ) {}\n", "int main() {}\n"),
+    ]
+    failures = 0
+    for name, breach, clean in cases:
+        for text, wanted in ((breach, True), (clean, False)):
+            if text is None:
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                root = pathlib.Path(folder)
+                (root / name).parent.mkdir(parents=True)
+                (root / name).write_text(text)
+                (root / ".clang-format").write_text("BasedOnStyle: Google\nColumnLimit: 110\nMaxEmptyLinesToKeep: 600\n")
+                formatter = name.endswith("z.cc")
+                found = list(findings(root, [pathlib.Path(name)], formatter))
+                if bool(found) != wanted:
+                    failures += 1
+                    print(f"self-test: {name}: {'nothing found' if wanted else found} in {text.strip()[:60]!r}")
+    print(f"self-test: {len(cases)} rules, {failures} failures")
+    return failures
+
+
+def main(arguments):
+    if "--self-test" in arguments:
+        return 1 if self_test() else 0
+    root = pathlib.Path(arguments[0] if arguments else ".").resolve()
+    found = list(findings(root, tracked(root)))
+    for line in found:
+        print(line)
+    print(f"tidy: {len(found)} findings")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
