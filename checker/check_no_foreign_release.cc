@@ -6,14 +6,13 @@
 // It is foreign when there is a grant G of b != a on n and k such that
 //   1. G took effect, and its reply had been seen before X was forwarded: G came before X on n;
 //   2. no grant of a on n and k may have come after G: each one that was forwarded before X's reply was seen
-//   was
-//      answered before G was forwarded (one that was never answered counts as possible);
+//      was answered before G was forwarded (one that was never answered counts as possible);
 //   3. records of a and b cannot stand side by side (both acquisitions are exclusive);
-//   4. from G's forwarding to X's reply no fault changed what n stores (crash, restart, promotion,
-//   replication).
+//   4. from G's forwarding to X's reply no fault changed what n stores (crash, restart, promotion, replication).
 // When G took effect n had no record of a, or G would have been refused (3); by 2 none was granted on n from
-// there to X, and by 4 none came from elsewhere. So the record on which X took effect was not a's. There is
-// no false alarm; a foreign removal in a race that leaves another order possible is passed over.
+// there to X, and by 4 none came from elsewhere. So the record on which X took effect was not a's. There is no
+// false alarm. A command of which only the reply told (forwarded and answered at one time) may have come
+// earlier: it proves nothing. A foreign removal in a race that leaves another order possible is passed over.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -112,6 +111,7 @@ class NoForeignRelease : public Check {
       return a < b && (events[a].time_ns < events[b].time_ns || events[a].node == events[b].node);
     };
     // The last moment at which a grant of a may have taken effect: its answer, or "still possible".
+    if (events[x.forwarded].time_ns >= events[x.answered].time_ns) return;  // known only by its reply
     std::size_t own_until = 0;
     const Command* own = nullptr;
     for (const Command& grant : commands) {
@@ -125,6 +125,7 @@ class NoForeignRelease : public Check {
       if (grant.forwarded > x.forwarded) break;
       if (grant.f != Function::store_grant || !grant.took_effect || grant.id == x.id || grant.id == 0)
         continue;
+      if (events[grant.forwarded].time_ns >= events[grant.answered].time_ns) continue;
       if (shared[grant.id] || !strictly_before(grant.answered, x.forwarded)) continue;
       if (own != nullptr && !strictly_before(own_until, grant.forwarded)) continue;
       const auto upheaval = std::lower_bound(upheavals.begin(), upheavals.end(), grant.forwarded);

@@ -39,6 +39,15 @@ enum class Function : std::uint8_t {
 
 inline constexpr std::int64_t kAbsent = std::numeric_limits<std::int64_t>::min();
 
+// Values of foreign histories may be text ("a", :initial): the symbol of the text, above kAbsent.
+inline constexpr std::int64_t text_value(Symbol symbol) { return kAbsent + 1 + std::int64_t{symbol}; }
+inline constexpr bool is_text_value(std::int64_t value) {
+  return value > kAbsent && value <= kAbsent + 1 + std::int64_t{std::numeric_limits<Symbol>::max()};
+}
+inline constexpr Symbol symbol_of_value(std::int64_t value) {
+  return static_cast<Symbol>(value - kAbsent - 1);
+}
+
 struct Event {
   std::int64_t time_ns = 0;               // the harness' one clock
   std::int64_t valid_until_ns = kAbsent;  // same clock: the client's lease clock translated

@@ -161,6 +161,10 @@ class LineParser {
     if (result.ec != std::errc{} || more) broken_at(begin, expected);
     return number;
   }
+  std::int64_t value() {  // a whole number, text or null
+    if (at_ < line_.size() && line_[at_] == '"') return text_value(history_.intern(string()));
+    return integer("a whole number, a string or null");
+  }
   Symbol text() {  // a string, a number or null
     if (at_ < line_.size() && line_[at_] == '"') return history_.intern(string());
     if (take("null")) return 0;
@@ -235,8 +239,8 @@ class LineParser {
       case Name::mode: event_.mode = text(); break;
       case Name::node: event_.node = text(); break;
       case Name::error: event_.error = text(); break;
-      case Name::value: event_.value = integer("a whole number or null"); break;
-      case Name::token: event_.token = integer("a whole number or null"); break;
+      case Name::value: event_.value = value(); break;
+      case Name::token: event_.token = value(); break;
       case Name::valid_until: event_.valid_until_ns = integer("nanoseconds as a whole number"); break;
       case Name::permits: {
         const std::int64_t permits = integer("a count of permits");

@@ -109,7 +109,9 @@ TEST(HistoryJsonl, RoundTrip) {
     const auto count = *rc::gen::inRange<std::size_t>(0, 8);
     const auto symbol = [&] { return history.intern(*rc::gen::arbitrary<std::string>()); };
     const auto number = [] {
-      return *rc::gen::oneOf(rc::gen::just(kAbsent), rc::gen::arbitrary<std::int64_t>());
+      // Numbers at the very bottom stand for text.
+      return *rc::gen::oneOf(rc::gen::just(kAbsent), rc::gen::map(rc::gen::arbitrary<std::int64_t>(),
+                                                                  [](std::int64_t n) { return n / 2; }));
     };
     for (std::size_t i = 0; i < count; ++i) {
       Event event;
@@ -124,7 +126,7 @@ TEST(HistoryJsonl, RoundTrip) {
       event.mode = symbol();
       event.node = symbol();
       event.error = event.f == Function::other ? history.intern("other function") : symbol();
-      event.value = number();
+      event.value = *rc::gen::arbitrary<bool>() ? number() : text_value(symbol());
       event.token = number();
       event.valid_until_ns = number();
       event.permits = *rc::gen::arbitrary<std::uint32_t>();

@@ -101,6 +101,7 @@ void append_jsonl(const History& history, std::size_t position, std::uint64_t in
     out += ",\"";
     out += name;
     out += "\":";
+    if (is_text_value(value)) return append_text(history.text(symbol_of_value(value)), out);
     append_number(value, out);
   };
   text("key", event.key);

@@ -1,0 +1,66 @@
+// EdnScanner: characters and tokens of EDN from a stream, block by block, with line and column for errors.
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::checker {
+
+struct EdnProblem {
+  std::uint64_t line = 0, column = 0;
+  std::string problem;
+};
+
+class EdnScanner {
+ public:
+  explicit EdnScanner(std::istream& in) : in_(in), buffer_(std::size_t{1} << 18) {}
+
+  static constexpr int kEnd = -1;
+  int peek() {
+    if (at_ == end_ && !fill()) return kEnd;
+    return static_cast<unsigned char>(buffer_[at_]);
+  }
+  int get() {
+    const int c = peek();
+    if (c == kEnd) return c;
+    ++at_;
+    if (c == '\n') {
+      ++line_;
+      line_begin_ = passed_ + at_;
+    }
+    return c;
+  }
+  std::uint64_t line() const { return line_; }
+  std::uint64_t column() const { return passed_ + at_ - line_begin_ + 1; }
+
+  // Past white space, commas and `;` comments.
+  void skip_space();
+  // A keyword, symbol or number: up to the next delimiter. `scratch` is overwritten.
+  std::string_view token(std::string& scratch);
+  // The text of a string; REQUIRES: its opening quote is next.
+  void string(std::string& text);
+  // One value of any kind. Throws EdnProblem beyond 100 levels.
+  void skip_value(int depth = 0);
+  // Throws EdnProblem: what is next, and what was expected instead.
+  [[noreturn]] void fail(std::string_view expected);
+  [[noreturn]] void fail_found(std::string_view found, std::uint64_t column, std::string_view expected) const;
+  // To the next line, after an error.
+  void skip_line();
+
+  static bool delimiter(int c);
+
+ private:
+  bool fill();
+
+  std::istream& in_;
+  std::vector<char> buffer_;
+  std::size_t at_ = 0, end_ = 0;
+  std::uint64_t passed_ = 0;  // bytes before the buffer
+  std::uint64_t line_ = 1, line_begin_ = 0;
+  std::string scratch_;
+};
+
+}  // namespace holdfast::checker

@@ -1,0 +1,196 @@
+#include "operations.h"
+
+#include <algorithm>
+
+namespace holdfast::checker {
+
+namespace {
+
+class Extractor {
+ public:
+  Extractor(const History& history, const ExtractOptions& options)
+      : history_(history),
+        options_(options),
+        open_(history.symbols(), Open{}),
+        slot_(history.symbols(), 0),
+        read_(find("read")),
+        not_owner_(find("not-owner")),
+        lost_(find("lost")) {}
+
+  std::vector<KeyOperations> extract() {
+    const auto& events = history_.events();
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const Event& event = events[i];
+      if (!relevant(event.f)) continue;
+      if (event.type == EventType::invoke) {
+        invoke(event, i);
+      } else {
+        complete(event, i);
+      }
+    }
+    for (KeyOperations& key : result_) finish(key);
+    return std::move(result_);
+  }
+
+ private:
+  struct Open {
+    std::size_t key = 0, operation = kNowhere;
+  };
+
+  bool relevant(Function f) const {
+    return options_.locks ? f == Function::acquire || f == Function::release
+                          : f == Function::read || f == Function::write || f == Function::cas;
+  }
+  Symbol find(std::string_view text) const {
+    for (Symbol symbol = 1; symbol < history_.symbols(); ++symbol) {
+      if (history_.text(symbol) == text) return symbol;
+    }
+    return 0;
+  }
+  std::int64_t rank(const Event& event, std::size_t position) const {
+    return options_.by_position ? static_cast<std::int64_t>(position) : event.time_ns;
+  }
+  KeyOperations& of_key(Symbol key) {
+    if (slot_[key] == 0) {
+      result_.push_back({key, {}});
+      drop_.emplace_back();
+      slot_[key] = result_.size();
+    }
+    return result_[slot_[key] - 1];
+  }
+
+  void invoke(const Event& event, std::size_t position) {
+    Open& open = open_[event.process];
+    if (open.operation != kNowhere) {
+      const Operation& before = result_[open.key].operations[open.operation];
+      throw HistoryError("process " + std::string(history_.text(event.process)) + " invokes " +
+                             std::string(to_string(event.f)) + " at event " + std::to_string(position) +
+                             " while its " + std::string(to_string(before.f)) + " of event " +
+                             std::to_string(before.invoked) + " is open",
+                         position);
+    }
+    start(event, position);
+  }
+
+  Operation& start(const Event& event, std::size_t position) {
+    KeyOperations& key = of_key(event.key);
+    Operation operation;
+    operation.f = event.f;
+    operation.unknown = true;
+    operation.shared = event.mode != 0 && event.mode == read_;
+    operation.permits = event.permits == 0 ? 1 : event.permits;
+    operation.process = event.process;
+    operation.owner = event.owner != 0 ? event.owner : event.process;
+    operation.value = event.f == Function::read ? kAbsent : event.value;
+    operation.token = event.f == Function::cas ? event.token : kAbsent;
+    operation.call = rank(event, position);
+    operation.invoked = position;
+    open_[event.process] = {slot_[event.key] - 1, key.operations.size()};
+    key.operations.push_back(operation);
+    return key.operations.back();
+  }
+
+  void complete(const Event& event, std::size_t position) {
+    Open& open = open_[event.process];
+    // Completions may lack the key (Jepsen's do not, hand-written ones do).
+    if (open.operation == kNowhere) {
+      if (event.type != EventType::ok) return;
+      start(event, position);  // nobody saw its invocation: it took no time
+    }
+    Operation& operation = result_[open.key].operations[open.operation];
+    if (operation.f != event.f) {
+      throw HistoryError("process " + std::string(history_.text(event.process)) + " completes " +
+                             std::string(to_string(event.f)) + " at event " + std::to_string(position) +
+                             ", but its open operation is " + std::string(to_string(operation.f)),
+                         position);
+    }
+    operation.completed = position;
+    if (event.type == EventType::ok) {
+      operation.unknown = false;
+      operation.ret = rank(event, position);
+      if (event.f == Function::read || (event.value != kAbsent && event.f != Function::cas)) {
+        operation.value = event.value;
+      }
+      if (event.f == Function::acquire) {
+        operation.token = event.token;
+        operation.shared = operation.shared || (event.mode != 0 && event.mode == read_);
+        if (event.permits != 0) operation.permits = event.permits;
+      }
+      if (event.owner != 0) operation.owner = event.owner;
+    } else if (event.type == EventType::fail) {
+      const bool ends = options_.failed_release_ends && event.f == Function::release && event.error != 0 &&
+                        (event.error == not_owner_ || event.error == lost_);
+      if (!ends) drop_[open.key].push_back(open.operation);
+    }
+    open = Open{};
+  }
+
+  void finish(KeyOperations& key) {
+    std::vector<std::size_t>& drop = drop_[static_cast<std::size_t>(&key - result_.data())];
+    for (std::size_t i = 0; i < key.operations.size(); ++i) {
+      if (key.operations[i].f == Function::read && key.operations[i].unknown) drop.push_back(i);
+    }
+    if (!drop.empty()) {
+      std::sort(drop.begin(), drop.end());
+      std::size_t next = 0, kept = 0;
+      for (std::size_t i = 0; i < key.operations.size(); ++i) {
+        while (next < drop.size() && drop[next] < i) ++next;
+        if (next < drop.size() && drop[next] == i) continue;
+        key.operations[kept++] = key.operations[i];
+      }
+      key.operations.resize(kept);
+    }
+    if (options_.leased) end_leases(key);
+  }
+
+  // A hold that ends by itself: its release, or an invented one, may take effect from valid_until on, or
+  // never (it never needs to: the owner does nothing more with that hold).
+  void end_leases(KeyOperations& key) {
+    std::vector<std::size_t> held(history_.symbols(), kNowhere);  // by owner: the acquire
+    std::vector<Operation> all;
+    all.reserve(key.operations.size());
+    std::vector<std::int64_t> until(history_.symbols(), kForever);
+    for (Operation operation : key.operations) {
+      const Symbol owner = operation.owner;
+      if (operation.f == Function::acquire && !operation.unknown) {
+        const std::int64_t valid = history_.events()[operation.completed].valid_until_ns;
+        all.push_back(operation);
+        held[owner] = all.size() - 1;
+        until[owner] = valid == kAbsent ? kForever : std::max(valid, operation.ret);
+        if (until[owner] != kForever) {
+          Operation end = operation;
+          end.f = Function::release;
+          end.unknown = true;
+          end.call = until[owner];
+          end.ret = kForever;
+          all.push_back(end);
+        }
+        continue;
+      }
+      if (operation.f == Function::release && held[owner] != kNowhere && until[owner] != kForever) {
+        Operation& end = all[held[owner] + 1];
+        end.call = std::min(end.call, operation.call);
+        held[owner] = kNowhere;
+        continue;  // the invented release stands for it
+      }
+      all.push_back(operation);
+    }
+    key.operations = std::move(all);
+  }
+
+  const History& history_;
+  const ExtractOptions options_;
+  std::vector<Open> open_;         // by process
+  std::vector<std::size_t> slot_;  // by key: 1 + index into result_
+  std::vector<KeyOperations> result_;
+  std::vector<std::vector<std::size_t>> drop_;  // by key slot
+  const Symbol read_, not_owner_, lost_;
+};
+
+}  // namespace
+
+std::vector<KeyOperations> extract_operations(const History& history, const ExtractOptions& options) {
+  return Extractor(history, options).extract();
+}
+
+}  // namespace holdfast::checker
