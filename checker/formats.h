@@ -27,7 +27,7 @@ Format guess_format(std::string_view head);
 
 struct FormatOptions {
   std::string file = "-";        // for errors
-  std::optional<Format> format;  // absent: guessed
+  std::optional<Format> format = {};  // absent: guessed
   bool keyed = false;            // values are [key value] (jepsen-independent)
   bool keep_going = false;       // skip and count what is broken
 };

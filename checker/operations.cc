@@ -1,6 +1,7 @@
 #include "operations.h"
 
 #include <algorithm>
+#include <map>
 
 namespace holdfast::checker {
 
@@ -28,6 +29,9 @@ class Extractor {
         complete(event, i);
       }
     }
+    if (options_.leased) {
+      for (const Hold& hold : build_holds(history_, false)) until_[hold.acquired] = hold.valid_until_ns;
+    }
     for (KeyOperations& key : result_) finish(key);
     return std::move(result_);
   }
@@ -48,7 +52,7 @@ class Extractor {
     return 0;
   }
   std::int64_t rank(const Event& event, std::size_t position) const {
-    return options_.by_position ? static_cast<std::int64_t>(position) : event.time_ns;
+    return options_.by_position && !options_.leased ? static_cast<std::int64_t>(position) : event.time_ns;
   }
   KeyOperations& of_key(Symbol key) {
     if (slot_[key] == 0) {
@@ -153,7 +157,8 @@ class Extractor {
     for (Operation operation : key.operations) {
       const Symbol owner = operation.owner;
       if (operation.f == Function::acquire && !operation.unknown) {
-        const std::int64_t valid = history_.events()[operation.completed].valid_until_ns;
+        const auto found = until_.find(operation.completed);  // renewals included
+        const std::int64_t valid = found == until_.end() ? kAbsent : found->second;
         all.push_back(operation);
         held[owner] = all.size() - 1;
         until[owner] = valid == kAbsent ? kForever : std::max(valid, operation.ret);
@@ -180,8 +185,9 @@ class Extractor {
 
   const History& history_;
   const ExtractOptions options_;
-  std::vector<Open> open_;         // by process
-  std::vector<std::size_t> slot_;  // by key: 1 + index into result_
+  std::map<std::size_t, std::int64_t> until_;  // leased: by the position of the acquire's completion
+  std::vector<Open> open_;                     // by process
+  std::vector<std::size_t> slot_;              // by key: 1 + index into result_
   std::vector<KeyOperations> result_;
   std::vector<std::vector<std::size_t>> drop_;  // by key slot
   const Symbol read_, not_owner_, lost_;

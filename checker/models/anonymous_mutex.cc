@@ -8,6 +8,7 @@ namespace {
 class AnonymousMutex : public Model {
  public:
   State initial() const override { return {0}; }
+  bool owners() const override { return false; }
   bool step(State& state, const Operation& operation) const override {
     const std::int64_t wanted = operation.f == Function::acquire ? 1 : 0;
     if (state[0] == wanted) return false;

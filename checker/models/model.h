@@ -30,6 +30,7 @@ class Model {
   virtual bool step(State& state, const Operation& operation) const = 0;
   virtual bool locks() const { return true; }    // about acquire and release; else read, write and cas
   virtual bool leased() const { return false; }  // holds end by themselves at valid_until
+  virtual bool owners() const { return true; }   // false: owner and process make no difference to a step
 };
 
 struct ModelKind {

@@ -12,6 +12,7 @@ class Register : public Model {
   Register(bool with_cas, std::int64_t initial) : with_cas_(with_cas), initial_(initial) {}
   State initial() const override { return {initial_}; }
   bool locks() const override { return false; }
+  bool owners() const override { return false; }
   bool step(State& state, const Operation& operation) const override {
     switch (operation.f) {
       case Function::read:

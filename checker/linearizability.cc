@@ -1,0 +1,273 @@
+#include "linearizability.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+#include "linear.h"
+#include "wording.h"
+
+namespace holdfast::checker {
+
+std::string_view to_string(Engine engine) {
+  switch (engine) {
+    case Engine::automatic: return "auto";
+    case Engine::search: return "search";
+    case Engine::linear: return "linear";
+  }
+  return "auto";
+}
+
+std::optional<Engine> parse_engine(std::string_view name) {
+  for (const Engine engine : {Engine::automatic, Engine::search, Engine::linear}) {
+    if (to_string(engine) == name) return engine;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+class Judge {
+ public:
+  Judge(const History& history, const LinearizabilityOptions& options)
+      : history_(history), options_(options), words_(history) {
+    if (options.own_model != nullptr) {
+      model_ = options.own_model;
+      return;
+    }
+    const ModelKind* kind = find_model(options.model);
+    if (kind == nullptr) throw std::invalid_argument("there is no model `" + options.model + "`");
+    made_ = kind->make(options.model_options);
+    model_ = made_.get();
+  }
+
+  LinearizabilityResult judge() {
+    const std::vector<KeyOperations> keys =
+        extract_operations(history_, {.by_position = options_.jepsen,
+                                      .failed_release_ends = !options_.jepsen,
+                                      .leased = model_->leased(),
+                                      .locks = model_->locks()});
+    LinearizabilityResult result;
+    result.keys_checked = keys.size();
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      result.operations += keys[i].operations.size();
+      KeyVerdict verdict = judge_key(keys[i]);
+      (verdict.engine == Engine::linear ? result.by_linear : result.by_search) += 1;
+      if (verdict.outcome != Outcome::holds) result.keys.push_back(std::move(verdict));
+      if (options_.progress) options_.progress(i + 1, keys.size());
+    }
+    std::stable_sort(result.keys.begin(), result.keys.end(), [](const KeyVerdict& a, const KeyVerdict& b) {
+      const bool a_unknown = a.outcome == Outcome::unknown, b_unknown = b.outcome == Outcome::unknown;
+      return a_unknown != b_unknown ? b_unknown : a.at < b.at;
+    });
+    if (!result.keys.empty()) {
+      result.outcome = result.keys.front().outcome;
+      result.reason = result.keys.front().reason;
+    } else if (result.operations == 0) {
+      result.outcome = Outcome::unknown;
+      result.reason =
+          model_->locks() ? "the history has no acquire or release" : "the history has no read, write or cas";
+    } else {
+      result.reason = fmt::format("{} operations on {} key{}", result.operations, keys.size(),
+                                  keys.size() == 1 ? "" : "s");
+    }
+    return result;
+  }
+
+ private:
+  KeyVerdict judge_key(const KeyOperations& key) {
+    KeyVerdict verdict;
+    verdict.key = key.key;
+    verdict.operations = key.operations.size();
+    std::string why_not;
+    if (options_.engine != Engine::search && options_.own_model == nullptr) {
+      if (const auto linear = check_linear(options_.model, key.operations, options_.model_options, why_not)) {
+        verdict.engine = Engine::linear;
+        if (!linear->linearizable) told_by_linear(key.operations, *linear, verdict);
+        return verdict;
+      }
+    }
+    verdict.engine = Engine::search;
+    if (options_.engine == Engine::linear) {
+      verdict.outcome = Outcome::unknown;
+      verdict.reason = fmt::format("the linear engine cannot decide {}: {}", name_of(key.key), why_not);
+      return verdict;
+    }
+    const SearchResult found = search(key.operations, *model_, options_.budget);
+    if (found.outcome == SearchOutcome::out_of_budget) {
+      verdict.outcome = Outcome::unknown;
+      verdict.reason = fmt::format("the search spent its {} on {}, after {} configurations, {} at one time",
+                                   found.spent, name_of(key.key), found.steps, found.widest);
+    } else if (found.outcome == SearchOutcome::not_linearizable) {
+      told_by_search(key.operations, found.stuck, verdict);
+    }
+    return verdict;
+  }
+
+  std::string name_of(Symbol key) const { return key == 0 ? "the history" : "key " + words_.text(key); }
+
+  void told_by_linear(const std::vector<Operation>& operations, const LinearResult& found,
+                      KeyVerdict& verdict) {
+    verdict.outcome = Outcome::violated;
+    verdict.kind = found.kind;
+    verdict.at = position_of(operations[found.stuck]);
+    if (found.holder) verdict.holder = position_of(operations[*found.holder]);
+    std::vector<std::size_t> kept = found.operations;
+    if (options_.shrink) {
+      const auto fails = [&](const std::vector<Operation>& part) {
+        std::string ignored;
+        const auto again = check_linear(options_.model, part, options_.model_options, ignored);
+        return again && !again->linearizable && again->kind == found.kind;
+      };
+      std::vector<Operation> part;
+      for (const std::size_t at : kept) part.push_back(operations[at]);
+      if (!fails(part)) {  // an algorithm's own choice was too small: begin with everything up to there
+        kept.clear();
+        for (std::size_t i = 0; i < operations.size(); ++i) {
+          if (operations[i].call <= operations[found.stuck].ret) kept.push_back(i);
+        }
+        part.assign(operations.begin(), operations.end());
+        std::vector<Operation> prefix;
+        for (const std::size_t at : kept) prefix.push_back(operations[at]);
+        part = std::move(prefix);
+      }
+      if (kept.size() > 4 && fails(part)) {
+        std::vector<std::size_t> fewer;
+        for (const std::size_t at : shrink(part, fails)) fewer.push_back(kept[at]);
+        kept = std::move(fewer);
+      }
+    }
+    keep(operations, kept, verdict);
+    explain(operations, found.stuck, found.holder, verdict);
+  }
+
+  void told_by_search(const std::vector<Operation>& operations, std::size_t stuck, KeyVerdict& verdict) {
+    verdict.outcome = Outcome::violated;
+    verdict.kind = "no-order";
+    verdict.at = position_of(operations[stuck]);
+    std::vector<std::size_t> kept;
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      if (operations[i].call <= operations[stuck].ret) kept.push_back(i);
+    }
+    if (options_.shrink) {
+      SearchBudget small = options_.budget;
+      small.steps = std::min<std::uint64_t>(small.steps, 200'000);
+      const Function f = operations[stuck].f;
+      const auto fails = [&](const std::vector<Operation>& part) {
+        const SearchResult again = search(part, *model_, small);
+        return again.outcome == SearchOutcome::not_linearizable && part[again.stuck].f == f;
+      };
+      std::vector<Operation> part;
+      for (const std::size_t at : kept) part.push_back(operations[at]);
+      if (fails(part)) {
+        std::vector<std::size_t> fewer;
+        for (const std::size_t at :
+             shrink(part, fails, std::max<std::size_t>(200, 2'000'000 / part.size()))) {
+          fewer.push_back(kept[at]);
+        }
+        kept = std::move(fewer);
+      }
+    }
+    std::optional<std::size_t> holder;
+    if (operations[stuck].f == Function::acquire) holder = holder_before(operations, stuck);
+    if (holder) verdict.holder = position_of(operations[*holder]);
+    keep(operations, kept, verdict);
+    explain(operations, stuck, holder, verdict);
+  }
+
+  // The acquire whose hold is there when the stuck one completes: who was granted last and did not set out to
+  // release.
+  static std::optional<std::size_t> holder_before(const std::vector<Operation>& operations,
+                                                  std::size_t stuck) {
+    std::map<Symbol, std::size_t> holds;  // by owner
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      const Operation& each = operations[i];
+      if (i == stuck || each.call > operations[stuck].ret) continue;
+      if (each.f == Function::release) holds.erase(each.owner);
+      if (each.f == Function::acquire && !each.unknown && each.ret <= operations[stuck].ret) {
+        holds.try_emplace(each.owner, i);
+      }
+    }
+    std::optional<std::size_t> found;
+    for (const auto& [owner, at] : holds) {
+      if (!found || operations[at].ret > operations[*found].ret) found = at;
+    }
+    return found;
+  }
+
+  static std::size_t position_of(const Operation& operation) {
+    return operation.completed == kNowhere ? operation.invoked : operation.completed;
+  }
+
+  void keep(const std::vector<Operation>& operations, const std::vector<std::size_t>& kept,
+            KeyVerdict& verdict) {
+    for (const std::size_t at : kept) {
+      verdict.witness.push_back(operations[at].invoked);
+      if (operations[at].completed != kNowhere) verdict.witness.push_back(operations[at].completed);
+    }
+    std::sort(verdict.witness.begin(), verdict.witness.end());
+    verdict.witness.erase(std::unique(verdict.witness.begin(), verdict.witness.end()), verdict.witness.end());
+  }
+
+  void explain(const std::vector<Operation>& operations, std::size_t stuck, std::optional<std::size_t> holder,
+               KeyVerdict& verdict) const {
+    const Operation& last = operations[stuck];
+    const std::string who = words_.text(last.owner),
+                      key = verdict.key == 0 ? "the lock" : words_.text(verdict.key);
+    if (verdict.kind == "token-order") {
+      verdict.reason = fmt::format(
+          "{} was granted {} with token {}, which is not greater than one before it.", who, key, last.token);
+    } else if (verdict.kind == "release-without-hold") {
+      verdict.reason = fmt::format("{} released {} successfully without holding it.", who, key);
+    } else if (verdict.kind == "too-many-permits") {
+      verdict.reason =
+          fmt::format("With the grant to {} more permits of {} are taken than there are.", who, key);
+    } else if (last.f == Function::acquire && holder) {
+      verdict.reason = fmt::format("{} was granted {} while {} held it.", who, key,
+                                   words_.text(operations[*holder].owner));
+    } else {
+      std::string what(to_string(last.f));
+      if (last.f == Function::read) what += " of " + value(last.value);
+      if (last.f == Function::write) what += " of " + value(last.value);
+      if (last.f == Function::cas) what += " from " + value(last.token) + " to " + value(last.value);
+      verdict.reason = fmt::format("No order of the operations explains the {} by {}.", what, who);
+    }
+  }
+  std::string value(std::int64_t number) const {
+    if (number == kAbsent) return "nil";
+    return is_text_value(number) ? words_.text(symbol_of_value(number)) : std::to_string(number);
+  }
+
+  const History& history_;
+  const LinearizabilityOptions& options_;
+  const Wording words_;
+  std::unique_ptr<Model> made_;
+  const Model* model_ = nullptr;
+};
+
+}  // namespace
+
+LinearizabilityResult check_linearizable(const History& history, const LinearizabilityOptions& options) {
+  return Judge(history, options).judge();
+}
+
+std::string describe(const History& history, const KeyVerdict& verdict,
+                     const std::vector<std::uint64_t>& index) {
+  const auto number = [&](std::size_t position) {
+    return index.empty() ? static_cast<std::uint64_t>(position) : index[position];
+  };
+  const auto& events = history.events();
+  const Event& at = events[verdict.at];
+  std::string text = fmt::format("index {}: {} of process {}", number(verdict.at), to_string(at.f),
+                                 history.text(at.process));
+  if (verdict.holder) {
+    const Event& held = events[*verdict.holder];
+    text += fmt::format(" completes while process {} holds since index {}", history.text(held.process),
+                        number(*verdict.holder));
+  }
+  return text;
+}
+
+}  // namespace holdfast::checker
