@@ -155,7 +155,7 @@ class SocketStream final : public Stream {
       if (got > 0) return {IoStatus::ok, static_cast<std::size_t>(got)};
       if (got == 0) return {closed_.load(std::memory_order_acquire) ? IoStatus::closed : IoStatus::eof, 0};
       if (errno == EINTR) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) return {broken(errno), 0};
+      if (errno != EAGAIN && errno != EWOULDBLOCK) return {broken(), 0};
       if (!runtime_.wait_fd(fd_.get(), FdInterest::readable, deadline)) return {IoStatus::timed_out, 0};
     }
   }
@@ -170,7 +170,7 @@ class SocketStream final : public Stream {
         continue;
       }
       if (errno == EINTR) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) return {broken(errno), sent};
+      if (errno != EAGAIN && errno != EWOULDBLOCK) return {broken(), sent};
       if (!runtime_.wait_fd(fd_.get(), FdInterest::writable, deadline)) return {IoStatus::timed_out, sent};
     }
     return {IoStatus::ok, sent};
@@ -198,9 +198,9 @@ class SocketStream final : public Stream {
   Endpoint peer() const override { return peer_; }
 
  private:
-  IoStatus broken(int error) const {
-    if (closed_.load(std::memory_order_acquire)) return IoStatus::closed;
-    return error == ETIMEDOUT ? IoStatus::timed_out : IoStatus::reset;
+  // Also for ETIMEDOUT, which says that the system gave the connection up, not that a deadline passed.
+  IoStatus broken() const {
+    return closed_.load(std::memory_order_acquire) ? IoStatus::closed : IoStatus::reset;
   }
 
   Runtime& runtime_;

@@ -26,8 +26,9 @@ Answer Client::call(Arguments command, const CallOptions& options) {
   const std::shared_ptr<Impl> impl = impl_;
   const CommandView view{{command, {}, {}}};
   Answer answer;
+  const MonotonicTime now = impl->runtime().now();
   const Impl::Sent sent =
-      impl->execute({&view, 1}, {&answer.reply, 1}, impl->deadline_of(options), options.background);
+      impl->execute({&view, 1}, {&answer.reply, 1}, now, impl->deadline_of(options, now), options.background);
   answer.node = impl->name_of(sent.node);
   answer.sent_at = sent.sent_at;
   if (answer.reply.is_error()) throw rejection(answer.node, view.name(), answer.reply);
@@ -47,7 +48,9 @@ std::vector<Answer> Client::call_all(std::span<const std::vector<std::string_vie
   views.reserve(commands.size());
   for (const auto& command : commands) views.push_back({{command, {}, {}}});
   std::vector<Reply> replies(commands.size());
-  const Impl::Sent sent = impl->execute(views, replies, impl->deadline_of(options), options.background);
+  const MonotonicTime now = impl->runtime().now();
+  const Impl::Sent sent =
+      impl->execute(views, replies, now, impl->deadline_of(options, now), options.background);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     answers[i] = {std::move(replies[i]), impl->name_of(sent.node), sent.sent_at};
   }
@@ -59,13 +62,14 @@ Answer Client::eval(const Script& script, Arguments keys, Arguments args, const 
   std::array<char, 20> digits;
   const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), keys.size()).ptr;
   const std::string_view count(digits.data(), static_cast<std::size_t>(end - digits.data()));
-  const MonotonicTime deadline = impl->deadline_of(options);
+  MonotonicTime now = impl->runtime().now();
+  const MonotonicTime deadline = impl->deadline_of(options, now);
 
   std::array<std::string_view, 3> head = {"EVALSHA", script.sha1, count};
   Answer answer;
   for (;;) {
     const CommandView view{{head, keys, args}};
-    const Impl::Sent sent = impl->execute({&view, 1}, {&answer.reply, 1}, deadline, options.background);
+    const Impl::Sent sent = impl->execute({&view, 1}, {&answer.reply, 1}, now, deadline, options.background);
     answer.node = impl->name_of(sent.node);
     answer.sent_at = sent.sent_at;
     if (!answer.reply.is_error()) return answer;
@@ -74,6 +78,7 @@ Answer Client::eval(const Script& script, Arguments keys, Arguments args, const 
     }
     head[0] = "EVAL";
     head[1] = script.text;
+    now = impl->runtime().now();
   }
 }
 

@@ -47,18 +47,18 @@ Client::Impl::Impl(Runtime& runtime, Network& network, ClientOptions options)
   HF_CHECK(!options_->nodes.empty(), "a client has at least one node");
 }
 
-MonotonicTime Client::Impl::deadline_of(const CallOptions& call) const {
-  return call.deadline ? *call.deadline : deadline_after(runtime_.now(), options_->command_timeout);
+MonotonicTime Client::Impl::deadline_of(const CallOptions& call, MonotonicTime now) const {
+  return call.deadline ? *call.deadline : deadline_after(now, options_->command_timeout);
 }
 
 Client::Impl::Sent Client::Impl::execute(std::span<const CommandView> commands, std::span<Reply> replies,
-                                         MonotonicTime deadline, bool background) {
+                                         MonotonicTime now, MonotonicTime deadline, bool background) {
   using Kind = Error::Kind;
   const std::string_view name = commands.front().name();
   for (;;) {
-    const ConnectionPtr connection = connected(deadline, name);
+    const ConnectionPtr connection = connected(now, deadline, name);
     const std::string& node = names_[connection->node()];
-    const Connection::Result result = connection->execute(commands, replies, deadline, background);
+    const Connection::Result result = connection->execute(commands, replies, now, deadline, background);
     switch (result.outcome) {
       case Connection::Outcome::replied:
         if (!refused_everywhere(commands, replies)) {
@@ -66,7 +66,7 @@ Client::Impl::Sent Client::Impl::execute(std::span<const CommandView> commands, 
           return {connection->node(), result.sent_at};
         }
         seek_again(connection, node + ": " + replies.front().text);
-        if (!several() || runtime_.now() >= deadline) return {connection->node(), result.sent_at};
+        if (runtime_.now() >= deadline) return {connection->node(), result.sent_at};
         break;
       case Connection::Outcome::timed_out:
         throw failure(Kind::timed_out, node, name, result.may_have_executed, "no reply by the deadline");
@@ -85,6 +85,7 @@ Client::Impl::Sent Client::Impl::execute(std::span<const CommandView> commands, 
         break;  // nothing of it was sent: once more, on the next connection
     }
     for (Reply& reply : replies) reply = Reply();
+    now = runtime_.now();
   }
 }
 
@@ -100,10 +101,11 @@ bool Client::Impl::refused_everywhere(std::span<const CommandView> commands,
   return true;
 }
 
-// --- the connection
-// -------------------------------------------------------------------------------------------
+// --- the connection --------------------------------------------------------------------------------------
 
-Client::Impl::ConnectionPtr Client::Impl::connected(MonotonicTime deadline, std::string_view command) {
+// `now` is brought up to date when this took time.
+Client::Impl::ConnectionPtr Client::Impl::connected(MonotonicTime& now, MonotonicTime deadline,
+                                                    std::string_view command) {
   using Kind = Error::Kind;
   Lock lock(mutex_);
   if (connection_ && connection_->usable()) return connection_;
@@ -112,7 +114,7 @@ Client::Impl::ConnectionPtr Client::Impl::connected(MonotonicTime deadline, std:
                   "too many calls wait for a connection (max_pending = " +
                       std::to_string(options_->max_pending) + "): " + last_problem_);
   }
-  const MonotonicTime since = runtime_.now();
+  const MonotonicTime since = now;
   Waiter waiter{&runtime_.parker()};
   const WaiterGuard guard(waiters_, waiter);
   bool in_time = deadline > since;
@@ -126,7 +128,7 @@ Client::Impl::ConnectionPtr Client::Impl::connected(MonotonicTime deadline, std:
     if (!in_time) {
       const std::string what = several() ? "no primary found within " : "no connection within ";
       throw failure(Kind::unavailable, several() ? "" : names_.front(), command, false,
-                    what + in_ms(runtime_.now() - since) +
+                    what + in_ms(now - since) +
                         (last_problem_.empty() ? "" : "; last attempt: " + last_problem_) +
                         "; check that the servers run and that the addresses are right");
     }
@@ -134,6 +136,7 @@ Client::Impl::ConnectionPtr Client::Impl::connected(MonotonicTime deadline, std:
     lock.unlock();
     in_time = waiter.parker->park_until(deadline);
     lock.lock();
+    now = runtime_.now();
   }
 }
 

@@ -24,10 +24,10 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
     std::size_t node = 0;
     MonotonicTime sent_at;
   };
-  Sent execute(std::span<const CommandView> commands, std::span<Reply> replies, MonotonicTime deadline,
-               bool background);
+  Sent execute(std::span<const CommandView> commands, std::span<Reply> replies, MonotonicTime now,
+               MonotonicTime deadline, bool background);
 
-  MonotonicTime deadline_of(const CallOptions& call) const;
+  MonotonicTime deadline_of(const CallOptions& call, MonotonicTime now) const;
   const std::string& name_of(std::size_t node) const { return names_[node]; }
   const ClientOptions& options() const { return *options_; }
   Runtime& runtime() const { return runtime_; }
@@ -45,7 +45,7 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   };
   class WaiterGuard;
 
-  ConnectionPtr connected(MonotonicTime deadline, std::string_view command);
+  ConnectionPtr connected(MonotonicTime& now, MonotonicTime deadline, std::string_view command);
   bool several() const { return options_->nodes.size() > 1; }
   bool refused_everywhere(std::span<const CommandView> commands, std::span<const Reply> replies) const;
   void proved_useful(const ConnectionPtr& connection);

@@ -117,8 +117,8 @@ TEST_P(ClientOn, AWrongPasswordFailsAtOnce) {
   });
 }
 
-TEST_P(ClientOn, NobodyThereIsUnavailable) {
-  run([](Runtime& runtime, Network& network) {
+TEST(ClientInVirtualTime, NobodyThereIsUnavailable) {
+  on_ports(Ports::embedded, [](Runtime& runtime, Network& network) {
     FakeServer server(runtime, network, echo);
     server.stop();
     Client client(runtime, network, options({&server}));
@@ -147,8 +147,8 @@ TEST_P(ClientOn, WaitsForTheServerToComeBack) {
   });
 }
 
-TEST_P(ClientOn, NoReplyByTheDeadline) {
-  run([](Runtime& runtime, Network& network) {
+TEST(ClientInVirtualTime, NoReplyByTheDeadline) {
+  on_ports(Ports::embedded, [](Runtime& runtime, Network& network) {
     FakeServer server(runtime, network, [](Peer&, const Command&) {});
     Client client(runtime, network, options({&server}));
     const auto error = error_of([&] { client.call({"SET", "k", "v"}, {.deadline = runtime.now() + 30ms}); });
@@ -292,8 +292,8 @@ TEST_P(ClientOn, CallAllIsContiguousAndReturnsErrorsInPlace) {
   });
 }
 
-TEST_P(ClientOn, TooManyInFlightIsUnavailable) {
-  run([](Runtime& runtime, Network& network) {
+TEST(ClientInVirtualTime, TooManyInFlightIsUnavailable) {
+  on_ports(Ports::embedded, [](Runtime& runtime, Network& network) {
     FakeServer server(runtime, network, [](Peer&, const Command&) {});
     ClientOptions few = options({&server});
     few.max_pending = 1;
@@ -307,8 +307,7 @@ TEST_P(ClientOn, TooManyInFlightIsUnavailable) {
   });
 }
 
-// --- several nodes
-// --------------------------------------------------------------------------------------------
+// --- several nodes ---------------------------------------------------------------------------------------
 
 // A node whose role the test changes.
 struct Node2 {
@@ -378,8 +377,8 @@ TEST_P(ClientOn, ALostPrimaryIsSoughtAmongTheOthers) {
   });
 }
 
-TEST_P(ClientOn, NoPrimaryAnywhereNamesEveryNode) {
-  run([](Runtime& runtime, Network& network) {
+TEST(ClientInVirtualTime, NoPrimaryAnywhereNamesEveryNode) {
+  on_ports(Ports::embedded, [](Runtime& runtime, Network& network) {
     Node2 a(runtime, network), b(runtime, network);
     b.server.stop();
     Client client(runtime, network, options({&a.server, &b.server}));
@@ -407,8 +406,8 @@ TEST_P(ClientOn, ASingleNodeIsTakenAsItIs) {
   });
 }
 
-TEST_P(ClientOn, ASilentNodeCostsOneAttempt) {
-  run([](Runtime& runtime, Network& network) {
+TEST(ClientInVirtualTime, ASilentNodeCostsOneAttempt) {
+  on_ports(Ports::embedded, [](Runtime& runtime, Network& network) {
     FakeServer silent(runtime, network, [](Peer&, const Command&) {});
     Node2 b(runtime, network);
     b.master = true;
@@ -419,8 +418,7 @@ TEST_P(ClientOn, ASilentNodeCostsOneAttempt) {
   });
 }
 
-// --- background and the end
-// -----------------------------------------------------------------------------------
+// --- background and the end ------------------------------------------------------------------------------
 
 TEST_P(ClientOn, BackgroundCallsWorkAlone) {
   run([](Runtime& runtime, Network& network) {
@@ -463,8 +461,8 @@ TEST_P(ClientOn, ManyTasksMixed) {
   });
 }
 
-TEST_P(ClientOn, DestroyedRightAfterACallThatGaveUp) {
-  run([](Runtime& runtime, Network& network) {
+TEST(ClientInVirtualTime, DestroyedRightAfterACallThatGaveUp) {
+  on_ports(Ports::embedded, [](Runtime& runtime, Network& network) {
     FakeServer server(runtime, network, [](Peer&, const Command&) {});
     for (const bool background : {false, true}) {
       Client client(runtime, network, options({&server}));
@@ -479,8 +477,7 @@ TEST_P(ClientOn, DestroyedRightAfterACallThatGaveUp) {
 INSTANTIATE_TEST_SUITE_P(, ClientOn, testing::all_ports(),
                          [](const auto& info) { return testing::to_string(info.param); });
 
-// --- what an error reply says
-// -----------------------------------------------------------------------------------
+// --- what an error reply says ----------------------------------------------------------------------------
 
 TEST(Failure, WhatSaysThatNothingWasDone) {
   const auto says = [](std::string_view command, const char* text) {

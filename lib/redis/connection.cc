@@ -45,14 +45,14 @@ Connection::Connection(Runtime& runtime, std::unique_ptr<Stream> stream, std::si
 Connection::~Connection() = default;
 
 Connection::Result Connection::execute(std::span<const CommandView> commands, std::span<Reply> replies,
-                                       MonotonicTime deadline, bool background) {
+                                       MonotonicTime now, MonotonicTime deadline, bool background) {
   HF_CHECK(!commands.empty() && commands.size() == replies.size(), "a reply for each command");
   Pending pending;
   pending.parker = &runtime_.parker();
   pending.replies = replies;
   pending.deadline = deadline;
   pending.background = background;
-  pending.sent_at = runtime_.now();
+  pending.sent_at = now;
   if (pending.sent_at >= deadline) return {Outcome::timed_out, false, pending.sent_at};
 
   Lock lock(mutex_);
@@ -62,7 +62,7 @@ Connection::Result Connection::execute(std::span<const CommandView> commands, st
   }
   if (broken_) return {protocol_ ? Outcome::protocol : Outcome::broken, false, pending.sent_at};
   check_silence();
-  if (broken_) return {Outcome::broken, false, pending.sent_at};
+  if (broken_ || !usable()) return {Outcome::broken, false, pending.sent_at};
   if (outstanding_ + commands.size() > settings_.max_pending) {
     return {Outcome::full, false, pending.sent_at};
   }
@@ -306,8 +306,7 @@ int Connection::tell_parked() {
   return needed;
 }
 
-// --- the task for background calls
-// ----------------------------------------------------------------------------
+// --- the task for background calls -----------------------------------------------------------------------
 
 bool Connection::task_needed() const {
   return background_waiting_ > 0 || (task_must_write_ && !out_.empty() && !writing_ && !entries_.empty());
@@ -376,8 +375,7 @@ void Connection::expire_background() {
   check_silence();
 }
 
-// --- the end
-// --------------------------------------------------------------------------------------------------
+// --- the end ---------------------------------------------------------------------------------------------
 
 bool Connection::idle() {
   const Lock lock(mutex_);

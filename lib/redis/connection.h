@@ -57,16 +57,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   std::size_t node() const noexcept { return node_; }
 
-  // [parks] Sends the commands back to back and waits for their replies. REQUIRES: as many replies as
-  // commands, at least one.
-  Result execute(std::span<const CommandView> commands, std::span<Reply> replies, MonotonicTime deadline,
-                 bool background);
+  // [parks] Sends the commands back to back and waits for their replies. `now`: just read from the clock.
+  // REQUIRES: as many replies as commands, at least one.
+  Result execute(std::span<const CommandView> commands, std::span<Reply> replies, MonotonicTime now,
+                 MonotonicTime deadline, bool background);
 
   std::atomic<bool> proved{false};  // the owner's note: it has answered a call
 
   bool usable() const noexcept { return usable_.load(std::memory_order_acquire); }
-  void retire() noexcept { usable_.store(false, std::memory_order_release); }  // what is under way goes on
-  bool idle();                                                                 // nothing outstanding
+  // No new calls; what is under way goes on.
+  void retire() noexcept { usable_.store(false, std::memory_order_release); }
+  bool idle();  // nothing outstanding
   std::string why_broken();
 
   // [parks] Breaks the connection and joins its task.

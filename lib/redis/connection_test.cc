@@ -22,7 +22,7 @@ const std::string kGet = "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n";
 
 class Bench {
  public:
-  explicit Bench(Runtime& runtime, Connection::Settings settings = {})
+  explicit Bench(Runtime& runtime, Connection::Settings settings = {1h, 65536})
       : runtime(runtime),
         script(runtime),
         connection(
@@ -38,7 +38,8 @@ class Bench {
     const std::vector<CommandView> commands(count, CommandView{{arguments, {}, {}}});
     Got got;
     got.replies.resize(count);
-    got.result = connection->execute(commands, got.replies, runtime.now() + wait, background);
+    const MonotonicTime now = runtime.now();
+    got.result = connection->execute(commands, got.replies, now, now + wait, background);
     return got;
   }
   Task spawn_get(Got& into, Duration wait = 30s, bool background = false, std::size_t count = 1) {
@@ -51,6 +52,7 @@ class Bench {
   std::shared_ptr<Connection> connection;
 };
 
+// What depends on how long something takes is tested in virtual time only (ConnectionInVirtualTime).
 class ConnectionOn : public ::testing::TestWithParam<Ports> {
  protected:
   static void run(const std::function<void(Runtime&)>& body) {
@@ -229,8 +231,8 @@ TEST_P(ConnectionOn, ADeathWhileIdleIsNoticedBeforeSending) {
   });
 }
 
-TEST_P(ConnectionOn, SilenceBreaksIt) {
-  run([](Runtime& runtime) {
+TEST(ConnectionInVirtualTime, SilenceBreaksIt) {
+  on_ports(Ports::embedded, [](Runtime& runtime, Network&) {
     Bench bench(runtime, {30ms, 100});
     EXPECT_EQ(bench.get(5ms).result.outcome, Outcome::timed_out);
     EXPECT_TRUE(bench.connection->usable()) << "one late reply is no reason";
@@ -247,6 +249,23 @@ TEST_P(ConnectionOn, TheQueueIsBounded) {
     const Bench::Got full = bench.get(1s, false, 2);
     EXPECT_EQ(full.result.outcome, Outcome::full);
     EXPECT_FALSE(full.result.may_have_executed);
+  });
+}
+
+TEST_P(ConnectionOn, ARetiredOneTakesNothingNewAndFinishesWhatItHas) {
+  run([](Runtime& runtime) {
+    Bench bench(runtime);
+    Bench::Got old;
+    Task task = bench.spawn_get(old);
+    bench.script.wait_written(kGet.size());
+    bench.connection->retire();
+    const Bench::Got refused = bench.get();
+    EXPECT_EQ(refused.result.outcome, Outcome::broken);
+    EXPECT_FALSE(refused.result.may_have_executed);
+    bench.script.feed("+old\r\n");
+    task.join();
+    EXPECT_EQ(old.replies[0].text, "old");
+    EXPECT_EQ(bench.script.written, kGet);
   });
 }
 
@@ -325,8 +344,8 @@ TEST_P(ConnectionOn, BackgroundCallsGoOnWhenTheForegroundReaderLeaves) {
   });
 }
 
-TEST_P(ConnectionOn, ABackgroundCallHasItsDeadline) {
-  run([](Runtime& runtime) {
+TEST(ConnectionInVirtualTime, ABackgroundCallHasItsDeadline) {
+  on_ports(Ports::embedded, [](Runtime& runtime, Network&) {
     Bench bench(runtime, {20ms, 100});
     const Bench::Got got = bench.get(30ms, true);
     EXPECT_EQ(got.result.outcome, Outcome::timed_out);
@@ -369,8 +388,8 @@ TEST_P(ConnectionOn, AnAnsweredWriterDoesNotLeaveTheReadersBytesBehind) {
   });
 }
 
-TEST_P(ConnectionOn, AWriterThatGivesUpDoesNotLeaveTheReadersBytesBehind) {
-  run([](Runtime& runtime) {
+TEST(ConnectionInVirtualTime, AWriterThatGivesUpDoesNotLeaveTheReadersBytesBehind) {
+  on_ports(Ports::embedded, [](Runtime& runtime, Network&) {
     Bench bench(runtime);
     bench.script.allow(5);
     Bench::Got writer, reader;

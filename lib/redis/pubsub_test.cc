@@ -147,8 +147,8 @@ TEST_P(PubsubOn, FollowsThePrimaryOfTheCalls) {
   });
 }
 
-TEST_P(PubsubOn, ASilentPeerIsNoticed) {
-  run([](Runtime& runtime, Network& network) {
+TEST(PubsubInVirtualTime, ASilentPeerIsNoticed) {
+  on_ports(Ports::embedded, [](Runtime& runtime, Network& network) {
     FakeServer server(runtime, network, [](Peer& peer, const Command& command) {
       if (command[0] == "PING" && peer.number() == 1) return;  // dead, but the connection stands
       answer(peer, command);
