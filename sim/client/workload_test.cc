@@ -38,7 +38,8 @@ Outcome play(bool embedded, WorkloadOptions options, const Script& script = {}) 
   world->run([&] {
     proxy = std::make_unique<Proxy>(*world);
     const ClusterOptions servers{.folder = folder.path()};
-    cluster = make_real_cluster(*world, *proxy, servers);
+    cluster = embedded ? make_embedded_cluster(*world, *proxy, servers)
+                       : make_real_cluster(*world, *proxy, servers);
     cluster->start();
     for (const auto& node : cluster->nodes()) options.nodes.push_back({node->name(), node->endpoint()});
     workload = make_workload(*world, recorder, options);
@@ -71,7 +72,7 @@ void expect_exclusion(const checker::History& history) {
 }
 
 class WorkloadTest : public ::testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Worlds, WorkloadTest, ::testing::Values(false),
+INSTANTIATE_TEST_SUITE_P(Worlds, WorkloadTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "embedded" : "real"; });
 
 TEST_P(WorkloadTest, SeckillSellsTheStockOnce) {

@@ -1,12 +1,15 @@
 #include "lib/lock/testing/stand.h"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
 
 #include "lib/net/socket_network.h"
 #include "lib/runtime/thread_runtime.h"
+#include "sim/cluster/cluster.h"
 #include "sim/cluster/redis_process.h"
 #include "sim/cluster/temporary_folder.h"
+#include "sim/proxy/proxy.h"
 #include "sim/world/world.h"
 
 namespace holdfast::testing {
@@ -33,7 +36,7 @@ std::string to_string(Where where) {
   return "?";
 }
 
-std::vector<Where> everywhere() { return {Where::threads, Where::event_loop}; }
+std::vector<Where> everywhere() { return {Where::threads, Where::event_loop, Where::embedded}; }
 
 void on_stand(Where where, const std::function<void(Stand&)>& body) {
   if (where == Where::threads) {
@@ -42,9 +45,23 @@ void on_stand(Where where, const std::function<void(Stand&)>& body) {
     with_real_redis(where, runtime, network, nullptr, body);
     return;
   }
-  const auto world = sim::make_real_world({});
+  if (where == Where::event_loop) {
+    const auto world = sim::make_real_world({});
+    world->run([&] {
+      with_real_redis(where, world->harness().runtime(), world->harness().network(), world.get(), body);
+    });
+    return;
+  }
+  const auto world = sim::make_embedded_world({});
+  std::unique_ptr<sim::Proxy> proxy;  // both outlive the world's tasks
+  std::unique_ptr<sim::Cluster> cluster;
   world->run([&] {
-    with_real_redis(where, world->harness().runtime(), world->harness().network(), world.get(), body);
+    proxy = std::make_unique<sim::Proxy>(*world);
+    cluster = sim::make_embedded_cluster(*world, *proxy, {});
+    cluster->start();
+    Stand stand{where, world->harness().runtime(), world->harness().network(),
+                cluster->nodes().front()->endpoint(), world.get()};
+    body(stand);
   });
 }
 
