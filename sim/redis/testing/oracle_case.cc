@@ -150,8 +150,9 @@ Duration parse_duration(std::string_view text) {
 }
 
 Step parse_step(std::string_view line) {
-  static const std::vector<std::string> kForms = {"send",   "read", "close",  "raw",          "advance",
-                                                  "attach", "ack",  "detach", "wait-replica", "stream"};
+  static const std::vector<std::string> kForms = {"send",         "read",   "close", "raw",
+                                                  "advance",      "attach", "ack",   "detach",
+                                                  "wait-replica", "stream", "drain"};
   static const std::vector<std::string> kNormalisers = {"any", "sorted", "pairs", "fields", "attrs", "let"};
   Step step;
   step.form = "command";

@@ -7,6 +7,7 @@
 //   send BLPOP q 0              sent, its reply is not awaited
 //   read                        the next reply or push of the connection
 //   close                       closes the connection
+//   drain                       everything that has come, up to the reply of a PING sent now
 //   raw "PING\r\n"              these bytes, and one reply
 //   any CLIENT ID               only the kind of the reply counts (it is free)
 //   sorted SMEMBERS s           the order of the elements is free

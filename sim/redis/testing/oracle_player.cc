@@ -142,6 +142,7 @@ class Player {
       return read(step);
     }
     if (step.form == "read") return read(step);
+    if (step.form == "drain") return drain(step);
     if (step.form == "close") {
       connections_.erase(step.connection);
       return "";
@@ -167,6 +168,18 @@ class Player {
     return stream();
   }
 
+  std::string drain(Step step) {
+    const std::vector<std::string> ping = {"PING", "the-end"};
+    connection(step.connection).send(format_command(ping), deadline());
+    std::string text;
+    for (;;) {
+      const std::string got = read(step);
+      text += got + " ";
+      if (got.find("the-end") != std::string::npos || got[0] == '+' || got[0] == '-' || got[0] == '(')
+        return text;
+    }
+  }
+
   std::string stream() {
     const std::string mark = "mark:" + std::to_string(++marks_);
     const redis::Reply reply = connection("0").call({"SET", mark, "x"}, deadline());
@@ -187,8 +200,7 @@ class Player {
         connection("0").call({"DEL", mark}, deadline());
         return "";
       }
-      target_.runtime().sleep_for(std::chrono::milliseconds(1));
-      if (i > 20) target_.nudge();
+      if (i > 5) target_.nudge();
     }
     return "(the replica does not follow)";
   }

@@ -20,8 +20,8 @@ class Target {
   virtual Endpoint second_server() = 0;  // of cases with a replica
   virtual WallTime wall() = 0;           // of the servers
   virtual void advance(Duration by) = 0;
-  // While something periodic of the server is awaited: makes it due, without time passing on its wall clock
-  // where that can be had.
+  // Called while something is awaited that does not come at once: lets a moment pass and makes periodic work
+  // of the servers due, without time passing on their wall clocks where that can be had.
   virtual void nudge() = 0;
 };
 

@@ -74,7 +74,6 @@ void RealOracle::start_second(WallTime start) {
   while (!has(second_control_->call({"INFO", "replication"}, deadline), "master_link_status:up") ||
          !has(control({"INFO", "replication"}), "state=online")) {
     nudge();
-    runtime_.sleep_for(std::chrono::milliseconds(1));
     if (runtime_.now() > deadline) throw std::runtime_error("the second server does not come in sync");
   }
 }
@@ -105,6 +104,7 @@ void RealOracle::nudge() {
   first_->clock().tick(kTick);
   if (second_) second_->clock().tick(kTick);
   settle();
+  runtime_.sleep_for(std::chrono::milliseconds(1));
 }
 
 void RealOracle::settle() {
