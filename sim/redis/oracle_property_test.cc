@@ -27,7 +27,7 @@ struct Found {
   int played = 0;
 };
 
-Found search(int sequences, std::uint64_t seed, const PlayEmbedded& play_ours) {
+Found hunt(int sequences, std::uint64_t seed, const PlayEmbedded& play_ours) {
   Found found;
   rc::detail::TestParams parameters = rc::detail::configuration().testParams;
   parameters.maxSuccess = sequences;
@@ -63,7 +63,7 @@ std::string show(const Found& found) {
 EmbeddedRun play_plain(const Steps& steps) { return play_embedded(steps); }
 
 TEST(OracleProperty, DrawnSequencesAreAnsweredAsByRealRedis) {
-  const Found found = search(500, 20240229, play_plain);
+  const Found found = hunt(500, 20240229, play_plain);
   EXPECT_EQ(found.text, "") << show(found);
   EXPECT_GE(found.played, 500);
 }
@@ -81,7 +81,7 @@ EmbeddedRun play_planted(const Steps& steps) {
 }
 
 TEST(OracleProperty, APlantedDifferenceIsFoundAndShrunk) {
-  const Found found = search(2000, 1, play_planted);
+  const Found found = hunt(2000, 1, play_planted);
   ASSERT_FALSE(found.steps.empty());
   // Something with an expiry, time, PTTL.
   EXPECT_LE(found.steps.size(), 3u) << show(found);
@@ -90,7 +90,7 @@ TEST(OracleProperty, APlantedDifferenceIsFoundAndShrunk) {
 
 TEST(LongOracle, TenThousandDrawnSequencesWithoutADifference) {
   const std::uint64_t seed = rc::detail::configuration().testParams.seed;  // another one each time
-  const Found found = search(10000, seed, play_plain);
+  const Found found = hunt(10000, seed, play_plain);
   EXPECT_EQ(found.text, "") << "seed " << seed << "\n" << show(found);
   EXPECT_GE(found.played, 10000);
 }

@@ -23,7 +23,7 @@ class EmbeddedTarget final : public Target {
 
   // [parks] Returns when the servers answer and are in sync.
   void start(bool with_replica) {
-    serve(first_, first_server_, {.listen = server()});
+    serve(first_, first_server_, {.listen = server(), .primary = {}});
     if (!with_replica) return;
     serve(second_, second_server_, {.listen = second_server(), .primary = server()});
     while (!second_server_->ready()) nudge();
