@@ -81,7 +81,11 @@ void expire_generic(Call& c, std::int64_t base, bool seconds) {
   }
   c.db().set_expiry(*entry, when);
   changed(c, c.arg(1));
-  if (c.engine.propagating()) c.propagate_instead({"PEXPIREAT", std::string(c.arg(1)), std::to_string(when)});
+  if (c.engine.propagating()) {
+    std::vector<std::string> effect = {"PEXPIREAT", std::string(c.arg(1)), std::to_string(when)};
+    for (std::size_t i = 3; i < c.argc(); ++i) effect.emplace_back(c.arg(i));  // the flags go along
+    c.propagate_instead(std::move(effect));
+  }
   c.out.integer(1);
 }
 void expire(Call& c) { expire_generic(c, c.now, true); }

@@ -15,8 +15,7 @@ void replicaof(Call& c) {
     return c.out.error("ERR Command is not valid when client is a replica.");
   }
   std::int64_t port = 0;
-  if (!parse_integer(c.arg(2), port)) return c.out.error(kNotInteger);
-  if (port < 0 || port > 65535) return c.out.error("ERR Invalid master port");
+  if (!parse_integer(c.arg(2), port) || port < 0 || port > 65535) return c.out.error("ERR Invalid master port");
   const Endpoint primary{std::string(c.arg(1)), static_cast<std::uint16_t>(port)};
   if (replication.is_replica() && replication.primary() == primary) {
     return c.out.status("OK Already connected to specified master");

@@ -21,7 +21,9 @@ void info(Call& c) { c.out.bulk(info_text(c.engine, c.argv.subspan(1))); }
 void config_get(Call& c) {
   std::vector<std::pair<std::string, std::string>> all;
   for (std::size_t i = 2; i < c.argc(); ++i) {
+    const bool one = c.arg(i).find_first_of("*?[") == std::string_view::npos;
     for (auto& entry : c.engine.config().matching(c.arg(i))) {
+      if (one) entry.first = c.arg(i);  // in the caller's spelling
       if (std::find(all.begin(), all.end(), entry) == all.end()) all.push_back(std::move(entry));
     }
   }
@@ -134,6 +136,12 @@ void debug_sleep(Call& c) {  // the server sleeps for everybody: nobody is serve
   c.out.ok();
 }
 void debug_ok(Call& c) { c.out.ok(); }
+void debug_set_active_expire(Call& c) {
+  std::int64_t on = 0;
+  parse_integer(c.arg(2), on);
+  c.engine.set_active_expiry(on != 0);
+  c.out.ok();
+}
 
 void swapdb(Call& c) {
   std::int64_t a = 0, b = 0;
@@ -171,7 +179,7 @@ void add_server_commands(Specs& specs) {
                                 {"shutdown", shutdown, -1, kA | kNoMulti},
                                 {"debug", nullptr, -2, kA | kContainer},
                                 {"debug|sleep", debug_sleep, 3, kA},
-                                {"debug|set-active-expire", debug_ok, 3, kA},
+                                {"debug|set-active-expire", debug_set_active_expire, 3, kA},
                                 {"debug|jmap", debug_ok, 2, kA},
                                 {"swapdb", swapdb, 3, kWrite | kFast},
                             });

@@ -32,7 +32,7 @@ void zadd_generic(Call& c, bool increment) {
   for (std::size_t s = i; s < c.argc(); s += 2) {
     double score = 0;
     if (!real_arg(c, s, score)) return;
-    scores.push_back(score);
+    scores.push_back(score + 0.0);  // -0 becomes 0
   }
   auto found = find_value<SortedSet>(c, c.arg(1), true);
   if (found.wrong) return;

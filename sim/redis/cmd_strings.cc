@@ -22,7 +22,8 @@ void set(Call& c) {
   for (std::size_t i = 3; i < c.argc(); ++i) {
     const bool more = i + 1 < c.argc();
     const auto expiry = [&](ExpiryUnit of) {
-      if (unit != ExpiryUnit::none || keep_ttl || !more) return false;
+      // The same option again is fine; the last one counts.
+      if ((unit != ExpiryUnit::none && unit != of) || keep_ttl || !more) return false;
       unit = of;
       expiry_at = ++i;
       return true;
@@ -135,7 +136,7 @@ void getex(Call& c) {
     if (c.option(i, "PX")) of = ExpiryUnit::milliseconds;
     if (c.option(i, "EXAT")) of = ExpiryUnit::at_seconds;
     if (c.option(i, "PXAT")) of = ExpiryUnit::at_milliseconds;
-    if (of != ExpiryUnit::none && unit == ExpiryUnit::none && !persist && i + 1 < c.argc()) {
+    if (of != ExpiryUnit::none && (unit == ExpiryUnit::none || unit == of) && !persist && i + 1 < c.argc()) {
       unit = of;
       at = ++i;
     } else if (of == ExpiryUnit::none && c.option(i, "PERSIST") && unit == ExpiryUnit::none) {

@@ -143,6 +143,8 @@ std::string Config::set(std::string_view given, std::string_view value) {
   } else if (both("replica-read-only", "slave-read-only")) {
     replica_read_only = text == "yes";
     texts_["replica-read-only"] = texts_["slave-read-only"] = text;
+  } else if (name == "replica-serve-stale-data") {
+    replica_serve_stale_data = text == "yes";
   } else if (name == "repl-timeout") {
     repl_timeout_s = number;
   } else if (name == "repl-ping-replica-period") {

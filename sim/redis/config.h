@@ -25,6 +25,7 @@ class Config {
   std::int64_t repl_backlog_bytes = 1024 * 1024;
   std::string password;
   bool replica_read_only = true;
+  bool replica_serve_stale_data = true;
   bool append_only = false;
   std::vector<SavePoint> save_points;
 

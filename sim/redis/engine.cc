@@ -9,6 +9,8 @@
 
 namespace holdfast::sim::embedded {
 
+void reset_transaction(Engine& engine, Session& session);  // cmd_transactions.cc
+
 using std::chrono::duration_cast;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
@@ -118,7 +120,7 @@ void Engine::run_request(Session& session, Args argv) {
   const CommandSpec* spec = CommandTable::instance().find(argv, container);
   if (spec == nullptr) {
     if (container != nullptr) {
-      reject(session, "ERR unknown subcommand '" + std::string(argv[1].substr(0, 128)) + "'. Try " +
+      reject(session, nullptr, "ERR unknown subcommand '" + std::string(argv[1].substr(0, 128)) + "'. Try " +
                           [&] {
                             std::string upper(container->name);
                             for (char& ch : upper) ch = static_cast<char>(ch >= 'a' && ch <= 'z' ? ch - 32 : ch);
@@ -133,10 +135,10 @@ void Engine::run_request(Session& session, Args argv) {
         text += "'" + std::string(shown) + "' ";
         listed += shown.size() + 3;
       }
-      reject(session, text);
+      reject(session, nullptr, text);
     }
   } else if (!spec->arity_ok(argv.size()) || ((spec->flags & kContainer) != 0 && argv.size() < 2)) {
-    reject(session, "ERR wrong number of arguments for '" + std::string(spec->name) + "' command");
+    reject(session, spec, "ERR wrong number of arguments for '" + std::string(spec->name) + "' command");
   } else if (admit(session, *spec, argv)) {
     session.last_command = spec->name;
     if (session.in_multi && (spec->flags & kInMulti) == 0) {
@@ -158,10 +160,15 @@ void Engine::run_request(Session& session, Args argv) {
   }
 }
 
-void Engine::reject(Session& session, std::string_view error) {
-  if (session.in_multi) session.abort_exec = true;
+void Engine::reject(Session& session, const CommandSpec* spec, std::string_view error) {
   ++stats_.errors;
-  session.out.error(error);
+  if (spec == nullptr || spec->name != "exec") {
+    if (session.in_multi) session.abort_exec = true;
+    return session.out.error(error);
+  }
+  if (error.starts_with("ERR ")) error.remove_prefix(4);
+  session.out.error("EXECABORT Transaction discarded because of: " + std::string(error));
+  reset_transaction(*this, session);
 }
 
 std::string_view Engine::refuse_write(const Session& session) const {
@@ -176,29 +183,46 @@ std::string_view Engine::refuse_write(const Session& session) const {
   return {};
 }
 
+// What a replica that serves no stale data still does without its primary (Redis: the flag `stale`).
+static bool answers_without_primary(std::string_view name) {
+  static constexpr std::string_view kNames[] = {
+      "auth",     "client",  "command",      "config",     "debug",      "discard",   "echo",
+      "exec",     "hello",   "info",         "multi",      "psubscribe", "publish",   "pubsub",
+      "punsubscribe", "quit", "replconf",    "replicaof",  "reset",      "role",      "script",
+      "select",   "shutdown", "slaveof",     "spublish",   "ssubscribe", "subscribe", "sunsubscribe",
+      "time",     "unsubscribe", "unwatch",  "watch"};
+  name = name.substr(0, name.find('|'));
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
 bool Engine::admit(Session& session, const CommandSpec& spec, Args argv) {
   const bool is_exec = spec.name == "exec";
   const bool writes = (spec.flags & kWrite) != 0 || (is_exec && (session.queued_flags & kWrite) != 0);
   const bool may_replicate = (spec.flags & (kWrite | kMayReplicate)) != 0 ||
                              (is_exec && (session.queued_flags & (kWrite | kMayReplicate)) != 0);
   if (!session.authenticated && (spec.flags & kNoAuth) == 0) {
-    reject(session, "NOAUTH Authentication required.");
+    reject(session, &spec, "NOAUTH Authentication required.");
     return false;
   }
   if (session.in_multi && (spec.flags & kNoMulti) != 0) {
-    reject(session, "ERR Command not allowed inside a transaction");
+    reject(session, &spec, "ERR Command not allowed inside a transaction");
     return false;
   }
   if (writes) {
     const std::string_view refused = refuse_write(session);
     if (!refused.empty()) {
-      reject(session, refused);
+      reject(session, &spec, refused);
       return false;
     }
   }
   if (session.subscriptions() + session.shard_channels.size() > 0 && (spec.flags & kInPubSub) == 0) {
-    reject(session, "ERR Can't execute '" + lower(spec.name) +
+    reject(session, &spec, "ERR Can't execute '" + lower(spec.name) +
                         "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context");
+    return false;
+  }
+  if (!config_.replica_serve_stale_data && replication_.is_replica() && !session.from_primary &&
+      replication_.link_state() != LinkState::connected && !answers_without_primary(spec.name)) {
+    reject(session, &spec, "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
     return false;
   }
   if (paused_until_ms_ > mono_ms() && session.replica == ReplicaState::none && !session.from_primary &&
@@ -307,7 +331,7 @@ void Engine::delete_expired(int db, Entry& entry) {
 }
 
 void Engine::expire_actively() {
-  if (replication_.is_replica() || paused_until_ms_ > mono_ms()) return;
+  if (!active_expiry_ || replication_.is_replica() || paused_until_ms_ > mono_ms()) return;
   const std::int64_t now = wall_ms();
   for (int db = 0; db < kDatabases; ++db) {
     if (dbs_[static_cast<std::size_t>(db)].with_ttl() == 0) continue;

@@ -121,6 +121,7 @@ class Engine {
   void request_shutdown() { shutdown_ = true; }
   bool shutdown_requested() const { return shutdown_; }
   void flush_db(int db);
+  void set_active_expiry(bool on) { active_expiry_ = on; }
   void answer_waits();  // after an acknowledgement
   std::vector<Keyspace>& databases() { return dbs_; }
 
@@ -139,7 +140,8 @@ class Engine {
   };
   void run_request(Session& session, Args argv);
   bool admit(Session& session, const CommandSpec& spec, Args argv);
-  void reject(Session& session, std::string_view error);
+  // Answers with an error; what was queued is lost at EXEC, and at once when EXEC itself is refused.
+  void reject(Session& session, const CommandSpec* spec, std::string_view error);
   void note_effect(int db, Args argv, bool replicas, bool disk);
   void flush_effects();
   void touch_watchers_slowly(int db, std::string_view key);
@@ -182,6 +184,7 @@ class Engine {
   std::int64_t paused_until_ms_ = 0;
   bool paused_all_ = false;
   bool append_only_ = false;
+  bool active_expiry_ = true;  // DEBUG SET-ACTIVE-EXPIRE
   int append_db_ = -1;
   bool loading_ = false;
   bool shutdown_ = false;

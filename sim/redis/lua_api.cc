@@ -31,6 +31,7 @@ ScriptEngine& engine_of(lua_State* lua) {
 
 // Pushes {err = "CODE text"}. `text` as in a reply without the '-', or with it.
 void push_error(lua_State* lua, const char* text, std::size_t size) {
+  size = ::strnlen(text, size);  // a text of C, as in Redis
   while (size > 0 && (text[size - 1] == '\r' || text[size - 1] == '\n')) --size;
   lua_createtable(lua, 0, 2);
   if (size > 0 && text[0] == '-') {
@@ -164,7 +165,7 @@ int log_message(lua_State* lua) {
   if (lua_gettop(lua) < 2) return raise(lua, "redis.log() requires two arguments or more.");
   if (!lua_isnumber(lua, 1)) return raise(lua, "First argument must be a number (log level).");
   const double level = lua_tonumber(lua, 1);
-  if (level < 0 || level > 3) return raise(lua, "Invalid log level.");
+  if (level < 0 || level > 3) return raise(lua, "Invalid debug level.");
   return 0;  // this server keeps no log
 }
 
@@ -272,12 +273,28 @@ bool is_protected(lua_State* lua, int index) {
 }
 
 int guarded(lua_State* lua) {  // upvalue: the real rawset or setmetatable
-  if (lua_istable(lua, 1) && is_protected(lua, 1)) return luaL_error(lua, "Attempt to modify a readonly table");
+  if (lua_istable(lua, 1) && is_protected(lua, 1)) {
+    lua_pushliteral(lua, "Attempt to modify a readonly table");  // without a place, unlike an assignment
+    return lua_error(lua);
+  }
   const int count = lua_gettop(lua);
   lua_pushvalue(lua, lua_upvalueindex(1));
   lua_insert(lua, 1);
   lua_call(lua, count, LUA_MULTRET);
   return lua_gettop(lua);
+}
+
+void mark_protected(lua_State* lua);
+
+// What getmetatable() shows of the metatable on top: an empty table that cannot be changed either.
+void hide_metatable(lua_State* lua) {
+  lua_newtable(lua);
+  lua_newtable(lua);
+  lua_pushcfunction(lua, refuse_new);
+  lua_setfield(lua, -2, "__newindex");
+  lua_setmetatable(lua, -2);
+  mark_protected(lua);
+  lua_setfield(lua, -2, "__metatable");
 }
 
 // Replaces the table on top by its proxy.
@@ -288,8 +305,14 @@ void protect(lua_State* lua) {
   lua_setfield(lua, -2, "__index");
   lua_pushcfunction(lua, refuse_new);
   lua_setfield(lua, -2, "__newindex");
+  hide_metatable(lua);
   lua_setmetatable(lua, -2);
   lua_remove(lua, -2);
+  mark_protected(lua);
+}
+
+// Notes that the table on top is not to be changed by rawset and setmetatable either.
+void mark_protected(lua_State* lua) {
   lua_pushlightuserdata(lua, &protected_key);
   lua_rawget(lua, LUA_REGISTRYINDEX);
   lua_pushvalue(lua, -2);
@@ -415,6 +438,12 @@ void install_redis_api(lua_State* lua, ScriptEngine& engine) {
       lua_pop(lua, 1);
     }
   }
+  lua_pushliteral(lua, "");
+  if (lua_getmetatable(lua, -1) != 0) {
+    hide_metatable(lua);
+    lua_pop(lua, 1);
+  }
+  lua_pop(lua, 1);
   // Unknown globals raise; assignments meet the proxy.
   lua_pushvalue(lua, LUA_GLOBALSINDEX);
   lua_newtable(lua);
@@ -529,17 +558,13 @@ void write_value(lua_State* lua, Out& out, int depth) {
         return lua_type(lua, -1) == LUA_TSTRING;
       };
       if (text_field("err")) {
-        std::size_t size = 0;
-        const char* text = lua_tolstring(lua, -1, &size);
-        out.error({text, size});
+        out.error(lua_tostring(lua, -1));  // up to a NUL, as in Redis
         lua_pop(lua, 1);
         break;
       }
       lua_pop(lua, 1);
       if (text_field("ok")) {
-        std::size_t size = 0;
-        const char* text = lua_tolstring(lua, -1, &size);
-        std::string line(text, size);
+        std::string line(lua_tostring(lua, -1));
         for (char& c : line) c = c == '\r' || c == '\n' ? ' ' : c;
         out.status(line);
         lua_pop(lua, 1);

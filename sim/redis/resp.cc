@@ -304,7 +304,7 @@ bool glob_match(std::string_view p, std::string_view s) {
             p.remove_prefix(1);
             match = match || p[0] == s[0];
           } else if (p.size() >= 3 && p[1] == '-') {
-            const auto [low, high] = std::minmax(static_cast<unsigned char>(p[0]), static_cast<unsigned char>(p[2]));
+            const auto [low, high] = std::minmax({static_cast<unsigned char>(p[0]), static_cast<unsigned char>(p[2])});
             const auto c = static_cast<unsigned char>(s[0]);
             match = match || (c >= low && c <= high);
             p.remove_prefix(2);

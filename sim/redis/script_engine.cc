@@ -58,6 +58,10 @@ std::string ScriptEngine::load(std::string_view body, std::string& error) {
       return word;
     };
     const std::string_view engine = next_word();
+    if (end == body.size()) {
+      error = "ERR Invalid script shebang";
+      return {};
+    }
     if (engine != "lua") {
       error = "ERR Unexpected engine in script shebang: #!" + std::string(engine);
       return {};
@@ -104,6 +108,7 @@ void ScriptEngine::run(Call& call, std::string_view sha1, std::size_t key_count,
     }
     if (!refused.empty()) return call.out.error(refused);
   }
+  const int database = call.session.db;  // a SELECT of the script's is its own
   const int top = lua_gettop(lua_);
   set_script_arguments(lua_, call.argv.subspan(3, key_count), call.argv.subspan(3 + key_count));
   const int handler = push_error_handler(lua_);
@@ -130,6 +135,7 @@ void ScriptEngine::run(Call& call, std::string_view sha1, std::size_t key_count,
     ++engine_.stats().errors;
   }
   lua_settop(lua_, top);
+  call.session.db = database;
   call_ = nullptr;
 }
 

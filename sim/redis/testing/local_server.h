@@ -24,7 +24,9 @@ class StillRuntime final : public Runtime {
 
   Task spawn(std::string_view, std::function<void()>) override { return refuse(), Task(); }
   TaskId task_id() const noexcept override { return 1; }
-  Parker& parker() noexcept override { internal::check_failed(__FILE__, __LINE__, "parker()", "no tasks here"); }
+  Parker& parker() noexcept override {
+    internal::check_failed(__FILE__, __LINE__, "parker()", "no tasks here");
+  }
   std::any& task_local_slot(const void*) override { return slot_; }
   void sleep_until(MonotonicTime) override { refuse(); }
   void yield() override { refuse(); }
@@ -76,7 +78,8 @@ class LocalServer {
   }
   Session& session(int number) {
     auto& held = sessions_[number];
-    if (held == nullptr) held = engine.open_session(nullptr, "10.0.0." + std::to_string(number) + ":1", "10.0.0.9:6379");
+    if (held == nullptr)
+      held = engine.open_session(nullptr, "10.0.0." + std::to_string(number) + ":1", "10.0.0.9:6379");
     return *held;
   }
 

@@ -19,7 +19,7 @@ const std::vector<std::string> kCommands = {
     // keys
     "DEL {k}", "DEL {k} {k}", "UNLINK {k}", "EXISTS {k} {k}", "TYPE {k}", "PTTL {k}", "PTTL {k}", "TTL {k}",
     "PEXPIRE {k} {ms}", "PEXPIRE {k} {ms}", "PEXPIRE {k} {ms} {flag}", "EXPIRE {k} 1", "PERSIST {k}",
-    "PEXPIREAT {k} @now{at}", "PEXPIRETIME {k}", "RENAME {k} {k}", "sorted KEYS *", "FLUSHALL", "TIME",
+    "PEXPIREAT {k} @now{at}", "PEXPIRETIME {k}", "RENAME {k} {k}", "KEYS {k}", "FLUSHALL", "TIME",
     // hashes
     "HSET {k} {f} {v}", "HSET {k} {f} {v} {f} {v}", "HSETNX {k} {f} {v}", "HGET {k} {f}", "HEXISTS {k} {f}",
     "HINCRBY {k} {f} {n}", "HINCRBY {k} {f} 1", "HINCRBY {k} {f} -1", "HDEL {k} {f}", "HLEN {k}",
