@@ -273,17 +273,19 @@ class Teller {
     };
     std::vector<std::size_t> faults, ends, effects;
     std::set<Symbol> processes, ids;
+    std::int64_t effects_to_ns = to_ns_;  // what each owner did until its own hold was over
     for (const Lane& lane : lanes_) {
       processes.insert(lane.process);
       if (lane.hold == nullptr) continue;
+      effects_to_ns = std::max(effects_to_ns, std::min(lane.hold->to_ns, last_ns_));
       if (lane.hold->id != 0) ids.insert(lane.hold->id);
       if (!lane.hold->renewals.empty()) ends.push_back(lane.hold->renewals.back());
     }
     for (std::size_t i = 0; i < events_.size(); ++i) {
       const Event& event = events_[i];
-      if (event.time_ns < from_ns_ || event.time_ns > to_ns_) continue;
-      if (event.f == Function::fault) faults.push_back(i);
-      if (event.f == Function::lost && ids.contains(event.id)) ends.push_back(i);
+      if (event.time_ns < from_ns_ || event.time_ns > effects_to_ns) continue;
+      if (event.f == Function::fault && event.time_ns <= to_ns_) faults.push_back(i);
+      if (event.f == Function::lost && ids.contains(event.id) && event.time_ns <= to_ns_) ends.push_back(i);
       if (event.type == EventType::ok && processes.contains(event.process) &&
           (event.f == Function::read || event.f == Function::write || event.f == Function::cas ||
            event.f == Function::sell)) {

@@ -74,8 +74,7 @@ std::shared_ptr<FiberTask> Scheduler::spawn(ProcessImpl& process, std::string ro
 bool Scheduler::run_until(const std::function<bool()>& done) {
   while (!done()) {
     // One round: what is ready now; what becomes ready meanwhile comes after the outside world was looked at.
-    FiberTask* last = nullptr;
-    for (FiberTask* task = ready_.first(); task != nullptr; task = task->next) last = task;
+    const FiberTask* last = ready_.last();
     for (FiberTask* task = last == nullptr ? nullptr : ready_.pop_front(); task != nullptr;
          task = ready_.pop_front()) {
       const bool was_last = task == last;

@@ -27,6 +27,7 @@ template <class T>
 class LinkedList {
  public:
   T* first() const { return first_; }
+  T* last() const { return last_; }
   bool empty() const { return first_ == nullptr; }
   // Items may be local variables of a waiting task that leave the list before they end (Queued), which g++ 12
   // takes for a dangling pointer.

@@ -256,7 +256,7 @@ void print_case(const CaseResult& result) {
 }
 
 void print_story(const CaseResult& result, bool embedded) {
-  fmt::print("\n{}, seed {}, {}\n\n{}\n", result.scenario.title(), result.story_seed, result.story_check,
+  fmt::print("\n{}, seed {}\n{}\n\n{}\n", result.scenario.title(), result.story_seed, result.scenario.about,
              result.story);
   if (!result.story_folder.empty()) fmt::print("artefacts   {}/\n", result.story_folder);
   fmt::print("reproduce   {}\n\n", result.reproduce(result.story_seed, embedded));
