@@ -8,10 +8,11 @@
 //   2. no grant of a on n and k may have come after G: each one that was forwarded before X's reply was seen
 //      was answered before G was forwarded (one that was never answered counts as possible);
 //   3. records of a and b cannot stand side by side (both acquisitions are exclusive);
-//   4. from G's forwarding to X's reply no fault changed what n stores (crash, restart, promotion, replication).
+//   4. from G's forwarding to X's reply no fault changed what n stores (crash, restart, promotion,
+//   replication).
 // When G took effect n had no record of a, or G would have been refused (3); by 2 none was granted on n from
-// there to X, and by 4 none came from elsewhere. So the record on which X took effect was not a's. There is no
-// false alarm. A command of which only the reply told (forwarded and answered at one time) may have come
+// there to X, and by 4 none came from elsewhere. So the record on which X took effect was not a's. There is
+// no false alarm. A command of which only the reply told (forwarded and answered at one time) may have come
 // earlier: it proves nothing. A foreign removal in a race that leaves another order possible is passed over.
 #include <fmt/format.h>
 

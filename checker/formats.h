@@ -26,10 +26,10 @@ std::optional<Format> parse_format(std::string_view name);
 Format guess_format(std::string_view head);
 
 struct FormatOptions {
-  std::string file = "-";        // for errors
+  std::string file = "-";             // for errors
   std::optional<Format> format = {};  // absent: guessed
-  bool keyed = false;            // values are [key value] (jepsen-independent)
-  bool keep_going = false;       // skip and count what is broken
+  bool keyed = false;                 // values are [key value] (jepsen-independent)
+  bool keep_going = false;            // skip and count what is broken
 };
 
 // Reads to the end as a stream. Throws FormatError.

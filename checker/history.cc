@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "lib/runtime/check.h"
+#include "invariant.h"
 
 namespace holdfast::checker {
 
@@ -79,7 +79,8 @@ struct History::Table {
       const Symbol symbol = slots[at];
       if (hashes[symbol] == hash && texts[symbol] == text) return symbol;
     }
-    HF_CHECK(texts.size() < std::numeric_limits<Symbol>::max(), "a history has fewer than 2^32 strings");
+    CHECKER_INVARIANT(texts.size() < std::numeric_limits<Symbol>::max(),
+                      "a history has fewer than 2^32 strings");
     const auto symbol = static_cast<Symbol>(texts.size());
     texts.push_back(store(text));
     hashes.push_back(hash);
@@ -94,7 +95,7 @@ History::History() : table_(std::make_shared<Table>()) {}
 Symbol History::intern(std::string_view text) { return table_->intern(text); }
 
 std::string_view History::text(Symbol symbol) const {
-  HF_CHECK(symbol < table_->texts.size(), "a symbol belongs to the history that made it");
+  CHECKER_INVARIANT(symbol < table_->texts.size(), "a symbol belongs to the history that made it");
   return table_->texts[symbol];
 }
 
@@ -104,7 +105,7 @@ History History::subset(const std::vector<std::size_t>& positions) const {
   History copy;
   copy.reserve(positions.size());
   for (const std::size_t position : positions) {
-    HF_CHECK(position < events_.size(), "positions of a subset lie in the history");
+    CHECKER_INVARIANT(position < events_.size(), "positions of a subset lie in the history");
     Event event = events_[position];
     for (Symbol* symbol :
          {&event.process, &event.key, &event.id, &event.owner, &event.mode, &event.node, &event.error}) {

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "lib/runtime/check.h"
+#include "invariant.h"
 #include "state_graph.h"
 
 namespace holdfast::checker {
@@ -34,7 +34,7 @@ class Configurations {
     known_ = known_words;
     unknown_ = unknown_words;
     stride_ = stride;
-    HF_CHECK(words_.size() == count * stride_, "a new layout keeps every configuration");
+    CHECKER_INVARIANT(words_.size() == count * stride_, "a new layout keeps every configuration");
     rehash();
   }
   void clear() {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "lib/runtime/check.h"
+#include "invariant.h"
 
 namespace holdfast::checker {
 
@@ -31,7 +31,7 @@ std::string inked(std::string_view text, Ink ink, bool color) {
 
 Canvas::Canvas(std::int64_t from_ns, std::int64_t to_ns, int columns, std::int64_t zero_ns)
     : from_ns_(from_ns), to_ns_(to_ns), zero_ns_(zero_ns), columns_(columns) {
-  HF_CHECK(from_ns < to_ns && columns >= 10, "a canvas has room");
+  CHECKER_INVARIANT(from_ns < to_ns && columns >= 10, "a canvas has room");
 }
 
 int Canvas::column(std::int64_t at_ns) const {

@@ -4,7 +4,7 @@
 1. Time, threads, randomness and the environment come through the ports (lib, sim, checker).
 2. Rooms know only the rooms below them: lib and checker nobody, sim both, tools all; in lib
    lock, historic -> redis -> net -> runtime.
-3. No source file beyond 500 lines.
+3. No source file beyond 500 lines (a test file: 800).
 4. Formatted by .clang-format.
 5. No path of one machine, no file at the top level beyond the agreed ones.
 
@@ -82,7 +82,7 @@ def check_file(path, text):
             elif room == "lib" and other[0] == "lib" and len(other) > 2 and path.parts[1] in LAYERS:
                 if LAYERS.get(other[1], 0) > LAYERS[path.parts[1]]:
                     yield number, f"lib/{path.parts[1]} must not know lib/{other[1]}: {found.group(1)}"
-    if len(lines) > 501:
+    if len(lines) > (801 if test else 501):
         yield len(lines), f"{len(lines) - 1} lines: look for the second thing that it does"
     for number, line in enumerate(lines, 1):
         if MACHINE.search(line):

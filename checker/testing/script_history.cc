@@ -4,7 +4,7 @@
 #include <sstream>
 #include <string>
 
-#include "lib/runtime/check.h"
+#include "checker/invariant.h"
 
 namespace holdfast::checker::testing {
 
@@ -27,11 +27,11 @@ History history_of(std::string_view script) {
     Event event;
     event.time_ns = nanoseconds(time);
     event.process = history.intern(process);
-    HF_CHECK(parse(type, event.type) && parse(f, event.f), line.c_str());
+    CHECKER_INVARIANT(parse(type, event.type) && parse(f, event.f), line.c_str());
     if (!key.empty() && key != "-") event.key = history.intern(key);
     for (std::string word; words >> word;) {
       const auto equals = word.find('=');
-      HF_CHECK(equals != std::string::npos, line.c_str());
+      CHECKER_INVARIANT(equals != std::string::npos, line.c_str());
       const std::string name = word.substr(0, equals), value = word.substr(equals + 1);
       if (name == "id")
         event.id = history.intern(value);
@@ -52,7 +52,7 @@ History history_of(std::string_view script) {
       else if (name == "valid")
         event.valid_until_ns = nanoseconds(value);
       else
-        HF_CHECK(false, line.c_str());
+        CHECKER_INVARIANT(false, line.c_str());
     }
     history.append(event);
   }

@@ -1,6 +1,7 @@
-// The cluster of embedded servers: every node is a process of the simulated world that runs RedisServer at its own
-// address. Its disk belongs to the node and survives the process. Clients come through its door in the proxy,
-// a replica reaches its primary through a replication door; the harness' own commands go past the proxy.
+// The cluster of embedded servers: every node is a process of the simulated world that runs RedisServer at
+// its own address. Its disk belongs to the node and survives the process. Clients come through its door in
+// the proxy, a replica reaches its primary through a replication door; the harness' own commands go past the
+// proxy.
 #include <chrono>
 #include <optional>
 #include <stdexcept>
@@ -67,7 +68,8 @@ class EmbeddedNode final : public ClusterNode {
   void promote() override {
     if (!running()) throw std::runtime_error("node " + name_ + " cannot be promoted: it does not run");
     const std::string answer = command("*3\r\n$9\r\nREPLICAOF\r\n$2\r\nNO\r\n$3\r\nONE\r\n");
-    if (!answer.starts_with("+OK")) throw std::runtime_error("node " + name_ + " cannot be promoted: " + answer);
+    if (!answer.starts_with("+OK"))
+      throw std::runtime_error("node " + name_ + " cannot be promoted: " + answer);
     primary_.reset();
   }
 
@@ -81,7 +83,9 @@ class EmbeddedNode final : public ClusterNode {
   Endpoint upstream() const { return {process_->address(), kPort}; }
   void open_door(Proxy& proxy) { door_ = proxy.expose(name_, upstream()); }
   void follow(Endpoint primary) { primary_ = std::move(primary); }
-  bool in_sync() const { return presence_ != nullptr && presence_->server != nullptr && presence_->server->ready(); }
+  bool in_sync() const {
+    return presence_ != nullptr && presence_->server != nullptr && presence_->server->ready();
+  }
 
   // [parks] until it listens.
   void start() {
@@ -161,7 +165,8 @@ class EmbeddedCluster final : public Cluster {
     const MonotonicTime limit = harness.now() + seconds(60);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       while (!node(i).in_sync()) {
-        if (harness.now() >= limit) throw std::runtime_error("node " + node(i).name() + " does not come in sync");
+        if (harness.now() >= limit)
+          throw std::runtime_error("node " + node(i).name() + " does not come in sync");
         harness.sleep_for(milliseconds(1));
       }
     }

@@ -94,7 +94,8 @@ TEST(EmbeddedReplicationTest, ReplicasOfReplicas) {
     world.harness().runtime().sleep_for(seconds(1));
     c.ask("SELECT 5");
     EXPECT_EQ(c.ask("EXISTS before between after"), ":3\r\n");
-    EXPECT_EQ(field(c.ask("INFO replication"), "master_replid"), field(a.ask("INFO replication"), "master_replid"));
+    EXPECT_EQ(field(c.ask("INFO replication"), "master_replid"),
+              field(a.ask("INFO replication"), "master_replid"));
     EXPECT_EQ(a.ask("WAIT 2 100"), ":1\r\n") << "a chained replica does not count";
   });
 }
@@ -122,9 +123,8 @@ TEST(EmbeddedReplicationTest, WaitEndsWhenTheServerIsDemoted) {
     Caller other(client, cluster.find("r1")->endpoint());
     cluster.find("r2")->pause();
     primary.ask("SET k v");
-    Task waiter = client.runtime().spawn("waiter", [&] {
-      EXPECT_TRUE(primary.ask("WAIT 1 0").starts_with("-UNBLOCKED force unblock"));
-    });
+    Task waiter = client.runtime().spawn(
+        "waiter", [&] { EXPECT_TRUE(primary.ask("WAIT 1 0").starts_with("-UNBLOCKED force unblock")); });
     client.runtime().sleep_for(milliseconds(300));
     other.ask("REPLICAOF nowhere 1");
     waiter.join();

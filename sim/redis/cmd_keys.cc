@@ -50,17 +50,24 @@ void expire_generic(Call& c, std::int64_t base, bool seconds) {
   if (!integer_arg(c, 2, when)) return;
   bool nx = false, xx = false, gt = false, lt = false;
   for (std::size_t i = 3; i < c.argc(); ++i) {
-    if (c.option(i, "NX")) nx = true;
-    else if (c.option(i, "XX")) xx = true;
-    else if (c.option(i, "GT")) gt = true;
-    else if (c.option(i, "LT")) lt = true;
-    else return c.out.error("ERR Unsupported option " + std::string(c.arg(i)));
+    if (c.option(i, "NX"))
+      nx = true;
+    else if (c.option(i, "XX"))
+      xx = true;
+    else if (c.option(i, "GT"))
+      gt = true;
+    else if (c.option(i, "LT"))
+      lt = true;
+    else
+      return c.out.error("ERR Unsupported option " + std::string(c.arg(i)));
   }
   if (nx && (xx || gt || lt)) {
     return c.out.error("ERR NX and XX, GT or LT options at the same time are not compatible");
   }
   if (gt && lt) return c.out.error("ERR GT and LT options at the same time are not compatible");
-  const auto refuse = [&] { c.out.error("ERR invalid expire time in '" + std::string(c.spec.name) + "' command"); };
+  const auto refuse = [&] {
+    c.out.error("ERR invalid expire time in '" + std::string(c.spec.name) + "' command");
+  };
   if (seconds) {
     if (when > INT64_MAX / 1000 || when < INT64_MIN / 1000) return refuse();
     when *= 1000;
@@ -171,7 +178,9 @@ void copy(Call& c) {
   c.out.integer(refused ? 0 : 1);
 }
 
-bool hidden(const Call& c, const Entry& entry) { return entry.expires_at != kNoExpiry && c.now > entry.expires_at; }
+bool hidden(const Call& c, const Entry& entry) {
+  return entry.expires_at != kNoExpiry && c.now > entry.expires_at;
+}
 
 void keys(Call& c) {
   std::vector<std::string_view> matching;

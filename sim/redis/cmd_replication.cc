@@ -15,7 +15,8 @@ void replicaof(Call& c) {
     return c.out.error("ERR Command is not valid when client is a replica.");
   }
   std::int64_t port = 0;
-  if (!parse_integer(c.arg(2), port) || port < 0 || port > 65535) return c.out.error("ERR Invalid master port");
+  if (!parse_integer(c.arg(2), port) || port < 0 || port > 65535)
+    return c.out.error("ERR Invalid master port");
   const Endpoint primary{std::string(c.arg(1)), static_cast<std::uint16_t>(port)};
   if (replication.is_replica() && replication.primary() == primary) {
     return c.out.status("OK Already connected to specified master");
@@ -60,7 +61,8 @@ void psync(Call& c) {
 void wait(Call& c) {
   if (c.engine.is_replica()) {
     return c.out.error(
-        "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is "
+        "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica "
+        "is "
         "configured to be writable (which is not the default) writes to replicas are just local and are not "
         "propagated.");
   }
@@ -94,8 +96,9 @@ void role(Call& c) {
   c.out.integer(r.offset());
   c.out.array(r.replicas().size());
   for (const Session* replica : r.replicas()) {
-    const std::string host = replica->announced_host.empty() ? replica->peer.substr(0, replica->peer.rfind(':'))
-                                                              : replica->announced_host;
+    const std::string host = replica->announced_host.empty()
+                                 ? replica->peer.substr(0, replica->peer.rfind(':'))
+                                 : replica->announced_host;
     c.out.array(3);
     c.out.bulk(host);
     c.out.bulk(std::to_string(replica->listening_port));

@@ -39,7 +39,8 @@ void config_set(Call& c) {
   Config& config = c.engine.config();
   for (std::size_t i = 2; i < c.argc(); i += 2) {
     if (!config.knows(c.arg(i))) {
-      return c.out.error("ERR Unknown option or number of arguments for CONFIG SET - '" + std::string(c.arg(i)) + "'");
+      return c.out.error("ERR Unknown option or number of arguments for CONFIG SET - '" +
+                         std::string(c.arg(i)) + "'");
     }
   }
   const bool was_append_only = config.append_only;
@@ -70,8 +71,8 @@ void describe_command(Call& c, const CommandSpec& spec) {
   c.out.integer(spec.arity);
   std::vector<std::string_view> flags;
   static constexpr std::pair<std::uint32_t, std::string_view> kNames[] = {
-      {kWrite, "write"},     {kReadonly, "readonly"}, {kDenyOom, "denyoom"},   {kAdmin, "admin"},
-      {kPubSub, "pubsub"},   {kNoScript, "noscript"}, {kBlocking, "blocking"}, {kFast, "fast"},
+      {kWrite, "write"},    {kReadonly, "readonly"},         {kDenyOom, "denyoom"},   {kAdmin, "admin"},
+      {kPubSub, "pubsub"},  {kNoScript, "noscript"},         {kBlocking, "blocking"}, {kFast, "fast"},
       {kNoAuth, "no_auth"}, {kMayReplicate, "may_replicate"}};
   for (const auto& [flag, name] : kNames) {
     if ((spec.flags & flag) != 0) flags.push_back(name);
@@ -121,9 +122,12 @@ void lastsave(Call& c) { c.out.integer(c.engine.last_save_s()); }
 void shutdown(Call& c) {
   bool save = !c.engine.config().save_points.empty();
   for (std::size_t i = 1; i < c.argc(); ++i) {
-    if (c.option(i, "NOSAVE")) save = false;
-    else if (c.option(i, "SAVE")) save = true;
-    else if (!c.option(i, "NOW") && !c.option(i, "FORCE")) return c.out.error(kSyntax);
+    if (c.option(i, "NOSAVE"))
+      save = false;
+    else if (c.option(i, "SAVE"))
+      save = true;
+    else if (!c.option(i, "NOW") && !c.option(i, "FORCE"))
+      return c.out.error(kSyntax);
   }
   if (save) c.engine.save();
   c.engine.request_shutdown();
@@ -145,8 +149,11 @@ void debug_set_active_expire(Call& c) {
 
 void swapdb(Call& c) {
   std::int64_t a = 0, b = 0;
-  if (!integer_arg(c, 1, a, "ERR invalid first DB index") || !integer_arg(c, 2, b, "ERR invalid second DB index")) return;
-  if (a < 0 || a >= kDatabases || b < 0 || b >= kDatabases) return c.out.error("ERR DB index is out of range");
+  if (!integer_arg(c, 1, a, "ERR invalid first DB index") ||
+      !integer_arg(c, 2, b, "ERR invalid second DB index"))
+    return;
+  if (a < 0 || a >= kDatabases || b < 0 || b >= kDatabases)
+    return c.out.error("ERR DB index is out of range");
   if (a != b) {
     c.engine.touch_all_watchers(static_cast<int>(a));
     c.engine.touch_all_watchers(static_cast<int>(b));

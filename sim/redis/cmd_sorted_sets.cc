@@ -13,13 +13,20 @@ void zadd_generic(Call& c, bool increment) {
   bool nx = false, xx = false, gt = false, lt = false, count_changes = false;
   std::size_t i = 2;
   for (; i < c.argc(); ++i) {
-    if (c.option(i, "NX")) nx = true;
-    else if (c.option(i, "XX")) xx = true;
-    else if (c.option(i, "GT")) gt = true;
-    else if (c.option(i, "LT")) lt = true;
-    else if (c.option(i, "CH")) count_changes = true;
-    else if (c.option(i, "INCR")) increment = true;
-    else break;
+    if (c.option(i, "NX"))
+      nx = true;
+    else if (c.option(i, "XX"))
+      xx = true;
+    else if (c.option(i, "GT"))
+      gt = true;
+    else if (c.option(i, "LT"))
+      lt = true;
+    else if (c.option(i, "CH"))
+      count_changes = true;
+    else if (c.option(i, "INCR"))
+      increment = true;
+    else
+      break;
   }
   const std::size_t words = c.argc() - i;
   if (words % 2 != 0 || words == 0) return c.out.error(kSyntax);

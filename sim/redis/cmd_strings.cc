@@ -80,7 +80,8 @@ void set(Call& c) {
   if (unit != ExpiryUnit::none) {
     c.db().set_expiry(*entry, at_ms);
     if (c.engine.propagating()) {
-      c.propagate_instead({"SET", std::string(c.arg(1)), std::string(c.arg(2)), "PXAT", std::to_string(at_ms)});
+      c.propagate_instead(
+          {"SET", std::string(c.arg(1)), std::string(c.arg(2)), "PXAT", std::to_string(at_ms)});
     }
   } else if (want_old && c.engine.propagating()) {  // the reply is of no use to replicas
     std::vector<std::string> effect;
@@ -174,7 +175,8 @@ void add_to(Call& c, std::int64_t by) {
   std::int64_t value = 0;
   if (found && !parse_integer(*found.value, value)) return c.out.error(kNotInteger);
   std::int64_t sum = 0;
-  if (__builtin_add_overflow(value, by, &sum)) return c.out.error("ERR increment or decrement would overflow");
+  if (__builtin_add_overflow(value, by, &sum))
+    return c.out.error("ERR increment or decrement would overflow");
   if (found) {
     found.value->clear();
     append_integer(*found.value, sum);
@@ -206,7 +208,8 @@ void incrbyfloat(Call& c) {
   if (found && !parse_long_real(*found.value, value)) return c.out.error(kNotFloat);
   if (!parse_long_real(c.arg(2), by)) return c.out.error(kNotFloat);
   value += by;
-  if (std::isnan(value) || std::isinf(value)) return c.out.error("ERR increment would produce NaN or Infinity");
+  if (std::isnan(value) || std::isinf(value))
+    return c.out.error("ERR increment would produce NaN or Infinity");
   const std::string text = format_long_real(value);
   if (found) {
     *found.value = text;
@@ -243,8 +246,8 @@ void getrange(Call& c) {
   if (stop < 0) stop = std::max<std::int64_t>(0, stop + length);
   stop = std::min(stop, length - 1);
   if (start > stop || length == 0) return c.out.bulk("");
-  c.out.bulk(std::string_view(*found.value).substr(static_cast<std::size_t>(start),
-                                                   static_cast<std::size_t>(stop - start + 1)));
+  c.out.bulk(std::string_view(*found.value)
+                 .substr(static_cast<std::size_t>(start), static_cast<std::size_t>(stop - start + 1)));
 }
 
 void setrange(Call& c) {

@@ -1,5 +1,7 @@
 #include "sim/redis/command.h"
 
+#include <algorithm>
+
 #include "sim/redis/engine.h"
 
 namespace holdfast::sim::embedded {
@@ -42,8 +44,10 @@ const CommandSpec* CommandTable::find(Args argv, const CommandSpec*& container) 
   char name[64];
   std::size_t length = 0;
   const auto append = [&](std::string_view word) {
-    if (length + word.size() > sizeof name) return false;
-    for (const char c : word) name[length++] = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    if (word.size() > sizeof name - length) return false;
+    std::transform(word.begin(), word.end(), name + length,
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    length += word.size();
     return true;
   };
   if (!append(argv[0])) return nullptr;
@@ -106,7 +110,7 @@ Found<T> find_or_make(Call& call, std::string_view key) {
   return found;
 }
 
-#define HF_INSTANTIATE(T)                                                  \
+#define HF_INSTANTIATE(T)                                                   \
   template Found<T> find_value<T>(Call&, std::string_view, bool for_write); \
   template Found<T> find_or_make<T>(Call&, std::string_view);
 HF_INSTANTIATE(std::string)

@@ -30,8 +30,8 @@ enum CommandFlag : std::uint32_t {
   kFast = 1u << 9,
   kAdmin = 1u << 10,
   kBlocking = 1u << 11,
-  kInPubSub = 1u << 12,   // allowed while subscribed
-  kInMulti = 1u << 13,    // executed, not queued, inside MULTI
+  kInPubSub = 1u << 12,  // allowed while subscribed
+  kInMulti = 1u << 13,   // executed, not queued, inside MULTI
   kWhilePaused = 1u << 14,
 };
 
@@ -77,8 +77,8 @@ class CommandTable {
  public:
   static const CommandTable& instance();
 
-  // The command that argv names, a subcommand if it has some. nullptr: none; `container` then says whether the
-  // first word alone is known.
+  // The command that argv names, a subcommand if it has some. nullptr: none; `container` then says whether
+  // the first word alone is known.
   const CommandSpec* find(Args argv, const CommandSpec*& container) const;
   const CommandSpec* find(std::string_view lower_name) const;
   const std::vector<CommandSpec>& all() const { return specs_; }
@@ -104,7 +104,8 @@ void add_server_commands(Specs& specs);
 void add_replication_commands(Specs& specs);
 
 // --- what most handlers need ------------------------------------------------------------------------------
-inline constexpr std::string_view kWrongType = "WRONGTYPE Operation against a key holding the wrong kind of value";
+inline constexpr std::string_view kWrongType =
+    "WRONGTYPE Operation against a key holding the wrong kind of value";
 inline constexpr std::string_view kSyntax = "ERR syntax error";
 inline constexpr std::string_view kNotInteger = "ERR value is not an integer or out of range";
 inline constexpr std::string_view kNotFloat = "ERR value is not a valid float";
@@ -115,8 +116,8 @@ inline constexpr std::string_view kOutOfRange = "ERR index out of range";
 bool integer_arg(Call& call, std::size_t i, std::int64_t& value, std::string_view complaint = kNotInteger);
 bool real_arg(Call& call, std::size_t i, double& value, std::string_view complaint = kNotFloat);
 
-// The entry of a key for reading or writing: nullptr when absent or expired. Lookups for writing delete what has
-// expired, on a primary.
+// The entry of a key for reading or writing: nullptr when absent or expired. Lookups for writing delete what
+// has expired, on a primary.
 Entry* find_key(Call& call, std::string_view key, bool for_write);
 
 // The same, typed. `wrong`: the key holds another type, and that has been answered.
@@ -133,8 +134,8 @@ Found<T> find_value(Call& call, std::string_view key, bool for_write);
 template <class T>
 Found<T> find_or_make(Call& call, std::string_view key);
 
-Entry& put(Call& call, std::string_view key, Value value);  // replaces value and drops the expiry
-void erase_key(Call& call, Entry& entry);                   // counts, and wakes WATCHers
+Entry& put(Call& call, std::string_view key, Value value);            // replaces value and drops the expiry
+void erase_key(Call& call, Entry& entry);                             // counts, and wakes WATCHers
 void changed(Call& call, std::string_view key, std::int64_t by = 1);  // dirty, and wakes WATCHers
 
 // "limit offset count", ranges: start and stop of an index range over `size`. False: empty.

@@ -10,17 +10,29 @@ struct Limits {
   std::int64_t low, high;
 };
 constexpr Limits kIntegers[] = {
-    {"min-replicas-to-write", 0, INT32_MAX},  {"min-replicas-max-lag", 0, INT32_MAX},
-    {"min-slaves-to-write", 0, INT32_MAX},    {"min-slaves-max-lag", 0, INT32_MAX},
-    {"repl-timeout", 1, INT32_MAX},           {"repl-ping-replica-period", 1, INT32_MAX},
-    {"repl-backlog-ttl", 0, INT64_MAX},       {"timeout", 0, INT32_MAX},
-    {"maxclients", 1, UINT32_MAX},            {"hz", 0, INT32_MAX},
-    {"lua-time-limit", 0, INT64_MAX},         {"busy-reply-threshold", 0, INT64_MAX},
-    {"repl-diskless-sync-delay", 0, INT32_MAX}, {"slowlog-log-slower-than", -1, INT64_MAX},
+    {"min-replicas-to-write", 0, INT32_MAX},
+    {"min-replicas-max-lag", 0, INT32_MAX},
+    {"min-slaves-to-write", 0, INT32_MAX},
+    {"min-slaves-max-lag", 0, INT32_MAX},
+    {"repl-timeout", 1, INT32_MAX},
+    {"repl-ping-replica-period", 1, INT32_MAX},
+    {"repl-backlog-ttl", 0, INT64_MAX},
+    {"timeout", 0, INT32_MAX},
+    {"maxclients", 1, UINT32_MAX},
+    {"hz", 0, INT32_MAX},
+    {"lua-time-limit", 0, INT64_MAX},
+    {"busy-reply-threshold", 0, INT64_MAX},
+    {"repl-diskless-sync-delay", 0, INT32_MAX},
+    {"slowlog-log-slower-than", -1, INT64_MAX},
 };
-constexpr std::string_view kBooleans[] = {"appendonly", "replica-read-only", "slave-read-only",
-                                          "replica-serve-stale-data", "repl-diskless-sync", "protected-mode",
-                                          "stop-writes-on-bgsave-error", "lazyfree-lazy-expire"};
+constexpr std::string_view kBooleans[] = {"appendonly",
+                                          "replica-read-only",
+                                          "slave-read-only",
+                                          "replica-serve-stale-data",
+                                          "repl-diskless-sync",
+                                          "protected-mode",
+                                          "stop-writes-on-bgsave-error",
+                                          "lazyfree-lazy-expire"};
 
 // "100mb" and the like. False: no size.
 bool parse_size(std::string_view text, std::int64_t& bytes) {
@@ -29,13 +41,20 @@ bool parse_size(std::string_view text, std::int64_t& bytes) {
   while (digits < folded.size() && folded[digits] >= '0' && folded[digits] <= '9') ++digits;
   const std::string_view unit = std::string_view(folded).substr(digits);
   std::int64_t factor = 1;
-  if (unit == "k") factor = 1000;
-  else if (unit == "kb") factor = 1024;
-  else if (unit == "m") factor = 1000 * 1000;
-  else if (unit == "mb") factor = 1024 * 1024;
-  else if (unit == "g") factor = 1000LL * 1000 * 1000;
-  else if (unit == "gb") factor = 1024LL * 1024 * 1024;
-  else if (!unit.empty() && unit != "b") return false;
+  if (unit == "k")
+    factor = 1000;
+  else if (unit == "kb")
+    factor = 1024;
+  else if (unit == "m")
+    factor = 1000 * 1000;
+  else if (unit == "mb")
+    factor = 1024 * 1024;
+  else if (unit == "g")
+    factor = 1000LL * 1000 * 1000;
+  else if (unit == "gb")
+    factor = 1024LL * 1024 * 1024;
+  else if (!unit.empty() && unit != "b")
+    return false;
   if (!parse_integer(std::string_view(folded).substr(0, digits), bytes)) return false;
   bytes *= factor;
   return true;

@@ -1,5 +1,5 @@
-// Connection: one stream and its session. One task reads and answers; a second one, made when first needed, writes
-// what others push (messages, replication).
+// Connection: one stream and its session. One task reads and answers; a second one, made when first needed,
+// writes what others push (messages, replication).
 #pragma once
 
 #include <memory>

@@ -7,7 +7,8 @@ namespace holdfast::sim::embedded {
 
 enum class PersistenceMode { none, rdb, aof_always, aof_everysec };
 
-// A crash of the process (SIGKILL) loses nothing that was handed to the kernel, so everything here survives it.
+// A crash of the process (SIGKILL) loses nothing that was handed to the kernel, so everything here survives
+// it.
 struct Disk {
   std::string snapshot;  // the last dump
   bool has_append_only = false;

@@ -45,7 +45,8 @@ std::int64_t Engine::mono_ms() const {
   return duration_cast<milliseconds>(runtime_.now().time_since_epoch()).count();
 }
 
-// --- sessions -----------------------------------------------------------------------------------------------
+// --- sessions
+// -----------------------------------------------------------------------------------------------
 
 std::shared_ptr<Session> Engine::open_session(Transport* transport, std::string peer, std::string local) {
   auto session = std::make_shared<Session>();
@@ -120,15 +121,16 @@ void Engine::run_request(Session& session, Args argv) {
   const CommandSpec* spec = CommandTable::instance().find(argv, container);
   if (spec == nullptr) {
     if (container != nullptr) {
-      reject(session, nullptr, "ERR unknown subcommand '" + std::string(argv[1].substr(0, 128)) + "'. Try " +
-                          [&] {
-                            std::string upper(container->name);
-                            for (char& ch : upper) ch = static_cast<char>(ch >= 'a' && ch <= 'z' ? ch - 32 : ch);
-                            return upper;
-                          }() +
-                          " HELP.");
+      reject(
+          session,
+          nullptr, "ERR unknown subcommand '" + std::string(argv[1].substr(0, 128)) + "'. Try " + [&] {
+            std::string upper(container->name);
+            for (char& ch : upper) ch = static_cast<char>(ch >= 'a' && ch <= 'z' ? ch - 32 : ch);
+            return upper;
+          }() + " HELP.");
     } else {
-      std::string text = "ERR unknown command '" + std::string(argv[0].substr(0, 128)) + "', with args beginning with: ";
+      std::string text =
+          "ERR unknown command '" + std::string(argv[0].substr(0, 128)) + "', with args beginning with: ";
       std::size_t listed = 0;
       for (std::size_t i = 1; i < argv.size() && listed < 128; ++i) {
         const std::string_view shown = argv[i].substr(0, 128 - listed);
@@ -186,11 +188,11 @@ std::string_view Engine::refuse_write(const Session& session) const {
 // What a replica that serves no stale data still does without its primary (Redis: the flag `stale`).
 static bool answers_without_primary(std::string_view name) {
   static constexpr std::string_view kNames[] = {
-      "auth",     "client",  "command",      "config",     "debug",      "discard",   "echo",
-      "exec",     "hello",   "info",         "multi",      "psubscribe", "publish",   "pubsub",
-      "punsubscribe", "quit", "replconf",    "replicaof",  "reset",      "role",      "script",
-      "select",   "shutdown", "slaveof",     "spublish",   "ssubscribe", "subscribe", "sunsubscribe",
-      "time",     "unsubscribe", "unwatch",  "watch"};
+      "auth",         "client",      "command",  "config",    "debug",      "discard",   "echo",
+      "exec",         "hello",       "info",     "multi",     "psubscribe", "publish",   "pubsub",
+      "punsubscribe", "quit",        "replconf", "replicaof", "reset",      "role",      "script",
+      "select",       "shutdown",    "slaveof",  "spublish",  "ssubscribe", "subscribe", "sunsubscribe",
+      "time",         "unsubscribe", "unwatch",  "watch"};
   name = name.substr(0, name.find('|'));
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
@@ -216,13 +218,15 @@ bool Engine::admit(Session& session, const CommandSpec& spec, Args argv) {
     }
   }
   if (session.subscriptions() + session.shard_channels.size() > 0 && (spec.flags & kInPubSub) == 0) {
-    reject(session, &spec, "ERR Can't execute '" + lower(spec.name) +
-                        "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context");
+    reject(session, &spec,
+           "ERR Can't execute '" + lower(spec.name) +
+               "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context");
     return false;
   }
   if (!config_.replica_serve_stale_data && replication_.is_replica() && !session.from_primary &&
       replication_.link_state() != LinkState::connected && !answers_without_primary(spec.name)) {
-    reject(session, &spec, "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
+    reject(session, &spec,
+           "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
     return false;
   }
   if (paused_until_ms_ > mono_ms() && session.replica == ReplicaState::none && !session.from_primary &&
@@ -255,7 +259,8 @@ void Engine::call(Session& session, const CommandSpec& spec, Args argv, Out& out
   }
 }
 
-// --- effects ------------------------------------------------------------------------------------------------
+// --- effects
+// ------------------------------------------------------------------------------------------------
 
 void Engine::set_propagation(bool to_replicas, bool to_disk) {
   propagate_replicas_ = to_replicas;
@@ -269,7 +274,8 @@ void Engine::note_effect(int db, Args argv, bool replicas, bool disk) {
   if (!propagating() || loading_) return;
   const std::size_t begin = pending_bytes_.size();
   append_request(pending_bytes_, argv);
-  effects_.push_back({db, begin, pending_bytes_.size(), replicas && replication_.feeding(), disk && append_only_});
+  effects_.push_back(
+      {db, begin, pending_bytes_.size(), replicas && replication_.feeding(), disk && append_only_});
 }
 
 void Engine::flush_effects() {
@@ -293,7 +299,8 @@ void Engine::flush_effects() {
     if (disk) to_disk(db, bytes);
   };
   const int first_db = effects_.front().db;
-  const bool any_replica = std::any_of(effects_.begin(), effects_.end(), [](const Effect& e) { return e.replicas; });
+  const bool any_replica =
+      std::any_of(effects_.begin(), effects_.end(), [](const Effect& e) { return e.replicas; });
   const bool any_disk = std::any_of(effects_.begin(), effects_.end(), [](const Effect& e) { return e.disk; });
   if (transaction) both(any_replica, any_disk, first_db, kMulti);
   for (const Effect& e : effects_) {
@@ -303,12 +310,14 @@ void Engine::flush_effects() {
   effects_.clear();
   pending_bytes_.clear();
   constexpr std::size_t kRewriteFrom = 64u << 20;
-  if (append_only_ && disk_->appended.size() > kRewriteFrom && disk_->appended.size() > 2 * disk_->base.size()) {
+  if (append_only_ && disk_->appended.size() > kRewriteFrom &&
+      disk_->appended.size() > 2 * disk_->base.size()) {
     set_append_only(true);  // a new base
   }
 }
 
-// --- expiry -------------------------------------------------------------------------------------------------
+// --- expiry
+// -------------------------------------------------------------------------------------------------
 
 Entry* Engine::meet_expired(Session& session, Entry& entry, bool for_write) {
   if (replication_.is_replica()) {  // only the primary's DEL removes it; until then readers do not see it
@@ -342,7 +351,8 @@ void Engine::expire_actively() {
   }
 }
 
-// --- watch --------------------------------------------------------------------------------------------------
+// --- watch
+// --------------------------------------------------------------------------------------------------
 
 void Engine::watch(Session& session, std::string_view key) {
   for (const WatchedKey& known : session.watched) {
@@ -374,7 +384,8 @@ void Engine::touch_watchers_slowly(int db, std::string_view key) {
     for (const WatchedKey& known : session->watched) {
       if (known.db != db || known.key != key) continue;
       // The deletion of a key that had expired before WATCH is no change.
-      if (!known.was_expired || dbs_[static_cast<std::size_t>(db)].find(key) != nullptr) session->watch_failed = true;
+      if (!known.was_expired || dbs_[static_cast<std::size_t>(db)].find(key) != nullptr)
+        session->watch_failed = true;
     }
   }
 }

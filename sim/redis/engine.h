@@ -1,5 +1,6 @@
-// Engine: one Redis server without its sockets. Sessions put bytes in and take bytes out; commands run one after
-// the other, never parking; everything that happens later (expiry, replication, time-outs) happens in tick().
+// Engine: one Redis server without its sockets. Sessions put bytes in and take bytes out; commands run one
+// after the other, never parking; everything that happens later (expiry, replication, time-outs) happens in
+// tick().
 //
 // Used by RedisServer (server.h), which gives it connections and time, and directly by tests.
 #pragma once
@@ -54,7 +55,9 @@ class Engine {
   void process(Session& session);
   // One request, already parsed. Same effects and replies.
   void execute(Session& session, Args argv);
-  void execute_unbatched(Session& session, Args argv) { run_request(session, argv); }  // finish_batch() follows
+  void execute_unbatched(Session& session, Args argv) {
+    run_request(session, argv);
+  }  // finish_batch() follows
   Session* session_by_id(std::uint64_t id);
   const std::map<std::uint64_t, std::shared_ptr<Session>>& sessions() const { return sessions_; }
   void close_later(Session& session);  // its transport is closed when the command at hand is over
@@ -67,7 +70,8 @@ class Engine {
   std::int64_t wall_us() const;
   std::int64_t mono_ms() const;
 
-  // --- used by commands -------------------------------------------------------------------------------------
+  // --- used by commands
+  // -------------------------------------------------------------------------------------
   Runtime& runtime() { return runtime_; }
   Keyspace& db(int index) { return dbs_[static_cast<std::size_t>(index)]; }
   Config& config() { return config_; }
@@ -99,14 +103,14 @@ class Engine {
   bool watched_key_expired(const Session& session);
 
   bool propagating() const { return replication_.feeding() || append_only_; }
-  void propagate(int db, Args argv);        // with the effects of the command at hand
-  void propagate_publish(int db, Args argv);  // to replicas only, not into the append-only file
+  void propagate(int db, Args argv);                     // with the effects of the command at hand
+  void propagate_publish(int db, Args argv);             // to replicas only, not into the append-only file
   void set_propagation(bool to_replicas, bool to_disk);  // redis.set_repl, until the script ends
 
   void push(Session& to);  // to.out was given something that is not the reply of a running command
   void block(Session& session, Blocked why, std::int64_t until_mono_ms);
   void answer_timed_out(Session& session);  // what a blocked command answers when its time is up
-  void unblock(Session& session);  // its further input runs when the command at hand is over
+  void unblock(Session& session);           // its further input runs when the command at hand is over
   void signal_list(int db, std::string_view key);
   void pause_clients(std::int64_t until_mono_ms, bool all);
   void unpause_clients();

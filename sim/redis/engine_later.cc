@@ -1,4 +1,5 @@
-// Engine, second part: what happens after and between commands: output for others, blocked clients, time, the disk.
+// Engine, second part: what happens after and between commands: output for others, blocked clients, time, the
+// disk.
 #include <algorithm>
 
 #include "sim/redis/engine.h"
@@ -44,7 +45,8 @@ void Engine::finish_batch() {
   if (on_ticks_needed && needs_ticks()) on_ticks_needed();
 }
 
-// --- blocked clients --------------------------------------------------------------------------------------------
+// --- blocked clients
+// --------------------------------------------------------------------------------------------
 
 void Engine::block(Session& session, Blocked why, std::int64_t until_mono_ms) {
   session.blocked = why;
@@ -76,7 +78,8 @@ void Engine::answer_waits() {
 }
 
 void Engine::answer_timed_out(Session& session) {
-  if (session.blocked == Blocked::by_wait) session.out.integer(replication_.acknowledged(session.wait_offset));
+  if (session.blocked == Blocked::by_wait)
+    session.out.integer(replication_.acknowledged(session.wait_offset));
   if (session.blocked == Blocked::on_list) session.out.nil_array();
 }
 
@@ -88,7 +91,8 @@ void Engine::end_blocking_when_due() {
     Session* session = session_by_id(id);
     if (session == nullptr) continue;
     const bool pause_over = session->blocked == Blocked::by_pause && paused_until_ms_ <= now;
-    if (pause_over || (session->blocked_until_ms != 0 && session->blocked_until_ms <= now)) due.push_back(session);
+    if (pause_over || (session->blocked_until_ms != 0 && session->blocked_until_ms <= now))
+      due.push_back(session);
   }
   for (Session* session : due) {
     answer_timed_out(*session);
@@ -100,7 +104,8 @@ void Engine::signal_list(int db, std::string_view key) {
   if (!blocked_.empty()) ready_lists_.emplace_back(db, key);
 }
 
-// Runs the commands that wait for these lists again, longest waiting first. Those that still find nothing stay.
+// Runs the commands that wait for these lists again, longest waiting first. Those that still find nothing
+// stay.
 void Engine::serve_lists() {
   while (!ready_lists_.empty()) {
     const auto [db, key] = ready_lists_.front();
@@ -137,10 +142,12 @@ void Engine::unpause_clients() {
   end_blocking_when_due();
 }
 
-// --- time ---------------------------------------------------------------------------------------------------------
+// --- time
+// ---------------------------------------------------------------------------------------------------------
 
 bool Engine::needs_ticks() const {
-  if (!blocked_.empty() || replication_.is_replica() || replication_.replica_count() > 0 || paused_until_ms_ != 0) {
+  if (!blocked_.empty() || replication_.is_replica() || replication_.replica_count() > 0 ||
+      paused_until_ms_ != 0) {
     return true;
   }
   if (!config_.save_points.empty() && dirty_ != dirty_at_save_) return true;
@@ -160,7 +167,8 @@ void Engine::tick() {
   finish_batch();
 }
 
-// --- the disk -----------------------------------------------------------------------------------------------------
+// --- the disk
+// -----------------------------------------------------------------------------------------------------
 
 void Engine::save() {
   if (disk_ != nullptr) disk_->snapshot = write_snapshot(dbs_);

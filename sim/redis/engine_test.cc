@@ -62,28 +62,34 @@ TEST(EngineTest, ScriptsConvertAsRedisDoes) {
   EXPECT_EQ(s.call({"EVAL", "return {ok='fine'}", "0"}), "+fine\r\n");
   EXPECT_EQ(s.call({"EVAL", "return {err='BAD thing'}", "0"}), "-BAD thing\r\n");
   EXPECT_EQ(s.call({"EVAL", "return {true, false}", "0"}), "*2\r\n:1\r\n$-1\r\n");
-  EXPECT_EQ(s.call({"EVAL", "redis.call('set', KEYS[1], 9007199254740993) return redis.call('get', KEYS[1])", "1", "k"}),
+  EXPECT_EQ(s.call({"EVAL", "redis.call('set', KEYS[1], 9007199254740993) return redis.call('get', KEYS[1])",
+                    "1", "k"}),
             "$16\r\n9007199254740992\r\n");
   EXPECT_EQ(s.call({"EVAL", "return #ARGV", "0", "a", "b"}), ":2\r\n");
-  EXPECT_EQ(s.call({"EVAL", "return cjson.encode({1,2,3})..bit.tohex(255)", "0"}), "$15\r\n[1,2,3]000000ff\r\n");
+  EXPECT_EQ(s.call({"EVAL", "return cjson.encode({1,2,3})..bit.tohex(255)", "0"}),
+            "$15\r\n[1,2,3]000000ff\r\n");
 }
 
 TEST(EngineTest, ScriptErrorsReadAsInRedis) {
   LocalServer s;
   s.ask("SET s abc");
-  EXPECT_EQ(s.call({"EVAL", "return redis.call('incr', KEYS[1])", "1", "s"}),
-            "-ERR value is not an integer or out of range script: 2bab3b661081db58bd2341920e0ba7cf5dc77b25, on "
-            "@user_script:1.\r\n");
-  EXPECT_EQ(s.call({"EVAL", "error('boom')", "0"}),
-            "-ERR user_script:1: boom script: 82903a0434f1503e152f89c03c9acd881a0e8150, on @user_script:1.\r\n");
+  EXPECT_EQ(
+      s.call({"EVAL", "return redis.call('incr', KEYS[1])", "1", "s"}),
+      "-ERR value is not an integer or out of range script: 2bab3b661081db58bd2341920e0ba7cf5dc77b25, on "
+      "@user_script:1.\r\n");
+  EXPECT_EQ(
+      s.call({"EVAL", "error('boom')", "0"}),
+      "-ERR user_script:1: boom script: 82903a0434f1503e152f89c03c9acd881a0e8150, on @user_script:1.\r\n");
   EXPECT_EQ(s.call({"EVAL", "foo=1", "0"}),
-            "-ERR user_script:1: Attempt to modify a readonly table script: 5bddd8336e5f711bfa499383fc73c17560c6250b, "
+            "-ERR user_script:1: Attempt to modify a readonly table script: "
+            "5bddd8336e5f711bfa499383fc73c17560c6250b, "
             "on @user_script:1.\r\n");
   EXPECT_EQ(s.call({"EVAL", "return foo", "0"}),
             "-ERR user_script:1: Script attempted to access nonexistent global variable 'foo' script: "
             "47e30a5d10d5694f99208f9adc4fe3bf2450edbd, on @user_script:1.\r\n");
   EXPECT_EQ(s.call({"EVAL", "redis.x=1", "0"}),
-            "-ERR user_script:1: Attempt to modify a readonly table script: 5b2bc017c4ad02e0a4040b10e3482419e45c58b0, "
+            "-ERR user_script:1: Attempt to modify a readonly table script: "
+            "5b2bc017c4ad02e0a4040b10e3482419e45c58b0, "
             "on @user_script:1.\r\n");
   EXPECT_EQ(s.ask("EVALSHA abc 0"), "-NOSCRIPT No matching script. Please use EVAL.\r\n");
 }
@@ -113,9 +119,10 @@ TEST(EngineTest, PublishReachesSubscribersOfChannelsAndPatterns) {
   EXPECT_EQ(s.ask("PUBLISH c hi", 3), ":2\r\n");
   EXPECT_EQ(s.take(1), "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$2\r\nhi\r\n");
   EXPECT_EQ(s.take(2), "*4\r\n$8\r\npmessage\r\n$2\r\nc*\r\n$1\r\nc\r\n$2\r\nhi\r\n");
-  EXPECT_EQ(s.ask("GET x"),
-            "-ERR Can't execute 'get': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in "
-            "this context\r\n");
+  EXPECT_EQ(
+      s.ask("GET x"),
+      "-ERR Can't execute 'get': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in "
+      "this context\r\n");
 }
 
 TEST(EngineTest, EffectsReachTheReplicaAsRedisSendsThem) {

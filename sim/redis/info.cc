@@ -14,7 +14,9 @@ void line(std::string& to, std::string_view name, std::string_view value) {
   to += value;
   to += "\r\n";
 }
-void line(std::string& to, std::string_view name, std::int64_t value) { line(to, name, std::to_string(value)); }
+void line(std::string& to, std::string_view name, std::int64_t value) {
+  line(to, name, std::to_string(value));
+}
 
 void server(std::string& to, Engine& e) {
   line(to, "redis_version", kRedisVersion);
@@ -92,10 +94,11 @@ void replication(std::string& to, Engine& e) {
   }
   int number = 0;
   for (const Session* s : r.replicas()) {
-    const std::string host = s->announced_host.empty() ? s->peer.substr(0, s->peer.rfind(':')) : s->announced_host;
+    const std::string host =
+        s->announced_host.empty() ? s->peer.substr(0, s->peer.rfind(':')) : s->announced_host;
     line(to, "slave" + std::to_string(number++),
-         "ip=" + host + ",port=" + std::to_string(s->listening_port) +
-             ",state=online,offset=" + std::to_string(s->acked_offset) + ",lag=" + std::to_string(r.lag_s(*s)));
+         "ip=" + host + ",port=" + std::to_string(s->listening_port) + ",state=online,offset=" +
+             std::to_string(s->acked_offset) + ",lag=" + std::to_string(r.lag_s(*s)));
   }
   line(to, "master_failover_state", "no-failover");
   line(to, "master_replid", r.id());

@@ -52,7 +52,8 @@ void Keyspace::clear_expiry(Entry& entry) {
 double Keyspace::average_ttl(std::int64_t now_ms) const {
   if (with_ttl_.empty()) return 0;
   double sum = 0;
-  for (const Entry* entry : with_ttl_) sum += static_cast<double>(std::max<std::int64_t>(0, entry->expires_at - now_ms));
+  for (const Entry* entry : with_ttl_)
+    sum += static_cast<double>(std::max<std::int64_t>(0, entry->expires_at - now_ms));
   return sum / static_cast<double>(with_ttl_.size());
 }
 
@@ -87,7 +88,8 @@ Entry* Keyspace::nth(std::uint64_t n) {
   all.reserve(entries_.size());
   for (auto& [key, entry] : entries_) all.push_back(&entry);
   const auto place = all.begin() + static_cast<std::ptrdiff_t>(n % all.size());
-  std::nth_element(all.begin(), place, all.end(), [](const Entry* a, const Entry* b) { return a->serial < b->serial; });
+  std::nth_element(all.begin(), place, all.end(),
+                   [](const Entry* a, const Entry* b) { return a->serial < b->serial; });
   return *place;
 }
 

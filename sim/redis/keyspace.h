@@ -1,6 +1,7 @@
 // Keyspace: one numbered database: keys, values, expiries.
 //
-// Everything that depends on an order is sorted, so that two runs agree: the hash table's own order never shows.
+// Everything that depends on an order is sorted, so that two runs agree: the hash table's own order never
+// shows.
 #pragma once
 
 #include <cstdint>
@@ -40,9 +41,9 @@ class Keyspace {
   std::size_t with_ttl() const { return with_ttl_.size(); }
   double average_ttl(std::int64_t now_ms) const;
 
-  std::vector<Entry*> sorted();                       // by key
-  std::vector<Entry*> expired(std::int64_t now_ms);   // `expires_at < now`, oldest expiry first
-  Entry* nth(std::uint64_t n);                        // by order of creation; REQUIRES: not empty
+  std::vector<Entry*> sorted();                      // by key
+  std::vector<Entry*> expired(std::int64_t now_ms);  // `expires_at < now`, oldest expiry first
+  Entry* nth(std::uint64_t n);                       // by order of creation; REQUIRES: not empty
 
  private:
   StringMap<Entry> entries_;

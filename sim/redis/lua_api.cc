@@ -69,7 +69,8 @@ int call_generic(lua_State* lua, bool raise_errors) {
   std::string_view few[16];
   auto* argv = few;
   if (count > 16) {
-    argv = static_cast<std::string_view*>(lua_newuserdata(lua, sizeof(std::string_view) * static_cast<std::size_t>(count)));
+    argv = static_cast<std::string_view*>(
+        lua_newuserdata(lua, sizeof(std::string_view) * static_cast<std::size_t>(count)));
   }
   for (int i = 1; i <= count; ++i) {
     const int type = lua_type(lua, i);
@@ -87,7 +88,8 @@ int call_generic(lua_State* lua, bool raise_errors) {
     new (&argv[i - 1]) std::string_view(bytes, size);
   }
   ScriptEngine& engine = engine_of(lua);
-  if (engine.running() == nullptr) return luaL_error(lua, "redis.call/pcall can only be called inside a script invocation");
+  if (engine.running() == nullptr)
+    return luaL_error(lua, "redis.call/pcall can only be called inside a script invocation");
   bool refused = false;
   const std::string& reply = engine.call_command(Args(argv, static_cast<std::size_t>(count)), refused);
   if (!reply.empty() && reply[0] == '-') {
@@ -114,8 +116,10 @@ int plain_pcall(lua_State* lua) {
     lua_remove(lua, 1);
     if (lua_istable(lua, -1)) {
       lua_getfield(lua, -1, "err");
-      if (lua_isstring(lua, -1)) lua_replace(lua, -2);
-      else lua_pop(lua, 1);
+      if (lua_isstring(lua, -1))
+        lua_replace(lua, -2);
+      else
+        lua_pop(lua, 1);
     }
     lua_pushboolean(lua, 0);
     lua_insert(lua, 1);
@@ -195,9 +199,11 @@ int breakpoint(lua_State* lua) {
   return 1;
 }
 int acl_check_cmd(lua_State* lua) {
-  if (lua_gettop(lua) == 0) return raise(lua, "Please specify at least one argument for this redis.acl_check_cmd() call");
+  if (lua_gettop(lua) == 0)
+    return raise(lua, "Please specify at least one argument for this redis.acl_check_cmd() call");
   const char* name = lua_tostring(lua, 1);
-  const bool known = name != nullptr && [&] { return CommandTable::instance().find(lower(name)) != nullptr; }();
+  const bool known =
+      name != nullptr && [&] { return CommandTable::instance().find(lower(name)) != nullptr; }();
   if (!known) return raise(lua, "Invalid command passed to redis.acl_check_cmd()");
   lua_pushboolean(lua, 1);
   return 1;
@@ -250,9 +256,10 @@ int error_handler(lua_State* lua) {
   return 1;
 }
 
-// --- the sandbox --------------------------------------------------------------------------------------------
-// Scripts see empty proxies whose __index is the real table, so that every assignment to a global or to a library
-// meets __newindex. (Redis' own Lua is patched to know read-only tables.)
+// --- the sandbox
+// -------------------------------------------------------------------------------------------- Scripts see
+// empty proxies whose __index is the real table, so that every assignment to a global or to a library meets
+// __newindex. (Redis' own Lua is patched to know read-only tables.)
 
 int refuse_new(lua_State* lua) { return luaL_error(lua, "Attempt to modify a readonly table"); }
 
@@ -299,8 +306,8 @@ void hide_metatable(lua_State* lua) {
 
 // Replaces the table on top by its proxy.
 void protect(lua_State* lua) {
-  lua_newtable(lua);                // proxy
-  lua_createtable(lua, 0, 2);       // its metatable
+  lua_newtable(lua);           // proxy
+  lua_createtable(lua, 0, 2);  // its metatable
   lua_pushvalue(lua, -3);
   lua_setfield(lua, -2, "__index");
   lua_pushcfunction(lua, refuse_new);
@@ -407,7 +414,8 @@ void install_redis_api(lua_State* lua, ScriptEngine& engine) {
   lua_call(lua, 0, 1);
   lua_setglobal(lua, "cjson");
 
-  for (const char* gone : {"dofile", "loadfile", "print", "newproxy", "setfenv", "getfenv", "module", "require"}) {
+  for (const char* gone :
+       {"dofile", "loadfile", "print", "newproxy", "setfenv", "getfenv", "module", "require"}) {
     lua_pushnil(lua);
     lua_setglobal(lua, gone);
   }
@@ -429,7 +437,8 @@ void install_redis_api(lua_State* lua, ScriptEngine& engine) {
   set_function(lua, "randomseed", math_randomseed);
   lua_pop(lua, 1);
 
-  for (const char* library : {"redis", "string", "math", "table", "cjson", "bit", "struct", "cmsgpack", "coroutine"}) {
+  for (const char* library :
+       {"redis", "string", "math", "table", "cjson", "bit", "struct", "cmsgpack", "coroutine"}) {
     lua_getglobal(lua, library);
     if (lua_istable(lua, -1)) {
       protect(lua);
@@ -485,108 +494,6 @@ void set_script_arguments(lua_State* lua, Args keys, Args args) {
   };
   set("KEYS", keys);
   set("ARGV", args);
-  lua_pop(lua, 1);
-}
-
-// --- conversions ----------------------------------------------------------------------------------------------
-
-void push_reply(lua_State* lua, std::string_view bytes, std::size_t& pos) {
-  const char mark = bytes[pos];
-  const std::size_t end = bytes.find('\r', pos);
-  const std::string_view line = bytes.substr(pos + 1, end - pos - 1);
-  pos = end + 2;
-  std::int64_t number = 0;
-  switch (mark) {
-    case ':':
-      parse_integer(line, number);
-      lua_pushnumber(lua, static_cast<double>(number));
-      return;
-    case '$':
-      parse_integer(line, number);
-      if (number < 0) {
-        lua_pushboolean(lua, 0);
-        return;
-      }
-      lua_pushlstring(lua, bytes.data() + pos, static_cast<std::size_t>(number));
-      pos += static_cast<std::size_t>(number) + 2;
-      return;
-    case '*':
-      parse_integer(line, number);
-      if (number < 0) {
-        lua_pushboolean(lua, 0);
-        return;
-      }
-      luaL_checkstack(lua, 4, "reply is nested too deeply");
-      lua_createtable(lua, static_cast<int>(number), 0);
-      for (std::int64_t i = 1; i <= number; ++i) {
-        push_reply(lua, bytes, pos);
-        lua_rawseti(lua, -2, static_cast<int>(i));
-      }
-      return;
-    default:
-      lua_createtable(lua, 0, 1);
-      lua_pushlstring(lua, line.data(), line.size());
-      lua_setfield(lua, -2, mark == '+' ? "ok" : "err");
-      return;
-  }
-}
-
-void write_value(lua_State* lua, Out& out, int depth) {
-  switch (lua_type(lua, -1)) {
-    case LUA_TSTRING: {
-      std::size_t size = 0;
-      const char* text = lua_tolstring(lua, -1, &size);
-      out.bulk({text, size});
-      break;
-    }
-    case LUA_TBOOLEAN: lua_toboolean(lua, -1) != 0 ? out.integer(1) : out.nil(); break;
-    case LUA_TNUMBER: {
-      const double value = lua_tonumber(lua, -1);
-      constexpr double kLimit = 9223372036854775808.0;
-      // As the processor converts: what does not fit becomes the smallest integer.
-      out.integer(value >= -kLimit && value < kLimit ? static_cast<std::int64_t>(value) : INT64_MIN);
-      break;
-    }
-    case LUA_TTABLE: {
-      if (depth > 200 || lua_checkstack(lua, 4) == 0) {
-        out.error("ERR reached lua stack limit");
-        break;
-      }
-      const auto text_field = [&](const char* name) {
-        lua_pushstring(lua, name);
-        lua_rawget(lua, -2);
-        return lua_type(lua, -1) == LUA_TSTRING;
-      };
-      if (text_field("err")) {
-        out.error(lua_tostring(lua, -1));  // up to a NUL, as in Redis
-        lua_pop(lua, 1);
-        break;
-      }
-      lua_pop(lua, 1);
-      if (text_field("ok")) {
-        std::string line(lua_tostring(lua, -1));
-        for (char& c : line) c = c == '\r' || c == '\n' ? ' ' : c;
-        out.status(line);
-        lua_pop(lua, 1);
-        break;
-      }
-      lua_pop(lua, 1);
-      std::size_t count = 0;
-      for (;; ++count) {  // up to the first nil
-        lua_rawgeti(lua, -1, static_cast<int>(count + 1));
-        const bool end = lua_isnil(lua, -1);
-        lua_pop(lua, 1);
-        if (end) break;
-      }
-      out.array(count);
-      for (std::size_t i = 1; i <= count; ++i) {
-        lua_rawgeti(lua, -1, static_cast<int>(i));
-        write_value(lua, out, depth + 1);
-      }
-      break;
-    }
-    default: out.nil(); break;
-  }
   lua_pop(lua, 1);
 }
 

@@ -1,7 +1,7 @@
 // What scripts see of Redis: the table `redis`, the sandbox, and the conversions between Lua and RESP.
 //
-// Lua reports errors by longjmp: functions called from Lua keep no object with a destructor alive across a call
-// that can raise.
+// Lua reports errors by longjmp: functions called from Lua keep no object with a destructor alive across a
+// call that can raise.
 #pragma once
 
 #include <string_view>
@@ -14,7 +14,8 @@ namespace holdfast::sim::embedded {
 
 class ScriptEngine;
 
-// Opens the allowed libraries, makes `redis`, protects the globals. The engine is found again through the registry.
+// Opens the allowed libraries, makes `redis`, protects the globals. The engine is found again through the
+// registry.
 void install_redis_api(lua_State* lua, ScriptEngine& engine);
 
 // Pushes one RESP reply at bytes[pos..] as a Lua value.

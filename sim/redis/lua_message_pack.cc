@@ -1,5 +1,5 @@
-// The library `cmsgpack` of Redis' Lua: MessagePack. Whole numbers are packed as integers, tables with keys 1..n as
-// arrays, others as maps.
+// The library `cmsgpack` of Redis' Lua: MessagePack. Whole numbers are packed as integers, tables with
+// keys 1..n as arrays, others as maps.
 #include <bit>
 #include <cmath>
 
@@ -35,17 +35,23 @@ void append_header(lua_State* lua, unsigned mark, std::uint64_t value, int bytes
 void pack_number(lua_State* lua, double value) {
   if (std::floor(value) != value || std::fabs(value) >= 9223372036854775808.0) {
     const auto narrow = static_cast<float>(value);
-    if (static_cast<double>(narrow) == value) return append_header(lua, 0xCA, std::bit_cast<std::uint32_t>(narrow), 4);
+    if (static_cast<double>(narrow) == value)
+      return append_header(lua, 0xCA, std::bit_cast<std::uint32_t>(narrow), 4);
     return append_header(lua, 0xCB, std::bit_cast<std::uint64_t>(value), 8);
   }
   const auto whole = static_cast<std::int64_t>(value);
   const auto bits = static_cast<std::uint64_t>(whole);
   if (whole >= 0) {
-    if (whole <= 0x7F) append_header(lua, static_cast<unsigned>(whole), 0, 0);
-    else if (whole <= 0xFF) append_header(lua, 0xCC, bits, 1);
-    else if (whole <= 0xFFFF) append_header(lua, 0xCD, bits, 2);
-    else if (whole <= 0xFFFFFFFFLL) append_header(lua, 0xCE, bits, 4);
-    else append_header(lua, 0xCF, bits, 8);
+    if (whole <= 0x7F)
+      append_header(lua, static_cast<unsigned>(whole), 0, 0);
+    else if (whole <= 0xFF)
+      append_header(lua, 0xCC, bits, 1);
+    else if (whole <= 0xFFFF)
+      append_header(lua, 0xCD, bits, 2);
+    else if (whole <= 0xFFFFFFFFLL)
+      append_header(lua, 0xCE, bits, 4);
+    else
+      append_header(lua, 0xCF, bits, 8);
   } else if (whole >= -32) {
     append_header(lua, static_cast<unsigned>(whole & 0xFF), 0, 0);
   } else if (whole >= -128) {
@@ -85,9 +91,12 @@ void pack_table(lua_State* lua, int at, int depth) {
   std::size_t count = 0;
   const bool array = is_array(lua, at, count);
   if (array) {
-    if (count <= 15) append_header(lua, 0x90 | static_cast<unsigned>(count), 0, 0);
-    else if (count <= 0xFFFF) append_header(lua, 0xDC, count, 2);
-    else append_header(lua, 0xDD, count, 4);
+    if (count <= 15)
+      append_header(lua, 0x90 | static_cast<unsigned>(count), 0, 0);
+    else if (count <= 0xFFFF)
+      append_header(lua, 0xDC, count, 2);
+    else
+      append_header(lua, 0xDD, count, 4);
     for (std::size_t i = 1; i <= count; ++i) {
       lua_rawgeti(lua, at, static_cast<int>(i));
       lua_insert(lua, -2);
@@ -102,9 +111,12 @@ void pack_table(lua_State* lua, int at, int depth) {
     lua_pop(lua, 1);
     ++count;
   }
-  if (count <= 15) append_header(lua, 0x80 | static_cast<unsigned>(count), 0, 0);
-  else if (count <= 0xFFFF) append_header(lua, 0xDE, count, 2);
-  else append_header(lua, 0xDF, count, 4);
+  if (count <= 15)
+    append_header(lua, 0x80 | static_cast<unsigned>(count), 0, 0);
+  else if (count <= 0xFFFF)
+    append_header(lua, 0xDE, count, 2);
+  else
+    append_header(lua, 0xDF, count, 4);
   lua_pushnil(lua);
   while (lua_next(lua, at) != 0) {  // string, key, value
     lua_pushvalue(lua, -3);         // string, key, value, string
@@ -120,10 +132,14 @@ void pack_value(lua_State* lua, int at, int depth) {
     case LUA_TSTRING: {
       std::size_t size = 0;
       const char* text = lua_tolstring(lua, at, &size);
-      if (size < 32) append_header(lua, 0xA0 | static_cast<unsigned>(size), 0, 0);
-      else if (size <= 0xFF) append_header(lua, 0xD9, size, 1);
-      else if (size <= 0xFFFF) append_header(lua, 0xDA, size, 2);
-      else append_header(lua, 0xDB, size, 4);
+      if (size < 32)
+        append_header(lua, 0xA0 | static_cast<unsigned>(size), 0, 0);
+      else if (size <= 0xFF)
+        append_header(lua, 0xD9, size, 1);
+      else if (size <= 0xFFFF)
+        append_header(lua, 0xDA, size, 2);
+      else
+        append_header(lua, 0xDB, size, 4);
       append(lua, text, size);
       return;
     }
@@ -186,7 +202,8 @@ void unpack_value(lua_State* lua, Input& in, int depth) {
   const auto mark = static_cast<unsigned>(take(lua, in, 1));
   const auto integer = [&](std::size_t bytes) {
     const auto shift = static_cast<int>(64 - 8 * bytes);
-    lua_pushnumber(lua, static_cast<double>(static_cast<std::int64_t>(take(lua, in, bytes) << shift) >> shift));
+    lua_pushnumber(lua,
+                   static_cast<double>(static_cast<std::int64_t>(take(lua, in, bytes) << shift) >> shift));
   };
   if (mark <= 0x7F) return lua_pushnumber(lua, mark);
   if (mark >= 0xE0) return lua_pushnumber(lua, static_cast<double>(static_cast<int>(mark) - 256));
@@ -197,14 +214,25 @@ void unpack_value(lua_State* lua, Input& in, int depth) {
     case 0xC0: return lua_pushnil(lua);
     case 0xC2: return lua_pushboolean(lua, 0);
     case 0xC3: return lua_pushboolean(lua, 1);
-    case 0xCA: return lua_pushnumber(lua, static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(take(lua, in, 4)))));
+    case 0xCA:
+      return lua_pushnumber(
+          lua, static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(take(lua, in, 4)))));
     case 0xCB: return lua_pushnumber(lua, std::bit_cast<double>(take(lua, in, 8)));
-    case 0xCC: case 0xCD: case 0xCE: case 0xCF:
+    case 0xCC:
+    case 0xCD:
+    case 0xCE:
+    case 0xCF:
       return lua_pushnumber(lua, static_cast<double>(take(lua, in, std::size_t{1} << (mark - 0xCC))));
-    case 0xD0: case 0xD1: case 0xD2: case 0xD3: return integer(std::size_t{1} << (mark - 0xD0));
-    case 0xC4: case 0xD9: return text(lua, in, take(lua, in, 1));
-    case 0xC5: case 0xDA: return text(lua, in, take(lua, in, 2));
-    case 0xC6: case 0xDB: return text(lua, in, take(lua, in, 4));
+    case 0xD0:
+    case 0xD1:
+    case 0xD2:
+    case 0xD3: return integer(std::size_t{1} << (mark - 0xD0));
+    case 0xC4:
+    case 0xD9: return text(lua, in, take(lua, in, 1));
+    case 0xC5:
+    case 0xDA: return text(lua, in, take(lua, in, 2));
+    case 0xC6:
+    case 0xDB: return text(lua, in, take(lua, in, 4));
     case 0xDC: return array(lua, in, take(lua, in, 2), depth);
     case 0xDD: return array(lua, in, take(lua, in, 4), depth);
     case 0xDE: return map(lua, in, take(lua, in, 2), depth);
@@ -218,7 +246,8 @@ int unpack_some(lua_State* lua, long limit, long offset, bool tell_offset) {
   std::size_t size = 0;
   const char* bytes = luaL_checklstring(lua, 1, &size);
   if (offset < 0 || static_cast<std::size_t>(offset) > size) {
-    return luaL_error(lua, "Start offset %d greater than input length %d.", static_cast<int>(offset), static_cast<int>(size));
+    return luaL_error(lua, "Start offset %d greater than input length %d.", static_cast<int>(offset),
+                      static_cast<int>(size));
   }
   Input in{reinterpret_cast<const unsigned char*>(bytes) + offset, size - static_cast<std::size_t>(offset)};
   int count = 0;
@@ -229,9 +258,12 @@ int unpack_some(lua_State* lua, long limit, long offset, bool tell_offset) {
   return count + 1;
 }
 int unpack(lua_State* lua) { return unpack_some(lua, 0, 0, false); }
-int unpack_one(lua_State* lua) { return unpack_some(lua, 1, static_cast<long>(luaL_optinteger(lua, 2, 0)), true); }
+int unpack_one(lua_State* lua) {
+  return unpack_some(lua, 1, static_cast<long>(luaL_optinteger(lua, 2, 0)), true);
+}
 int unpack_limit(lua_State* lua) {
-  return unpack_some(lua, static_cast<long>(luaL_checkinteger(lua, 2)), static_cast<long>(luaL_optinteger(lua, 3, 0)), true);
+  return unpack_some(lua, static_cast<long>(luaL_checkinteger(lua, 2)),
+                     static_cast<long>(luaL_optinteger(lua, 3, 0)), true);
 }
 
 }  // namespace

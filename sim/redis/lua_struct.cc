@@ -1,7 +1,7 @@
 // The library `struct` of Redis' Lua: binary packing by a format string.
 //
-// Formats: < > = ! for byte order and alignment, x padding, b B h H l L T i I(n) integers, f d floats, s zero-ended
-// and c(n) fixed strings (c0: length from the number before it).
+// Formats: < > = ! for byte order and alignment, x padding, b B h H l L T i I(n) integers, f d floats, s
+// zero-ended and c(n) fixed strings (c0: length from the number before it).
 #include <bit>
 #include <cstring>
 
@@ -34,15 +34,22 @@ int number(lua_State* lua, const char*& format, int otherwise) {
 
 int size_of(lua_State* lua, char option, const char*& format) {
   switch (option) {
-    case 'b': case 'B': case 'x': return 1;
-    case 'h': case 'H': return 2;
-    case 'l': case 'L': case 'T': return 8;
+    case 'b':
+    case 'B':
+    case 'x': return 1;
+    case 'h':
+    case 'H': return 2;
+    case 'l':
+    case 'L':
+    case 'T': return 8;
     case 'f': return 4;
     case 'd': return 8;
     case 'c': return number(lua, format, 1);
-    case 'i': case 'I': {
+    case 'i':
+    case 'I': {
       const int size = number(lua, format, 4);
-      if (size > kMaxInteger || size < 1) luaL_error(lua, "integral size %d is larger than limit of %d", size, kMaxInteger);
+      if (size > kMaxInteger || size < 1)
+        luaL_error(lua, "integral size %d is larger than limit of %d", size, kMaxInteger);
       return size;
     }
     default: return 0;
@@ -102,7 +109,15 @@ int pack(lua_State* lua) {
     int size = size_of(lua, option, format);
     for (int pad = padding(total, layout, option, size); pad > 0; --pad, ++total) luaL_addchar(&out, '\0');
     switch (option) {
-      case 'b': case 'B': case 'h': case 'H': case 'l': case 'L': case 'T': case 'i': case 'I': {
+      case 'b':
+      case 'B':
+      case 'h':
+      case 'H':
+      case 'l':
+      case 'L':
+      case 'T':
+      case 'i':
+      case 'I': {
         const double value = luaL_checknumber(lua, arg++);
         const auto bits = value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value))
                                     : static_cast<std::uint64_t>(value);
@@ -111,10 +126,14 @@ int pack(lua_State* lua) {
       }
       case 'x': luaL_addchar(&out, '\0'); break;
       case 'f':
-        put_integer(out, std::bit_cast<std::uint32_t>(static_cast<float>(luaL_checknumber(lua, arg++))), 4, layout.little);
+        put_integer(out, std::bit_cast<std::uint32_t>(static_cast<float>(luaL_checknumber(lua, arg++))), 4,
+                    layout.little);
         break;
-      case 'd': put_integer(out, std::bit_cast<std::uint64_t>(luaL_checknumber(lua, arg++)), 8, layout.little); break;
-      case 'c': case 's': {
+      case 'd':
+        put_integer(out, std::bit_cast<std::uint64_t>(luaL_checknumber(lua, arg++)), 8, layout.little);
+        break;
+      case 'c':
+      case 's': {
         std::size_t length = 0;
         const char* text = luaL_checklstring(lua, arg++, &length);
         if (option == 's' || size == 0) size = static_cast<int>(length);
@@ -147,11 +166,20 @@ int unpack(lua_State* lua) {
     const char option = *format++;
     int size = size_of(lua, option, format);
     pos += static_cast<std::size_t>(padding(pos, layout, option, size));
-    luaL_argcheck(lua, static_cast<std::size_t>(size) <= length && pos <= length - static_cast<std::size_t>(size), 2,
-                  "data string too short");
+    luaL_argcheck(lua,
+                  static_cast<std::size_t>(size) <= length && pos <= length - static_cast<std::size_t>(size),
+                  2, "data string too short");
     luaL_checkstack(lua, 2, "too many results");
     switch (option) {
-      case 'b': case 'B': case 'h': case 'H': case 'l': case 'L': case 'T': case 'i': case 'I': {
+      case 'b':
+      case 'B':
+      case 'h':
+      case 'H':
+      case 'l':
+      case 'L':
+      case 'T':
+      case 'i':
+      case 'I': {
         const std::uint64_t bits = get_integer(data + pos, size, layout.little);
         const bool is_signed = option == 'b' || option == 'h' || option == 'l' || option == 'i';
         if (is_signed) {
@@ -179,7 +207,8 @@ int unpack(lua_State* lua) {
           size = static_cast<int>(lua_tonumber(lua, -1));
           lua_pop(lua, 1);
           --count;
-          luaL_argcheck(lua, size >= 0 && static_cast<std::size_t>(size) <= length - pos, 2, "data string too short");
+          luaL_argcheck(lua, size >= 0 && static_cast<std::size_t>(size) <= length - pos, 2,
+                        "data string too short");
         }
         lua_pushlstring(lua, data + pos, static_cast<std::size_t>(size));
         ++count;
@@ -220,7 +249,8 @@ int size(lua_State* lua) {
 }  // namespace
 
 int open_struct_library(lua_State* lua) {
-  static constexpr luaL_Reg kFunctions[] = {{"pack", pack}, {"unpack", unpack}, {"size", size}, {nullptr, nullptr}};
+  static constexpr luaL_Reg kFunctions[] = {
+      {"pack", pack}, {"unpack", unpack}, {"size", size}, {nullptr, nullptr}};
   luaL_register(lua, "struct", kFunctions);
   return 1;
 }

@@ -1,7 +1,7 @@
 // OrderedDict: string keys in insertion order, as Redis' small encodings keep them.
 //
-// Small ones are scanned; from kIndexFrom entries on an index finds the place. Removal leaves a gap that is closed
-// later, so removal and lookup cost O(1) whatever the size.
+// Small ones are scanned; from kIndexFrom entries on an index finds the place. Removal leaves a gap that is
+// closed later, so removal and lookup cost O(1) whatever the size.
 #pragma once
 
 #include <cstddef>

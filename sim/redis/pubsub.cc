@@ -7,7 +7,9 @@
 namespace holdfast::sim::embedded {
 
 bool PubSub::subscribe(Listeners& where, Session& session, std::string_view name) {
-  auto& own = &where == &channels ? session.channels : &where == &patterns ? session.patterns : session.shard_channels;
+  auto& own = &where == &channels   ? session.channels
+              : &where == &patterns ? session.patterns
+                                    : session.shard_channels;
   bool created = false;
   own.at(name, created);
   if (created) where[std::string(name)].push_back(&session);
@@ -15,7 +17,9 @@ bool PubSub::subscribe(Listeners& where, Session& session, std::string_view name
 }
 
 bool PubSub::unsubscribe(Listeners& where, Session& session, std::string_view name) {
-  auto& own = &where == &channels ? session.channels : &where == &patterns ? session.patterns : session.shard_channels;
+  auto& own = &where == &channels   ? session.channels
+              : &where == &patterns ? session.patterns
+                                    : session.shard_channels;
   if (!own.erase(name)) return false;
   const auto it = where.find(name);
   if (it != where.end()) {

@@ -6,7 +6,8 @@ namespace holdfast::sim::embedded {
 
 using std::chrono::seconds;
 
-ReplicaLink::ReplicaLink(Runtime& runtime, Network& network, std::shared_ptr<Engine> engine, std::uint16_t port)
+ReplicaLink::ReplicaLink(Runtime& runtime, Network& network, std::shared_ptr<Engine> engine,
+                         std::uint16_t port)
     : runtime_(runtime), network_(network), engine_(std::move(engine)), port_(port) {}
 
 void ReplicaLink::stop() {
@@ -15,7 +16,8 @@ void ReplicaLink::stop() {
 }
 
 void ReplicaLink::poke() {
-  if (stream_ != nullptr && (stopped_ || generation_ != engine_->replication().link_generation())) stream_->close();
+  if (stream_ != nullptr && (stopped_ || generation_ != engine_->replication().link_generation()))
+    stream_->close();
   if (parker_ != nullptr) parker_->unpark();
 }
 
@@ -70,8 +72,8 @@ bool ReplicaLink::fill() {
   const std::size_t held = in_.size();
   constexpr std::size_t kChunk = 4096;
   in_.resize(held + kChunk);
-  const IoResult got = stream_->read(std::span(in_).subspan(held),
-                                     runtime_.now() + seconds(engine_->config().repl_timeout_s));
+  const IoResult got =
+      stream_->read(std::span(in_).subspan(held), runtime_.now() + seconds(engine_->config().repl_timeout_s));
   in_.resize(held + (got.ok() ? got.bytes : 0));
   return got.ok();
 }
@@ -89,7 +91,8 @@ bool ReplicaLink::line(std::string& text) {
 }
 
 bool ReplicaLink::ask(std::string_view request, std::string& answer) {
-  return stream_->write(request, runtime_.now() + seconds(engine_->config().repl_timeout_s)).ok() && line(answer);
+  return stream_->write(request, runtime_.now() + seconds(engine_->config().repl_timeout_s)).ok() &&
+         line(answer);
 }
 
 bool ReplicaLink::synchronise() {

@@ -15,14 +15,14 @@ class ReplicaLink : public std::enable_shared_from_this<ReplicaLink> {
  public:
   ReplicaLink(Runtime& runtime, Network& network, std::shared_ptr<Engine> engine, std::uint16_t port);
 
-  void serve();        // [parks] until stop()
+  void serve();  // [parks] until stop()
   void stop();
-  void poke();         // the primary to follow may have changed
+  void poke();  // the primary to follow may have changed
 
  private:
-  void follow_once();  // one connection, from connecting to its end
+  void follow_once();                                       // one connection, from connecting to its end
   bool ask(std::string_view request, std::string& answer);  // one line
-  bool fill();         // [parks] reads more into in_
+  bool fill();                                              // [parks] reads more into in_
   bool line(std::string& text);
   bool synchronise();
   void acknowledge();  // writes what the replication wants to say

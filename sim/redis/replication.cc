@@ -64,21 +64,25 @@ void Replication::feed(int db, std::string_view request) {
   feed_bytes(request);
 }
 
-// --- as a primary ---------------------------------------------------------------------------------------------
+// --- as a primary
+// ---------------------------------------------------------------------------------------------
 
 void Replication::serve_sync(Session& session, std::string_view id, std::int64_t offset) {
   const auto join = [&] {
     session.replica = ReplicaState::online;
     session.acked_at_s = engine_.mono_ms() / 1000;
-    if (std::find(replicas_.begin(), replicas_.end(), &session) == replicas_.end()) replicas_.push_back(&session);
+    if (std::find(replicas_.begin(), replicas_.end(), &session) == replicas_.end())
+      replicas_.push_back(&session);
     no_replicas_since_ms_ = 0;
     refresh_good_replicas();
   };
   const bool known_id = id == id_ || (id == second_id_ && offset <= second_offset_);
-  if (known_id && backlog_active_ && offset >= backlog_first_ && offset <= backlog_first_ + backlog_length()) {
+  if (known_id && backlog_active_ && offset >= backlog_first_ &&
+      offset <= backlog_first_ + backlog_length()) {
     ++engine_.stats().sync_partial_ok;
     session.out.status("CONTINUE " + id_);
-    session.out.raw(std::string_view(backlog_).substr(backlog_start_ + static_cast<std::size_t>(offset - backlog_first_)));
+    session.out.raw(std::string_view(backlog_).substr(backlog_start_ +
+                                                      static_cast<std::size_t>(offset - backlog_first_)));
     session.acked_offset = offset - 1;
     join();
     return;
@@ -147,7 +151,8 @@ void Replication::drop_replicas() {
   }
 }
 
-// --- change of role -------------------------------------------------------------------------------------------
+// --- change of role
+// -------------------------------------------------------------------------------------------
 
 void Replication::follow(const Endpoint& primary) {
   if (primary_ == primary) return;
@@ -155,7 +160,8 @@ void Replication::follow(const Endpoint& primary) {
   ++generation_;
   for (const auto& [id, session] : engine_.sessions()) {
     if (session->blocked == Blocked::by_wait || session->blocked == Blocked::on_list) {
-      session->out.error("UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)");
+      session->out.error(
+          "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)");
       session->close_after_reply = true;
       engine_.unblock(*session);
       engine_.push(*session);
@@ -209,7 +215,8 @@ void Replication::tick() {
   }
 }
 
-// --- as a replica ---------------------------------------------------------------------------------------------
+// --- as a replica
+// ---------------------------------------------------------------------------------------------
 
 void Replication::set_link_state(LinkState state) {
   if (link_state_ == LinkState::connected && state != LinkState::connected) {

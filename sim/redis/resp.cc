@@ -117,7 +117,8 @@ RequestParser::Status RequestParser::parse_multibulk(std::string_view in, std::s
     if (at >= in.size()) return Status::incomplete;
     if (in[at] != '$') {
       const bool header_whole = in.find('\r', at) != std::string_view::npos;
-      if (!header_whole) return in.size() - at > kInlineLimit ? fail("too big bulk count string") : Status::incomplete;
+      if (!header_whole)
+        return in.size() - at > kInlineLimit ? fail("too big bulk count string") : Status::incomplete;
       return fail(std::string("expected '$', got '") + in[at] + "'");
     }
     std::int64_t length = 0;
@@ -182,8 +183,8 @@ void Out::error(std::string_view text) {
   while (!text.empty() && (text.back() == '\r' || text.back() == '\n')) text.remove_suffix(1);
   bytes += text;
   std::replace_if(
-      bytes.begin() + static_cast<std::ptrdiff_t>(start), bytes.end(), [](char c) { return c == '\r' || c == '\n'; },
-      ' ');
+      bytes.begin() + static_cast<std::ptrdiff_t>(start), bytes.end(),
+      [](char c) { return c == '\r' || c == '\n'; }, ' ');
   bytes += "\r\n";
 }
 
@@ -204,7 +205,8 @@ void Out::bulk_integer(std::int64_t value) {
 
 void Out::real(double value) { bulk(format_real(value)); }
 
-// --- numbers ------------------------------------------------------------------------------------------------
+// --- numbers
+// ------------------------------------------------------------------------------------------------
 
 bool parse_integer(std::string_view text, std::int64_t& value) {
   if (text.empty() || text.size() > 20) return false;
@@ -304,7 +306,8 @@ bool glob_match(std::string_view p, std::string_view s) {
             p.remove_prefix(1);
             match = match || p[0] == s[0];
           } else if (p.size() >= 3 && p[1] == '-') {
-            const auto [low, high] = std::minmax({static_cast<unsigned char>(p[0]), static_cast<unsigned char>(p[2])});
+            const auto [low, high] =
+                std::minmax({static_cast<unsigned char>(p[0]), static_cast<unsigned char>(p[2])});
             const auto c = static_cast<unsigned char>(s[0]);
             match = match || (c >= low && c <= high);
             p.remove_prefix(2);

@@ -18,8 +18,9 @@ class RequestParser {
  public:
   enum class Status { complete, incomplete, error };
 
-  // Reads the request that begins at in[pos]. complete: `args` holds it (empty for a blank line) until the input
-  // changes or the next call, and `pos` stands behind it. error: error_text() is what Redis answers before it closes.
+  // Reads the request that begins at in[pos]. complete: `args` holds it (empty for a blank line) until the
+  // input changes or the next call, and `pos` stands behind it. error: error_text() is what Redis answers
+  // before it closes.
   Status parse(std::string_view in, std::size_t& pos, std::vector<std::string_view>& args);
   const std::string& error_text() const { return error_; }
   void input_moved() { need_ = 0; }  // the caller dropped bytes in front of `pos`
@@ -57,8 +58,9 @@ class Out {
 };
 
 // --- numbers as Redis reads and writes them -------------------------------------------------------------
-bool parse_integer(std::string_view text, std::int64_t& value);  // strict: no sign +, no leading zero or space
-bool parse_real(std::string_view text, double& value);           // what strtod takes, but no nan and no space
+bool parse_integer(std::string_view text,
+                   std::int64_t& value);                // strict: no sign +, no leading zero or space
+bool parse_real(std::string_view text, double& value);  // what strtod takes, but no nan and no space
 bool parse_long_real(std::string_view text, long double& value);
 std::string format_real(double value);            // "%.17g", inf, -inf
 std::string format_long_real(long double value);  // as INCRBYFLOAT does: 17 decimals, trailing zeros cut

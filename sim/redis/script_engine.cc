@@ -75,9 +75,12 @@ std::string ScriptEngine::load(std::string_view body, std::string& error) {
       while (!word.empty()) {
         const std::string_view flag = word.substr(0, word.find(','));
         word.remove_prefix(std::min(word.size(), flag.size() + 1));
-        if (flag == "no-writes") script.no_writes = true;
-        else if (flag == "allow-stale") script.allow_stale = true;
-        else if (flag != "allow-oom" && flag != "no-cluster" && flag != "allow-cross-slot-keys" && !flag.empty()) {
+        if (flag == "no-writes")
+          script.no_writes = true;
+        else if (flag == "allow-stale")
+          script.allow_stale = true;
+        else if (flag != "allow-oom" && flag != "no-cluster" && flag != "allow-cross-slot-keys" &&
+                 !flag.empty()) {
           error = "ERR Unexpected flag in script shebang: " + std::string(flag);
           return {};
         }
@@ -184,7 +187,8 @@ void ScriptEngine::seed_random(std::int32_t seed) {
   random_state_ = (static_cast<std::uint64_t>(static_cast<std::uint32_t>(seed)) << 16) + 0x330E;
 }
 
-// --- commands -------------------------------------------------------------------------------------------------
+// --- commands
+// -------------------------------------------------------------------------------------------------
 
 namespace {
 

@@ -1,8 +1,8 @@
 // ScriptEngine: EVAL and its kin on PUC Lua 5.1, with what Redis 7.0 adds and forbids: its conversions, its
 // error texts, protected globals, cjson and bit.
 //
-// Scripts are compiled once and kept by SHA-1. A script runs to its end without parking; effects of what it did
-// before an error stay.
+// Scripts are compiled once and kept by SHA-1. A script runs to its end without parking; effects of what it
+// did before an error stay.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
-// RedisServer: the embedded Redis as a process on the ports: listens, serves connections, keeps time, and follows
-// its primary over an ordinary connection.
+// RedisServer: the embedded Redis as a process on the ports: listens, serves connections, keeps time, and
+// follows its primary over an ordinary connection.
 //
-// Start one inside a process: `RedisServer server(process.runtime(), process.network(), options); server.serve();`
-// on a task of that process. It runs on fibers of either world (in the real one on real sockets), not on threads.
+// Start one inside a process: `RedisServer server(process.runtime(), process.network(), options);
+// server.serve();` on a task of that process. It runs on fibers of either world (in the real one on real
+// sockets), not on threads.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,11 @@
 namespace holdfast::sim {
 
 struct RedisServerOptions {
-  Endpoint listen;                        // port 0: any free one
+  Endpoint listen;  // port 0: any free one
   embedded::PersistenceMode persistence = embedded::PersistenceMode::none;
-  embedded::Disk* disk = nullptr;         // outlives the server; nullptr: nothing is kept
-  Endpoint primary;                       // host "" : starts as a primary
-  std::uint16_t announced_port = 0;       // what a replica tells its primary; 0: the port it listens at
+  embedded::Disk* disk = nullptr;    // outlives the server; nullptr: nothing is kept
+  Endpoint primary;                  // host "" : starts as a primary
+  std::uint16_t announced_port = 0;  // what a replica tells its primary; 0: the port it listens at
 };
 
 class RedisServer {

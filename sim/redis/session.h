@@ -42,12 +42,12 @@ struct WatchedKey {
 struct Session {
   std::uint64_t id = 0;
   Transport* transport = nullptr;
-  std::string peer;   // "host:port"
+  std::string peer;  // "host:port"
   std::string local;
   std::string name;
   int db = 0;
   bool authenticated = true;
-  bool fake = false;    // replays an append-only file or serves a script
+  bool fake = false;          // replays an append-only file or serves a script
   bool from_primary = false;  // the replication link of a replica
 
   // Input not executed yet is in[in_pos..]. The transport appends while the session is not blocked.
@@ -64,7 +64,7 @@ struct Session {
 
   // MULTI
   bool in_multi = false;
-  bool abort_exec = false;    // a queued command was refused
+  bool abort_exec = false;  // a queued command was refused
   bool watch_failed = false;
   std::uint32_t queued_flags = 0;
   std::vector<QueuedCommand> queue;
@@ -87,10 +87,10 @@ struct Session {
   std::uint16_t listening_port = 0;
   std::string announced_host;
   std::int64_t acked_offset = 0;
-  std::int64_t acked_at_s = 0;      // monotonic seconds
+  std::int64_t acked_at_s = 0;  // monotonic seconds
   std::int64_t last_write_offset = 0;
 
-  std::int64_t opened_ms = 0;       // monotonic
+  std::int64_t opened_ms = 0;  // monotonic
   std::int64_t active_ms = 0;
   std::string_view last_command = "NULL";
 };

@@ -181,7 +181,8 @@ std::string write_snapshot(std::vector<Keyspace>& databases, int stream_db) {
   return out;
 }
 
-bool read_snapshot(std::string_view bytes, std::vector<Keyspace>& databases, std::int64_t now_ms, int* stream_db) {
+bool read_snapshot(std::string_view bytes, std::vector<Keyspace>& databases, std::int64_t now_ms,
+                   int* stream_db) {
   if (!bytes.starts_with("REDIS")) return false;
   Reader in(bytes);
   std::size_t db = 0;

@@ -1,8 +1,8 @@
 // Snapshots: all databases as bytes, for the disk and for full synchronisation.
 //
-// The format is Redis' own dump format (version 9) restricted to its plain types, without a checksum, so a real
-// server can load what is written here. Reading understands the same plain types (and short integers as strings),
-// not the packed ones that a real server writes.
+// The format is Redis' own dump format (version 9) restricted to its plain types, without a checksum, so a
+// real server can load what is written here. Reading understands the same plain types (and short integers as
+// strings), not the packed ones that a real server writes.
 #pragma once
 
 #include <cstdint>

@@ -108,7 +108,7 @@ TEST(ParseScenario, ReadsEveryPart) {
   EXPECT_EQ(base.faults[2].trigger.fault, "kill");
   ASSERT_EQ(base.expectations.size(), 2u);
   EXPECT_TRUE(base.expectations[0].violated);
-  EXPECT_EQ(base.expectations[0].at.line, 46);
+  EXPECT_EQ(base.expectations[0].at.line, 45);
 }
 
 TEST(ParseScenario, VariantsReplaceValuesAndExpectations) {

@@ -15,7 +15,7 @@ namespace holdfast::sim {
 struct RunOptions {
   bool embedded = true;
   std::uint64_t seed = 1;
-  std::string folder;         // real: an existing folder for the servers' data and logs
+  std::string folder = {};    // real: an existing folder for the servers' data and logs
   bool keep_history = false;  // RunResult::history
 };
 

@@ -32,7 +32,7 @@ class ForgetfulFault final : public Fault {
   void act(FaultTargets& targets) override {
     static int runs = 0;
     targets.client("c1")->pause();
-    targets.world.harness().runtime().sleep_for(std::chrono::microseconds(++runs));
+    targets.world.harness().runtime().sleep_for(std::chrono::milliseconds(50 * ++runs));
     targets.client("c1")->resume();
   }
 };

@@ -46,12 +46,12 @@ struct FaultPlan {
 };
 
 struct Expectation {
-  std::string check;
+  std::string check = {};
   bool violated = false;  // `is`
-  std::string kind;       // violated: at least one witness of this kind ("double-grant", "overrun"); "" any
-  SeedQuota seeds;
-  std::vector<std::string> marks;  // check = "reached"
-  Position at;
+  std::string kind = {};  // violated: at least one witness of this kind ("double-grant", "overrun"); "" any
+  SeedQuota seeds = {};
+  std::vector<std::string> marks = {};  // check = "reached"
+  Position at = {};
 };
 
 struct Scenario {

@@ -39,7 +39,8 @@ class Caller {
 };
 
 // Runs `story` in a world with a cluster that has been started. Returns the trace's digest.
-inline std::uint64_t in_cluster(const ClusterOptions& options, const std::function<void(World&, Proxy&, Cluster&)>& story) {
+inline std::uint64_t in_cluster(const ClusterOptions& options,
+                                const std::function<void(World&, Proxy&, Cluster&)>& story) {
   const auto world = make_embedded_world({.seed = 7});
   world->run([&] {
     Proxy proxy(*world);
@@ -53,7 +54,9 @@ inline std::uint64_t in_cluster(const ClusterOptions& options, const std::functi
 // The value of a field of INFO; "?": not there.
 inline std::string field(const std::string& info, const std::string& name) {
   const std::size_t at = info.find("\n" + name + ":");
-  return at == std::string::npos ? "?" : info.substr(at + name.size() + 2, info.find('\r', at) - at - name.size() - 2);
+  return at == std::string::npos
+             ? "?"
+             : info.substr(at + name.size() + 2, info.find('\r', at) - at - name.size() - 2);
 }
 
 }  // namespace holdfast::sim
