@@ -5,8 +5,10 @@
 2. Rooms know only the rooms below them: lib and checker nobody, sim both, tools all; in lib
    lock, historic -> redis -> net -> runtime.
 3. No source file beyond 500 lines (a test file: 800).
-4. Formatted by .clang-format.
+4. Formatted by .clang-format (mend: clang-format -i FILE).
 5. No path of one machine, no file at the top level beyond the agreed ones.
+6. tools/packages.txt has the Debian package of everything that the build looks for or includes, one a line, with a
+   word on what it is for. Only a fresh machine would tell otherwise.
 
 Prints one line a finding, file:line: text; exit 1 if there is one.
 """
@@ -17,8 +19,9 @@ import sys
 import tempfile
 
 FORBIDDEN = re.compile(
-    r"\b(steady_clock|system_clock|random_device|sleep_for\s*\(\s*std::|this_thread|thread_local|getenv)\b"
-    r"|\bstd::(mutex|condition_variable|thread|jthread)\b|(?<![\w:.])s?rand\("
+    r"\b(steady_clock|system_clock|high_resolution_clock|random_device|this_thread|thread_local|getenv)\b"
+    r"|\bstd::((recursive_|timed_|shared_)*mutex|condition_variable(_any)?|thread|jthread|async)\b"
+    r"|(?<![\w:.>])(s?rand|clock_gettime|gettimeofday|nanosleep|usleep|pthread_\w+)\s*\("
 )
 # Where a port is implemented on the system, or child processes are handled.
 PORTS = (
@@ -30,6 +33,19 @@ PORTS = (
 LAYERS = {"runtime": 0, "net": 1, "redis": 2, "lock": 3, "historic": 3}
 ROOMS = {"lib": {"lib"}, "checker": {"checker"}, "sim": {"lib", "checker", "sim"}, "tools": {"lib", "checker", "sim", "tools"}}
 TOP = {"CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSE", "lib", "sim", "checker", "scenarios", "tools", "results"}
+# What CMake looks for, or a source includes from the system, and the Debian package that has it.
+PROVIDERS = {
+    "Threads": "g++", "PkgConfig": "pkg-config", "fmt": "libfmt-dev", "OpenSSL": "libssl-dev",
+    "nlohmann_json": "nlohmann-json3-dev", "GTest": "libgtest-dev", "benchmark": "libbenchmark-dev",
+    "Boost": "libboost-context1.81-dev", "hiredis": "libhiredis-dev", "lua5.1": "liblua5.1-0-dev",
+    "lua5.1-cjson": "lua-cjson-dev", "lua5.1-bitop": "lua-bitop-dev", "Python3": "python3", "ccache": "ccache",
+}
+HEADERS = {
+    "toml++/": "libtomlplusplus-dev", "CLI/": "libcli11-dev", "rapidcheck": "librapidcheck-dev", "boost/": "libboost1.81-dev",
+    "gmock/": "libgmock-dev",
+}
+SOUGHT = re.compile(r"^\s*(?:find_package\((\S+)|pkg_check_modules\(\w+ REQUIRED(?: IMPORTED_TARGET)? ([^)]+)|find_program\(\w+ ([\w.+-]+))")
+SYSTEM_INCLUDE = re.compile(r"^\s*#\s*include\s+<([^>]+)>")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 MACHINE = re.compile(r"(?<![\w.])/(work|root|home)/\w")
 
@@ -89,6 +105,35 @@ def check_file(path, text):
             yield number, "a path of one machine"
 
 
+def check_packages(root, files):
+    """Findings about tools/packages.txt."""
+    path = pathlib.Path("tools/packages.txt")
+    listed = {}
+    for number, line in enumerate((root / path).read_text().splitlines(), 1):
+        name, _, why = line.partition("#")
+        if not name.strip():
+            continue
+        if len(name.split()) != 1 or not why.strip():
+            yield f"{path}:{number}: expected `package  # what it is for`"
+        listed[name.strip()] = number
+    for file in files:
+        cmake = file.name == "CMakeLists.txt" or file.suffix == ".cmake"
+        if not cmake and file.suffix not in (".h", ".cc"):
+            continue
+        for number, line in enumerate((root / file).read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            wanted = []
+            if cmake and (found := SOUGHT.match(line)):
+                for name in (found.group(1) or found.group(2) or found.group(3)).rstrip(")").split():
+                    if name not in PROVIDERS:
+                        yield f"{file}:{number}: tell tools/tidy.py which Debian package has `{name}`"
+                    wanted.append(PROVIDERS.get(name))
+            elif not cmake and (found := SYSTEM_INCLUDE.match(line)):
+                wanted = [package for start, package in HEADERS.items() if found.group(1).startswith(start)]
+            for package in wanted:
+                if package and package not in listed:
+                    yield f"{file}:{number}: needs {package}, which is not in {path}"
+
+
 def findings(root, files, formatter=True):
     sources = [f for f in files if f.suffix in (".h", ".cc", ".c")]
     for path in files:
@@ -98,11 +143,17 @@ def findings(root, files, formatter=True):
         text = (root / path).read_text(encoding="utf-8", errors="replace")
         for number, finding in check_file(path, text):
             yield f"{path}:{number}: {finding}"
+    if (root / "tools/packages.txt").exists():
+        yield from check_packages(root, files)
     if formatter and sources:
         run = subprocess.run(["clang-format", "--dry-run", "-Werror", *map(str, sources)], cwd=root, capture_output=True, text=True)
-        for line in run.stderr.splitlines():
-            if "error:" in line:
-                yield line
+        places = {}  # of a file: its first
+        for found in re.finditer(r"^(\S+?):(\d+):\d+: error:", run.stderr, re.M):
+            places.setdefault(found.group(1), found.group(2))
+        for path, number in places.items():
+            yield f"{path}:{number}: not formatted: clang-format -i {path}"
+        if run.returncode != 0 and not places:
+            yield f".clang-format:1: clang-format: {run.stderr.strip()[:200]}"
 
 
 def tracked(root):
@@ -124,6 +175,12 @@ def self_test():
         ("tools/x.cc", "const char* p = \"/home/somebody/x\";\n", "const char* p = \"build/x\";\n"),
         ("extra/x.cc", "\n", None),
         ("lib/lock/z.cc", "int  main( ) {}\n", "int main() {}\n"),
+        ("lib/redis/y.cc", "clock_gettime(0, &now);\n", "runtime.sleep_for(std::chrono::seconds(1));\n"),
+        ("tools/packages.txt", "cmake\n", "cmake  # build\n"),
+        ("sim/scenario/x.cc", "#include <toml++/toml.h>\n", "#include <tomb>\n"),
+        ("CMakeLists.txt", "find_package(fmt REQUIRED)\n", "# find_package(fmt)\n"),
+        ("tools/cmake/x.cmake", "pkg_check_modules(X REQUIRED IMPORTED_TARGET hiredis)\n", "find_package(Threads)\n"),
+        ("tools/cmake/y.cmake", "find_package(unheard_of)\n", "find_program(CCACHE ccache)\n"),
     ]
     failures = 0
     for name, breach, clean in cases:
@@ -132,7 +189,9 @@ def self_test():
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 root = pathlib.Path(folder)
-                (root / name).parent.mkdir(parents=True)
+                (root / "tools").mkdir()
+                (root / "tools/packages.txt").write_text("g++  # compiler\nccache  # quick\n")
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
                 (root / name).write_text(text)
                 (root / ".clang-format").write_text("BasedOnStyle: Google\nColumnLimit: 110\nMaxEmptyLinesToKeep: 600\n")
                 formatter = name.endswith("z.cc")
@@ -140,7 +199,7 @@ def self_test():
                 if bool(found) != wanted:
                     failures += 1
                     print(f"self-test: {name}: {'nothing found' if wanted else found} in {text.strip()[:60]!r}")
-    print(f"self-test: {len(cases)} rules, {failures} failures")
+    print(f"self-test: {len(cases)} breaches, {failures} failures")
     return failures
 
 

@@ -124,12 +124,13 @@ TEST_P(RuntimeConformance, NoWakeUpIsLost) {
 
 TEST_P(RuntimeConformance, JoinWaitsForTheBody) {
   on([](Runtime& runtime) {
-    std::atomic<bool> done = false;
+    std::atomic<bool> go = false, done = false;
     Task task = runtime.spawn("client", [&] {
-      runtime.sleep_for(3ms);
+      while (!go) runtime.sleep_for(1ms);
       done = true;
     });
     EXPECT_FALSE(task.finished());
+    go = true;
     task.join();
     EXPECT_TRUE(done);
     EXPECT_FALSE(task.joinable());
