@@ -57,9 +57,9 @@ class Fiber {
   void* exceptions_[2] = {};  // of __cxa_get_globals()
   const void* stack_bottom_ = nullptr;
   std::size_t stack_bytes_ = 0;
-  void* fake_stack_ = nullptr;  // AddressSanitizer
-  void* tsan_fiber_ = nullptr;
-  bool own_tsan_fiber_ = false;
+  [[maybe_unused]] void* fake_stack_ = nullptr;  // AddressSanitizer
+  [[maybe_unused]] void* tsan_fiber_ = nullptr;
+  [[maybe_unused]] bool own_tsan_fiber_ = false;
 };
 
 }  // namespace holdfast::sim
