@@ -55,9 +55,10 @@ class Fiber {
   void* argument_ = nullptr;
   Fiber* from_ = nullptr;     // who switched to this side last
   void* exceptions_[2] = {};  // of __cxa_get_globals()
-  const void* stack_bottom_ = nullptr;
-  std::size_t stack_bytes_ = 0;
-  [[maybe_unused]] void* fake_stack_ = nullptr;  // AddressSanitizer
+  // Only the sanitizers need these.
+  [[maybe_unused]] const void* stack_bottom_ = nullptr;
+  [[maybe_unused]] std::size_t stack_bytes_ = 0;
+  [[maybe_unused]] void* fake_stack_ = nullptr;
   [[maybe_unused]] void* tsan_fiber_ = nullptr;
   [[maybe_unused]] bool own_tsan_fiber_ = false;
 };
