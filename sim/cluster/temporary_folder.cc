@@ -1,6 +1,11 @@
 #include "sim/cluster/temporary_folder.h"
 
+#include <sys/random.h>
+#include <sys/stat.h>
+
 #include <cerrno>
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -11,14 +16,17 @@ namespace holdfast::sim {
 
 TemporaryFolder::TemporaryFolder() {
   const char* base = std::getenv("TMPDIR");
-  std::string name =
-      std::filesystem::absolute(base != nullptr && *base != '\0' ? base : "/tmp") / "holdfast-XXXXXX";
-  guardian::socket();  // before there is anything to tidy up
-  if (::mkdtemp(name.data()) == nullptr) {
-    throw std::system_error(errno, std::generic_category(), "cannot create a folder " + name);
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) {
+    throw std::system_error(errno, std::generic_category(), "getrandom");
   }
-  path_ = name;
-  guardian::watch_folder(path_);
+  char name[32];
+  std::snprintf(name, sizeof name, "holdfast-%016" PRIx64, number);
+  path_ = std::filesystem::absolute(base != nullptr && *base != '\0' ? base : "/tmp") / name;
+  guardian::watch_folder(path_);  // before it is there: no instant at which it could be left behind
+  if (::mkdir(path_.c_str(), 0700) != 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot create a folder " + path_);
+  }
 }
 
 TemporaryFolder::~TemporaryFolder() {

@@ -1,0 +1,139 @@
+// The cluster of real servers: roles, sync through the proxy, crash, restart, promotion, pause, clock.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "sim/cluster/cluster.h"
+#include "sim/cluster/server_connection.h"
+#include "sim/cluster/temporary_folder.h"
+#include "sim/proxy/proxy.h"
+#include "sim/world/world.h"
+
+namespace holdfast::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Stand {
+  World& world;
+  Proxy& proxy;
+  Cluster& cluster;
+
+  redis::Reply ask(const std::string& node, std::initializer_list<std::string> command) {
+    Process& harness = world.harness();
+    const MonotonicTime deadline = deadline_after(harness.runtime().now(), 10s);
+    ServerConnection connection(harness.network(), cluster.find(node)->endpoint(), deadline);
+    return connection.call(command, deadline);
+  }
+  bool comes_to(const std::function<bool()>& condition) {
+    for (int i = 0; i < 2000; ++i) {
+      if (condition()) return true;
+      world.harness().runtime().sleep_for(5ms);
+    }
+    return false;
+  }
+};
+
+void with_cluster(ClusterOptions options, const std::function<void(Stand&)>& body) {
+  const TemporaryFolder folder;
+  options.folder = folder.path();
+  const std::unique_ptr<World> world = make_real_world({});
+  world->run([&] {
+    Proxy proxy(*world);
+    const std::unique_ptr<Cluster> cluster = make_real_cluster(*world, proxy, options);
+    cluster->start();
+    Stand stand{*world, proxy, *cluster};
+    body(stand);
+  });
+}
+
+ClusterOptions replicated(Persistence persistence = Persistence::none) {
+  ClusterOptions options;
+  options.topology = Topology::primary_replica;
+  options.nodes = {"r1", "r2"};
+  options.persistence = persistence;
+  return options;
+}
+
+TEST(RealCluster, StartsInSyncWithRoles) {
+  with_cluster(replicated(), [](Stand& stand) {
+    EXPECT_EQ(stand.ask("r1", {"ROLE"}).items.at(0).text, "master");
+    EXPECT_EQ(stand.ask("r2", {"ROLE"}).items.at(0).text, "slave");
+    EXPECT_EQ(stand.ask("r2", {"ROLE"}).items.at(3).text, "connected");
+    EXPECT_EQ(stand.ask("r2", {"SET", "k", "v"}).error_code(), "READONLY");
+    stand.ask("r1", {"SET", "k", "v"});
+    EXPECT_TRUE(stand.comes_to([&] { return stand.ask("r2", {"GET", "k"}).text == "v"; }));
+  });
+}
+
+TEST(RealCluster, ReplicasAnnounceTheirDoorInTheProxy) {
+  with_cluster(replicated(), [](Stand& stand) {
+    const redis::Reply role = stand.ask("r1", {"ROLE"});
+    const redis::Reply& replica = role.items.at(2).items.at(0);
+    EXPECT_EQ(replica.items.at(0).text, stand.cluster.find("r2")->endpoint().host);
+    EXPECT_EQ(replica.items.at(1).text, std::to_string(stand.cluster.find("r2")->endpoint().port));
+  });
+}
+
+TEST(RealCluster, PromotionAfterACrash) {
+  with_cluster(replicated(), [](Stand& stand) {
+    stand.cluster.find("r1")->crash();
+    EXPECT_FALSE(stand.cluster.find("r1")->running());
+    stand.cluster.find("r2")->promote();
+    EXPECT_EQ(stand.ask("r2", {"SET", "k", "new"}).text, "OK");
+    stand.cluster.find("r1")->restart(true);
+    EXPECT_EQ(stand.ask("r1", {"ROLE"}).items.at(0).text, "master");  // nobody told it otherwise
+    EXPECT_TRUE(stand.ask("r1", {"GET", "k"}).is_nil());
+  });
+}
+
+TEST(RealCluster, ARestartedReplicaFollowsAgain) {
+  with_cluster(replicated(), [](Stand& stand) {
+    stand.ask("r1", {"SET", "k", "v"});
+    stand.cluster.find("r2")->crash();
+    stand.cluster.find("r2")->restart(false);
+    EXPECT_TRUE(stand.comes_to([&] { return stand.ask("r2", {"GET", "k"}).text == "v"; }));
+    EXPECT_THROW(stand.cluster.find("r2")->restart(true), std::runtime_error);  // it runs
+  });
+}
+
+TEST(RealCluster, WhatARestartKeepsUnderEachPersistence) {
+  for (const auto& [persistence, keeps] : {std::pair{Persistence::none, false},
+                                           {Persistence::rdb, false},
+                                           {Persistence::aof_always, true},
+                                           {Persistence::aof_everysec, true}}) {
+    ClusterOptions options;
+    options.persistence = persistence;
+    with_cluster(options, [keeps = keeps](Stand& stand) {
+      stand.ask("r1", {"SET", "k", "v"});
+      stand.cluster.find("r1")->crash();
+      stand.cluster.find("r1")->restart(true);
+      EXPECT_EQ(stand.ask("r1", {"GET", "k"}).text, keeps ? "v" : "");
+      stand.cluster.find("r1")->crash();
+      stand.cluster.find("r1")->restart(false);
+      EXPECT_EQ(stand.ask("r1", {"GET", "k"}).text, "");
+    });
+  }
+}
+
+TEST(RealCluster, IndependentNodesAndTheirClocks) {
+  ClusterOptions options;
+  options.topology = Topology::independent;
+  options.nodes = {"a", "b", "c"};
+  with_cluster(options, [](Stand& stand) {
+    for (const char* node : {"a", "b", "c"}) {
+      EXPECT_EQ(stand.ask(node, {"SET", "lock", "x", "PX", "10000"}).text, "OK");
+    }
+    stand.cluster.find("b")->step_clock(11s);
+    EXPECT_EQ(stand.ask("a", {"GET", "lock"}).text, "x");
+    EXPECT_TRUE(stand.ask("b", {"GET", "lock"}).is_nil());
+    stand.cluster.find("c")->pause();
+    stand.cluster.find("c")->resume();
+    EXPECT_EQ(stand.ask("c", {"GET", "lock"}).text, "x");
+  });
+}
+
+}  // namespace
+}  // namespace holdfast::sim
