@@ -48,6 +48,9 @@ struct CheckContext {
   std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> paused =
       {};  // client -> true-time intervals
   bool clocks_within_bounds = true;
+  // linearizable: a name of `holdfast list models`; "": leased-mutex where the history has valid_until, else
+  // mutex or reentrant-mutex.
+  std::string model = {};
   // told-in-time: how late a notice may be because of the harness' own scheduling (real timers are never
   // early).
   std::int64_t told_slack_ns = 1'000'000;

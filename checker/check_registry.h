@@ -9,6 +9,7 @@ namespace holdfast::checker {
 const Check& mutual_exclusion_check();
 const Check& lease_exclusion_check();
 const Check& told_in_time_check();
+const Check& linearizable_check();
 const Check& no_foreign_release_check();
 const Check& progress_check();
 const Check& oversell_check();

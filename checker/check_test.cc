@@ -422,6 +422,21 @@ TEST(FencingMonotonic, TokensRise) {
   EXPECT_EQ(run("fencing-monotonic", readers).outcome, Outcome::holds);
 }
 
+TEST(Linearizable, UnderTheUsualModel) {
+  const Verdict leased = run("linearizable", history_of(kDoubleGrant));
+  expect_violated(leased, "double-hold");
+  EXPECT_EQ(leased.reason, "c2:0 was granted k while c1:0 held it.");
+  const History plain = history_of(R"(
+    1 a invoke acquire k
+    2 a ok acquire k
+    3 a invoke acquire k
+    4 a ok acquire k
+  )");
+  EXPECT_EQ(run("linearizable", plain, {.reentrant = true}).outcome, Outcome::holds);
+  expect_violated(run("linearizable", plain), "double-hold");
+  EXPECT_EQ(run("linearizable", plain, {.model = "nonsense"}).outcome, Outcome::unknown);
+}
+
 TEST(Reached, EveryMark) {
   CheckContext context;
   context.required_marks = {"fault.kill", "granted-after-promotion"};

@@ -45,9 +45,11 @@ Format guess_format(std::string_view head) {
     const std::size_t close = line.find('"', next + 1);
     const std::size_t after =
         close == std::string_view::npos ? close : line.find_first_not_of(" \t", close + 1);
-    return after != std::string_view::npos && line[after] == ':' && (after + 1 >= line.size() || after > 0)
-               ? Format::jsonl
-               : Format::jepsen_edn;
+    if (after == std::string_view::npos || line[after] != ':') return Format::jepsen_edn;
+    const char value = after + 1 < line.size() ? line[after + 1] : ' ';
+    const bool keyword =
+        after > close + 1 && ((value >= 'a' && value <= 'z') || (value >= 'A' && value <= 'Z'));
+    return keyword ? Format::jepsen_edn : Format::jsonl;
   }
   return Format::jsonl;
 }

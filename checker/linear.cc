@@ -219,33 +219,18 @@ std::optional<LinearResult> linear_lock(const std::vector<Operation>& operations
   return LockPass(operations, reentrant, fenced, read_write, most_entries).run(why_not);
 }
 
-// Each hold is an acquire and the release that was made of its lease's end (operations.h): their cores are
-// disjoint.
-std::optional<LinearResult> linear_leased(const std::vector<Operation>& operations, std::string& why_not) {
+// Each hold is an acquire and, right after it, the end of its claim (operations.h): their cores are disjoint.
+std::optional<LinearResult> linear_leased(const std::vector<Operation>& operations) {
   std::vector<Span> spans;
-  std::vector<std::size_t> last(std::size_t{most_owner(operations)} + 1,
-                                kNowhere);  // span of the owner's last hold
+  std::vector<std::size_t> release(operations.size(), kNowhere);
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const Operation& each = operations[i];
     if (each.f == Function::acquire) {
-      if (each.unknown) {
-        last[each.owner] = kNowhere;
-        continue;
-      }
-      last[each.owner] = spans.size();
-      spans.push_back({.from_ns = each.ret, .to_ns = kForever, .owner = static_cast<Symbol>(i), .number = i});
-    } else if (last[each.owner] == kNowhere || !each.unknown) {
-      why_not = "a hold without valid_until, or a release without a hold";
-      return std::nullopt;
-    } else {
-      Span& span = spans[last[each.owner]];
-      span.to_ns = std::max(span.from_ns, each.call);
-      last[each.owner] = kNowhere;
+      spans.push_back({.from_ns = each.ret, .to_ns = kForever, .owner = each.owner, .number = i});
+    } else if (!spans.empty() && spans.back().owner == each.owner) {
+      spans.back().to_ns = each.call;
+      release[spans.back().number] = i;
     }
-  }
-  std::vector<std::size_t> release(operations.size(), kNowhere);
-  for (std::size_t i = 1; i < operations.size(); ++i) {
-    if (operations[i].f == Function::release) release[i - 1] = i;
   }
   const ExclusionResult found = sweep_exclusion(spans, {.reentrant = true}, 1);
   if (found.count == 0) return LinearResult{};
@@ -383,7 +368,7 @@ std::optional<LinearResult> check_linear(std::string_view model, const std::vect
     return linear_lock(operations, true, true, false, options.most_entries, why_not);
   }
   if (model == "read-write") return linear_lock(operations, false, false, true, 0, why_not);
-  if (model == "leased-mutex") return linear_leased(operations, why_not);
+  if (model == "leased-mutex") return linear_leased(operations);
   if (model == "semaphore") return linear_semaphore(operations, options.permits, why_not);
   if (model == "mutex-anonymous") return linear_anonymous(operations, why_not);
   if (model == "register") return linear_register(operations, options.initial, why_not);

@@ -32,7 +32,7 @@ std::optional<LinearResult> check_linear(std::string_view model, const std::vect
 // The parts.
 std::optional<LinearResult> linear_lock(const std::vector<Operation>& operations, bool reentrant, bool fenced,
                                         bool read_write, std::int64_t most_entries, std::string& why_not);
-std::optional<LinearResult> linear_leased(const std::vector<Operation>& operations, std::string& why_not);
+std::optional<LinearResult> linear_leased(const std::vector<Operation>& operations);
 std::optional<LinearResult> linear_semaphore(const std::vector<Operation>& operations, std::int64_t permits,
                                              std::string& why_not);
 std::optional<LinearResult> linear_anonymous(const std::vector<Operation>& operations, std::string& why_not);

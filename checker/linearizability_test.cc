@@ -9,8 +9,10 @@
 #include <set>
 
 #include "checker/testing/script_history.h"
+#include "draw_history.h"
 #include "formats.h"
 #include "linear.h"
+#include "mutex_pass.h"
 
 namespace holdfast::checker {
 namespace {
@@ -283,6 +285,46 @@ INSTANTIATE_TEST_SUITE_P(LongModels, LongAgreement, ::testing::ValuesIn(kModels)
 
 // --- by hand
 // -------------------------------------------------------------------------------------------------
+
+TEST(DrawnHistories, AreJudgedRightByEveryEngine) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    for (const bool invalid : {false, true}) {
+      const DrawnHistory drawn = draw_lock_history({.operations = 2000,
+                                                    .keys = seed % 3 == 0 ? 20U : 1U,
+                                                    .clients = seed % 2 == 0 ? 10U : 60U,
+                                                    .unknown = seed % 4 == 0 ? 0.05 : 0.005,
+                                                    .seed = seed,
+                                                    .invalid = invalid});
+      ASSERT_EQ(drawn.violation.has_value(), invalid);
+      EXPECT_EQ(mutex_holds_in_one_pass(drawn.history), !invalid);
+      for (const Engine engine : {Engine::linear, Engine::search}) {
+        LinearizabilityOptions options;
+        options.jepsen = true;
+        options.engine = engine;
+        const LinearizabilityResult result = check_linearizable(drawn.history, options);
+        ASSERT_EQ(result.outcome, invalid ? Outcome::violated : Outcome::holds) << "seed " << seed;
+        if (!invalid) continue;
+        EXPECT_EQ(result.first()->at, *drawn.violation) << "seed " << seed << " engine " << to_string(engine);
+        EXPECT_LE(result.first()->witness.size(), 8U);
+      }
+    }
+  }
+}
+
+TEST(MutexPass, SaysNothingItDoesNotKnow) {
+  const std::string held = "1 a invoke acquire k\n2 a ok acquire k\n";
+  EXPECT_TRUE(mutex_holds_in_one_pass(history_of(held + "3 a invoke release k\n")));
+  for (const std::string& script : {
+           std::string("1 a ok acquire k"),                                              // not invoked
+           std::string("1 a invoke acquire k\n2 a info acquire k\n3 a invoke release k"),  // goes on
+           std::string("1 a invoke release k\n2 a ok release k"),                         // without a hold
+           std::string("1 a invoke acquire k\n2 a ok acquire k owner=o"),                 // another owner
+           held + "3 a invoke release k\n4 a fail release k",                            // taken back
+           held + "3 b invoke acquire k\n4 b ok acquire k",                              // two holders
+       }) {
+    EXPECT_FALSE(mutex_holds_in_one_pass(history_of(script))) << script;
+  }
+}
 
 LinearizabilityResult run(const History& history, const std::string& model,
                           Engine engine = Engine::automatic) {

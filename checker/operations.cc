@@ -1,7 +1,6 @@
 #include "operations.h"
 
 #include <algorithm>
-#include <map>
 
 namespace holdfast::checker {
 
@@ -29,9 +28,6 @@ class Extractor {
         complete(event, i);
       }
     }
-    if (options_.leased) {
-      for (const Hold& hold : build_holds(history_, false)) until_[hold.acquired] = hold.valid_until_ns;
-    }
     for (KeyOperations& key : result_) finish(key);
     return std::move(result_);
   }
@@ -52,7 +48,7 @@ class Extractor {
     return 0;
   }
   std::int64_t rank(const Event& event, std::size_t position) const {
-    return options_.by_position && !options_.leased ? static_cast<std::int64_t>(position) : event.time_ns;
+    return options_.by_position ? static_cast<std::int64_t>(position) : event.time_ns;
   }
   KeyOperations& of_key(Symbol key) {
     if (slot_[key] == 0) {
@@ -144,58 +140,56 @@ class Extractor {
       }
       key.operations.resize(kept);
     }
-    if (options_.leased) end_leases(key);
-  }
-
-  // A hold that ends by itself: its release, or an invented one, may take effect from valid_until on, or
-  // never (it never needs to: the owner does nothing more with that hold).
-  void end_leases(KeyOperations& key) {
-    std::vector<std::size_t> held(history_.symbols(), kNowhere);  // by owner: the acquire
-    std::vector<Operation> all;
-    all.reserve(key.operations.size());
-    std::vector<std::int64_t> until(history_.symbols(), kForever);
-    for (Operation operation : key.operations) {
-      const Symbol owner = operation.owner;
-      if (operation.f == Function::acquire && !operation.unknown) {
-        const auto found = until_.find(operation.completed);  // renewals included
-        const std::int64_t valid = found == until_.end() ? kAbsent : found->second;
-        all.push_back(operation);
-        held[owner] = all.size() - 1;
-        until[owner] = valid == kAbsent ? kForever : std::max(valid, operation.ret);
-        if (until[owner] != kForever) {
-          Operation end = operation;
-          end.f = Function::release;
-          end.unknown = true;
-          end.call = until[owner];
-          end.ret = kForever;
-          all.push_back(end);
-        }
-        continue;
-      }
-      if (operation.f == Function::release && held[owner] != kNowhere && until[owner] != kForever) {
-        Operation& end = all[held[owner] + 1];
-        end.call = std::min(end.call, operation.call);
-        held[owner] = kNowhere;
-        continue;  // the invented release stands for it
-      }
-      all.push_back(operation);
-    }
-    key.operations = std::move(all);
   }
 
   const History& history_;
   const ExtractOptions options_;
-  std::map<std::size_t, std::int64_t> until_;  // leased: by the position of the acquire's completion
-  std::vector<Open> open_;                     // by process
-  std::vector<std::size_t> slot_;              // by key: 1 + index into result_
+  std::vector<Open> open_;         // by process
+  std::vector<std::size_t> slot_;  // by key: 1 + index into result_
   std::vector<KeyOperations> result_;
   std::vector<std::vector<std::size_t>> drop_;  // by key slot
   const Symbol read_, not_owner_, lost_;
 };
 
+// Holds that end by themselves: an acquire each, and a release that takes effect from the end of the claim
+// on, or never (nobody waits for it: its owner does nothing more with that hold).
+std::vector<KeyOperations> extract_leases(const History& history) {
+  std::vector<KeyOperations> result;
+  std::vector<std::size_t> slot(history.symbols(), 0);
+  const auto& events = history.events();
+  for (const Hold& hold : build_holds(history, true)) {
+    if (slot[hold.key] == 0) {
+      result.push_back({hold.key, {}});
+      slot[hold.key] = result.size();
+    }
+    Operation acquire;
+    acquire.f = Function::acquire;
+    acquire.shared = hold.shared;
+    acquire.permits = hold.permits;
+    // Each hold is an owner and a process of its own: nothing of one stands in the way of another.
+    acquire.process = acquire.owner = static_cast<Symbol>(result[slot[hold.key] - 1].operations.size() + 1);
+    acquire.token = hold.token;
+    acquire.invoked = hold.invoked == kNowhere ? hold.acquired : hold.invoked;
+    acquire.completed = hold.acquired;
+    acquire.call = events[acquire.invoked].time_ns;
+    acquire.ret = hold.from_ns;
+    Operation release = acquire;
+    release.f = Function::release;
+    release.unknown = true;
+    release.call = std::max(hold.from_ns, hold.has_claim() ? hold.claim_to_ns() : hold.to_ns);
+    release.ret = kForever;
+    release.completed = hold.ended == kNowhere ? hold.acquired : hold.ended;
+    auto& operations = result[slot[hold.key] - 1].operations;
+    operations.push_back(acquire);
+    if (release.call != kForever) operations.push_back(release);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<KeyOperations> extract_operations(const History& history, const ExtractOptions& options) {
+  if (options.leased) return extract_leases(history);
   return Extractor(history, options).extract();
 }
 

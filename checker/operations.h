@@ -36,8 +36,10 @@ struct ExtractOptions {
   // A release that failed with `not-owner` or `lost` ended the hold all the same (our own histories). Else
   // failed operations are dropped, as Jepsen does.
   bool failed_release_ends = true;
-  bool leased = false;  // a hold ends by itself at valid_until: its release may take effect from there on
-  bool locks = true;    // acquire and release; else read, write and cas
+  // A hold ends by itself where its claim ends: one acquire and one release for each hold, whose owner and
+  // process are numbers of their own. Always by time.
+  bool leased = false;
+  bool locks = true;  // acquire and release; else read, write and cas
 };
 
 // A history that no sequential processes can have produced.
