@@ -315,12 +315,12 @@ TEST(MutexPass, SaysNothingItDoesNotKnow) {
   const std::string held = "1 a invoke acquire k\n2 a ok acquire k\n";
   EXPECT_TRUE(mutex_holds_in_one_pass(history_of(held + "3 a invoke release k\n")));
   for (const std::string& script : {
-           std::string("1 a ok acquire k"),                                              // not invoked
+           std::string("1 a ok acquire k"),                                                // not invoked
            std::string("1 a invoke acquire k\n2 a info acquire k\n3 a invoke release k"),  // goes on
-           std::string("1 a invoke release k\n2 a ok release k"),                         // without a hold
-           std::string("1 a invoke acquire k\n2 a ok acquire k owner=o"),                 // another owner
-           held + "3 a invoke release k\n4 a fail release k",                            // taken back
-           held + "3 b invoke acquire k\n4 b ok acquire k",                              // two holders
+           std::string("1 a invoke release k\n2 a ok release k"),                          // without a hold
+           std::string("1 a invoke acquire k\n2 a ok acquire k owner=o"),                  // another owner
+           held + "3 a invoke release k\n4 a fail release k",                              // taken back
+           held + "3 b invoke acquire k\n4 b ok acquire k",                                // two holders
        }) {
     EXPECT_FALSE(mutex_holds_in_one_pass(history_of(script))) << script;
   }
