@@ -1,42 +1,48 @@
 // Driver of the real world: the clocks of the operating system, and epoll for file descriptors.
 #pragma once
 
+#include <cstdint>
 #include <map>
 
 #include "lib/runtime/runtime.h"
+#include "sim/world/fiber_runtime.h"
 #include "sim/world/scheduler.h"
 
 namespace holdfast::sim {
 
-class EventLoop final : public Driver {
+class EventLoop final : public Driver, public FdWaiter {
  public:
-  EventLoop();
+  EventLoop();  // throws std::system_error
   ~EventLoop() override;
   EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
 
-  std::int64_t now_ns() const override;  // since construction, on CLOCK_BOOTTIME
-  bool pass_time(std::int64_t next_ns) override;
-  void poll() override { look(0); }
+  std::int64_t now() const noexcept override;  // on CLOCK_BOOTTIME
+  bool advance(Scheduler& scheduler) override;
+  bool polls() const noexcept override { return true; }
+  void poll(Scheduler& scheduler) override;
 
-  // Stops the calling task until `fd` is ready (true) or the deadline. At most one task waits for each
-  // interest of a descriptor.
-  bool wait_fd(Scheduler& scheduler, int fd, FdInterest interest, std::int64_t deadline_ns);
+  // At most one task waits for each interest of a descriptor. A descriptor that epoll cannot watch (a file, a
+  // closed one) counts as ready: the next call on it tells.
+  bool wait_fd(Scheduler& scheduler, const ProcessClock& clock, int fd, FdInterest interest,
+               MonotonicTime deadline) override;
 
-  static std::int64_t boot_ns();  // CLOCK_BOOTTIME
-  static std::int64_t wall_ns();  // CLOCK_REALTIME
+  static std::int64_t boot_ns() noexcept;  // CLOCK_BOOTTIME
+  static std::int64_t wall_ns() noexcept;  // CLOCK_REALTIME
 
  private:
   struct Waiting {
-    FiberTask* reader = nullptr;
-    FiberTask* writer = nullptr;
+    Fiber* reader = nullptr;
+    Fiber* writer = nullptr;
+    bool read_ready = false, write_ready = false;
   };
-  void look(std::int64_t timeout_ns);
-  void watch(int fd, const Waiting& waiting);
+  void look(Scheduler& scheduler, std::int64_t timeout_ns);
+  bool watch(int fd, const Waiting& waiting) noexcept;
+  void fire_due(Scheduler& scheduler);
 
   int epoll_;
   std::int64_t start_ns_;
   std::map<int, Waiting> waiting_;  // descriptors that somebody waits for
-  Scheduler* scheduler_ = nullptr;
 };
 
 }  // namespace holdfast::sim

@@ -1,128 +1,195 @@
 #include "sim/world/fiber.h"
 
+#include <cxxabi.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstring>
+#include <boost/context/detail/fcontext.hpp>
+#include <mutex>
 #include <new>
+#include <vector>
 
 #include "lib/runtime/check.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HOLDFAST_ASAN 1
+#elif defined(__SANITIZE_THREAD__)
+#define HOLDFAST_TSAN 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define HOLDFAST_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define HOLDFAST_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#elif __has_feature(thread_sanitizer)
 #define HOLDFAST_TSAN 1
 #endif
 #endif
 
 #ifdef HOLDFAST_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #ifdef HOLDFAST_TSAN
 #include <sanitizer/tsan_interface.h>
 #endif
 
-// Itanium C++ ABI, 2.2.2: per thread { __cxa_exception* caughtExceptions; unsigned uncaughtExceptions; }.
-namespace __cxxabiv1 {
-struct __cxa_eh_globals;
-extern "C" __cxa_eh_globals* __cxa_get_globals() noexcept;
-}  // namespace __cxxabiv1
-
 namespace holdfast::sim {
+namespace {
 
-namespace detail = boost::context::detail;
+namespace context = boost::context::detail;
 
-StackPool::StackPool(std::size_t bytes)
-    : bytes_(bytes), guard_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
-  if (bytes_ == 0) {
-#if defined(HOLDFAST_ASAN) || defined(HOLDFAST_TSAN)
-    bytes_ = std::size_t{256} * 1024;
-#else
-    bytes_ = std::size_t{64} * 1024;
+// The layout that the Itanium C++ ABI prescribes.
+struct ExceptionGlobals {
+  void* caught;
+  unsigned uncaught;
+};
+
+ExceptionGlobals& exception_globals() noexcept {
+  return *reinterpret_cast<ExceptionGlobals*>(abi::__cxa_get_globals());
+}
+
+std::size_t page_bytes() noexcept {
+  static const std::size_t bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+struct Pool {
+  static constexpr std::size_t kMost = 16384;
+  std::mutex mutex;
+  std::vector<Stack> free;
+};
+
+Pool& pool() {
+  static Pool* const the_pool = new Pool;  // never destroyed: worlds may end late
+  return *the_pool;
+}
+
+}  // namespace
+
+Stack take_stack(std::size_t bytes) {
+  const std::size_t page = page_bytes();
+  bytes = (bytes + page - 1) / page * page;
+  {
+    Pool& all = pool();
+    const std::lock_guard lock(all.mutex);
+    if (!all.free.empty() && all.free.back().bytes == bytes) {
+      const Stack stack = all.free.back();
+      all.free.pop_back();
+      return stack;
+    }
+  }
+  void* const mapped = ::mmap(nullptr, bytes + page, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  if (::mprotect(mapped, page, PROT_NONE) != 0) {
+    ::munmap(mapped, bytes + page);
+    throw std::bad_alloc();
+  }
+  return {static_cast<char*>(mapped) + page, bytes};
+}
+
+void return_stack(Stack stack) noexcept {
+  if (stack.bottom == nullptr) return;
+  {
+    Pool& all = pool();
+    const std::lock_guard lock(all.mutex);
+    if (all.free.size() < Pool::kMost && (all.free.empty() || all.free.back().bytes == stack.bytes)) {
+      try {
+        all.free.push_back(stack);
+        return;
+      } catch (const std::bad_alloc&) {  // unmapped below
+      }
+    }
+  }
+  ::munmap(stack.bottom - page_bytes(), stack.bytes + page_bytes());
+}
+
+FiberContext::~FiberContext() {
+  retire();
+  return_stack(stack_);
+}
+
+void FiberContext::adopt_thread() noexcept {
+#ifdef HOLDFAST_TSAN
+  tsan_fiber_ = __tsan_get_current_fiber();
 #endif
+}
+
+struct FiberStart {
+  static void enter(context::transfer_t from) noexcept {
+    auto* const jump = static_cast<FiberContext**>(from.data);  // {from, to}
+    FiberContext* const self = jump[1];
+    jump[0]->context_ = from.fctx;
+    self->arrived(jump[0]);
+    self->entry_(self->argument_);
+    HF_CHECK(false, "a fiber's entry returned");
   }
-  bytes_ = (bytes_ + guard_ - 1) / guard_ * guard_;
-}
+};
 
-StackPool::~StackPool() {
-  HF_CHECK(in_use_ == 0, "a fiber outlives its world");
-  for (void* stack : free_) munmap(static_cast<char*>(stack) - guard_, bytes_ + guard_);
-}
-
-void* StackPool::take() {
-  void* stack = nullptr;
-  if (!free_.empty()) {
-    stack = free_.back();
-    free_.pop_back();
-  } else {
-    void* all = mmap(nullptr, bytes_ + guard_, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (all == MAP_FAILED) throw std::bad_alloc();
-    mprotect(all, guard_, PROT_NONE);
-    stack = static_cast<char*>(all) + guard_;
-  }
-  ++in_use_;
-  return stack;
-}
-
-void StackPool::give_back(void* stack) {
-  --in_use_;
-  free_.push_back(stack);
-}
-
-Fiber::Fiber(void* stack, std::size_t bytes, Entry entry, void* argument)
-    : entry_(entry), argument_(argument), stack_bottom_(stack), stack_bytes_(bytes) {
-  context_ = detail::make_fcontext(static_cast<char*>(stack) + bytes, bytes, &Fiber::begin);
+void FiberContext::prepare(std::size_t stack_bytes, void (*entry)(void*) noexcept, void* argument) {
+  HF_CHECK(!prepared_, "a fiber is prepared again only after it retired");
+  if (stack_.bottom == nullptr) stack_ = take_stack(stack_bytes);
+  entry_ = entry;
+  argument_ = argument;
+  exceptions_caught_ = nullptr;
+  exceptions_uncaught_ = 0;
+  asan_fake_stack_ = nullptr;
+  asan_bottom_ = stack_.bottom;
+  asan_bytes_ = stack_.bytes;
+  context_ = context::make_fcontext(stack_.bottom + stack_.bytes, stack_.bytes, &FiberStart::enter);
 #ifdef HOLDFAST_TSAN
   tsan_fiber_ = __tsan_create_fiber(0);
-  own_tsan_fiber_ = true;
 #endif
+  prepared_ = true;
 }
 
-Fiber::~Fiber() {
-#ifdef HOLDFAST_TSAN
-  if (own_tsan_fiber_) __tsan_destroy_fiber(tsan_fiber_);
-#endif
-}
-
-void Fiber::switch_to(Fiber& next, bool for_good) {
-  void* globals = __cxxabiv1::__cxa_get_globals();
-  std::memcpy(exceptions_, globals, sizeof exceptions_);
-  std::memcpy(globals, next.exceptions_, sizeof exceptions_);
-  next.from_ = this;
+void FiberContext::arrived(FiberContext* from) noexcept {
 #ifdef HOLDFAST_ASAN
-  __sanitizer_start_switch_fiber(for_good ? nullptr : &fake_stack_, next.stack_bottom_, next.stack_bytes_);
+  const void* bottom = nullptr;
+  std::size_t bytes = 0;
+  __sanitizer_finish_switch_fiber(asan_fake_stack_, &bottom, &bytes);
+  from->asan_bottom_ = bottom;
+  from->asan_bytes_ = bytes;
+#else
+  static_cast<void>(from);
 #endif
-#ifdef HOLDFAST_TSAN
-  if (tsan_fiber_ == nullptr) tsan_fiber_ = __tsan_get_current_fiber();
-  __tsan_switch_to_fiber(next.tsan_fiber_, 0);
-#endif
+}
+
+void FiberContext::jump(FiberContext& to, bool for_good) noexcept {
+  ExceptionGlobals& exceptions = exception_globals();
+  exceptions_caught_ = exceptions.caught;
+  exceptions_uncaught_ = exceptions.uncaught;
+  exceptions.caught = to.exceptions_caught_;
+  exceptions.uncaught = to.exceptions_uncaught_;
+#ifdef HOLDFAST_ASAN
+  __sanitizer_start_switch_fiber(for_good ? nullptr : &asan_fake_stack_, to.asan_bottom_, to.asan_bytes_);
+#else
   static_cast<void>(for_good);
-  const detail::transfer_t back = detail::jump_fcontext(next.context_, &next);
-  from_->context_ = back.fctx;
-  arrived();
-}
-
-void Fiber::arrived() {
-#ifdef HOLDFAST_ASAN
-  __sanitizer_finish_switch_fiber(fake_stack_, &from_->stack_bottom_, &from_->stack_bytes_);
 #endif
+#ifdef HOLDFAST_TSAN
+  __tsan_switch_to_fiber(to.tsan_fiber_, 0);
+#endif
+  FiberContext* ends[2] = {this, &to};
+  const context::transfer_t back = context::jump_fcontext(to.context_, ends);
+  FiberContext* const from = *static_cast<FiberContext**>(back.data);
+  from->context_ = back.fctx;
+  arrived(from);
 }
 
-void Fiber::begin(detail::transfer_t transfer) {
-  auto* self = static_cast<Fiber*>(transfer.data);
-  self->from_->context_ = transfer.fctx;
-  self->arrived();
-  self->entry_(self->argument_);
-  HF_CHECK(false, "the entry of a fiber returned");
+void FiberContext::exit_to(FiberContext& to) noexcept {
+  jump(to, true);
+  HF_CHECK(false, "a fiber that has ended was continued");
+  __builtin_unreachable();
+}
+
+void FiberContext::retire() noexcept {
+  if (!prepared_) return;
+  prepared_ = false;
+#ifdef HOLDFAST_ASAN
+  __asan_unpoison_memory_region(stack_.bottom, stack_.bytes);
+#endif
+#ifdef HOLDFAST_TSAN
+  __tsan_destroy_fiber(tsan_fiber_);
+  tsan_fiber_ = nullptr;
+#endif
 }
 
 }  // namespace holdfast::sim

@@ -1,66 +1,76 @@
-// Fiber: a stack and the place where it stopped. A thin wrapper over Boost.Context's jump_fcontext.
+// Fiber stacks and the switch between them: a thin wrapper over Boost.Context's jump_fcontext.
 //
-// What stock boost::context::fiber lacks in Debian's build: the annotations that the sanitizers need, and the
-// exception state of the C++ runtime, which is kept for each thread: its two words (caught exceptions, number
-// of uncaught ones) are saved and restored at every switch, so that a fiber may stop inside a handler or
-// while it unwinds.
+// What the wrapper adds: pooled stacks with a guard page, the annotations that the address and thread
+// sanitizers need to follow a switch, and the two words in which the C++ runtime keeps the exceptions of a
+// thread. Those two are saved and restored at every switch: otherwise a fiber that suspends in a catch block
+// or while unwinding mixes its exceptions with those of the fibers that run meanwhile.
 #pragma once
 
-#include <boost/context/detail/fcontext.hpp>
 #include <cstddef>
-#include <vector>
 
 namespace holdfast::sim {
 
-// Stacks of one size with a guard page below, used again and again. Not thread safe.
-class StackPool {
- public:
-  explicit StackPool(std::size_t bytes);  // 0: 64 KiB, 256 KiB under sanitizers
-  ~StackPool();                           // REQUIRES: every stack was given back
-  StackPool(const StackPool&) = delete;
+inline constexpr std::size_t kDefaultStackBytes =
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    256 * 1024;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+    256 * 1024;
+#else
+    64 * 1024;
+#endif
+#else
+    64 * 1024;
+#endif
 
-  void* take();  // the lowest usable address. Throws std::bad_alloc.
-  void give_back(void* stack);
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  std::size_t bytes_, guard_;
-  std::vector<void*> free_;
-  std::size_t in_use_ = 0;
+// A mapped stack; below it lies one page that faults.
+struct Stack {
+  char* bottom = nullptr;  // lowest usable address
+  std::size_t bytes = 0;
 };
 
-// One side of a switch: a fiber, or the thread that runs the scheduler.
-class Fiber {
+// Process-wide pool, so that worlds which follow each other do not map anew. Thread-safe.
+Stack take_stack(std::size_t bytes);  // throws std::bad_alloc
+void return_stack(Stack stack) noexcept;
+
+// One thread of control. Not movable: switches refer to its address. Everything below runs on one thread.
+class FiberContext {
  public:
-  using Entry = void (*)(void* argument);
+  FiberContext() = default;
+  FiberContext(const FiberContext&) = delete;
+  FiberContext& operator=(const FiberContext&) = delete;
+  ~FiberContext();
 
-  Fiber() = default;  // the thread's own side
-  // A fiber that will call entry(argument) on the stack at first switch. `entry` must not return: it ends
-  // with switch_to(..., true).
-  Fiber(void* stack, std::size_t bytes, Entry entry, void* argument);
-  ~Fiber();
-  Fiber(const Fiber&) = delete;
-  Fiber& operator=(const Fiber&) = delete;
+  // Makes this the context of the thread that calls: what begins to run first.
+  void adopt_thread() noexcept;
+  // The first switch to this context calls `entry(argument)` on a stack of `stack_bytes`. `entry` must never
+  // return; it ends with exit_to(). May be called again after retire(); the stack is kept.
+  void prepare(std::size_t stack_bytes, void (*entry)(void*) noexcept, void* argument);
 
-  // Goes on with `next`; returns when somebody switches back to this side. `for_good`: this side is over.
-  // REQUIRES: called on this side.
-  void switch_to(Fiber& next, bool for_good = false);
+  // Suspends the running context, which is `*this`, and continues `to`. Returns when somebody switches back.
+  void switch_to(FiberContext& to) noexcept { jump(to, false); }
+  // The same, for good: `*this` is not continued any more, and whoever runs next calls retire() on it.
+  [[noreturn]] void exit_to(FiberContext& to) noexcept;
+  void retire() noexcept;
 
  private:
-  static void begin(boost::context::detail::transfer_t transfer);
-  void arrived();
+  void jump(FiberContext& to, bool for_good) noexcept;
+  void arrived(FiberContext* from) noexcept;
 
-  boost::context::detail::fcontext_t context_ = nullptr;
-  Entry entry_ = nullptr;
+  void* context_ = nullptr;  // fcontext_t
+  void (*entry_)(void*) noexcept = nullptr;
   void* argument_ = nullptr;
-  Fiber* from_ = nullptr;     // who switched to this side last
-  void* exceptions_[2] = {};  // of __cxa_get_globals()
+  void* exceptions_caught_ = nullptr;  // __cxa_eh_globals
+  unsigned exceptions_uncaught_ = 0;
+  Stack stack_;
   // Only the sanitizers need these.
-  [[maybe_unused]] const void* stack_bottom_ = nullptr;
-  [[maybe_unused]] std::size_t stack_bytes_ = 0;
-  [[maybe_unused]] void* fake_stack_ = nullptr;
+  [[maybe_unused]] void* asan_fake_stack_ = nullptr;
+  [[maybe_unused]] const void* asan_bottom_ = nullptr;
+  [[maybe_unused]] std::size_t asan_bytes_ = 0;
   [[maybe_unused]] void* tsan_fiber_ = nullptr;
-  [[maybe_unused]] bool own_tsan_fiber_ = false;
+  bool prepared_ = false;
+
+  friend struct FiberStart;
 };
 
 }  // namespace holdfast::sim

@@ -1,18 +1,9 @@
 #include "sim/world/guarded_network.h"
 
-#include <exception>
+#include <cerrno>
+#include <system_error>
 
 namespace holdfast::sim {
-namespace {
-
-// The port's rule for a dead process: parking calls throw, unless the stack is unwinding.
-bool dead(const ProcessImpl& process) {
-  if (!process.dead()) return false;
-  if (std::uncaught_exceptions() == 0) throw TaskCancelled();
-  return true;
-}
-
-}  // namespace
 
 class GuardedStream final : public Stream {
  public:
@@ -22,11 +13,11 @@ class GuardedStream final : public Stream {
   }
   ~GuardedStream() override { network_.streams_.erase(number_); }
   IoResult read(std::span<char> into, MonotonicTime deadline) override {
-    if (dead(network_.process_)) return {IoStatus::closed, 0};
+    if (!network_.may_act()) return {IoStatus::closed, 0};
     return inner_->read(into, deadline);
   }
   IoResult write(std::string_view bytes, MonotonicTime deadline) override {
-    if (dead(network_.process_)) return {IoStatus::closed, 0};
+    if (!network_.may_act()) return {IoStatus::closed, 0};
     return inner_->write(bytes, deadline);
   }
   void finish_writing() noexcept override { inner_->finish_writing(); }
@@ -49,7 +40,7 @@ class GuardedListener final : public Listener {
   }
   ~GuardedListener() override { network_.listeners_.erase(number_); }
   Connected accept(MonotonicTime deadline) override {
-    if (dead(network_.process_)) return {IoStatus::closed, nullptr};
+    if (!network_.may_act()) return {IoStatus::closed, nullptr};
     return network_.guard(inner_->accept(deadline));
   }
   Endpoint endpoint() const override { return inner_->endpoint(); }
@@ -61,27 +52,32 @@ class GuardedListener final : public Listener {
   std::uint64_t number_;
 };
 
-GuardedNetwork::GuardedNetwork(ProcessImpl& process)
-    : process_(process), sockets_(process, {.source_address = process.address()}) {}
+GuardedNetwork::GuardedNetwork(Scheduler& scheduler, FiberProcess& process)
+    : scheduler_(scheduler),
+      group_(process.group()),
+      sockets_(process.runtime(), {.source_address = process.address()}) {}
 
 Connected GuardedNetwork::guard(Connected connected) {
   if (connected.stream != nullptr) {
     connected.stream = std::make_unique<GuardedStream>(*this, std::move(connected.stream));
+    if (group_.dead) connected.stream->close();  // made while the process was killed
   }
   return connected;
 }
 
 Connected GuardedNetwork::connect(const Endpoint& to, MonotonicTime deadline) {
-  if (dead(process_)) return {IoStatus::closed, nullptr};
+  if (!may_act()) return {IoStatus::closed, nullptr};
   return guard(sockets_.connect(to, deadline));
 }
 
 std::unique_ptr<Listener> GuardedNetwork::listen(const Endpoint& at) {
-  if (process_.dead()) throw TaskCancelled();
+  if (!may_act()) {
+    throw std::system_error(ENETDOWN, std::generic_category(), "cannot listen at " + at.to_string());
+  }
   return std::make_unique<GuardedListener>(*this, sockets_.listen(at));
 }
 
-void GuardedNetwork::crashed() {
+void GuardedNetwork::break_off() noexcept {
   for (const auto& [number, stream] : streams_) stream->close();
   for (const auto& [number, listener] : listeners_) listener->close();
 }

@@ -3,6 +3,7 @@
 // of the system.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 
@@ -11,18 +12,22 @@
 
 namespace holdfast::sim {
 
-class GuardedNetwork final : public Network {
+class GuardedNetwork final : public ProcessNetwork {
  public:
-  explicit GuardedNetwork(ProcessImpl& process);
+  GuardedNetwork(Scheduler& scheduler, FiberProcess& process);
   Connected connect(const Endpoint& to, MonotonicTime deadline) override;
   std::unique_ptr<Listener> listen(const Endpoint& at) override;
-  void crashed();  // breaks everything off
+  void break_off() noexcept override;
 
  private:
   friend class GuardedStream;
   friend class GuardedListener;
   Connected guard(Connected connected);
-  ProcessImpl& process_;
+  // False: the call answers `closed`. Throws TaskCancelled when the caller's own process was killed.
+  bool may_act() { return !scheduler_.cancelled() && !group_.dead; }
+
+  Scheduler& scheduler_;
+  FiberGroup& group_;
   SocketNetwork sockets_;
   std::map<std::uint64_t, Stream*> streams_;  // open ones, in the order of their creation
   std::map<std::uint64_t, Listener*> listeners_;

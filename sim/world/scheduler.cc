@@ -1,205 +1,341 @@
 #include "sim/world/scheduler.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <limits>
 
 #include "lib/runtime/check.h"
-#include "sim/world/process.h"
+#include "sim/world/fiber_sync.h"
 
 namespace holdfast::sim {
+namespace {
 
-FiberTask::FiberTask(Scheduler& scheduler, ProcessImpl& process_, std::string role_,
-                     std::function<void()> body, TaskId id_)
-    : process(process_), role(std::move(role_)), id(id_), scheduler_(scheduler), body_(std::move(body)) {}
+constexpr std::uint32_t kPicksBetweenPolls = 64;
+constexpr std::uint32_t kMostRefusals = 1'000'000;
 
-FiberTask::~FiberTask() = default;
-
-void FiberTask::enter(void* self) {
-  auto& task = *static_cast<FiberTask*>(self);
-  if (!task.process.dead()) {
-    try {
-      task.body_();
-    } catch (const TaskCancelled&) {
-    }
-  }
-  task.body_ = nullptr;  // what it captured ends on its own stack, as everything else of the task
-  task.slots.clear();
-  task.state = State::done;
-  task.fiber_->switch_to(task.scheduler_.loop_, true);
+[[noreturn]] void die_of_exception(const Fiber& fiber, const char* what) noexcept {
+  std::fprintf(stderr, "task '%s' of process '%s' ended with an exception: %s\n", fiber.role->name.c_str(),
+               fiber.group->name.c_str(), what);
+  std::abort();
 }
 
-bool FiberTask::park_until(MonotonicTime deadline) {
-  HF_CHECK(scheduler_.current_ == this, "only its owner parks on a parker");
-  const std::int64_t deadline_ns = process.to_world(deadline);
-  while (!permit_) {
-    parked_ = true;
-    bool woken = false;
-    try {
-      woken = scheduler_.wait(deadline_ns);
-    } catch (...) {
-      parked_ = false;
-      throw;
+}  // namespace
+
+void FiberQueue::push(Fiber& fiber) {
+  fiber.queue = this;
+  fiber.queue_next = nullptr;
+  fiber.queue_previous = tail_;
+  (tail_ != nullptr ? tail_->queue_next : head_) = &fiber;
+  tail_ = &fiber;
+}
+
+Fiber* FiberQueue::pop() {
+  Fiber* const first = head_;
+  if (first != nullptr) remove(*first);
+  return first;
+}
+
+void FiberQueue::remove(Fiber& fiber) {
+  (fiber.queue_previous != nullptr ? fiber.queue_previous->queue_next : head_) = fiber.queue_next;
+  (fiber.queue_next != nullptr ? fiber.queue_next->queue_previous : tail_) = fiber.queue_previous;
+  fiber.queue = nullptr;
+}
+
+bool FiberParker::park_until(MonotonicTime deadline) {
+  Scheduler& scheduler = *owner_.scheduler;
+  HF_CHECK(&scheduler.current() == &owner_, "only the task that owns a parker parks in it");
+  if (scheduler.cancelled()) return false;
+  if (!owner_.permit || owner_.role->blocked) {
+    owner_.wants_permit = true;
+    if (owner_.permit) {
+      scheduler.yield();
+    } else {
+      scheduler.suspend("a wake-up", clock_, deadline);
     }
-    parked_ = false;
-    if (!woken && !permit_) return false;
+    owner_.wants_permit = false;
+    if (scheduler.cancelled()) return false;
   }
-  permit_ = false;
-  if (process.dead()) scheduler_.wait(0);  // throws
+  return std::exchange(owner_.permit, false);
+}
+
+void FiberParker::unpark() noexcept {
+  owner_.permit = true;
+  if (owner_.wants_permit) owner_.scheduler->wake(owner_);
+}
+
+Role& FiberGroup::role(std::string_view role_name) {
+  for (Role& role : roles) {
+    if (role.name == role_name) return role;
+  }
+  return roles.emplace_back(Role{std::string(role_name), 0, pauses > 0});
+}
+
+Scheduler::Scheduler(Driver& driver, std::size_t stack_bytes, Trace& trace)
+    : driver_(driver),
+      stack_bytes_(stack_bytes != 0 ? stack_bytes : kDefaultStackBytes),
+      trace_(trace),
+      main_clock_(MonotonicTime{}, WallTime{}),
+      main_group_("(outside)", main_clock_),
+      current_(&main_) {
+  main_.scheduler = this;
+  main_.group = &main_group_;
+  main_.role = &main_group_.role("(outside)");
+  main_.id = ++last_id_;
+  main_.state = Fiber::State::running;
+}
+
+Scheduler::~Scheduler() = default;
+
+Fiber* Scheduler::spawn(FiberGroup& group, std::string_view role, std::function<void()> body) {
+  if (group.dead) return nullptr;
+  if (free_.empty()) {
+    auto made = std::make_unique<Fiber>();
+    made->slot = timers_.add_slot();
+    made->scheduler = this;
+    free_.reserve(fibers_.size() + 1);
+    free_.push_back(made.get());
+    fibers_.push_back(std::move(made));
+  }
+  Fiber& fiber = *free_.back();
+  fiber.context.prepare(stack_bytes_, &Scheduler::enter, &fiber);
+  free_.pop_back();
+  fiber.group = &group;
+  fiber.role = &group.role(role);
+  fiber.id = ++last_id_;
+  fiber.permit = fiber.wants_permit = fiber.timed_out = fiber.armed = false;
+  fiber.refusals = 0;
+  fiber.waits_for = "its first turn";
+  fiber.since = now();
+  fiber.body = std::move(body);
+  fiber.ended = std::make_shared<bool>(false);
+  fiber.group_next = nullptr;
+  fiber.group_previous = group.last;
+  (group.last != nullptr ? group.last->group_next : group.first) = &fiber;
+  group.last = &fiber;
+  ++group.live;
+  fiber.state = Fiber::State::ready;
+  ready_.push(fiber);
+  return &fiber;
+}
+
+void Scheduler::enter(void* argument) noexcept {
+  Fiber& fiber = *static_cast<Fiber*>(argument);
+  Scheduler& self = *fiber.scheduler;
+  self.after_switch();
+  self.run_body(fiber);
+
+  FiberGroup& group = *fiber.group;
+  (fiber.group_previous != nullptr ? fiber.group_previous->group_next : group.first) = fiber.group_next;
+  (fiber.group_next != nullptr ? fiber.group_next->group_previous : group.last) = fiber.group_previous;
+  fiber.id = 0;
+  fiber.state = Fiber::State::free;
+  *fiber.ended = true;
+  fiber.ended.reset();
+  for (Fiber* joiner : fiber.joiners) self.wake(*joiner);
+  fiber.joiners.clear();
+  if (--group.live == 0) {
+    for (Fiber* killer : group.killers) {
+      if (killer->state != Fiber::State::suspended) continue;
+      killer->state = Fiber::State::ready;
+      self.urgent_.push(*killer);
+    }
+    group.killers.clear();
+  }
+  self.ended_ = &fiber;
+  Fiber& next = *self.pick();
+  self.current_ = &next;
+  next.state = Fiber::State::running;
+  self.trace_.add(next.id);
+  fiber.context.exit_to(next.context);
+}
+
+void Scheduler::run_body(Fiber& fiber) noexcept {
+  try {
+    if (!fiber.group->dead) fiber.body();
+  } catch (const TaskCancelled&) {  // the process is gone
+  } catch (const std::exception& error) {
+    die_of_exception(fiber, error.what());
+  } catch (...) {
+    die_of_exception(fiber, "of no known type");
+  }
+  fiber.body = nullptr;
+  fiber.locals.clear();
+  fiber.parkers.clear();
+}
+
+bool Scheduler::refuse() {
+  if (std::uncaught_exceptions() == 0) throw TaskCancelled();
+  HF_CHECK(++current_->refusals < kMostRefusals,
+           "a destructor waits in a loop although its process was killed");
   return true;
 }
 
-void FiberTask::unpark() noexcept {
-  permit_ = true;
-  if (parked_) scheduler_.wake(*this);
-}
-
-void FiberTask::fire() {
-  timed_out = true;
-  scheduler_.make_ready(*this);
-}
-
-Scheduler::~Scheduler() { HF_CHECK(tasks_.empty(), "a task outlives its world"); }
-
-std::shared_ptr<FiberTask> Scheduler::spawn(ProcessImpl& process, std::string role,
-                                            std::function<void()> body) {
-  const TaskId id = next_id_++;
-  auto task = std::make_shared<FiberTask>(*this, process, std::move(role), std::move(body), id);
-  task->stack_ = stacks_.take();
-  task->fiber_ = std::make_unique<Fiber>(task->stack_, stacks_.bytes(), &FiberTask::enter, task.get());
-  tasks_.emplace(id, task);
-  process.task_started(*task);
-  make_ready(*task);
-  return task;
-}
-
-bool Scheduler::run_until(const std::function<bool()>& done) {
-  while (!done()) {
-    // One round: what is ready now; what becomes ready meanwhile comes after the outside world was looked at.
-    const FiberTask* last = ready_.last();
-    for (FiberTask* task = last == nullptr ? nullptr : ready_.pop_front(); task != nullptr;
-         task = ready_.pop_front()) {
-      const bool was_last = task == last;
-      resume(*task);
-      if (was_last || done()) break;
-    }
-    if (done()) return true;
-    driver_.poll();
-    const std::int64_t now = driver_.now_ns();
-    if (!timers_.empty() && timers_.next_ns() <= now) {
-      timers_.take_first().fire();
-      continue;
-    }
-    if (!ready_.empty()) continue;
-    if (!driver_.pass_time(timers_.empty() ? INT64_MAX : timers_.next_ns())) return done();
+bool Scheduler::suspend(const char* what, const ProcessClock& clock, MonotonicTime deadline) {
+  if (deadline == kNever) {
+    suspend(what);
+    return true;
   }
-  return true;
+  Fiber& self = *current_;
+  const std::int64_t moment = clock.moment_of(deadline);
+  if (moment <= now()) {
+    yield();  // or a loop of waits that are over already would keep everybody else from running
+    return false;
+  }
+  self.timed_out = false;
+  if (moment != std::numeric_limits<std::int64_t>::max()) {
+    self.wake_time = moment;
+    self.wake_sequence = next_sequence();
+    timers_.arm(self.slot, self.wake_time, self.wake_sequence);
+    self.deadline = deadline;
+    self.deadline_clock = &clock;
+    self.armed = true;
+  }
+  suspend(what);
+  self.armed = false;
+  return !self.timed_out;
 }
 
-void Scheduler::resume(FiberTask& task) {
-  if (task.process.blocks(task)) {  // paused since it became ready
-    task.state = FiberTask::State::held;
-    task.process.hold(task);
-    return;
-  }
-  task.state = FiberTask::State::running;
-  current_ = &task;
-  loop_.switch_to(*task.fiber_);
-  current_ = nullptr;
-  if (task.state == FiberTask::State::done) finish(task);
-}
-
-void Scheduler::finish(FiberTask& task) {
-  task.fiber_.reset();
-  stacks_.give_back(task.stack_);
-  while (TaskWaiter* waiter = task.joiners.pop_front()) {
-    waiter->granted = true;
-    wake(*waiter->task);
-  }
-  task.process.task_ended(task);
-  tasks_.erase(task.id);
-}
-
-bool Scheduler::cancelled(FiberTask& task) const { return task.process.dead(); }
-
-bool Scheduler::wait(std::int64_t deadline_ns) {
-  FiberTask& task = current();
-  if (!cancelled(task)) {
-    if (deadline_ns <= now_ns()) {
-      // Already over; let others run all the same, or a loop of expired waits would stop the world.
-      yield();
-      return false;
-    }
-    task.state = FiberTask::State::waiting;
-    task.timed_out = false;
-    task.since_ns = now_ns();
-    if (deadline_ns != INT64_MAX) timers_.arm(task, deadline_ns);
-    task.fiber_->switch_to(loop_);
-  }
-  if (cancelled(task)) {
-    if (std::uncaught_exceptions() > 0) return false;
-    throw TaskCancelled();
-  }
-  return !task.timed_out;
-}
-
-void Scheduler::wait_for_end() {
-  FiberTask& task = current();
-  task.state = FiberTask::State::waiting;
-  task.since_ns = now_ns();
-  task.fiber_->switch_to(loop_);
+void Scheduler::suspend(const char* what) {
+  Fiber& self = *current_;
+  HF_CHECK(&self != &main_, "a call parked outside World::run()");
+  self.waits_for = what;
+  self.since = now();
+  self.state = Fiber::State::suspended;
+  leave(self);
 }
 
 void Scheduler::yield() {
-  FiberTask& task = current();
-  if (!cancelled(task)) {
-    task.state = FiberTask::State::waiting;
-    make_ready(task);
-    task.fiber_->switch_to(loop_);
-  }
-  if (cancelled(task) && std::uncaught_exceptions() == 0) throw TaskCancelled();
+  Fiber& self = *current_;
+  HF_CHECK(&self != &main_, "a call parked outside World::run()");
+  self.state = Fiber::State::ready;
+  (self.group->dead ? urgent_ : ready_).push(self);
+  leave(self);
 }
 
-void Scheduler::wake(FiberTask& task) {
-  if (task.state != FiberTask::State::waiting) return;
-  timers_.disarm(task);
-  make_ready(task);
+void Scheduler::wake(Fiber& fiber) noexcept {
+  if (fiber.state != Fiber::State::suspended) return;
+  fiber.armed = false;
+  fiber.state = Fiber::State::ready;
+  (fiber.group->dead ? urgent_ : ready_).push(fiber);
 }
 
-void Scheduler::make_ready(FiberTask& task) {
-  if (task.process.blocks(task)) {
-    task.state = FiberTask::State::held;
-    task.process.hold(task);
-  } else {
-    task.state = FiberTask::State::ready;
-    ready_.push_back(task);
-  }
+void Scheduler::wake_main() noexcept {
+  if (main_.state != Fiber::State::suspended) return;
+  main_.state = Fiber::State::ready;
+  urgent_.push(main_);
 }
 
-void Scheduler::release_held(ProcessImpl& process) {
-  LinkedList<FiberTask> held = process.take_held();
-  while (FiberTask* task = held.pop_front()) make_ready(*task);
-}
-
-void Scheduler::end_waits(ProcessImpl& process) {
-  release_held(process);
-  for (const auto& [id, task] : tasks_) {
-    if (&task->process == &process) wake(*task);
-  }
-}
-
-std::string Scheduler::waiting_tasks() const {
-  constexpr int kMost = 20;
-  std::string text;
-  int shown = 0;
-  for (const auto& [id, task] : tasks_) {
-    if (task->state != FiberTask::State::waiting && task->state != FiberTask::State::held) continue;
-    if (++shown > kMost) {
-      text += "  ...\n";
-      break;
+Fiber* Scheduler::pick() {
+  for (;;) {
+    if (Fiber* const fiber = urgent_.pop()) return fiber;
+    if (++picks_ >= kPicksBetweenPolls) {
+      picks_ = 0;
+      if (driver_.polls()) driver_.poll(*this);
     }
-    text += "  " + task->role + " in " + task->process.name() + " since " + std::to_string(task->since_ns) +
-            " ns\n";
+    if (Fiber* const fiber = ready_.pop()) {
+      if (!fiber->role->blocked) return fiber;
+      fiber->state = Fiber::State::held;
+      fiber->group->held.push(*fiber);
+    } else if (!driver_.advance(*this)) {
+      return &main_;
+    }
   }
-  return text;
+}
+
+void Scheduler::go_to_from(Fiber& self, Fiber& next) {
+  current_ = &next;
+  next.state = Fiber::State::running;
+  trace_.add(next.id);
+  if (&next == &self) return;
+  self.context.switch_to(next.context);
+  after_switch();
+}
+
+void Scheduler::after_switch() noexcept {
+  if (ended_ == nullptr) return;
+  ended_->context.retire();
+  free_.push_back(ended_);
+  ended_ = nullptr;
+}
+
+void Scheduler::update_pauses(FiberGroup& group) {
+  if (group.dead) return;
+  for (Role& role : group.roles) role.blocked = group.pauses > 0 || role.pauses > 0;
+  Fiber* next = nullptr;
+  for (Fiber* fiber = group.held.head(); fiber != nullptr; fiber = next) {
+    next = fiber->queue_next;
+    if (fiber->role->blocked) continue;
+    group.held.remove(*fiber);
+    fiber->state = Fiber::State::ready;
+    ready_.push(*fiber);
+  }
+  for (Fiber* fiber = group.first; fiber != nullptr; fiber = fiber->group_next) {
+    if (fiber->waiting_mutex != nullptr && !fiber->role->blocked) fiber->waiting_mutex->waiter_resumed();
+  }
+}
+
+void Scheduler::kill(FiberGroup& group) {
+  HF_CHECK(group.dead, "kill() comes after the mark");
+  if (current_ == &main_) adopt_thread();
+  for (Role& role : group.roles) role.blocked = false;
+  for (Fiber* fiber = group.first; fiber != nullptr; fiber = fiber->group_next) {
+    if (fiber == current_) continue;
+    if (fiber->queue != nullptr) fiber->queue->remove(*fiber);
+    fiber->armed = false;
+    fiber->state = Fiber::State::ready;
+    urgent_.push(*fiber);
+  }
+  Fiber& self = *current_;
+  if (self.group == &group) return;
+  while (group.live > 0) {
+    self.waits_for = "the end of a killed process";
+    self.since = now();
+    self.state = Fiber::State::suspended;
+    if (group.killers.empty() || group.killers.back() != &self) group.killers.push_back(&self);
+    leave(self);
+  }
+}
+
+void Scheduler::clock_changed(const ProcessClock& clock) {
+  for (const auto& fiber : fibers_) {
+    if (!fiber->armed || fiber->deadline_clock != &clock) continue;
+    fiber->wake_time = clock.moment_of(fiber->deadline);
+    timers_.arm(fiber->slot, fiber->wake_time, fiber->wake_sequence);
+  }
+}
+
+bool Scheduler::run_until(const bool& done) {
+  while (!done) {
+    main_.state = Fiber::State::suspended;
+    leave(main_);
+    if (!done) return false;
+  }
+  return true;
+}
+
+bool Scheduler::next_timer(std::int64_t& time, std::uint64_t& sequence) {
+  while (!timers_.empty()) {
+    const TimerHeap::Entry& top = timers_.top();
+    const Fiber& fiber = *fibers_[top.slot];
+    if (!fiber.armed || fiber.state != Fiber::State::suspended) {
+      timers_.drop_top();
+    } else if (top.time != fiber.wake_time || top.sequence != fiber.wake_sequence) {
+      timers_.postpone_top(fiber.wake_time, fiber.wake_sequence);
+    } else {
+      time = top.time;
+      sequence = top.sequence;
+      return true;
+    }
+  }
+  return false;
+}
+
+void Scheduler::fire_next_timer() {
+  Fiber& fiber = *fibers_[timers_.top().slot];
+  timers_.drop_top();
+  fiber.timed_out = true;
+  wake(fiber);
 }
 
 }  // namespace holdfast::sim

@@ -1,183 +1,207 @@
-// Scheduler: runs fibers in the order in which they became ready, and timers in the order of their time.
+// Scheduler: which fiber runs next.
 //
-// It knows nothing of clocks: a Driver says what time it is and how to get to the next timer (jump there, or
-// wait for it and for file descriptors). Processes (process.h) say which fibers may run.
+// Fibers that can run stand in one first-in first-out queue; timers fire in the order of (time, sequence
+// number). A fiber that suspends picks its successor itself and jumps straight to it, so a wake-up costs one
+// switch. Where time comes from, and what else can wake a fiber, is the driver's business: virtual time
+// (virtual_time.h) or an event loop (event_loop.h).
+//
+// Fibers belong to groups, one group a process. A paused fiber that could run is kept aside. The fibers of a
+// killed group go through a queue of their own that is served first, so that nothing else happens between
+// kill() and the end of their unwinding.
+//
+// One thread: whoever calls World::run().
 #pragma once
 
 #include <any>
 #include <cstdint>
+#include <deque>
 #include <functional>
-#include <map>
+#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/runtime/runtime.h"
 #include "sim/world/fiber.h"
-#include "sim/world/timers.h"
+#include "sim/world/process_clock.h"
+#include "sim/world/timer_heap.h"
+#include "sim/world/trace.h"
 
 namespace holdfast::sim {
 
-class ProcessImpl;
+class FiberMutex;
 class Scheduler;
+struct Fiber;
+struct FiberGroup;
 
-// A doubly linked list through T::previous and T::next; holds no memory of its own.
-template <class T>
-class LinkedList {
+// A queue through the fibers themselves; a fiber is in at most one.
+class FiberQueue {
  public:
-  T* first() const { return first_; }
-  T* last() const { return last_; }
-  bool empty() const { return first_ == nullptr; }
-  // Items may be local variables of a waiting task that leave the list before they end (Queued), which g++ 12
-  // takes for a dangling pointer.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdangling-pointer"
-#endif
-  void push_back(T& item) {
-    item.previous = last_;
-    item.next = nullptr;
-    (last_ == nullptr ? first_ : last_->next) = &item;
-    last_ = &item;
-  }
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-  void remove(T& item) {
-    (item.previous == nullptr ? first_ : item.previous->next) = item.next;
-    (item.next == nullptr ? last_ : item.next->previous) = item.previous;
-    item.previous = item.next = nullptr;
-  }
-  T* pop_front() {
-    T* item = first_;
-    if (item != nullptr) remove(*item);
-    return item;
-  }
+  bool empty() const { return head_ == nullptr; }
+  Fiber* head() const { return head_; }
+  void push(Fiber& fiber);
+  Fiber* pop();  // nullptr when empty
+  void remove(Fiber& fiber);
 
  private:
-  T* first_ = nullptr;
-  T* last_ = nullptr;
+  Fiber* head_ = nullptr;
+  Fiber* tail_ = nullptr;
 };
 
-// A task: a fiber with an identity. Kept alive by the scheduler until its body is over, and by Task handles.
-class FiberTask final : public Timer, public Parker, public std::enable_shared_from_this<FiberTask> {
+class FiberParker final : public Parker {
  public:
-  FiberTask(Scheduler& scheduler, ProcessImpl& process, std::string role, std::function<void()> body,
-            TaskId id);
-  ~FiberTask() override;
-
-  // Parker, of this task
+  FiberParker(Fiber& owner, const ProcessClock& clock) : owner_(owner), clock_(clock) {}
   bool park_until(MonotonicTime deadline) override;
   void unpark() noexcept override;
-
-  // Timer: the deadline of its wait has come.
-  void fire() override;
-
-  ProcessImpl& process;
-  const std::string role;
-  const TaskId id;
-  std::map<const void*, std::any> slots;  // looked up only
-  enum class State : std::uint8_t { ready, held, running, waiting, done };
-  State state = State::ready;
-  bool timed_out = false;     // how its last wait ended
-  std::int64_t since_ns = 0;  // of its wait
-  LinkedList<struct TaskWaiter> joiners;
-  FiberTask *previous = nullptr, *next = nullptr;  // in a queue of the scheduler or of its process
+  const ProcessClock& clock() const { return clock_; }
 
  private:
-  friend class Scheduler;
-  static void enter(void* self);
-
-  Scheduler& scheduler_;
-  std::function<void()> body_;
-  void* stack_ = nullptr;
-  std::unique_ptr<Fiber> fiber_;
-  bool permit_ = false, parked_ = false;
+  Fiber& owner_;
+  const ProcessClock& clock_;
 };
 
-// Someone in a queue of waiters; on the stack of the waiting task.
-struct TaskWaiter {
-  FiberTask* task = nullptr;
-  bool granted = false;  // what it waited for is its own; out of the queue
-  TaskWaiter *previous = nullptr, *next = nullptr;
+struct Role {
+  std::string name;
+  std::uint32_t pauses = 0;
+  bool blocked = false;  // by pauses of the role or of the whole group
 };
 
-// In a queue as long as it exists and was not granted.
-class Queued {
- public:
-  Queued(LinkedList<TaskWaiter>& queue, FiberTask& task) : queue_(queue) {
-    waiter.task = &task;
-    queue.push_back(waiter);
-  }
-  ~Queued() {
-    if (!waiter.granted) queue_.remove(waiter);
-  }
-  Queued(const Queued&) = delete;
-  TaskWaiter waiter;
+struct Fiber {
+  enum class State : std::uint8_t { free, ready, running, suspended, held };
 
- private:
-  LinkedList<TaskWaiter>& queue_;
+  FiberContext context;
+  Scheduler* scheduler = nullptr;
+  FiberGroup* group = nullptr;
+  Role* role = nullptr;
+  TaskId id = 0;  // 0: no task at present
+  State state = State::free;
+  bool permit = false;        // unpark() was called
+  bool wants_permit = false;  // suspended in park_until()
+  bool timed_out = false;
+  bool armed = false;
+  std::uint32_t slot = 0;  // in the timer heap
+  std::int64_t wake_time = 0;
+  std::uint64_t wake_sequence = 0;
+  const ProcessClock* deadline_clock = nullptr;
+  MonotonicTime deadline{};
+  FiberQueue* queue = nullptr;
+  Fiber *queue_next = nullptr, *queue_previous = nullptr;
+  Fiber *group_next = nullptr, *group_previous = nullptr;
+  FiberMutex* waiting_mutex = nullptr;
+  const char* waits_for = "";
+  std::int64_t since = 0;
+  std::uint32_t refusals = 0;   // parking calls that returned at once since the process was killed
+  std::shared_ptr<bool> ended;  // shared with its handle
+  std::vector<Fiber*> joiners;
+  std::function<void()> body;
+  std::list<std::pair<const void*, std::any>> locals;
+  std::list<FiberParker> parkers;  // one for each clock that it was asked for by
+};
+
+// The tasks of one process.
+struct FiberGroup {
+  FiberGroup(std::string group_name, const ProcessClock& its_clock)
+      : name(std::move(group_name)), clock(its_clock) {}
+  Role& role(std::string_view role_name);
+
+  std::string name;
+  const ProcessClock& clock;
+  bool dead = false;
+  std::uint32_t pauses = 0;
+  std::deque<Role> roles;                   // addresses are stable
+  Fiber *first = nullptr, *last = nullptr;  // in the order in which they were started
+  std::size_t live = 0;                     // fibers not yet ended
+  FiberQueue held;
+  std::vector<Fiber*> killers;  // wait until live is 0
 };
 
 class Driver {
  public:
   virtual ~Driver() = default;
-  virtual std::int64_t now_ns() const = 0;
-  // Nothing is ready: lets time pass until the next timer at `next_ns` (INT64_MAX: none) or until something
-  // outside made a task ready. False: nothing can ever happen again.
-  virtual bool pass_time(std::int64_t next_ns) = 0;
-  // Between two rounds of ready tasks: looks outside without waiting.
-  virtual void poll() {}
+  virtual std::int64_t now() const noexcept = 0;  // nanoseconds since the world was made
+  // No fiber can run. Makes at least one ready, or returns false: nothing will ever happen again.
+  virtual bool advance(Scheduler& scheduler) = 0;
+  // Called now and then while fibers run, if polls() is true.
+  virtual bool polls() const noexcept = 0;
+  virtual void poll(Scheduler& scheduler) = 0;
 };
 
 class Scheduler {
  public:
-  Scheduler(Driver& driver, std::size_t stack_bytes) : driver_(driver), stacks_(stack_bytes) {}
+  Scheduler(Driver& driver, std::size_t stack_bytes, Trace& trace);
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
   ~Scheduler();
 
-  std::shared_ptr<FiberTask> spawn(ProcessImpl& process, std::string role, std::function<void()> body);
-  // Runs tasks until `done` is true, or until nothing can happen any more (returns false).
-  bool run_until(const std::function<bool()>& done);
+  std::int64_t now() const noexcept { return driver_.now(); }
+  Fiber& current() noexcept { return *current_; }
+  std::uint64_t next_sequence() noexcept { return ++sequence_; }
 
-  FiberTask& current() {
-    return *current_;  // REQUIRES: called on a task
-  }
-  FiberTask* current_or_null() { return current_; }
+  // nullptr, and `body` is dropped, when the group is dead.
+  Fiber* spawn(FiberGroup& group, std::string_view role, std::function<void()> body);
 
-  // Stops the calling task until wake() or until the world's time `deadline_ns`. True: woken. In a dead
-  // process it does not stop: throws TaskCancelled, or returns false while the task is unwinding.
-  bool wait(std::int64_t deadline_ns);
-  // Stops the calling task until wake(), or until its process dies; in a dead process too, so that nobody
-  // takes away what a task that still unwinds is using. For joining.
-  void wait_for_end();
-  void wake(FiberTask& task);  // no effect unless it waits
-  // A task whose process or role was paused or goes on again.
-  void release_held(ProcessImpl& process);
-  void end_waits(ProcessImpl& process);  // the process died: all its tasks are to unwind
+  // --- waiting: called by the running fiber ----------------------------------------------------------
+  // Every parking call asks before and after it waits: throws TaskCancelled when the process of the running
+  // fiber was killed; true when it was and the fiber is unwinding (the call must return at once).
+  bool cancelled() { return current_->group->dead && refuse(); }
+  // Suspends until wake() or the deadline on `clock`; false at the deadline. Also returns (true) when the
+  // fiber's group is killed. `what` is for the list of who waits.
+  bool suspend(const char* what, const ProcessClock& clock, MonotonicTime deadline);
+  void suspend(const char* what);
   void yield();
 
-  Timers& timers() { return timers_; }
-  std::int64_t now_ns() const { return driver_.now_ns(); }
-  // "client in c1 since 12.5 s", one a line: who waits without hope.
-  std::string waiting_tasks() const;
-  bool any_alive() const { return !tasks_.empty(); }
+  // Lets a suspended fiber go on; nothing for any other.
+  void wake(Fiber& fiber) noexcept;
+
+  // --- groups ----------------------------------------------------------------------------------------
+  // After pauses changed.
+  void update_pauses(FiberGroup& group);
+  // REQUIRES: group.dead was just set. Unwinds all its fibers, except the running one, before it returns; if
+  // the running fiber is one of them, they unwind when it does.
+  void kill(FiberGroup& group);
+  // Timers of this clock are at other moments now.
+  void clock_changed(const ProcessClock& clock);
+
+  // --- for the thread that runs the world --------------------------------------------------------------
+  void adopt_thread() noexcept { main_.context.adopt_thread(); }
+  // Runs fibers until `done`, which a fiber sets before it calls wake_main(); only that fiber still runs
+  // until it suspends or ends. False: nothing left to run.
+  bool run_until(const bool& done);
+  void wake_main() noexcept;
+
+  // --- for drivers -------------------------------------------------------------------------------------
+  bool anything_ready() const { return !ready_.empty() || !urgent_.empty(); }
+  // The next timer in order; false when there is none.
+  bool next_timer(std::int64_t& time, std::uint64_t& sequence);
+  // REQUIRES: next_timer() returned true just now.
+  void fire_next_timer();
 
  private:
-  friend class FiberTask;
-  void make_ready(FiberTask& task);
-  void resume(FiberTask& task);
-  void finish(FiberTask& task);
-  bool cancelled(FiberTask& task) const;
+  static void enter(void* fiber) noexcept;
+  void run_body(Fiber& fiber) noexcept;
+  bool refuse();
+  Fiber* pick();
+  void leave(Fiber& self) { go_to_from(self, *pick()); }
+  void go_to_from(Fiber& self, Fiber& next);
+  void after_switch() noexcept;
 
   Driver& driver_;
-  StackPool stacks_;
-  Timers timers_;
-  Fiber loop_;
-  FiberTask* current_ = nullptr;
-  LinkedList<FiberTask> ready_;
-  std::map<TaskId, std::shared_ptr<FiberTask>> tasks_;  // alive, in the order of creation
-  TaskId next_id_ = 1;
+  const std::size_t stack_bytes_;
+  Trace& trace_;
+  ProcessClock main_clock_;
+  FiberGroup main_group_;
+  Fiber main_;
+  Fiber* current_;
+  Fiber* ended_ = nullptr;  // its stack is left, but not yet retired
+  FiberQueue urgent_, ready_;
+  TimerHeap timers_;
+  std::uint64_t sequence_ = 0;
+  TaskId last_id_ = 0;
+  std::uint32_t picks_ = 0;
+  std::vector<std::unique_ptr<Fiber>> fibers_;  // by slot
+  std::vector<Fiber*> free_;
 };
 
 }  // namespace holdfast::sim

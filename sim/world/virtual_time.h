@@ -1,22 +1,52 @@
-// Driver of the embedded world: time stands still while tasks run, and jumps to the next timer when none is
-// ready.
+// Driver: virtual time. When no fiber can run, the clock jumps to the next timer or event.
+//
+// Events (deliveries of the simulated network) all lie the same delay ahead, so they come up in the order in
+// which they were posted: a ring, no heap. Against timers they are ordered by (time, sequence number).
 #pragma once
+
+#include <cstdint>
+#include <vector>
 
 #include "sim/world/scheduler.h"
 
 namespace holdfast::sim {
 
+class EventSink {
+ public:
+  virtual void deliver(std::uint32_t what, std::uint32_t value) = 0;
+  virtual void discard() noexcept = 0;  // the world ends before the event came up
+
+ protected:
+  ~EventSink() = default;
+};
+
 class VirtualTime final : public Driver {
  public:
-  std::int64_t now_ns() const override { return now_ns_; }
-  bool pass_time(std::int64_t next_ns) override {
-    if (next_ns == INT64_MAX) return false;
-    if (next_ns > now_ns_) now_ns_ = next_ns;
-    return true;
-  }
+  VirtualTime() = default;
+  VirtualTime(const VirtualTime&) = delete;
+  VirtualTime& operator=(const VirtualTime&) = delete;
+  ~VirtualTime() override;
+
+  // REQUIRES: `delay` is the same in every call.
+  void post(Scheduler& scheduler, Duration delay, EventSink& sink, std::uint32_t what, std::uint32_t value);
+
+  std::int64_t now() const noexcept override { return now_; }
+  bool advance(Scheduler& scheduler) override;
+  bool polls() const noexcept override { return false; }
+  void poll(Scheduler&) override {}
 
  private:
-  std::int64_t now_ns_ = 0;
+  struct Event {
+    std::int64_t time;
+    std::uint64_t sequence;
+    EventSink* sink;
+    std::uint32_t what, value;
+  };
+  void grow();
+
+  std::int64_t now_ = 0;
+  std::vector<Event> ring_;  // its size is a power of two
+  std::size_t first_ = 0, count_ = 0;
 };
 
 }  // namespace holdfast::sim

@@ -1,7 +1,8 @@
-// The two worlds: the same processes over the same scheduler; they differ in driver, network and addresses.
+// The two worlds: processes by name, one scheduler, one of the two drivers.
 #include "sim/world/world.h"
 
-#include <exception>
+#include <unistd.h>
+
 #include <map>
 #include <stdexcept>
 #include <vector>
@@ -10,154 +11,165 @@
 #include "sim/world/event_loop.h"
 #include "sim/world/guarded_network.h"
 #include "sim/world/process.h"
-#include "sim/world/scheduler.h"
 #include "sim/world/sim_network.h"
 #include "sim/world/virtual_time.h"
+#include "sim/world/world_base.h"
 
 namespace holdfast::sim {
-namespace {
 
-constexpr std::int64_t kSimulatedEpochNs =
-    1'700'000'000'000'000'000;  // November 2023: where simulated calendars begin
+WorldBase::~WorldBase() = default;
 
-class WorldBase : public World {
- public:
-  WorldBase(std::uint64_t seed, std::unique_ptr<Driver> driver, std::size_t stack_bytes)
-      : seed_(seed), driver_(std::move(driver)), scheduler_(*driver_, stack_bytes) {}
+WorldBase::Machine& WorldBase::machine(const std::string& name) {
+  const auto it = machines_.find(name);
+  if (it != machines_.end()) return it->second;
+  std::string address = next_address(machines_.size());
+  by_address_.emplace(address, name);
+  return machines_.emplace(name, Machine{std::move(address), next_clock(machines_.size()), 0, nullptr})
+      .first->second;
+}
 
-  std::uint64_t seed() const override { return seed_; }
-  std::int64_t now_ns() const override { return scheduler_.now_ns(); }
-  Rng rng(std::string_view stream) const override { return Rng::derive(seed_, stream); }
-  Trace& trace() override { return trace_; }
-  Process& harness() override { return *processes_.front(); }
+FiberProcess& WorldBase::add(std::string name, bool harness) {
+  Machine& machine = this->machine(name);
+  if (machine.process != nullptr && machine.process->alive()) {
+    throw std::logic_error("there is a process named '" + name + "' already");
+  }
+  ++machine.incarnation;
+  const std::string stream = "process:" + name + "#" + std::to_string(machine.incarnation);
+  FiberProcess::Options options;
+  options.name = std::move(name);
+  options.address = machine.address;
+  options.harness = harness;
+  options.drifts = embedded();
+  options.run_began = &run_began_;
+  processes_.push_back(std::make_unique<FiberProcess>(std::move(options), scheduler(), machine.clock, trace_,
+                                                      Rng::derive(seed_, stream), fds()));
+  machine.process = processes_.back().get();
+  machine.process->set_network(make_network(*machine.process));
+  return *machine.process;
+}
 
-  Process& add_process(std::string name) override {
-    auto [address, is_new] = addresses_.try_emplace(name, "");
-    if (is_new) {
-      address->second = make_address(addresses_.size());
-      names_.emplace(address->second, name);
+std::string WorldBase::name_at(std::string_view address) const {
+  const auto it = by_address_.find(address);
+  return it == by_address_.end() ? std::string() : it->second;
+}
+
+std::string WorldBase::who_waits() {
+  std::string list;
+  for (const auto& process : processes_) {
+    const FiberGroup& group = process->group();
+    for (const Fiber* fiber = group.first; fiber != nullptr; fiber = fiber->group_next) {
+      list += "\n  " + fiber->role->name + " in " + group.name + " waits for " + fiber->waits_for +
+              " since " + std::to_string(fiber->since - run_began_) + " ns" +
+              (fiber->role->blocked ? " (paused)" : "");
     }
-    const std::uint64_t incarnation = ++incarnations_[name];
-    ProcessSetup setup;
-    setup.address = address->second;
-    setup.random = rng("process/" + name + "/" + std::to_string(incarnation));
-    setup.name = std::move(name);
-    prepare(setup);
-    processes_.push_back(std::make_unique<ProcessImpl>(scheduler_, std::move(setup)));
-    ProcessImpl& process = *processes_.back();
-    process.set_network(make_network(process));
-    return process;
   }
+  return list;
+}
 
-  std::string name_at(std::string_view address) const override {
-    const auto found = names_.find(address);
-    return found == names_.end() ? "" : found->second;
-  }
+void WorldBase::end_processes() {
+  for (std::size_t i = 1; i < processes_.size(); ++i) processes_[i]->end();
+  if (!processes_.empty()) processes_.front()->end();
+}
 
-  void run(std::function<void()> body) override {
-    HF_CHECK(!ran_, "a world runs once");
-    ran_ = true;
-    bool done = false;
-    std::exception_ptr failure;
-    harness().start("main", [&] {
-      try {
-        body();
-      } catch (const TaskCancelled&) {  // the end below
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      done = true;
-    });
-    const bool stuck = !scheduler_.run_until([&] { return done; });
-    std::string waiting = stuck ? scheduler_.waiting_tasks() : "";
-    end();
-    if (failure) std::rethrow_exception(failure);
-    if (stuck) throw std::logic_error("nothing can happen any more, and these tasks wait:\n" + waiting);
-  }
+void WorldBase::run(std::function<void()> body) {
+  HF_CHECK(!ran_, "a world runs once");
+  ran_ = true;
+  scheduler().adopt_thread();
+  run_began_ = scheduler().now();
+  bool done = false;
+  std::exception_ptr error;
+  harness().start("main", [&] {
+    try {
+      body();
+    } catch (const TaskCancelled&) {  // the list of who waits is told instead
+    } catch (...) {
+      error = std::current_exception();
+    }
+    done = true;
+    scheduler().wake_main();
+  });
+  std::string waiting;
+  const bool finished = scheduler().run_until(done);
+  if (!finished) waiting = who_waits();
+  end_processes();
+  if (!finished) throw std::logic_error("nothing is left to run, and the body still waits:" + waiting);
+  if (error) std::rethrow_exception(error);
+}
 
- protected:
-  virtual std::string make_address(std::size_t number) const = 0;
-  virtual void prepare(ProcessSetup& setup) = 0;
-  virtual std::unique_ptr<Network> make_network(ProcessImpl& process) = 0;
-
-  // Ends every task. Derived classes call it before what their drivers need is gone.
-  void end() {
-    for (std::size_t i = processes_.size(); i-- > 0;) processes_[i]->crash();  // the harness last
-    const bool over = scheduler_.run_until([&] { return !scheduler_.any_alive(); });
-    HF_CHECK(over, "a task of a dead process did not end");
-  }
-
-  std::uint64_t seed_;
-  Trace trace_;
-  std::unique_ptr<Driver> driver_;
-  Scheduler scheduler_;
-
- private:
-  std::vector<std::unique_ptr<ProcessImpl>> processes_;    // dead ones too: others may still refer to them
-  std::map<std::string, std::string> addresses_;           // by name
-  std::map<std::string, std::string, std::less<>> names_;  // by address
-  std::map<std::string, std::uint64_t> incarnations_;
-  bool ran_ = false;
-};
+namespace {
 
 class EmbeddedWorld final : public WorldBase {
  public:
   explicit EmbeddedWorld(const EmbeddedWorldOptions& options)
-      : WorldBase(options.seed, std::make_unique<VirtualTime>(), options.stack_bytes),
-        fabric_(scheduler_, trace_, options.hop) {
-    add_process("harness");
+      : WorldBase(options.seed),
+        scheduler_(time_, options.stack_bytes, trace_),
+        fabric_{scheduler_, time_, trace_, options.hop} {
+    trace_.add(options.seed);
+    add("harness", true);
   }
-  ~EmbeddedWorld() override { end(); }
+  ~EmbeddedWorld() override { end_processes(); }
 
   bool embedded() const override { return true; }
-
- protected:
-  std::string make_address(std::size_t number) const override {
-    return "10." + std::to_string(number >> 16) + "." + std::to_string((number >> 8) & 255) + "." +
-           std::to_string(number & 255);
-  }
-  void prepare(ProcessSetup& setup) override {
-    // Clocks of different machines have nothing in common; those that belong to the harness are its own.
-    if (setup.name != "harness" && setup.name != "proxy") {
-      Rng clocks = rng("clock/" + setup.name);
-      setup.monotonic_origin_ns = static_cast<std::int64_t>(clocks.between(1, 1'000'000)) * 1'000'000'000;
-    }
-    setup.wall_origin_ns = kSimulatedEpochNs;
-    setup.on_crash = [this](ProcessImpl& process) { fabric_.crashed(process); };
-  }
-  std::unique_ptr<Network> make_network(ProcessImpl& process) override { return fabric_.network_of(process); }
+  std::int64_t now_ns() const override { return time_.now(); }
 
  private:
-  Fabric fabric_;
+  Scheduler& scheduler() override { return scheduler_; }
+  FdWaiter* fds() override { return nullptr; }
+  std::string next_address(std::size_t index) override {
+    const std::size_t number = index + 1;
+    return "10." + std::to_string(number >> 16) + "." + std::to_string(number >> 8 & 255) + "." +
+           std::to_string(number & 255);
+  }
+  // Machines have been up for different times, so that a time that leaks from one to another is noticed;
+  // their wall clocks agree until somebody steps one.
+  ProcessClock next_clock(std::size_t index) override {
+    const MonotonicTime up(std::chrono::hours(24) +
+                           std::chrono::seconds(1000) * static_cast<int>(index % 1'000'000));
+    return ProcessClock(up, WallTime(std::chrono::seconds(1'767'225'600)));  // 2026-01-01
+  }
+  std::unique_ptr<ProcessNetwork> make_network(FiberProcess& process) override {
+    SimHost& host = fabric_.hosts[process.address()];
+    host.address = process.address();
+    return std::make_unique<SimNetwork>(fabric_, process.group(), host);
+  }
+
+  VirtualTime time_;
+  Scheduler scheduler_;
+  SimFabric fabric_;
 };
 
 class RealWorld final : public WorldBase {
  public:
   explicit RealWorld(const RealWorldOptions& options)
-      : WorldBase(options.seed, std::make_unique<EventLoop>(), options.stack_bytes) {
-    add_process("harness");
+      : WorldBase(options.seed), scheduler_(loop_, options.stack_bytes, trace_) {
+    add("harness", true);
   }
-  ~RealWorld() override { end(); }
+  ~RealWorld() override { end_processes(); }
 
   bool embedded() const override { return false; }
+  std::int64_t now_ns() const override { return loop_.now() - run_began_; }
 
- protected:
-  std::string make_address(std::size_t number) const override {
-    // All of 127.0.0.0/8 is this machine; 127.0.x.y is left to others.
-    return "127.1." + std::to_string(number / 250) + "." + std::to_string(number % 250 + 1);
+ private:
+  Scheduler& scheduler() override { return scheduler_; }
+  FdWaiter* fds() override { return &loop_; }
+  // All of 127.0.0.0/8 is this machine. 127.0.x.y is left to others; harnesses that run side by side mostly
+  // take different ones.
+  std::string next_address(std::size_t index) override {
+    HF_CHECK(index < 62'500, "no more addresses");
+    return "127." + std::to_string(16 + ::getpid() % 200) + "." + std::to_string(index / 250) + "." +
+           std::to_string(index % 250 + 1);
   }
-  void prepare(ProcessSetup& setup) override {
-    setup.monotonic_origin_ns = EventLoop::boot_ns() - now_ns();
-    setup.wall_origin_ns = EventLoop::wall_ns() - now_ns();
-    setup.may_drift = false;
-    setup.on_crash = [](ProcessImpl& process) { static_cast<GuardedNetwork&>(process.network()).crashed(); };
-    setup.wait_fd = [this](int fd, FdInterest interest, std::int64_t deadline_ns) {
-      return static_cast<EventLoop&>(*driver_).wait_fd(scheduler_, fd, interest, deadline_ns);
-    };
+  ProcessClock next_clock(std::size_t) override {
+    const std::int64_t now = loop_.now();
+    return ProcessClock(MonotonicTime(Duration(EventLoop::boot_ns() - now)),
+                        WallTime(Duration(EventLoop::wall_ns() - now)));
   }
-  std::unique_ptr<Network> make_network(ProcessImpl& process) override {
-    return std::make_unique<GuardedNetwork>(process);
+  std::unique_ptr<ProcessNetwork> make_network(FiberProcess& process) override {
+    return std::make_unique<GuardedNetwork>(scheduler_, process);
   }
+
+  EventLoop loop_;
+  Scheduler scheduler_;
 };
 
 }  // namespace

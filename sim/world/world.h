@@ -44,7 +44,8 @@ class Process {
 
   // From this instant every port call of its tasks fails and nothing more leaves it; its connections break
   // (peers see a reset or an end of stream as a killed process leaves them); then its tasks unwind. A task
-  // may crash its own process.
+  // may crash its own process: it goes on until its next parking call, and all unwind then. When another
+  // process' task calls, all have unwound when crash() returns; no time has passed and nobody else has run.
   virtual void crash() = 0;
   virtual bool alive() const = 0;
 
