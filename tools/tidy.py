@@ -28,6 +28,7 @@ PORTS = (
     "lib/runtime/thread_runtime.cc",
     "lib/net/socket_network.cc",
     "sim/world/event_loop.cc",
+    "sim/world/fiber.cc",
     "sim/cluster/",
 )
 LAYERS = {"runtime": 0, "net": 1, "redis": 2, "lock": 3, "historic": 3}

@@ -4,6 +4,12 @@
 
 namespace holdfast::sim {
 
+// A waiter is a local variable of its task and leaves the queue before it ends; g++ 12 takes it for a pointer
+// that dangles.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdangling-pointer"
+#endif
 void WaiterQueue::push(Waiter& waiter) {
   waiter.queued = true;
   waiter.next = nullptr;
@@ -11,6 +17,9 @@ void WaiterQueue::push(Waiter& waiter) {
   (tail_ != nullptr ? tail_->next : head_) = &waiter;
   tail_ = &waiter;
 }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 void WaiterQueue::remove(Waiter& waiter) {
   if (!waiter.queued) return;

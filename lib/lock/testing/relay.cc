@@ -9,7 +9,7 @@ Relay::Relay(Runtime& runtime, Network& network, Endpoint upstream)
     : runtime_(runtime),
       network_(network),
       upstream_(std::move(upstream)),
-      listener_(network.listen({upstream_.host, 0})),
+      listener_(network.listen({"127.0.0.1", 0})),
       mutex_(runtime),
       changed_(runtime) {
   endpoint_ = listener_->endpoint();

@@ -1,6 +1,7 @@
 // A cluster of embedded servers in a world of its own, and a caller that speaks RESP to it.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "sim/cluster/cluster.h"
 #include "sim/proxy/proxy.h"
+#include "sim/proxy/resp_framer.h"
 #include "sim/world/world.h"
 
 namespace holdfast::sim {
@@ -25,11 +27,18 @@ class Caller {
     if (!stream_->write(std::string(line) + "\r\n", kNever).ok()) return "not sent";
     return read();
   }
+  // Reads until a reply is complete; what came along with it is returned too.
   std::string read(Duration patience = std::chrono::seconds(20)) {
-    std::string text(4096, '\0');
-    const IoResult got = stream_->read(text, runtime_.now() + patience);
-    if (!got.ok()) return std::string(to_string(got.status));
-    text.resize(got.bytes);
+    RespFramer framer(RespFramer::Grammar::replies);
+    std::string text;
+    std::array<char, 4096> piece{};
+    do {
+      const IoResult got = stream_->read(piece, runtime_.now() + patience);
+      if (!got.ok()) return std::string(to_string(got.status));
+      const std::string_view bytes(piece.data(), got.bytes);
+      text += bytes;
+      for (std::size_t done = 0; done < bytes.size();) done += framer.scan(bytes.substr(done)).consumed;
+    } while (!framer.at_boundary() && !framer.broken());
     return text;
   }
 
