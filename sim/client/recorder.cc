@@ -10,10 +10,6 @@ using checker::Function;
 using checker::kAbsent;
 using checker::Symbol;
 
-namespace {
-constexpr std::size_t kRememberedRecords = 256;  // per client; late commands of older acquisitions go unnamed
-}  // namespace
-
 const std::vector<std::string_view>& run_event_names() {
   static const std::vector<std::string_view> names = {"lock.requested", "lock.waiting",   "lock.granted",
                                                       "lock.refused",   "lock.renewed",   "lock.renew-failed",
@@ -109,8 +105,7 @@ ClientRecorder::~ClientRecorder() = default;
 void ClientRecorder::started(Process& process, Duration lease) {
   process_ = &process;
   lease_ = lease;
-  granting_.clear();
-  held_.clear();
+  acquisitions_.all_over();
   for (auto& [thread, generation] : generations_) ++generation;
   publish("client.started", "", 0, 0);
 }
@@ -125,23 +120,16 @@ void ClientRecorder::crashed() {
   publish("client.crashed", "", 0, 0);
 }
 
+Acquisition* ClientRecorder::known(std::string_view record) {
+  if (record.empty()) return nullptr;
+  if (Acquisition* const found = acquisitions_.find(record)) return found;
+  const std::string name = name_ + "-" + std::to_string(next_acquisition_++);
+  return &acquisitions_.add(record, recorder_.history().intern(name));
+}
+
 Symbol ClientRecorder::acquisition(std::string_view record) {
-  if (record.empty()) return 0;
-  const auto found = records_.find(record);
-  if (found != records_.end()) return found->second;
-  for (std::size_t look = record_order_.size(); look > 0 && records_.size() >= kRememberedRecords; --look) {
-    std::string oldest = std::move(record_order_.front());
-    record_order_.pop_front();
-    if (held_.contains(oldest)) {
-      record_order_.push_back(std::move(oldest));
-    } else {
-      records_.erase(oldest);
-    }
-  }
-  const Symbol id = recorder_.history().intern(name_ + "-" + std::to_string(next_acquisition_++));
-  records_.emplace(record, id);
-  record_order_.emplace_back(record);
-  return id;
+  const Acquisition* const acquisition = known(record);
+  return acquisition == nullptr ? 0 : acquisition->id;
 }
 
 Symbol ClientRecorder::last_acquisition(std::string_view key) const {
@@ -149,11 +137,12 @@ Symbol ClientRecorder::last_acquisition(std::string_view key) const {
   return found == last_.end() ? 0 : found->second;
 }
 
-void ClientRecorder::append(Event event) {
+void ClientRecorder::append(const Event& event) {
   if (live()) recorder_.append(event);
 }
 
 void ClientRecorder::publish(std::string_view event, std::string_view key, Symbol id, Symbol node) {
+  if (!recorder_.anybody_listens()) return;
   const checker::History& history = recorder_.history();
   recorder_.publish({.name = event,
                      .client = name_,
@@ -168,8 +157,17 @@ std::int64_t ClientRecorder::translate(std::optional<MonotonicTime> time) const 
 }
 
 void ClientRecorder::on_event(const LockEvent& told) noexcept {
-  if (!live()) return;
+  if (!live() || told.kind == LockEvent::Kind::released)
+    return;  // the thread records what it was told itself
   checker::History& history = recorder_.history();
+  if (told.kind == LockEvent::Kind::acquired) {
+    if (Acquisition* const acquisition = known(told.acquisition)) {
+      acquisition->held = acquisition->granting = true;
+      acquisition->sent_at = told.sent_at;
+      acquisition->node = history.intern(told.node);
+    }
+    return;
+  }
   Event event;
   event.process = watchdog_;
   event.key = history.intern(told.key);
@@ -177,11 +175,8 @@ void ClientRecorder::on_event(const LockEvent& told) noexcept {
   event.node = history.intern(told.node);
   switch (told.kind) {
     case LockEvent::Kind::acquired:
-      held_.emplace(told.acquisition);
-      granting_[std::string(told.acquisition)] = {event.id, told.sent_at, event.node};
-      return;
+    case LockEvent::Kind::released: return;
     case LockEvent::Kind::waiting: publish("lock.waiting", told.key, event.id, event.node); return;
-    case LockEvent::Kind::released: return;  // the thread itself records what it was told
     case LockEvent::Kind::renewing:
       event.f = Function::renew;
       event.type = EventType::invoke;
@@ -231,6 +226,7 @@ Event ThreadRecorder::event(EventType type, Function f, std::string_view key) {
   if (key != key_text_) {
     key_text_ = key;
     key_ = client_.recorder_.history().intern(key);
+    last_ = nullptr;
   }
   Event event;
   event.type = type;
@@ -259,18 +255,18 @@ void ThreadRecorder::acquire_invoked(std::string_view key) {
 
 void ThreadRecorder::acquire_ok(const Lock& lock) {
   if (!client_.live()) return;
-  const std::string record = lock.acquisition();
-  record_ = record;
   Event ok = event(EventType::ok, Function::acquire, lock.key());
-  ok.id = id_ = client_.acquisition(record);
+  hold_ = client_.known(lock.acquisition());
   std::optional<MonotonicTime> valid_until = lock.valid_until();
-  if (const auto grant = client_.granting_.find(record); grant != client_.granting_.end()) {
-    ok.node = grant->second.node;
-    if (!valid_until && grant->second.sent_at) valid_until = *grant->second.sent_at + client_.lease_;
-    client_.granting_.erase(grant);
+  if (hold_ != nullptr && hold_->granting) {
+    hold_->granting = false;
+    ok.node = hold_->node;
+    if (!valid_until && hold_->sent_at) valid_until = *hold_->sent_at + client_.lease_;
   }
+  ok.id = id_ = hold_ != nullptr ? hold_->id : 0;
   ok.valid_until_ns = client_.translate(valid_until);
-  client_.last_[lock.key()] = id_;
+  if (last_ == nullptr) last_ = &client_.last_[lock.key()];
+  *last_ = id_;
   client_.append(ok);
   client_.publish("lock.granted", lock.key(), id_, ok.node);
 }
@@ -299,7 +295,7 @@ void ThreadRecorder::release_ok(std::string_view key) {
 }
 
 void ThreadRecorder::hold_over() {
-  client_.held_.erase(record_);
+  if (hold_ != nullptr && hold_->id == id_) hold_->held = false;
   id_ = 0;
 }
 

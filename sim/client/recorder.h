@@ -6,18 +6,17 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "checker/history.h"
 #include "lib/lock/lock.h"
+#include "sim/client/acquisitions.h"
 #include "sim/world/world.h"
 
 namespace holdfast::sim {
@@ -65,6 +64,7 @@ class Recorder {
   std::uint64_t subscribe(EventFilter filter, Callback callback);
   void unsubscribe(std::uint64_t subscription);
   void publish(const RunEvent& event);
+  bool anybody_listens() const { return !subscribers_.empty(); }
 
   // A named point of the story was reached. Recorded each time.
   void mark(std::string_view name);
@@ -116,12 +116,8 @@ class ClientRecorder : public LockObserver {
 
  private:
   friend class ThreadRecorder;
-  struct Grant {
-    checker::Symbol id = 0;
-    std::optional<MonotonicTime> sent_at;
-    checker::Symbol node = 0;
-  };
-  void append(checker::Event event);  // unless dead
+  Acquisition* known(std::string_view record);  // named if it is new; null: ""
+  void append(const checker::Event& event);     // unless dead
   void publish(std::string_view event, std::string_view key, checker::Symbol id, checker::Symbol node);
   std::int64_t translate(std::optional<MonotonicTime> time) const;
 
@@ -131,12 +127,9 @@ class ClientRecorder : public LockObserver {
   Process* process_ = nullptr;
   Duration lease_{};
   std::uint64_t next_acquisition_ = 1;
-  std::map<std::string, checker::Symbol, std::less<>> records_;  // lock's name -> "c1-7"
-  std::set<std::string, std::less<>> held_;                      // records that are not forgotten
-  std::deque<std::string> record_order_;                         // oldest first: the map is bounded
-  std::map<std::string, Grant, std::less<>> granting_;           // by record: told by the observer, until ok
-  std::map<std::string, checker::Symbol, std::less<>> last_;     // by key
-  std::map<int, std::uint64_t> generations_;                     // thread -> unknown outcomes so far
+  Acquisitions acquisitions_;
+  std::map<std::string, checker::Symbol, std::less<>> last_;  // by key
+  std::map<int, std::uint64_t> generations_;                  // thread -> unknown outcomes so far
 };
 
 // What one thread of a client does, in program order.
@@ -171,10 +164,11 @@ class ThreadRecorder {
   ClientRecorder& client_;
   int thread_;
   checker::Symbol process_ = 0, owner_ = 0;
-  checker::Symbol id_ = 0;  // of the present hold, kept until its release is over
-  std::string record_;      // the lock's own name for it
-  std::string key_text_;    // the key of the last event, and its symbol
-  checker::Symbol key_ = 0;
+  checker::Symbol id_ = 0;           // of the present hold, kept until its release is over
+  Acquisition* hold_ = nullptr;      // the same, as long as its id is id_
+  std::string key_text_;             // the key of the last event,
+  checker::Symbol key_ = 0;          // its symbol,
+  checker::Symbol* last_ = nullptr;  // and its last acquisition; null: not looked up
 };
 
 }  // namespace holdfast::sim

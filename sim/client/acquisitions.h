@@ -1,0 +1,56 @@
+// Acquisitions: what a client's recorder remembers of each acquisition, found by the lock's own (or the
+// server's) name for it. Bounded: late commands of older acquisitions go unnamed. Steady use allocates
+// nothing.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checker/history.h"
+#include "lib/runtime/time.h"
+
+namespace holdfast::sim {
+
+struct Acquisition {
+  std::string record;                    // the lock's own name for it
+  checker::Symbol id = 0;                // "c1-7"
+  bool held = false;                     // never forgotten while it is
+  bool granting = false;                 // told by the observer, until acquire_ok
+  std::optional<MonotonicTime> sent_at;  // of the grant
+  checker::Symbol node = 0;              // who granted
+
+ private:
+  friend class Acquisitions;
+  std::size_t hash = 0;
+  Acquisition* next = nullptr;  // in its bucket
+};
+
+class Acquisitions {
+ public:
+  static constexpr std::size_t kRemembered = 256;
+
+  // Null: not known, or forgotten. Good until the next add().
+  Acquisition* find(std::string_view record);
+  // A new one, for which the oldest ones that are not held are forgotten: kRemembered stay, or as many as are
+  // held. What is forgotten keeps its address and is used again under another id. REQUIRES: not known.
+  Acquisition& add(std::string_view record, checker::Symbol id);
+  // None is held any more: their process is dead.
+  void all_over();
+
+ private:
+  Acquisition*& bucket(std::size_t hash) { return buckets_[hash & (buckets_.size() - 1)]; }
+  void forget(Acquisition& acquisition);
+  void grow();
+
+  std::deque<Acquisition> storage_;
+  std::vector<Acquisition*> free_;
+  std::deque<Acquisition*> order_;  // oldest first; a held one that was due goes to the back
+  std::vector<Acquisition*> buckets_ = std::vector<Acquisition*>(2 * kRemembered);  // a power of two
+  Acquisition* latest_ = nullptr;  // found or added last: it is asked for several times in a row
+};
+
+}  // namespace holdfast::sim

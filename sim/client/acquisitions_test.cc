@@ -1,0 +1,67 @@
+#include "sim/client/acquisitions.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <random>
+#include <string>
+
+namespace holdfast::sim {
+namespace {
+
+// Against a plain list of what is remembered, with now few, now more held than are remembered.
+TEST(Acquisitions, RemembersTheLatestAndTheHeld) {
+  struct Known {
+    std::string record;
+    checker::Symbol id;
+    bool held;
+  };
+  std::minstd_rand draw(7);
+  Acquisitions acquisitions;
+  std::deque<Known> model;  // in the order in which they would be forgotten
+  checker::Symbol next = 1;
+  for (int step = 0; step < 30'000; ++step) {
+    const std::string record = "uuid:" + std::to_string(step);
+    ASSERT_EQ(acquisitions.find(record), nullptr);
+    for (std::size_t look = model.size(); look > 0 && model.size() >= Acquisitions::kRemembered; --look) {
+      Known oldest = model.front();
+      model.pop_front();
+      if (oldest.held) model.push_back(oldest);
+    }
+    const bool held = step % 10'000 < 1'000 || draw() % 3 == 0;
+    acquisitions.add(record, next).held = held;
+    model.push_back({record, next++, held});
+    const std::size_t releases = step % 10'000 > 5'000 ? 3 : 0;
+    for (std::size_t i = 0; i < releases; ++i) {
+      Known& known = model[draw() % model.size()];
+      known.held = acquisitions.find(known.record)->held = false;
+    }
+    if (step % 1'000 != 0) continue;
+    for (int old = std::max(0, step - 900); old <= step; ++old) {
+      const std::string name = "uuid:" + std::to_string(old);
+      const auto known =
+          std::find_if(model.begin(), model.end(), [&](const Known& known) { return known.record == name; });
+      const Acquisition* const found = acquisitions.find(name);
+      ASSERT_EQ(found != nullptr, known != model.end()) << name;
+      if (found == nullptr) continue;
+      ASSERT_EQ(found->id, known->id);
+      ASSERT_EQ(found->held, known->held);
+    }
+    for (const Known& known : model) ASSERT_NE(acquisitions.find(known.record), nullptr);
+  }
+}
+
+TEST(Acquisitions, NobodyHoldsAfterTheEndOfTheirProcess) {
+  Acquisitions acquisitions;
+  Acquisition& held = acquisitions.add("held", 1);
+  held.held = held.granting = true;
+  acquisitions.all_over();
+  EXPECT_FALSE(held.held);
+  EXPECT_FALSE(held.granting);
+  for (std::size_t i = 0; i < Acquisitions::kRemembered; ++i) acquisitions.add(std::to_string(i), 2);
+  EXPECT_EQ(acquisitions.find("held"), nullptr);
+}
+
+}  // namespace
+}  // namespace holdfast::sim
