@@ -51,7 +51,12 @@ struct ReentrantLock::Space {
         late_release(client_in),
         watchdog(client_in, late_release, options.lease, options.observer) {}
 
-  std::string next_owner() { return uuid + ":" + std::to_string(next_number++); }
+  std::string next_owner() {
+    const std::string number = std::to_string(next_number++);
+    std::string owner;
+    owner.reserve(uuid.size() + 1 + number.size());
+    return owner.append(uuid).append(1, ':').append(number);
+  }
   void tell(const LockEvent& event) const {
     if (options.observer != nullptr) options.observer->on_event(event);
   }
@@ -80,15 +85,18 @@ class ReentrantLock::Attempt {
       : lock_(lock),
         space_(*lock.space_),
         patience_(patience),
-        owner_(space_.next_owner()),
-        wakeup_(space_.runtime) {}
+        hold_(std::make_shared<Hold>()),
+        wakeup_(space_.runtime) {
+    hold_->key = lock_.key_;
+    hold_->owner = space_.next_owner();
+  }
 
   ~Attempt() {
     if (granted_) return;
     subscription_.reset();
     if (unseen_) {
       try {
-        space_.late_release.add(lock_.key_, owner_, space_.runtime.now() + space_.options.lease);
+        space_.late_release.add(key(), hold_->owner, space_.runtime.now() + space_.options.lease);
       } catch (const TaskCancelled&) {
       }
     }
@@ -103,7 +111,7 @@ class ReentrantLock::Attempt {
       try {
         const redis::Answer answer = ask(asked_at);
         const auto& items = answer.reply.items;
-        if (items.size() != 2) throw Rejected(odd_answer(), lock_.key_, std::string(answer.node), true);
+        if (items.size() != 2) throw Rejected(odd_answer(), key(), std::string(answer.node), true);
         if (items[0].integer == 1) {
           unseen_ = true;
           if (accept(answer)) return true;
@@ -116,7 +124,7 @@ class ReentrantLock::Attempt {
         }
       } catch (const redis::Error& error) {
         unseen_ = unseen_ || error.may_have_executed();
-        if (!worth_another_attempt(error)) throw_lock_error(error, lock_.key_, unseen_);
+        if (!worth_another_attempt(error)) throw_lock_error(error, key(), unseen_);
         give_up_or_pause(error, asked_at, space_.client.options().backoff_min);
       }
     }
@@ -124,8 +132,8 @@ class ReentrantLock::Attempt {
 
  private:
   redis::Answer ask(MonotonicTime now) {
-    const std::array<std::string_view, 1> keys{lock_.key_};
-    const std::array<std::string_view, 2> args{owner_, space_.lease_ms};
+    const std::array<std::string_view, 1> keys{key()};
+    const std::array<std::string_view, 2> args{hold_->owner, space_.lease_ms};
     const MonotonicTime deadline =
         std::min(patience_.deadline, deadline_after(now, space_.client.options().command_timeout));
     return space_.client.eval(kReentrantAcquire, keys, args, {.deadline = deadline});
@@ -134,16 +142,13 @@ class ReentrantLock::Attempt {
   bool accept(const redis::Answer& answer) {
     const MonotonicTime valid_until = lease_end(answer.sent_at, space_.options.lease);
     if (space_.runtime.now() >= valid_until) return false;
-    const auto hold = std::make_shared<Hold>();
-    hold->key = lock_.key_;
-    hold->owner = owner_;
-    hold->node = answer.node;
-    hold->renew = space_.options.renew;
-    hold->turn = lock_.turn_;
-    hold->task = life_of_task(space_.runtime);
-    hold->valid_until_ns = valid_until.time_since_epoch().count();
+    hold_->node = answer.node;
+    hold_->renew = space_.options.renew;
+    hold_->turn = lock_.turn_;
+    hold_->task = life_of_task(space_.runtime);
+    hold_->valid_until_ns = valid_until.time_since_epoch().count();
     subscription_.reset();
-    lock_.accept(hold, answer.sent_at);
+    lock_.accept(hold_, answer.sent_at);
     granted_ = true;  // from here on the turn belongs to the hold
     return true;
   }
@@ -154,8 +159,10 @@ class ReentrantLock::Attempt {
     if (!patience_.wait || runtime.now() >= patience_.deadline) return false;
     if (!waiting_) {
       waiting_ = true;
-      space_.tell(
-          {.kind = LockEvent::Kind::waiting, .key = lock_.key_, .acquisition = owner_, .node = refusal.node});
+      space_.tell({.kind = LockEvent::Kind::waiting,
+                   .key = key(),
+                   .acquisition = hold_->owner,
+                   .node = refusal.node});
     }
     // A record without a lease (nobody of ours makes one) can only end by a message, or be looked at again.
     if (holder_left < Duration::zero()) holder_left = space_.options.lease;
@@ -178,21 +185,23 @@ class ReentrantLock::Attempt {
         patience_.deadline == kNever
             ? deadline_after(*failing_since_, space_.client.options().command_timeout)
             : patience_.deadline;
-    if (runtime.now() >= give_up) throw_lock_error(error, lock_.key_, unseen_);
+    if (runtime.now() >= give_up) throw_lock_error(error, key(), unseen_);
     wakeup_.wait_until(std::min(give_up, deadline_after(runtime.now(), pause)), patience_.stop);
   }
 
   [[noreturn]] void throw_interrupted() const {
-    throw Interrupted("lock '" + lock_.key_ + "': the wait was stopped", lock_.key_, "", unseen_);
+    throw Interrupted("lock '" + key() + "': the wait was stopped", key(), "", unseen_);
   }
   std::string odd_answer() const {
-    return "lock '" + lock_.key_ + "': the acquire script gave an answer of an unknown form";
+    return "lock '" + key() + "': the acquire script gave an answer of an unknown form";
   }
+
+  const std::string& key() const { return *lock_.key_; }
 
   ReentrantLock& lock_;
   Space& space_;
   const Patience& patience_;
-  const std::string owner_;
+  const std::shared_ptr<Hold> hold_;  // what it will be
   Wakeup wakeup_;
   std::unique_ptr<redis::Subscription> subscription_;
   std::optional<MonotonicTime> failing_since_;
@@ -202,14 +211,14 @@ class ReentrantLock::Attempt {
 
 ReentrantLock::ReentrantLock(std::shared_ptr<Space> space, std::string key)
     : space_(std::move(space)),
-      key_(std::move(key)),
-      channel_(reentrant_channel(key_)),
+      key_(std::make_shared<const std::string>(std::move(key))),
+      channel_(reentrant_channel(*key_)),
       turn_(std::make_shared<Turnstile>(space_->runtime, space_->options.max_waiters)),
       mutex_(space_->runtime) {}
 
 ReentrantLock::~ReentrantLock() {
   try {
-    for (const auto& [task, mine] : mine_) {
+    for (const Mine& mine : mine_) {
       if (!mine.hold->is_lost) space_->watchdog.unwatch(*mine.hold);
     }
   } catch (const TaskCancelled&) {
@@ -239,11 +248,11 @@ bool ReentrantLock::acquire(const Patience& patience) {
       case Turnstile::Entry::granted: break;
       case Turnstile::Entry::timed_out: return false;
       case Turnstile::Entry::stopped:
-        throw Interrupted("lock '" + key_ + "': the wait was stopped", key_, "", false);
+        throw Interrupted("lock '" + *key_ + "': the wait was stopped", *key_, "", false);
       case Turnstile::Entry::full:
-        throw Unavailable("lock '" + key_ + "': " + std::to_string(space_->options.max_waiters) +
+        throw Unavailable("lock '" + *key_ + "': " + std::to_string(space_->options.max_waiters) +
                               " tasks of this process wait for it already (LockOptions::max_waiters)",
-                          key_, "", false);
+                          *key_, "", false);
     }
   }
   return Attempt(*this, patience).run();
@@ -253,11 +262,11 @@ bool ReentrantLock::reenter() {
   const std::shared_ptr<Hold> hold = my_hold();
   if (!hold) return false;
   if (!space_->watchdog.check(*hold)) {
-    throw LockLost("lock '" + key_ + "': the hold was lost; release it before you acquire again", key_,
-                   hold->node, false);
+    throw LockLost("lock '" + *key_ + "': the hold was lost; release it before you acquire again", *key_,
+                   std::string(hold->node), false);
   }
   const std::scoped_lock guard(mutex_);
-  ++mine_[runtime().task_id()].depth;
+  ++mine()->depth;
   return true;
 }
 
@@ -265,13 +274,13 @@ void ReentrantLock::accept(const std::shared_ptr<Hold>& hold, MonotonicTime sent
   {
     const std::scoped_lock guard(mutex_);
     if (mine_.size() >= 64) {  // holds that were lost and whose tasks ended without an unlock
-      std::erase_if(mine_, [](const auto& entry) { return entry.second.hold->task.expired(); });
+      std::erase_if(mine_, [](const Mine& mine) { return mine.hold->task.expired(); });
     }
-    mine_[runtime().task_id()] = Mine{hold, 1};
+    mine_.push_back({runtime().task_id(), hold, 1});
   }
   space_->watchdog.watch(hold, sent_at);
   space_->tell({.kind = LockEvent::Kind::acquired,
-                .key = key_,
+                .key = *key_,
                 .acquisition = hold->owner,
                 .node = hold->node,
                 .valid_until = hold->valid_until(),
@@ -282,18 +291,19 @@ void ReentrantLock::unlock() {
   std::shared_ptr<Hold> hold;
   {
     const std::scoped_lock guard(mutex_);
-    const auto found = mine_.find(runtime().task_id());
-    if (found == mine_.end()) {
-      throw NotOwner("lock '" + key_ + "': the calling task does not hold it", key_, "", false);
+    Mine* const found = mine();
+    if (found == nullptr) {
+      throw NotOwner("lock '" + *key_ + "': the calling task does not hold it", *key_, "", false);
     }
-    if (--found->second.depth > 0) return;
-    hold = std::move(found->second.hold);
-    mine_.erase(found);
+    if (--found->depth > 0) return;
+    hold = std::move(found->hold);
+    if (found != &mine_.back()) *found = std::move(mine_.back());
+    mine_.pop_back();
   }
   if (!space_->watchdog.unwatch(*hold)) {
     throw LockLost(
-        "lock '" + key_ + "': the hold was lost before its release; what it protects may have changed", key_,
-        hold->node, false);
+        "lock '" + *key_ + "': the hold was lost before its release; what it protects may have changed",
+        *key_, std::string(hold->node), false);
   }
   struct PassTurn {
     Turnstile& turn;
@@ -304,7 +314,7 @@ void ReentrantLock::unlock() {
 
 void ReentrantLock::release(Hold& hold) {
   Runtime& runtime = space_->runtime;
-  const std::array<std::string_view, 2> keys{key_, channel_};
+  const std::array<std::string_view, 2> keys{*key_, channel_};
   const std::array<std::string_view, 1> args{hold.owner};
   const MonotonicTime give_up = deadline_after(runtime.now(), space_->client.options().command_timeout);
   bool unseen = false;  // an earlier try may have removed it
@@ -312,20 +322,22 @@ void ReentrantLock::release(Hold& hold) {
     try {
       const redis::Answer answer = space_->client.eval(kReentrantRelease, keys, args, {.deadline = give_up});
       if (answer.reply.integer == 1 || unseen) {
-        space_->tell(
-            {.kind = LockEvent::Kind::released, .key = key_, .acquisition = hold.owner, .node = answer.node});
+        space_->tell({.kind = LockEvent::Kind::released,
+                      .key = *key_,
+                      .acquisition = hold.owner,
+                      .node = answer.node});
         return;
       }
       space_->watchdog.lost_at_release(hold, "the server no longer held it for this owner at its release");
       throw LockLost(
-          "lock '" + key_ + "': node " + std::string(answer.node) +
+          "lock '" + *key_ + "': node " + std::string(answer.node) +
               " no longer held it for this owner at its release; what it protects may have changed",
-          key_, std::string(answer.node), false);
+          *key_, std::string(answer.node), false);
     } catch (const redis::Error& error) {
       unseen = unseen || error.may_have_executed();
       if (!worth_another_attempt(error) || runtime.now() >= give_up) {
-        space_->late_release.add(key_, hold.owner, runtime.now() + space_->options.lease);
-        throw_lock_error(error, key_, unseen);
+        space_->late_release.add(*key_, hold.owner, runtime.now() + space_->options.lease);
+        throw_lock_error(error, *key_, unseen);
       }
       runtime.sleep_until(
           std::min(give_up, deadline_after(runtime.now(), space_->client.options().backoff_min)));
@@ -333,10 +345,17 @@ void ReentrantLock::release(Hold& hold) {
   }
 }
 
+const ReentrantLock::Mine* ReentrantLock::mine() const {
+  const TaskId me = space_->runtime.task_id();
+  const auto found =
+      std::find_if(mine_.begin(), mine_.end(), [&](const Mine& mine) { return mine.task == me; });
+  return found == mine_.end() ? nullptr : &*found;
+}
+
 std::shared_ptr<Hold> ReentrantLock::my_hold() const {
   const std::scoped_lock guard(mutex_);
-  const auto found = mine_.find(space_->runtime.task_id());
-  return found == mine_.end() ? nullptr : found->second.hold;
+  const Mine* const found = mine();
+  return found == nullptr ? nullptr : found->hold;
 }
 
 bool ReentrantLock::is_held_by_me() const {
@@ -346,8 +365,8 @@ bool ReentrantLock::is_held_by_me() const {
 
 int ReentrantLock::hold_count() const {
   const std::scoped_lock guard(mutex_);
-  const auto found = mine_.find(space_->runtime.task_id());
-  return found == mine_.end() ? 0 : found->second.depth;
+  const Mine* const found = mine();
+  return found == nullptr ? 0 : found->depth;
 }
 
 std::optional<MonotonicTime> ReentrantLock::valid_until() const {
@@ -362,7 +381,7 @@ std::string ReentrantLock::acquisition() const {
 
 std::stop_token ReentrantLock::lost() const {
   const std::shared_ptr<Hold> hold = my_hold();
-  return hold ? hold->lost.get_token() : std::stop_token();
+  return hold ? space_->watchdog.lost_token(*hold) : std::stop_token();
 }
 
 ReentrantLocks::ReentrantLocks(redis::Client& client, LockOptions options)

@@ -34,6 +34,8 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "../redis/client.h"
 #include "../runtime/runtime.h"
@@ -62,11 +64,12 @@ class ReentrantLock final : public Lock {
   std::string acquisition() const override;
   std::stop_token lost() const override;
 
-  const std::string& key() const noexcept override { return key_; }
+  const std::string& key() const noexcept override { return *key_; }
   Runtime& runtime() const noexcept override;
 
  private:
   struct Mine {
+    TaskId task = 0;
     std::shared_ptr<Hold> hold;
     int depth = 0;
   };
@@ -77,13 +80,16 @@ class ReentrantLock final : public Lock {
   bool reenter();  // false: the task does not hold it
   void accept(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at);
   void release(Hold& hold);
+  const Mine* mine() const;  // under the mutex; null: the calling task does not hold it
+  Mine* mine() { return const_cast<Mine*>(std::as_const(*this).mine()); }
   std::shared_ptr<Hold> my_hold() const;  // null: the task does not hold it
 
   const std::shared_ptr<Space> space_;
-  const std::string key_, channel_;
+  const std::shared_ptr<const std::string> key_;  // shared with its holds
+  const std::string channel_;
   const std::shared_ptr<Turnstile> turn_;
   mutable Mutex mutex_;
-  std::map<TaskId, Mine> mine_;  // the present holder, and tasks whose hold was lost before they unlocked
+  std::vector<Mine> mine_;  // the present holder, and tasks whose hold was lost before they unlocked
 };
 
 // The reentrant locks of one process on one Redis.

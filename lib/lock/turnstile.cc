@@ -18,6 +18,7 @@ bool Turnstile::try_enter() {
 }
 
 Turnstile::Entry Turnstile::enter(MonotonicTime deadline, const std::stop_token& stop) {
+  if (try_enter()) return Entry::granted;
   Waiter me{runtime_.parker()};
   {
     const std::scoped_lock hold(mutex_);

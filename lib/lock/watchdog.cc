@@ -57,23 +57,26 @@ void Watchdog::watch(std::shared_ptr<Hold> hold, MonotonicTime sent_at) {
   }
 }
 
-void Watchdog::remove(Hold& hold) {
+std::shared_ptr<Hold> Watchdog::remove(Hold& hold) {
   const std::size_t place = hold.place;
   holds_.back()->place = place;
   hold.place = Hold::kUnwatched;
-  if (place + 1 != holds_.size()) {
-    holds_[place] = std::move(holds_.back());
-  }
+  std::shared_ptr<Hold> removed = std::move(holds_[place]);
+  if (place + 1 != holds_.size()) holds_[place] = std::move(holds_.back());
   holds_.pop_back();
+  return removed;
 }
 
 bool Watchdog::unwatch(Hold& hold) {
-  if (!check(hold)) return false;
-  const std::scoped_lock guard(mutex_);
-  if (hold.place == Hold::kUnwatched) return false;  // the watchdog was faster
-  const std::shared_ptr<Hold> keep = holds_[hold.place];
-  remove(hold);
-  return true;
+  std::shared_ptr<Hold> keep;
+  {
+    const std::scoped_lock guard(mutex_);
+    if (hold.place == Hold::kUnwatched) return false;  // the watchdog was faster
+    keep = remove(hold);
+    if (runtime_.now() < hold.valid_until()) return true;
+  }
+  tell_lost(hold, kExpired);
+  return false;
 }
 
 bool Watchdog::check(Hold& hold) {
@@ -82,27 +85,41 @@ bool Watchdog::check(Hold& hold) {
     const std::scoped_lock guard(mutex_);
     if (hold.place == Hold::kUnwatched) return !hold.is_lost;
     if (runtime_.now() < hold.valid_until()) return true;
-    keep = holds_[hold.place];
-    remove(hold);
+    keep = remove(hold);
   }
   tell_lost(hold, kExpired);
   return false;
 }
 
+std::stop_token Watchdog::lost_token(Hold& hold) {
+  const std::scoped_lock guard(mutex_);
+  if (!hold.lost) {
+    hold.lost.emplace();
+    if (hold.lost_was_told) hold.lost->request_stop();
+  }
+  return hold.lost->get_token();
+}
+
 void Watchdog::lost_at_release(Hold& hold, std::string_view reason) {
   hold.is_lost = true;
   tell({.kind = LockEvent::Kind::lost,
-        .key = hold.key,
+        .key = *hold.key,
         .acquisition = hold.owner,
         .node = hold.node,
         .valid_until = hold.valid_until(),
         .reason = reason});
-  hold.lost.request_stop();
+  std::optional<std::stop_source> lost;
+  {
+    const std::scoped_lock guard(mutex_);
+    hold.lost_was_told = true;
+    lost = hold.lost;
+  }
+  if (lost) lost->request_stop();  // callbacks run here: the mutex is free
 }
 
 void Watchdog::tell_lost(Hold& hold, std::string_view reason) {
   lost_at_release(hold, reason);
-  if (hold.renewal_unanswered) late_release_.add(hold.key, hold.owner, runtime_.now() + lease_);
+  if (hold.renewal_unanswered) late_release_.add(*hold.key, hold.owner, runtime_.now() + lease_);
   hold.turn->pass();
 }
 
@@ -179,10 +196,10 @@ void Watchdog::renew(const Holds& holds) {
       std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(lease_).count());
   std::vector<std::string_view> keys, args{lease_ms};
   for (const auto& hold : holds) {
-    keys.push_back(hold->key);
+    keys.push_back(*hold->key);
     args.push_back(hold->owner);
     tell({.kind = LockEvent::Kind::renewing,
-          .key = hold->key,
+          .key = *hold->key,
           .acquisition = hold->owner,
           .node = hold->node});
   }
@@ -227,7 +244,7 @@ void Watchdog::renew(const Holds& holds) {
   }
   for (const auto& hold : renewed) {
     tell({.kind = LockEvent::Kind::renewed,
-          .key = hold->key,
+          .key = *hold->key,
           .acquisition = hold->owner,
           .node = answer.node,
           .valid_until = hold->valid_until(),
@@ -247,7 +264,7 @@ void Watchdog::renewal_failed(const Holds& holds, std::string_view node, std::st
   }
   for (const auto& hold : holds) {
     tell({.kind = LockEvent::Kind::renew_failed,
-          .key = hold->key,
+          .key = *hold->key,
           .acquisition = hold->owner,
           .node = node,
           .valid_until = hold->valid_until(),

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <stop_token>
 #include <string_view>
 #include <vector>
 
@@ -44,6 +45,9 @@ class Watchdog {
   // Tells the loss if valid_until has passed unnoticed. False: lost.
   bool check(Hold& hold);
 
+  // Fires when the hold is lost.
+  std::stop_token lost_token(Hold& hold);
+
   // The server says that the hold is gone. REQUIRES: it is unwatched, and not lost.
   void lost_at_release(Hold& hold, std::string_view reason);
 
@@ -52,11 +56,11 @@ class Watchdog {
   static constexpr std::size_t kBatch = 100;
 
   void run();
-  Holds take_expired(MonotonicTime now);  // under the mutex; unwatches them
-  Holds due(MonotonicTime now) const;     // under the mutex
-  MonotonicTime next_wake() const;        // under the mutex
-  void remove(Hold& hold);                // under the mutex
-  void renew(const Holds& holds);         // [parks]
+  Holds take_expired(MonotonicTime now);     // under the mutex; unwatches them
+  Holds due(MonotonicTime now) const;        // under the mutex
+  MonotonicTime next_wake() const;           // under the mutex
+  std::shared_ptr<Hold> remove(Hold& hold);  // under the mutex
+  void renew(const Holds& holds);            // [parks]
   void renewal_failed(const Holds& holds, std::string_view node, std::string_view why);
   void tell_lost(Hold& hold, std::string_view reason);
   void tell(const LockEvent& event);
