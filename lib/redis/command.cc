@@ -1,5 +1,6 @@
 #include "command.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "../runtime/check.h"
@@ -7,13 +8,14 @@
 namespace holdfast::redis {
 namespace {
 
-void append_header(std::string& out, char type, std::size_t number) {
-  char text[24];
-  text[0] = type;
-  char* const end = std::to_chars(text + 1, text + sizeof text - 2, number).ptr;
-  end[0] = '\r';
-  end[1] = '\n';
-  out.append(text, static_cast<std::size_t>(end + 2 - text));
+constexpr std::size_t kLongestHeader = 1 + 20 + 2;
+
+char* put_header(char* to, char type, std::size_t number) {
+  *to++ = type;
+  to = std::to_chars(to, to + 20, number).ptr;
+  *to++ = '\r';
+  *to++ = '\n';
+  return to;
 }
 
 }  // namespace
@@ -28,14 +30,22 @@ std::string_view CommandView::name() const noexcept {
 void append_command(std::string& out, const CommandView& command) {
   const std::size_t count = command.size();
   HF_CHECK(count > 0, "a command has at least a name");
-  append_header(out, '*', count);
+  std::size_t most = kLongestHeader;
+  for (const Arguments& part : command.parts) {
+    for (const std::string_view argument : part) most += kLongestHeader + argument.size() + 2;
+  }
+  const std::size_t before = out.size();
+  out.resize(before + most);
+  char* to = put_header(out.data() + before, '*', count);
   for (const Arguments& part : command.parts) {
     for (const std::string_view argument : part) {
-      append_header(out, '$', argument.size());
-      out.append(argument);
-      out.append("\r\n", 2);
+      to = put_header(to, '$', argument.size());
+      to = std::copy(argument.begin(), argument.end(), to);
+      *to++ = '\r';
+      *to++ = '\n';
     }
   }
+  out.resize(static_cast<std::size_t>(to - out.data()));
 }
 
 }  // namespace holdfast::redis

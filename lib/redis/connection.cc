@@ -101,12 +101,15 @@ void Connection::wait(Lock& lock, Pending& pending) {
     } else if (!pending.background && !reading_) {
       in_time = read_some(lock, &pending, pending.deadline);
     } else {
-      if (pending.background) hand_on();  // somebody must serve us
-      pending.parked = true;
+      if (pending.background) {
+        hand_on();  // somebody must serve us
+      } else {
+        park(pending);
+      }
       lock.unlock();
       in_time = pending.parker->park_until(pending.deadline);
       lock.lock();
-      pending.parked = false;
+      unpark(pending);
     }
     if (!in_time && pending.state == State::waiting) {
       try_last_moment(lock, pending);
@@ -127,11 +130,11 @@ void Connection::try_last_moment(Lock& lock, Pending& pending) {
   }
 }
 
-template <class Condition>
-bool Connection::anybody(Condition condition) const {
-  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-    return entry.pending != nullptr && condition(*entry.pending);
-  });
+bool Connection::anybody() const {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].pending != nullptr) return true;
+  }
+  return false;
 }
 
 // [parks] Hands over what is queued until nothing is. False: the deadline passed first.
@@ -164,10 +167,7 @@ bool Connection::write_some(Lock& lock, Pending* self, MonotonicTime deadline) {
     taken_.clear();
     if (taken_.capacity() > kLargestBuffer) taken_.shrink_to_fit();
     // Answered meanwhile: somebody else can write for the others.
-    if (self != nullptr && self->state != State::waiting &&
-        anybody([](const Pending& other) { return other.parked && !other.background; })) {
-      return true;
-    }
+    if (self != nullptr && self->state != State::waiting && parked_ != nullptr) return true;
   }
   return true;
 }
@@ -223,6 +223,7 @@ void Connection::deliver(Pending* self) {
 // REQUIRES: its entry no longer refers to it, or is about to be dropped.
 void Connection::settle(Pending& pending, State state, Pending* self) {
   pending.state = state;
+  unpark(pending);
   if (pending.background) --background_waiting_;
   // Under the mutex: the task cannot leave, and its parker vanish, before this is done.
   if (&pending != self) pending.parker->unpark();
@@ -232,6 +233,7 @@ void Connection::settle(Pending& pending, State state, Pending* self) {
 void Connection::give_up(Pending& pending) {
   if (pending.background) --background_waiting_;
   pending.state = State::timed_out;
+  unpark(pending);
   const std::size_t index = pending.sequence - first_sequence_;
   HF_CHECK(index < entries_.size() && entries_[index].pending == &pending, "a waiting call has its place");
   Entry& entry = entries_[index];
@@ -245,7 +247,7 @@ void Connection::give_up(Pending& pending) {
   const std::uint64_t size = end - entry.begin;
   out_.erase(entry.begin - out_begin_, size);
   outstanding_ -= entry.remaining;
-  entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(index));
+  entries_.erase(index);
   for (std::size_t i = index; i < entries_.size(); ++i) {
     entries_[i].begin -= size;
     if (entries_[i].pending != nullptr) --entries_[i].pending->sequence;
@@ -261,7 +263,8 @@ void Connection::break_off(std::string why, bool protocol) {
   stream_->close();
   // What a writer has in its hands may be on its way.
   const std::uint64_t seen = writing_ ? std::max(out_begin_, handed_) : handed_;
-  for (const Entry& entry : entries_) {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
     if (entry.pending == nullptr) continue;
     entry.pending->may_have_executed = entry.begin < seen;
     settle(*entry.pending, State::broken, nullptr);
@@ -288,22 +291,35 @@ void Connection::check_silence() {
 // Sees to it that somebody takes the roles that are free and needed.
 void Connection::hand_on() {
   if (tell_parked() == 0) return;
-  if (!writing_ && !out_.empty() && anybody([](const Pending&) { return true; })) task_must_write_ = true;
+  if (!writing_ && !out_.empty() && anybody()) task_must_write_ = true;
   if (task_needed()) start_task();
 }
 
-// Who is in a role cannot be told anything, so only parked calls are: the oldest first. Returns how many
-// roles nobody was found for.
+// Who is in a role cannot be told anything, so only parked calls are: the longest parked first. Returns how
+// many roles nobody was found for.
 int Connection::tell_parked() {
   if (broken_ || entries_.empty()) return 0;
   int needed = (!writing_ && !out_.empty() ? 1 : 0) + (reading_ ? 0 : 1);
-  if (needed == 0) return 0;
-  for (const Entry& entry : entries_) {
-    if (entry.pending == nullptr || entry.pending->background || !entry.pending->parked) continue;
-    entry.pending->parker->unpark();
-    if (--needed == 0) break;
+  for (Pending* pending = parked_; pending != nullptr && needed > 0; pending = pending->next) {
+    pending->parker->unpark();
+    --needed;
   }
   return needed;
+}
+
+void Connection::park(Pending& pending) {
+  pending.parked = true;
+  pending.next = nullptr;
+  pending.previous = last_parked_;
+  (last_parked_ != nullptr ? last_parked_->next : parked_) = &pending;
+  last_parked_ = &pending;
+}
+
+void Connection::unpark(Pending& pending) {
+  if (!pending.parked) return;
+  pending.parked = false;
+  (pending.previous != nullptr ? pending.previous->next : parked_) = pending.next;
+  (pending.next != nullptr ? pending.next->previous : last_parked_) = pending.previous;
 }
 
 // --- the end ---------------------------------------------------------------------------------------------

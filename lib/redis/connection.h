@@ -18,7 +18,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -30,6 +29,7 @@
 #include "command.h"
 #include "reply.h"
 #include "reply_reader.h"
+#include "ring.h"
 
 namespace holdfast::redis {
 
@@ -86,15 +86,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
     MonotonicTime sent_at;
     State state = State::waiting;
     bool background = false;
-    bool parked = false;  // in neither role: can take one over
     bool may_have_executed = false;
+    bool parked = false;  // in the list of those who are in neither role and can take one over
+    Pending *next = nullptr, *previous = nullptr;  // in that list
   };
   // Its place in the order of replies.
   struct Entry {
-    Pending* pending;  // null: given up
-    std::uint64_t begin;
+    Pending* pending = nullptr;  // null: given up
+    std::uint64_t begin = 0;
     MonotonicTime sent_at;
-    std::size_t remaining;
+    std::size_t remaining = 0;
   };
   class PendingGuard;
   using Lock = std::unique_lock<Mutex>;
@@ -111,8 +112,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void check_silence();
   void hand_on();
   int tell_parked();
-  template <class Condition>
-  bool anybody(Condition condition) const;
+  void park(Pending& pending);
+  void unpark(Pending& pending);
+  bool anybody() const;
   bool task_needed() const;
   MonotonicTime latest_deadline() const;
   void start_task();
@@ -127,9 +129,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::atomic<bool> usable_{true};
 
   Mutex mutex_;  // guards everything below; never held across a park
-  std::deque<Entry> entries_;
-  std::uint64_t first_sequence_ = 0;  // of entries_.front()
-  std::size_t outstanding_ = 0;       // replies
+  Ring<Entry> entries_;
+  Pending *parked_ = nullptr, *last_parked_ = nullptr;  // foreground calls, longest parked first
+  std::uint64_t first_sequence_ = 0;                    // of entries_.front()
+  std::size_t outstanding_ = 0;                         // replies
   std::size_t background_waiting_ = 0;
   MonotonicTime background_until_{};  // the latest deadline of background calls since there were none
 

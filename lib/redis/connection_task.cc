@@ -12,8 +12,8 @@ bool Connection::task_needed() const {
 // The latest of those who wait; in the past when nobody does.
 MonotonicTime Connection::latest_deadline() const {
   MonotonicTime latest{};
-  for (const Entry& entry : entries_) {
-    if (entry.pending != nullptr) latest = std::max(latest, entry.pending->deadline);
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].pending != nullptr) latest = std::max(latest, entries_[i].pending->deadline);
   }
   return latest;
 }
