@@ -121,9 +121,18 @@ History History::subset(const std::vector<std::size_t>& positions) const {
          {&event.process, &event.key, &event.id, &event.owner, &event.mode, &event.node, &event.error}) {
       *symbol = copy.intern(text(*symbol));
     }
+    for (std::int64_t* value : {&event.value, &event.token}) {
+      if (is_text_value(*value)) *value = text_value(copy.intern(text(symbol_of_value(*value))));
+    }
     copy.append(event);
   }
   return copy;
+}
+
+History History::names() const {
+  History shared;
+  shared.table_ = table_;
+  return shared;
 }
 
 std::string_view to_string(EventType type) { return kTypes[static_cast<std::size_t>(type)]; }

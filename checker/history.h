@@ -77,6 +77,8 @@ class History {
   void reserve(std::size_t events) { events_.reserve(events); }
   // A copy with only the events at `positions` (ascending), strings included.
   History subset(const std::vector<std::size_t>& positions) const;
+  // A history without events that shares this one's strings: what either interns, both know.
+  History names() const;
 
  private:
   struct Table;
