@@ -48,6 +48,7 @@ void Watchdog::watch(std::shared_ptr<Hold> hold, MonotonicTime sent_at) {
   const MonotonicTime first =
       hold->renew ? std::min(hold->next_renewal, hold->valid_until()) : hold->valid_until();
   holds_.push_back(std::move(hold));
+  stays_until_ = first;
   if (!running_) {
     running_ = true;
     finished = std::move(task_);
@@ -129,8 +130,9 @@ void Watchdog::tell(const LockEvent& event) {
 
 void Watchdog::run() {
   std::unique_lock guard(mutex_);
-  while (!holds_.empty() && !closing_) {
+  while (!closing_) {
     const MonotonicTime now = runtime_.now();
+    if (holds_.empty() && now >= stays_until_) break;
     if (const Holds expired = take_expired(now); !expired.empty()) {
       guard.unlock();
       for (const auto& hold : expired) {
@@ -176,7 +178,7 @@ Watchdog::Holds Watchdog::due(MonotonicTime now) const {
 }
 
 MonotonicTime Watchdog::next_wake() const {
-  MonotonicTime wake = kNever;
+  MonotonicTime wake = holds_.empty() ? stays_until_ : kNever;
   for (const auto& hold : holds_) {
     wake = std::min(wake, hold->valid_until());
     if (hold->renew) wake = std::min(wake, hold->next_renewal);

@@ -75,6 +75,7 @@ class Watchdog {
   Condition changed_;
   Holds holds_;
   MonotonicTime asleep_until_ = MonotonicTime::min();  // min: awake
+  MonotonicTime stays_until_{};                        // though nothing is held: the next hold may come soon
   bool running_ = false, closing_ = false;
   Task task_;
 };
