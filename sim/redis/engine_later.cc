@@ -146,11 +146,11 @@ void Engine::unpause_clients() {
 // ---------------------------------------------------------------------------------------------------------
 
 bool Engine::needs_ticks() const {
-  if (!blocked_.empty() || replication_.is_replica() || replication_.replica_count() > 0 ||
-      paused_until_ms_ != 0) {
+  if (!blocked_.empty() || replication_.replica_count() > 0 || paused_until_ms_ != 0) {
     return true;
   }
   if (!config_.save_points.empty() && dirty_ != dirty_at_save_) return true;
+  if (replication_.is_replica()) return false;  // its primary tells what expired
   return std::any_of(dbs_.begin(), dbs_.end(), [](const Keyspace& db) { return db.with_ttl() > 0; });
 }
 

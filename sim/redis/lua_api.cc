@@ -76,8 +76,7 @@ int call_generic(lua_State* lua, bool raise_errors) {
     const int type = lua_type(lua, i);
     if (type == LUA_TNUMBER) {  // not Lua's own %.14g, which would lose digits
       char text[64];
-      const int length = std::snprintf(text, sizeof text, "%.17g", lua_tonumber(lua, i));
-      lua_pushlstring(lua, text, static_cast<std::size_t>(length));
+      lua_pushlstring(lua, text, write_number(lua_tonumber(lua, i), text));
       lua_replace(lua, i);
     } else if (type != LUA_TSTRING) {
       push_error(lua, "Lua redis lib command arguments must be strings or integers", 59);

@@ -4,6 +4,7 @@
 // call that can raise.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "sim/redis/resp.h"
@@ -22,6 +23,8 @@ void install_redis_api(lua_State* lua, ScriptEngine& engine);
 void push_reply(lua_State* lua, std::string_view bytes, std::size_t& pos);
 // Pops the value on top and writes it as Redis answers it.
 void write_value(lua_State* lua, Out& out, int depth = 0);
+// How a number is handed to a command: as "%.17g" prints it. Returns the length; no NUL is written.
+std::size_t write_number(double value, char (&text)[64]);
 // Sets KEYS and ARGV for the script about to run.
 void set_script_arguments(lua_State* lua, Args keys, Args args);
 int push_error_handler(lua_State* lua);  // its stack index

@@ -2,6 +2,7 @@
 // reply (Redis documentation, "Lua API reference", conversion of data types).
 #include "sim/redis/lua_api.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -13,6 +14,15 @@
 #include "sim/redis/script_engine.h"
 
 namespace holdfast::sim::embedded {
+
+std::size_t write_number(double value, char (&text)[64]) {
+  constexpr double kShort = 1e16;
+  if (value == std::floor(value) && std::fabs(value) < kShort && (value != 0 || !std::signbit(value))) {
+    char* const end = std::to_chars(text, text + sizeof text, static_cast<std::int64_t>(value)).ptr;
+    return static_cast<std::size_t>(end - text);
+  }
+  return static_cast<std::size_t>(std::snprintf(text, sizeof text, "%.17g", value));
+}
 
 void push_reply(lua_State* lua, std::string_view bytes, std::size_t& pos) {
   const char mark = bytes[pos];

@@ -54,28 +54,39 @@ void ReplicaLink::follow_once() {
   if (connected.status != IoStatus::ok || stopped_ || generation_ != replication.link_generation()) return;
   stream_ = std::move(connected.stream);
   if (!synchronise()) return;
-  replication.on_link_output = [this] {
-    if (parker_ != nullptr) acknowledge();
-  };
-  acknowledge();
-  while (!stopped_ && generation_ == replication.link_generation()) {
+  MonotonicTime heard = runtime_.now();
+  MonotonicTime next_ack = heard + seconds(1);
+  const auto followed = [&] { return !stopped_ && generation_ == replication.link_generation(); };
+  while (followed()) {
     replication.apply(in_, in_pos_);
     in_.erase(0, in_pos_);
     in_pos_ = 0;
-    acknowledge();
-    if (stopped_ || generation_ != replication.link_generation() || !fill()) break;
+    if (runtime_.now() >= next_ack) {
+      replication.send_ack();
+      next_ack += seconds(1);
+    }
+    if (!acknowledge() || !followed()) break;
+    const IoStatus status = read_some(next_ack);
+    if (status == IoStatus::ok) {
+      heard = runtime_.now();
+    } else if (status != IoStatus::timed_out ||
+               runtime_.now() - heard > seconds(engine_->config().repl_timeout_s)) {
+      break;
+    }
   }
-  replication.on_link_output = nullptr;
 }
 
-bool ReplicaLink::fill() {
+IoStatus ReplicaLink::read_some(MonotonicTime deadline) {
   const std::size_t held = in_.size();
   constexpr std::size_t kChunk = 4096;
   in_.resize(held + kChunk);
-  const IoResult got =
-      stream_->read(std::span(in_).subspan(held), runtime_.now() + seconds(engine_->config().repl_timeout_s));
+  const IoResult got = stream_->read(std::span(in_).subspan(held), deadline);
   in_.resize(held + (got.ok() ? got.bytes : 0));
-  return got.ok();
+  return got.status;
+}
+
+bool ReplicaLink::fill() {
+  return read_some(runtime_.now() + seconds(engine_->config().repl_timeout_s)) == IoStatus::ok;
 }
 
 bool ReplicaLink::line(std::string& text) {
@@ -134,14 +145,9 @@ bool ReplicaLink::synchronise() {
   return true;
 }
 
-void ReplicaLink::acknowledge() {
-  if (writing_ || stream_ == nullptr) return;
-  writing_ = true;
-  for (std::string bytes = engine_->replication().take_link_output(); !bytes.empty();
-       bytes = engine_->replication().take_link_output()) {
-    if (!stream_->write(bytes, runtime_.now() + seconds(engine_->config().repl_timeout_s)).ok()) break;
-  }
-  writing_ = false;
+bool ReplicaLink::acknowledge() {
+  const std::string bytes = engine_->replication().take_link_output();
+  return bytes.empty() || stream_->write(bytes, runtime_.now() + seconds(engine_->config().repl_timeout_s)).ok();
 }
 
 }  // namespace holdfast::sim::embedded

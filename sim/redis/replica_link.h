@@ -22,10 +22,11 @@ class ReplicaLink : public std::enable_shared_from_this<ReplicaLink> {
  private:
   void follow_once();                                       // one connection, from connecting to its end
   bool ask(std::string_view request, std::string& answer);  // one line
-  bool fill();                                              // [parks] reads more into in_
+  IoStatus read_some(MonotonicTime deadline);  // [parks] more into in_
+  bool fill();                                 // the same, with the replication time-out
   bool line(std::string& text);
   bool synchronise();
-  void acknowledge();  // writes what the replication wants to say
+  bool acknowledge();  // [parks] writes what the replication wants to say
 
   Runtime& runtime_;
   Network& network_;
@@ -37,7 +38,6 @@ class ReplicaLink : public std::enable_shared_from_this<ReplicaLink> {
   std::uint64_t generation_ = 0;
   bool stopped_ = false;
   Parker* parker_ = nullptr;
-  bool writing_ = false;
 };
 
 }  // namespace holdfast::sim::embedded

@@ -195,9 +195,7 @@ void Replication::promote() {
 void Replication::tick() {
   ++ticks_;
   const std::int64_t now = engine_.mono_ms();
-  if (is_replica()) {
-    if (link_state_ == LinkState::connected) send_ack();
-  } else if (!replicas_.empty() && ticks_ % engine_.config().repl_ping_period_s == 0) {
+  if (!is_replica() && !replicas_.empty() && ticks_ % engine_.config().repl_ping_period_s == 0) {
     feed(-1, "*1\r\n$4\r\nPING\r\n");
   }
   const std::vector<Session*> all = replicas_;
@@ -279,7 +277,7 @@ void Replication::partial_sync(std::string_view new_id) {
 }
 
 void Replication::apply(std::string_view stream, std::size_t& pos) {
-  last_io_ms_ = engine_.mono_ms();
+  if (pos < stream.size()) last_io_ms_ = engine_.mono_ms();
   const std::uint64_t generation = generation_;
   link_parser_.input_moved();
   while (generation == generation_ && link_session_ != nullptr) {
@@ -302,7 +300,6 @@ void Replication::send_ack() {
   const std::string offset = std::to_string(offset_);
   const std::string_view words[] = {"REPLCONF", "ACK", offset};
   append_request(link_output_, words);
-  if (on_link_output) on_link_output();
 }
 
 std::string Replication::take_link_output() {

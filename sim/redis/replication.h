@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -68,7 +67,6 @@ class Replication {
   void apply(std::string_view stream, std::size_t& pos);
   void send_ack();
   std::string take_link_output();  // acknowledgements to be sent to the primary
-  std::function<void()> on_link_output;
   std::int64_t link_down_since_ms() const { return link_down_since_ms_; }
   std::int64_t last_io_ms() const { return last_io_ms_; }
 
