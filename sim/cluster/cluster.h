@@ -31,9 +31,9 @@ class ClusterNode {
   virtual Endpoint endpoint() const = 0;  // where clients connect: the proxy's
   virtual bool running() const = 0;
 
-  // All of these are called on a task of the harness. [parks] where a real server needs time; crash, pause,
-  // resume and step_clock act at once, without parking in the embedded world. Errors: std::runtime_error that
-  // names the node.
+  // All of these are called on a task of the harness or of the proxy. [parks] where a real server needs time;
+  // crash, pause, resume and step_clock act at once, without parking in the embedded world. Errors:
+  // std::runtime_error that names the node.
   virtual void crash() = 0;  // SIGKILL
   virtual void restart(
       bool keep_disk) = 0;     // after a crash, with the same role and address; returns when it answers

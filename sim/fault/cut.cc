@@ -9,7 +9,9 @@ class Cut final : public Fault {
  public:
   explicit Cut(const FaultConfig& config) : lanes_(lanes_of(config)) {}
   void act(FaultTargets& targets) override {
-    targets.proxy.reset_links([this](const Link& link) { return lanes_(link).any(); });
+    const std::size_t cut =
+        targets.proxy.reset_links([this](const Link& link) { return lanes_(link).any(); });
+    if (cut > 0) targets.hit();
   }
 
  private:
@@ -22,6 +24,7 @@ FaultKind cut_fault() {
   FaultKind kind{.name = "cut", .about = "existing connections between two sides break off; new ones work"};
   kind.keys = party_keys();
   kind.keys.pop_back();  // a connection breaks off both ways
+  kind.tells_hits = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Cut>(config);
   };

@@ -19,6 +19,7 @@ FaultKind drop_message_fault() {
   kind.keys = message_keys();
   kind.keys.insert(kind.keys.begin(),
                    {"channel", FaultKey::Type::text, false, "only messages of this channel (default: any)"});
+  kind.tells_hits = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<MessageFault>(config, Direction::reply, Action::Kind::drop,
                                           [channel = text_of(config, "channel")](const Message& message) {

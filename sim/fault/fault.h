@@ -60,6 +60,8 @@ struct FaultTargets {
   // (Workload::crash, Workload::restart).
   std::function<void(std::string_view client)> crash_client = {};
   std::function<void(std::string_view client)> restart_client = {};
+  std::function<void()> hit = [] {
+  };  // for kinds that tell (FaultKind::tells_hits): it met what it was made for
 };
 
 class Fault {
@@ -75,7 +77,10 @@ struct FaultKind {
   std::string_view name;   // "replication-lag"
   std::string_view about;  // one line
   std::vector<FaultKey> keys = {};
-  bool must_end = false;              // needs `for`
+  bool must_end = false;  // needs `for`
+  // It acts only when something comes by (a message, a connection), and calls FaultTargets::hit then, as
+  // often as it likes, also after act(). Other kinds have hit when they acted. The mark fault.ID means a hit.
+  bool tells_hits = false;
   bool embedded = true, real = true;  // worlds that can do it
   std::unique_ptr<Fault> (*make)(const FaultConfig& config) = nullptr;
   // What a file's keys, each right by itself, must be together ("exactly one of `node` and `client`"), if

@@ -19,11 +19,13 @@ class Refuse final : public RuleFault {
 
   void act(FaultTargets& targets) override {
     RuleFault::act(targets);
-    if (!keep_) targets.proxy.reset_links(hits_);
+    if (!keep_ && targets.proxy.reset_links(hits_) > 0) targets.hit();
   }
 
  private:
-  std::shared_ptr<Rule> make_rule(FaultTargets&) override { return make_refuse_rule(hits_); }
+  std::shared_ptr<Rule> make_rule(FaultTargets& targets) override {
+    return make_refuse_rule(hits_, targets.hit);
+  }
 
   std::function<bool(const Link&)> hits_;
   bool keep_;
@@ -38,6 +40,7 @@ FaultKind refuse_fault() {
       {"from", FaultKey::Type::parties, false, "whom: clients, nodes, or \"*\" (all; the default)"},
       {"keep", FaultKey::Type::flag, false, "true: existing connections go on, only new ones are refused"},
   };
+  kind.tells_hits = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Refuse>(config);
   };

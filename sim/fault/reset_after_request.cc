@@ -9,6 +9,7 @@ FaultKind reset_after_request_fault() {
   FaultKind kind{.name = "reset-after-request",
                  .about = "a connection breaks after a request was executed, before its reply"};
   kind.keys = command_keys();
+  kind.tells_hits = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<MessageFault>(config, Direction::reply, Action::Kind::reset,
                                           command_matcher(config));

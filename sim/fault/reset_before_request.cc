@@ -8,6 +8,7 @@ FaultKind reset_before_request_fault() {
   FaultKind kind{.name = "reset-before-request",
                  .about = "a connection breaks before a request reaches the server (no effect)"};
   kind.keys = command_keys();
+  kind.tells_hits = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<MessageFault>(config, Direction::request, Action::Kind::reset,
                                           command_matcher(config));

@@ -97,6 +97,7 @@ MessageFault::MessageFault(const FaultConfig& config, Direction direction, Actio
 void MessageFault::act(FaultTargets& targets) {
   const auto id = std::make_shared<RuleId>(0);
   NthMessage options = options_;
+  options.on_hit = targets.hit;
   options.on_done = [id, &proxy = targets.proxy] { proxy.remove_rule(*id); };
   *id = targets.proxy.add_rule(make_nth_message_rule(std::move(options)));
   active_.push_back(id);

@@ -55,7 +55,8 @@ class RuleFault : public Fault {
   std::deque<RuleId> active_;
 };
 
-// A fault that meets the nth message of some sort after it began to act: keys client, node, nth, count.
+// A fault that meets the nth message of some sort after it began to act: keys client, node, nth, count. Its
+// kind tells hits.
 class MessageFault : public Fault {
  public:
   MessageFault(const FaultConfig& config, Direction direction, Action::Kind action,

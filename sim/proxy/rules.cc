@@ -52,13 +52,18 @@ class HoldRule final : public Rule {
 
 class RefuseRule final : public Rule {
  public:
-  explicit RefuseRule(std::function<bool(const Link&)> which) : which_(std::move(which)) {}
+  RefuseRule(std::function<bool(const Link&)> which, std::function<void()> on_hit)
+      : which_(std::move(which)), on_hit_(std::move(on_hit)) {}
   bool applies(const Link& link) const override { return which_(link); }
   bool needs_messages() const override { return false; }
-  bool refuses(const Link&) override { return true; }
+  bool refuses(const Link&) override {
+    if (on_hit_) on_hit_();
+    return true;
+  }
 
  private:
   std::function<bool(const Link&)> which_;
+  std::function<void()> on_hit_;
 };
 
 class NthMessageRule final : public Rule {
@@ -70,6 +75,7 @@ class NthMessageRule final : public Rule {
     if (done_ || !options_.which(message.link).has(message.direction) || !options_.matches(message))
       return {};
     if (++seen_ < options_.nth) return {};
+    if (options_.on_hit) options_.on_hit();
     if (options_.count > 0 && seen_ - options_.nth + 1 >= options_.count) {
       done_ = true;
       if (options_.on_done) options_.on_done();
@@ -101,8 +107,8 @@ std::shared_ptr<Rule> make_hold_rule(LaneFilter which) {
   return std::make_shared<HoldRule>(std::move(which));
 }
 
-std::shared_ptr<Rule> make_refuse_rule(std::function<bool(const Link&)> which) {
-  return std::make_shared<RefuseRule>(std::move(which));
+std::shared_ptr<Rule> make_refuse_rule(std::function<bool(const Link&)> which, std::function<void()> on_hit) {
+  return std::make_shared<RefuseRule>(std::move(which), std::move(on_hit));
 }
 
 std::shared_ptr<Rule> make_nth_message_rule(NthMessage options) {

@@ -32,8 +32,9 @@ std::shared_ptr<Rule> make_latency_rule(DurationRange range, Rng rng);
 // bytes.
 std::shared_ptr<Rule> make_hold_rule(LaneFilter which);
 
-// New connections are accepted and reset at once.
-std::shared_ptr<Rule> make_refuse_rule(std::function<bool(const Link&)> which);
+// New connections are accepted and reset at once. `on_hit`: at each of them.
+std::shared_ptr<Rule> make_refuse_rule(std::function<bool(const Link&)> which,
+                                       std::function<void()> on_hit = {});
 
 struct NthMessage {
   LaneFilter which = all_links();
@@ -41,6 +42,7 @@ struct NthMessage {
   std::int64_t nth = 1;    // the first that is acted on, counted from 1 over all links
   std::int64_t count = 1;  // how many, from there on; 0: all
   Action action;
+  std::function<void()> on_hit = {};   // at each that is acted on
   std::function<void()> on_done = {};  // after the last of them; may remove the rule
 };
 std::shared_ptr<Rule> make_nth_message_rule(NthMessage options);

@@ -147,7 +147,8 @@ bool ReplicaLink::synchronise() {
 
 bool ReplicaLink::acknowledge() {
   const std::string bytes = engine_->replication().take_link_output();
-  return bytes.empty() || stream_->write(bytes, runtime_.now() + seconds(engine_->config().repl_timeout_s)).ok();
+  return bytes.empty() ||
+         stream_->write(bytes, runtime_.now() + seconds(engine_->config().repl_timeout_s)).ok();
 }
 
 }  // namespace holdfast::sim::embedded

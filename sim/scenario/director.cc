@@ -31,6 +31,7 @@ struct Director::Actor {
   Rng rng;
   std::unique_ptr<Fault> fault;
   bool acting = false;
+  bool has_hit = false;       // since it acts
   std::int64_t messages = 0;  // that matched so far
   bool fired = false;         // triggers other than `every` fire once
 
@@ -142,9 +143,10 @@ void Director::fire(Actor& actor, bool inline_now) {
 }
 
 void Director::act_now(Actor& actor) {
-  if (!act(actor) || !actor.plan.lasts) return;
-  nemesis([this, &actor] { last(actor); });
-  ++busy_;
+  ++busy_;  // a server may need its time
+  if (act(actor) && actor.plan.lasts) return nemesis([this, &actor] { last(actor); });
+  --busy_;
+  idle();
 }
 
 void Director::play(Actor& actor) {
@@ -171,8 +173,9 @@ bool Director::act(Actor& actor) {
     }
   }
   recorder_.fault(plan.config.id, true, plan.kind->name);
-  recorder_.mark("fault." + plan.config.id);
   actor.acting = true;
+  actor.has_hit = false;
+  if (!plan.kind->tells_hits) hit(actor);
   // Dependants count from this fault's start.
   for (const auto& other : actors_) {
     const Trigger& trigger = other->plan.trigger;
@@ -191,9 +194,16 @@ bool Director::act(Actor& actor) {
   } catch (const std::exception& error) {
     if (failure_.empty()) failure_ = "fault `" + plan.config.id + "`: " + error.what();
   }
-  if (const std::string* node = actor.text("node"); node != nullptr && plan.kind->name == "promote")
-    promoted_.insert(*node);
+  if (const std::string* node = actor.text("node"); node != nullptr) {
+    if (plan.kind->name == "promote") promoted_.insert(*node);
+    if (plan.kind->name == "restart") restarted_.insert(*node);
+  }
   return true;
+}
+
+// The first hit since the fault acts is a mark.
+void Director::hit(Actor& actor) {
+  if (!std::exchange(actor.has_hit, true)) recorder_.mark("fault." + actor.plan.config.id);
 }
 
 void Director::heal(Actor& actor) {
@@ -242,6 +252,7 @@ FaultTargets Director::targets(Actor& actor) {
       .rng = actor.rng,
       .crash_client = [this](std::string_view name) { workload_.crash(name); },
       .restart_client = [this](std::string_view name) { workload_.restart(name); },
+      .hit = [this, &actor] { hit(actor); },
   };
 }
 

@@ -2,8 +2,8 @@
 // marks.
 //
 // All faults act on tasks of the harness with the role "nemesis", except those that a message triggers
-// without delay: these act on the proxy's task, before the message is passed on. Each fault draws from a
-// stream of its own.
+// without delay: these act on the proxy's task, before the message is passed on, however long that takes;
+// other links go on meanwhile. Each fault draws from a stream of its own.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,8 @@ class Director {
   void act_now(Actor& actor);  // acts before it returns; the healing is left to a task
   void last(Actor& actor);     // [parks] waits for the end of a fault that is counted in busy_, and heals it
   void play(Actor& actor);     // acts, waits, heals; [parks] when it heals
-  bool act(Actor& actor);
+  bool act(Actor& actor);      // [parks] where a real server needs time
+  void hit(Actor& actor);
   void heal(Actor& actor);
   void on_message(const Message& message);
   void keep_marks();

@@ -118,7 +118,7 @@ FaultValue parse_value(TableReader& reader, const FaultKey& key, const FaultName
     case FaultKey::Type::duration: return *reader.duration(name, true);
     case FaultKey::Type::range: return *reader.duration_range(name);
     case FaultKey::Type::percent: return *reader.percent(name);
-    case FaultKey::Type::count: return *reader.integer(name, 1, kMost);
+    case FaultKey::Type::count: return *reader.integer(name, name == "count" ? 0 : 1, kMost);
     case FaultKey::Type::flag: return *reader.flag(name);
     case FaultKey::Type::text:
       if (!key.choices.empty()) {

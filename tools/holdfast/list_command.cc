@@ -59,7 +59,8 @@ ExitCode list_command(const std::string& what) {
     for (const checker::Check* check : checker::all_checks())
       rows.emplace_back(check->name(), check->about());
   } else if (what == "marks") {
-    rows.emplace_back("fault.ID", "the fault with that id acted");
+    rows.emplace_back("fault.ID",
+                      "the fault with that id acted; one that waits for messages or connections: it met one");
     rows.emplace_back("fault.ID.healed", "the fault with that id was healed");
     for (const sim::MarkInfo& mark : sim::all_marks()) rows.emplace_back(mark.name, mark.about);
   } else if (what == "events") {

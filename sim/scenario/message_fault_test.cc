@@ -1,0 +1,229 @@
+// Faults that a message sets off or that wait for one, as a scenario plays them, on both kinds of servers:
+// what the marks mean, and faults that take their time while the message waits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/temporary_folder.h"
+#include "sim/scenario/run.h"
+#include "sim/scenario/scenario.h"
+
+namespace holdfast::sim {
+namespace {
+
+constexpr const char* kHead = R"(schema = 1
+name   = "messages"
+about  = "faults and messages"
+
+[run]
+seeds = "1"
+time  = "20s"
+
+[lock]
+kind  = "reentrant"
+lease = "2s"
+
+[workload]
+kind    = "seckill"
+clients = 2
+stock   = 6
+think   = "5ms..20ms"
+
+[[expect]]
+check = "progress"
+)";
+
+constexpr const char* kSingle = "[cluster]\ntopology = \"single\"\n";
+constexpr const char* kDurable = "[cluster]\ntopology = \"single\"\npersistence = \"aof-always\"\n";
+constexpr const char* kPair = "[cluster]\ntopology = \"primary-replica\"\nnodes = [\"r1\", \"r2\"]\n";
+
+class MessageFaults : public ::testing::TestWithParam<bool> {
+ protected:
+  // One run of seed 1 with these faults.
+  RunResult play(const std::string& cluster, const std::string& faults) {
+    const TemporaryFolder folder;
+    const auto scenarios = parse_scenarios(std::string(kHead) + cluster + faults, "messages.toml");
+    return run_once(scenarios.front(),
+                    {.embedded = GetParam(), .seed = 1, .folder = folder.path(), .keep_history = true});
+  }
+
+  static std::vector<std::string> marks(const RunResult& run) {
+    std::vector<std::string> names;
+    for (const checker::Event& event : run.history.events()) {
+      if (event.f == checker::Function::mark) names.emplace_back(run.history.text(event.key));
+    }
+    return names;
+  }
+  static bool reached(const RunResult& run, const std::string& mark) {
+    const auto all = marks(run);
+    return std::find(all.begin(), all.end(), mark) != all.end();
+  }
+  static std::string text(const RunResult& run) {
+    std::string all;
+    for (const std::string& mark : marks(run)) all += mark + " ";
+    return all;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Worlds, MessageFaults, ::testing::Values(true, false),
+                         [](const auto& info) { return info.param ? "embedded" : "real"; });
+
+// --- what a mark means ------------------------------------------------------------------------------------
+
+TEST_P(MessageFaults, AFaultThatMetItsMessageIsReached) {
+  const RunResult run = play(kSingle, R"(
+[[fault]]
+id      = "lose"
+kind    = "reset-after-request"
+command = "EVALSHA"
+nth     = 3
+at      = "0s"
+
+[[fault]]
+id    = "cut"
+kind  = "cut"
+and   = "r1"
+after = { event = "lock.granted", nth = 2 }
+
+[[fault]]
+id    = "refuse"
+kind  = "refuse"
+node  = "r1"
+after = { event = "lock.granted", nth = 4 }
+for   = "50ms"
+)");
+  for (const char* mark : {"fault.lose", "fault.cut", "fault.refuse", "sold-out"}) {
+    EXPECT_TRUE(reached(run, mark)) << mark << " is not among " << text(run);
+  }
+}
+
+TEST_P(MessageFaults, AFaultThatNeverMetItsMessageIsNotReached) {
+  const RunResult run = play(kSingle, R"(
+[[fault]]
+id      = "lose"
+kind    = "reset-after-request"
+command = "EVALSHA"
+nth     = 100000
+at      = "0s"
+
+[[fault]]
+id      = "other"
+kind    = "reset-mid-reply"
+command = "ZRANGE"
+after   = { event = "lock.granted", nth = 1 }
+for     = "10ms"
+
+[[fault]]
+id   = "drop"
+kind = "drop-message"
+channel = "nobody's"
+at   = "0s"
+
+# No client is connected yet.
+[[fault]]
+id   = "cut"
+kind = "cut"
+and  = "r1"
+at   = "0s"
+
+[[fault]]
+id   = "refuse"
+kind = "refuse"
+node = "r1"
+from = "c2"
+keep = true
+after = { event = "lock.granted", nth = 4 }
+for  = "1ms"
+)");
+  for (const char* mark : {"fault.lose", "fault.other", "fault.drop", "fault.cut", "fault.refuse"}) {
+    EXPECT_FALSE(reached(run, mark)) << mark << " is among " << text(run);
+  }
+  EXPECT_TRUE(reached(run, "fault.other.healed")) << "it was there: " << text(run);
+  EXPECT_TRUE(reached(run, "sold-out")) << text(run);
+}
+
+// --- faults that take their time while a message waits ----------------------------------------------------
+
+TEST_P(MessageFaults, AServerRestartsWhileARequestWaits) {
+  for (const char* phase : {"request", "reply"}) {
+    const RunResult run = play(kDurable, std::string(R"(
+[[fault]]
+id    = "again"
+kind  = "restart"
+node  = "r1"
+after = { message = "EVALSHA", nth = 3, phase = ")") +
+                                             phase + "\" }\n");
+    for (const char* mark : {"fault.again", "granted-after-restart", "sold-out"}) {
+      EXPECT_TRUE(reached(run, mark)) << phase << ": " << mark << " is not among " << text(run);
+    }
+    EXPECT_EQ(run.oversold, 0);
+    EXPECT_EQ(run.verdicts.front().outcome, checker::Outcome::holds) << phase;
+  }
+}
+
+TEST_P(MessageFaults, AServerDiesAtAMessageAndComesBack) {
+  for (const char* phase : {"request", "reply"}) {
+    const RunResult run = play(kDurable, std::string(R"(
+[[fault]]
+id    = "kill"
+kind  = "crash"
+node  = "r1"
+for   = "50ms"
+after = { message = "EVALSHA", client = "c1", nth = 2, phase = ")") +
+                                             phase + "\" }\n");
+    for (const char* mark : {"fault.kill", "fault.kill.healed", "granted-after-restart", "sold-out"}) {
+      EXPECT_TRUE(reached(run, mark)) << phase << ": " << mark << " is not among " << text(run);
+    }
+    EXPECT_EQ(run.oversold, 0);
+  }
+}
+
+// The very question who is primary makes the replica one: it must not be answered before that.
+TEST_P(MessageFaults, AReplicaIsPromotedWhileTheQuestionForItsRoleWaits) {
+  const RunResult run = play(kPair, R"(
+[[fault]]
+id    = "kill"
+kind  = "crash"
+node  = "r1"
+after = { message = "EVALSHA", nth = 4, phase = "reply" }
+
+[[fault]]
+id    = "promote"
+kind  = "promote"
+node  = "r2"
+after = { message = "ROLE", node = "r2", phase = "request" }
+)");
+  for (const char* mark : {"fault.kill", "fault.promote", "granted-after-promotion", "sold-out"}) {
+    EXPECT_TRUE(reached(run, mark)) << mark << " is not among " << text(run);
+  }
+}
+
+// A fault that cannot do its work ends the run with an error.
+TEST_P(MessageFaults, WhatCannotBeDoneIsToldWithItsNode) {
+  EXPECT_THROW(
+      {
+        try {
+          play(kPair, R"(
+[[fault]]
+id    = "kill"
+kind  = "crash"
+node  = "r2"
+at    = "0s"
+
+[[fault]]
+id    = "promote"
+kind  = "promote"
+node  = "r2"
+after = { message = "EVALSHA", nth = 2 }
+)");
+        } catch (const std::exception& error) {
+          EXPECT_NE(std::string(error.what()).find("node r2"), std::string::npos) << error.what();
+          throw;
+        }
+      },
+      std::runtime_error);
+}
+
+}  // namespace
+}  // namespace holdfast::sim
