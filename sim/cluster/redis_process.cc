@@ -102,9 +102,12 @@ bool RedisProcess::try_start(const std::vector<std::string>& extra) {
   child.arguments.insert(child.arguments.end(), options_.settings.begin(), options_.settings.end());
   child.arguments.insert(child.arguments.end(), extra.begin(), extra.end());
   child_ = std::make_unique<ChildProcess>(child);
+  const auto pid = child_->pid();
+  const auto killed = [this, pid] { return child_ == nullptr || child_->pid() != pid; };  // while this parked
 
   const MonotonicTime deadline = deadline_after(runtime_.now(), options_.start_limit);
   while (runtime_.now() < deadline) {
+    if (killed()) return true;
     if (!child_->running()) {
       child_.reset();
       return false;
@@ -113,8 +116,8 @@ bool RedisProcess::try_start(const std::vector<std::string>& extra) {
       ServerConnection connection(network_, endpoint(), deadline);
       if (connection.call({"PING"}, deadline).text == "PONG") {
         // Somebody else's server on this port would answer too.
-        const redis::Reply pid = connection.call({"INFO", "server"}, deadline);
-        return pid.text.find("process_id:" + std::to_string(child_->pid()) + "\r") != std::string::npos;
+        const redis::Reply info = connection.call({"INFO", "server"}, deadline);
+        return info.text.find("process_id:" + std::to_string(pid) + "\r") != std::string::npos;
       }
     } catch (const std::runtime_error&) {  // not yet
     }

@@ -45,8 +45,9 @@ class RedisProcess {
   RedisProcess(Runtime& runtime, Network& network, RedisProcessOptions options);
   ~RedisProcess();  // kills it; the folder stays
 
-  // [parks] Starts it (again, on the same port) and returns when it answers PING, having loaded its data.
-  // `extra`: settings for this time. Throws std::runtime_error with the end of its log.
+  // [parks] Starts it (again, on the same port) and returns when it answers PING, having loaded its data, or
+  // when it was killed meanwhile. `extra`: settings for this time. Throws std::runtime_error with the end of
+  // its log.
   void start(const std::vector<std::string>& extra = {});
   void kill();  // SIGKILL
   void pause();

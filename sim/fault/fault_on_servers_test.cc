@@ -116,6 +116,26 @@ TEST_P(FaultOnServers, ADiskIsKeptOrLost) {
   });
 }
 
+TEST_P(FaultOnServers, AServerIsKilledAgainWhileItStarts) {
+  play(Persistence::none, [](Servers& servers) {
+    Runtime& harness = servers.world.harness().runtime();
+    const auto restart = servers.make("restart", {{"node", std::string("r1")}});
+    const auto crash = servers.make("crash", {{"node", std::string("r1")}});
+    bool over = false;
+    servers.world.harness().start("nemesis", [&] {
+      restart->act(servers.targets);
+      over = true;
+    });
+    while (servers.cluster.find("r1")->running() && !over) harness.sleep_for(100us);
+    while (!servers.cluster.find("r1")->running() && !over) harness.sleep_for(100us);
+    crash->act(servers.targets);
+    while (!over) harness.sleep_for(1ms);
+    EXPECT_FALSE(servers.cluster.find("r1")->running());
+    crash->heal(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "SET k 1"), "+OK");
+  });
+}
+
 TEST_P(FaultOnServers, APausedServerAnswersLate) {
   play(Persistence::none, [](Servers& servers) {
     testing::on(servers.world, servers.client, [&] {
