@@ -174,6 +174,26 @@ TEST_P(ReentrantFaults, WatchdogSurvivesALostReply) {
   });
 }
 
+// One task watches one hold after the other, also those that are over before it first ran.
+TEST_P(ReentrantFaults, TheWatchdogStaysForTheNextHold) {
+  if (GetParam() != Where::embedded) return;  // only there task ids count the tasks
+  run({.lease = 30s}, [](Scene& scene) {
+    const auto tasks_so_far = [&] {
+      TaskId id = 0;
+      Task probe = scene.stand.runtime.spawn("probe", [&] { id = scene.stand.runtime.task_id(); });
+      probe.join();
+      return id;
+    };
+    const auto lock = scene.locks.obtain("k");
+    const TaskId before = tasks_so_far();
+    for (int round = 0; round < 100; ++round) {
+      lock->lock();
+      lock->unlock();
+    }
+    EXPECT_LT(tasks_so_far() - before, 20u);
+  });
+}
+
 // One call renews every lock that is due.
 TEST_P(ReentrantFaults, RenewalsAreBatched) {
   run({.lease = 900ms}, [](Scene& scene) {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kFirstBuffer = 512;  // grows to what the traffic needs
 constexpr std::size_t kLargestBuffer = 64 * 1024;
+constexpr unsigned kWritesAlone = 31;
 constexpr Duration kProbeAfter = std::chrono::milliseconds(1);  // idle for longer: look before sending
 constexpr MonotonicTime kAtOnce{};                              // a deadline that does not wait
 
@@ -137,16 +138,29 @@ bool Connection::anybody() const {
   return false;
 }
 
+// [parks] Lets others who are about to send as well do so, that one write serves all: those who were answered
+// by the same read surely are; where there are others at all, they may be. As long as nobody comes, only one
+// write in many asks.
+void Connection::gather(Lock& lock) {
+  if (last_batch_ <= 1) {
+    if (entries_.size() <= 1) return;
+    if (writes_alone_ > 0) {
+      --writes_alone_;
+      return;
+    }
+  }
+  const std::size_t before = out_.size();
+  lock.unlock();
+  runtime_.yield();
+  lock.lock();
+  writes_alone_ = out_.size() > before ? 0 : kWritesAlone;
+}
+
 // [parks] Hands over what is queued until nothing is. False: the deadline passed first.
 // REQUIRES: nobody is writing.
 bool Connection::write_some(Lock& lock, Pending* self, MonotonicTime deadline) {
   const RoleGuard role(writing_);
-  if (entries_.size() > 1 || last_batch_ > 1) {
-    // Others are about to send as well, perhaps answered by the same read: let them, and write once for all.
-    lock.unlock();
-    runtime_.yield();
-    lock.lock();
-  }
+  gather(lock);
   while (!out_.empty() && !broken_) {
     taken_.swap(out_);
     out_begin_ += taken_.size();
@@ -299,25 +313,30 @@ void Connection::hand_on() {
 // many roles nobody was found for.
 int Connection::tell_parked() {
   if (broken_ || entries_.empty()) return 0;
-  int needed = (!writing_ && !out_.empty() ? 1 : 0) + (reading_ ? 0 : 1);
-  for (Pending* pending = parked_; pending != nullptr && needed > 0; pending = pending->next) {
-    pending->parker->unpark();
-    --needed;
+  const int needed = (!writing_ && !out_.empty() ? 1 : 0) + (reading_ ? 0 : 1);
+  for (; told_ < needed && untold_ != nullptr; untold_ = untold_->next) {
+    untold_->told = true;
+    untold_->parker->unpark();
+    ++told_;
   }
-  return needed;
+  return std::max(0, needed - told_);
 }
 
 void Connection::park(Pending& pending) {
   pending.parked = true;
+  pending.told = false;
   pending.next = nullptr;
   pending.previous = last_parked_;
   (last_parked_ != nullptr ? last_parked_->next : parked_) = &pending;
   last_parked_ = &pending;
+  if (untold_ == nullptr) untold_ = &pending;
 }
 
 void Connection::unpark(Pending& pending) {
   if (!pending.parked) return;
   pending.parked = false;
+  if (pending.told) --told_;
+  if (untold_ == &pending) untold_ = pending.next;
   (pending.previous != nullptr ? pending.previous->next : parked_) = pending.next;
   (pending.next != nullptr ? pending.next->previous : last_parked_) = pending.previous;
 }

@@ -88,6 +88,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool background = false;
     bool may_have_executed = false;
     bool parked = false;  // in the list of those who are in neither role and can take one over
+    bool told = false;    // to do so
     Pending *next = nullptr, *previous = nullptr;  // in that list
   };
   // Its place in the order of replies.
@@ -103,6 +104,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void enqueue(Pending& pending, std::span<const CommandView> commands);
   void wait(Lock& lock, Pending& pending);
   void try_last_moment(Lock& lock, Pending& pending);
+  void gather(Lock& lock);
   bool write_some(Lock& lock, Pending* self, MonotonicTime deadline);
   bool read_some(Lock& lock, Pending* self, MonotonicTime deadline);
   void deliver(Pending* self);
@@ -131,12 +133,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Mutex mutex_;  // guards everything below; never held across a park
   Ring<Entry> entries_;
   Pending *parked_ = nullptr, *last_parked_ = nullptr;  // foreground calls, longest parked first
-  std::uint64_t first_sequence_ = 0;                    // of entries_.front()
-  std::size_t outstanding_ = 0;                         // replies
+  Pending* untold_ = nullptr;         // the first of them who was not told to take over; all before it were,
+  int told_ = 0;                      // so many, and are about to come
+  std::uint64_t first_sequence_ = 0;  // of entries_.front()
+  std::size_t outstanding_ = 0;       // replies
   std::size_t background_waiting_ = 0;
   MonotonicTime background_until_{};  // the latest deadline of background calls since there were none
 
   bool writing_ = false;
+  unsigned writes_alone_ = 0;    // so many writes more do not wait for others: it was in vain
   std::string out_;              // queued
   std::string taken_;            // in the writer's hands
   std::uint64_t out_begin_ = 0;  // position in the stream of out_'s first byte
