@@ -333,8 +333,10 @@ TEST_P(RuntimeConformance, AStopRequestCanWakeAWaiter) {
       runtime.sleep_for(2ms);
       source.request_stop();
     });
-    EXPECT_TRUE(parker.park_until(soon(runtime)));
-    EXPECT_TRUE(source.stop_requested());
+    const MonotonicTime end = soon(runtime);
+    bool woken = true;  // also by what is left over from an earlier test on this thread
+    while (woken && !source.stop_requested()) woken = parker.park_until(end);
+    EXPECT_TRUE(woken);
   });
 }
 
