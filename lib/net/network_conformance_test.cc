@@ -194,6 +194,15 @@ TEST_P(NetworkConformance, NobodyListensThere) {
   });
 }
 
+TEST_P(NetworkConformance, AHostThatDoesNotExistIsUnreachable) {
+  on([](Runtime& runtime, Network& network) {
+    // Longer than a label of a name may be: no name server is asked.
+    const Connected connected = network.connect({std::string(70, 'x') + ".invalid", 7000}, soon(runtime));
+    EXPECT_EQ(connected.status, IoStatus::unreachable);
+    EXPECT_EQ(connected.stream, nullptr);
+  });
+}
+
 TEST_P(NetworkConformance, ListenersChoosePortsTimeOutAndClose) {
   on([](Runtime& runtime, Network& network) {
     const auto first = network.listen({"", 0});
