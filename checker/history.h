@@ -31,10 +31,13 @@ enum class Function : std::uint8_t {
   store_grant,
   store_remove,
   store_extend,
-  fault,  // process "nemesis": value 1 = acts, 0 = healed; `error` = its description
-  mark,   // process "nemesis": a named point of the story was reached; name in `key`
-  crash,  // process = the client that died; its holds end here
-  other,  // read from foreign histories; the text is in `error`
+  fault,   // process "nemesis": value 1 = acts, 0 = healed; `error` = its description
+  mark,    // process "nemesis": a named point of the story was reached; name in `key`
+  crash,   // process = the client that died; its holds end here
+  queue,   // ok: the service told that the process' open acquire waits in its queue (or, by `id`, its ledger
+           // did)
+  resize,  // of a semaphore: `value` = its permits from now on
+  other,   // read from foreign histories; the text is in `error`
 };
 
 inline constexpr std::int64_t kAbsent = std::numeric_limits<std::int64_t>::min();

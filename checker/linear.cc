@@ -245,60 +245,6 @@ std::optional<LinearResult> linear_leased(const std::vector<Operation>& operatio
   return result;
 }
 
-// Permits are taken at least from an acquire's completion to a release's invocation; their sum is never too
-// great.
-std::optional<LinearResult> linear_semaphore(const std::vector<Operation>& operations, std::int64_t permits,
-                                             std::string& why_not) {
-  if (!owners_are_sequential(operations)) {
-    why_not = "an owner goes on after an unknown outcome";
-    return std::nullopt;
-  }
-  struct Change {
-    std::int64_t rank, permits;
-    std::size_t operation;
-  };
-  std::vector<Change> changes;
-  std::vector<std::int64_t> own(std::size_t{most_owner(operations)} + 1, 0);
-  LinearResult result;
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    const Operation& each = operations[i];
-    const std::int64_t count = each.permits;
-    if (each.f == Function::acquire) {
-      if (each.unknown) continue;
-      own[each.owner] += count;
-      changes.push_back({each.ret, count, i});
-    } else if (own[each.owner] >= count) {
-      own[each.owner] -= count;
-      changes.push_back({each.call, -count, i});
-    } else if (!each.unknown && (result.linearizable || each.ret < operations[result.stuck].ret)) {
-      result = {.linearizable = false, .kind = "release-without-hold", .operations = {}, .stuck = i};
-      for (std::size_t past = 0; past <= i; ++past) {
-        if (operations[past].owner == each.owner) result.operations.push_back(past);
-      }
-    }
-  }
-  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.rank < b.rank; });
-  for (std::size_t i = 1; i < changes.size(); ++i) {
-    if (changes[i].rank != changes[i - 1].rank) continue;
-    why_not = "equal times";
-    return std::nullopt;
-  }
-  std::int64_t taken = 0;
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    taken += changes[i].permits;
-    if (taken <= permits) continue;
-    const Operation& last = operations[changes[i].operation];
-    if (result.linearizable || last.ret < operations[result.stuck].ret) {
-      result = {
-          .linearizable = false, .kind = "too-many-permits", .operations = {}, .stuck = changes[i].operation};
-      for (std::size_t past = 0; past <= i; ++past) result.operations.push_back(changes[past].operation);
-      std::sort(result.operations.begin(), result.operations.end());
-    }
-    break;
-  }
-  return result;
-}
-
 // At the return of an operation that is not legal now the pending operation of the other kind that returns
 // first goes before it: any other choice could be exchanged for that one.
 std::optional<LinearResult> linear_anonymous(const std::vector<Operation>& operations, std::string& why_not) {
@@ -370,6 +316,7 @@ std::optional<LinearResult> check_linear(std::string_view model, const std::vect
   if (model == "read-write") return linear_lock(operations, false, false, true, 0, why_not);
   if (model == "leased-mutex") return linear_leased(operations);
   if (model == "semaphore") return linear_semaphore(operations, options.permits, why_not);
+  if (model == "fair") return linear_fair(operations, why_not);
   if (model == "mutex-anonymous") return linear_anonymous(operations, why_not);
   if (model == "register") return linear_register(operations, options.initial, why_not);
   why_not = "there is no linear algorithm for this model";

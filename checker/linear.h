@@ -35,6 +35,7 @@ std::optional<LinearResult> linear_lock(const std::vector<Operation>& operations
 std::optional<LinearResult> linear_leased(const std::vector<Operation>& operations);
 std::optional<LinearResult> linear_semaphore(const std::vector<Operation>& operations, std::int64_t permits,
                                              std::string& why_not);
+std::optional<LinearResult> linear_fair(const std::vector<Operation>& operations, std::string& why_not);
 std::optional<LinearResult> linear_anonymous(const std::vector<Operation>& operations, std::string& why_not);
 std::optional<LinearResult> linear_register(const std::vector<Operation>& operations, std::int64_t initial,
                                             std::string& why_not);

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "linear.h"
-#include "mutex_pass.h"
+#include "lock_pass.h"
 #include "wording.h"
 
 namespace holdfast::checker {
@@ -32,8 +32,12 @@ namespace {
 
 class Judge {
  public:
-  Judge(const History& history, const LinearizabilityOptions& options)
-      : history_(history), options_(options), words_(history) {
+  Judge(const History* history, const PackedHistory* packed, const LinearizabilityOptions& options)
+      : history_(history),
+        packed_(packed),
+        options_(options),
+        names_(history != nullptr ? history->names() : packed->names()),
+        words_(names_) {
     if (options.own_model != nullptr) {
       model_ = options.own_model;
       return;
@@ -46,15 +50,15 @@ class Judge {
 
   LinearizabilityResult judge() {
     // The common case needs no operations: one pass over the events.
-    if (options_.jepsen && options_.own_model == nullptr && options_.model == "mutex" &&
-        options_.engine != Engine::search && mutex_holds_in_one_pass(history_)) {
-      return held_in_one_pass();
+    if (options_.own_model == nullptr && options_.engine != Engine::search) {
+      if (const auto rules = lock_pass_rules(options_.model, options_.model_options, options_.jepsen)) {
+        const auto found = history_ != nullptr ? lock_pass(*history_, *rules) : lock_pass(*packed_, *rules);
+        if (found) {
+          if (auto told = told_by_pass(*found)) return std::move(*told);
+        }
+      }
     }
-    const std::vector<KeyOperations> keys =
-        extract_operations(history_, {.by_position = options_.jepsen,
-                                      .failed_release_ends = !options_.jepsen,
-                                      .leased = model_->leased(),
-                                      .locks = model_->locks()});
+    const std::vector<KeyOperations> keys = extract({});
     LinearizabilityResult result;
     result.keys_checked = keys.size();
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -64,6 +68,26 @@ class Judge {
       if (verdict.outcome != Outcome::holds) result.keys.push_back(std::move(verdict));
       if (options_.progress) options_.progress(i + 1, keys.size());
     }
+    sum_up(result);
+    return result;
+  }
+
+ private:
+  std::vector<KeyOperations> extract(ExtractOptions options) const {
+    options.by_position = options_.jepsen;
+    options.failed_release_ends = !options_.jepsen;
+    options.leased = model_->leased();
+    options.locks = model_->locks();
+    options.queues = model_->queues();
+    options.resizes = model_->resizes();
+    return history_ != nullptr ? extract_operations(*history_, options)
+                               : extract_operations(*packed_, options);
+  }
+  Event event(std::size_t position) const {
+    return history_ != nullptr ? history_->events()[position] : packed_->event(position);
+  }
+
+  void sum_up(LinearizabilityResult& result) const {
     std::stable_sort(result.keys.begin(), result.keys.end(), [](const KeyVerdict& a, const KeyVerdict& b) {
       const bool a_unknown = a.outcome == Outcome::unknown, b_unknown = b.outcome == Outcome::unknown;
       return a_unknown != b_unknown ? b_unknown : a.at < b.at;
@@ -76,32 +100,36 @@ class Judge {
       result.reason =
           model_->locks() ? "the history has no acquire or release" : "the history has no read, write or cas";
     } else {
-      result.reason = fmt::format("{} operations on {} key{}", result.operations, keys.size(),
-                                  keys.size() == 1 ? "" : "s");
+      result.reason = fmt::format("{} operations on {} key{}", result.operations, result.keys_checked,
+                                  result.keys_checked == 1 ? "" : "s");
     }
-    return result;
   }
 
- private:
-  LinearizabilityResult held_in_one_pass() const {
+  // The verdict of a violated key is worked out from the events of the two processes alone. nullopt: they do
+  // not show what the pass found.
+  std::optional<LinearizabilityResult> told_by_pass(const LockPassResult& found) {
     LinearizabilityResult result;
-    std::vector<bool> seen(history_.symbols(), false);
-    for (const Event& event : history_.events()) {
-      if (event.f > Function::release || event.type == EventType::fail) continue;
-      if (event.type == EventType::invoke) ++result.operations;
-      if (!seen[event.key]) seen[event.key] = true, ++result.keys_checked;
+    result.operations = found.operations;
+    result.keys_checked = result.by_linear = found.keys;
+    if (found.violations.size() > kMostPasses) return std::nullopt;
+    for (const LockPassResult::Violation& each : found.violations) {
+      ExtractOptions part{.upto = each.at};
+      part.only[0] = each.process;
+      part.only[1] = each.holder == 0 ? each.process : each.holder;
+      for (const KeyOperations& key : extract(part)) {
+        if (key.key != each.key) continue;
+        KeyVerdict verdict = judge_key(key);
+        if (verdict.outcome != Outcome::violated || verdict.at != each.at) return std::nullopt;
+        verdict.operations = each.operations;
+        result.keys.push_back(std::move(verdict));
+      }
     }
-    for (const Event& event : history_.events()) {
-      if (event.f <= Function::release && event.type == EventType::fail) --result.operations;
-    }
-    result.by_linear = result.keys_checked;
-    result.outcome = result.operations == 0 ? Outcome::unknown : Outcome::holds;
-    result.reason = result.operations == 0
-                        ? "the history has no acquire or release"
-                        : fmt::format("{} operations on {} key{}", result.operations, result.keys_checked,
-                                      result.keys_checked == 1 ? "" : "s");
+    if (result.keys.size() != found.violations.size()) return std::nullopt;
+    sum_up(result);
+    if (options_.progress) options_.progress(found.keys, found.keys);
     return result;
   }
+  static constexpr std::size_t kMostPasses = 16;  // each goes through the events again
 
   KeyVerdict judge_key(const KeyOperations& key) {
     KeyVerdict verdict;
@@ -246,6 +274,9 @@ class Judge {
           "{} was granted {} with token {}, which is not greater than one before it.", who, key, last.token);
     } else if (verdict.kind == "release-without-hold") {
       verdict.reason = fmt::format("{} released {} successfully without holding it.", who, key);
+    } else if (verdict.kind == "overtaken") {
+      verdict.reason = fmt::format("{} waited for {} already when {} asked for it, and was granted it later.",
+                                   who, key, owner_of(operations[*holder]));
     } else if (verdict.kind == "too-many-permits") {
       verdict.reason =
           fmt::format("With the grant to {} more permits of {} are taken than there are.", who, key);
@@ -262,7 +293,7 @@ class Judge {
   }
   // By its event: an operation's own owner may be a number (leases).
   std::string owner_of(const Operation& operation) const {
-    const Event& event = history_.events()[position_of(operation)];
+    const Event event = this->event(position_of(operation));
     return words_.text(event.owner != 0 ? event.owner : event.process);
   }
   std::string value(std::int64_t number) const {
@@ -270,8 +301,10 @@ class Judge {
     return is_text_value(number) ? words_.text(symbol_of_value(number)) : std::to_string(number);
   }
 
-  const History& history_;
+  const History* history_;
+  const PackedHistory* packed_;  // one of the two
   const LinearizabilityOptions& options_;
+  const History names_;
   const Wording words_;
   std::unique_ptr<Model> made_;
   const Model* model_ = nullptr;
@@ -280,24 +313,43 @@ class Judge {
 }  // namespace
 
 LinearizabilityResult check_linearizable(const History& history, const LinearizabilityOptions& options) {
-  return Judge(history, options).judge();
+  return Judge(&history, nullptr, options).judge();
+}
+LinearizabilityResult check_linearizable(const PackedHistory& history,
+                                         const LinearizabilityOptions& options) {
+  return Judge(nullptr, &history, options).judge();
 }
 
-std::string describe(const History& history, const KeyVerdict& verdict,
-                     const std::vector<std::uint64_t>& index) {
+namespace {
+std::string describe_events(const History& names, const KeyVerdict& verdict, const Event& at,
+                            const std::optional<Event>& held, const std::vector<std::uint64_t>& index) {
   const auto number = [&](std::size_t position) {
     return index.empty() ? static_cast<std::uint64_t>(position) : index[position];
   };
-  const auto& events = history.events();
-  const Event& at = events[verdict.at];
-  std::string text = fmt::format("index {}: {} of process {}", number(verdict.at), to_string(at.f),
-                                 history.text(at.process));
-  if (verdict.holder) {
-    const Event& held = events[*verdict.holder];
-    text += fmt::format(" completes while process {} holds since index {}", history.text(held.process),
+  std::string text =
+      fmt::format("index {}: {} of process {}", number(verdict.at), to_string(at.f), names.text(at.process));
+  if (held && verdict.kind == "overtaken") {
+    text += fmt::format(" completes after that of process {}, who asked later, index {}",
+                        names.text(held->process), number(*verdict.holder));
+  } else if (held) {
+    text += fmt::format(" completes while process {} holds since index {}", names.text(held->process),
                         number(*verdict.holder));
   }
   return text;
+}
+}  // namespace
+
+std::string describe(const History& history, const KeyVerdict& verdict,
+                     const std::vector<std::uint64_t>& index) {
+  std::optional<Event> held;
+  if (verdict.holder) held = history.events()[*verdict.holder];
+  return describe_events(history, verdict, history.events()[verdict.at], held, index);
+}
+std::string describe(const PackedHistory& history, const KeyVerdict& verdict,
+                     const std::vector<std::uint64_t>& index) {
+  std::optional<Event> held;
+  if (verdict.holder) held = history.event(*verdict.holder);
+  return describe_events(history.names(), verdict, history.event(verdict.at), held, index);
 }
 
 }  // namespace holdfast::checker

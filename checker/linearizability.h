@@ -58,8 +58,13 @@ struct LinearizabilityResult {
 // std::invalid_argument for a model that is not known, or linear demanded where there is none.
 LinearizabilityResult check_linearizable(const History& history, const LinearizabilityOptions& options);
 
+LinearizabilityResult check_linearizable(const PackedHistory& history, const LinearizabilityOptions& options);
+
 // "index 1995: acquire of process 18 ..." for the first violation, with the indices of the file.
 std::string describe(const History& history, const KeyVerdict& verdict,
+                     const std::vector<std::uint64_t>& index);
+
+std::string describe(const PackedHistory& history, const KeyVerdict& verdict,
                      const std::vector<std::uint64_t>& index);
 
 // --- shrinking

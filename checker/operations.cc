@@ -8,6 +8,7 @@ namespace {
 
 class Extractor {
  public:
+  // `history`: for its strings.
   Extractor(const History& history, const ExtractOptions& options)
       : history_(history),
         options_(options),
@@ -17,17 +18,19 @@ class Extractor {
         not_owner_(find("not-owner")),
         lost_(find("lost")) {}
 
-  std::vector<KeyOperations> extract() {
-    const auto& events = history_.events();
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      const Event& event = events[i];
-      if (!relevant(event.f)) continue;
-      if (event.type == EventType::invoke) {
-        invoke(event, i);
-      } else {
-        complete(event, i);
-      }
+  void take(const Event& event, std::size_t position) {
+    if (!relevant(event.f) || position > options_.upto) return;
+    if (options_.only[0] != 0 && event.process != options_.only[0] && event.process != options_.only[1])
+      return;
+    if (event.f == Function::queue) {
+      if (event.type == EventType::ok) queued(event, position);
+    } else if (event.type == EventType::invoke) {
+      invoke(event, position);
+    } else {
+      complete(event, position);
     }
+  }
+  std::vector<KeyOperations> finish() {
     for (KeyOperations& key : result_) finish(key);
     return std::move(result_);
   }
@@ -38,8 +41,10 @@ class Extractor {
   };
 
   bool relevant(Function f) const {
-    return options_.locks ? f == Function::acquire || f == Function::release
-                          : f == Function::read || f == Function::write || f == Function::cas;
+    return options_.locks
+               ? f == Function::acquire || f == Function::release ||
+                     (options_.resizes && f == Function::resize) || (options_.queues && f == Function::queue)
+               : f == Function::read || f == Function::write || f == Function::cas;
   }
   Symbol find(std::string_view text) const {
     for (Symbol symbol = 1; symbol < history_.symbols(); ++symbol) {
@@ -81,7 +86,7 @@ class Extractor {
     operation.permits = event.permits == 0 ? 1 : event.permits;
     operation.process = event.process;
     operation.owner = event.owner != 0 ? event.owner : event.process;
-    operation.value = event.f == Function::read ? kAbsent : event.value;
+    operation.value = event.f == Function::read || event.f == Function::acquire ? kAbsent : event.value;
     operation.token = event.f == Function::cas ? event.token : kAbsent;
     operation.call = rank(event, position);
     operation.invoked = position;
@@ -108,7 +113,8 @@ class Extractor {
     if (event.type == EventType::ok) {
       operation.unknown = false;
       operation.ret = rank(event, position);
-      if (event.f == Function::read || (event.value != kAbsent && event.f != Function::cas)) {
+      if (event.f == Function::read ||
+          (event.value != kAbsent && event.f != Function::cas && event.f != Function::acquire)) {
         operation.value = event.value;
       }
       if (event.f == Function::acquire) {
@@ -120,9 +126,23 @@ class Extractor {
     } else if (event.type == EventType::fail) {
       const bool ends = options_.failed_release_ends && event.f == Function::release && event.error != 0 &&
                         (event.error == not_owner_ || event.error == lost_);
-      if (!ends) drop_[open.key].push_back(open.operation);
+      if (options_.queues && event.f == Function::acquire && operation.value != kAbsent) {
+        operation.failed = true;
+        operation.ret = rank(event, position);
+      } else if (!ends) {
+        drop_[open.key].push_back(open.operation);
+      }
     }
     open = Open{};
+  }
+
+  // The service told that the process' open acquire waits.
+  void queued(const Event& event, std::size_t position) {
+    const Open& open = open_[event.process];
+    if (open.operation == kNowhere) return;
+    Operation& operation = result_[open.key].operations[open.operation];
+    if (operation.f == Function::acquire && operation.value == kAbsent)
+      operation.value = rank(event, position);
   }
 
   void finish(KeyOperations& key) {
@@ -140,6 +160,7 @@ class Extractor {
       }
       key.operations.resize(kept);
     }
+    if (options_.queues) key.operations = split_queued(key.operations);
   }
 
   const History& history_;
@@ -190,7 +211,50 @@ std::vector<KeyOperations> extract_leases(const History& history) {
 
 std::vector<KeyOperations> extract_operations(const History& history, const ExtractOptions& options) {
   if (options.leased) return extract_leases(history);
-  return Extractor(history, options).extract();
+  Extractor extractor(history, options);
+  for (std::size_t i = 0; i < history.events().size(); ++i) extractor.take(history.events()[i], i);
+  return extractor.finish();
+}
+
+std::vector<KeyOperations> extract_operations(const PackedHistory& history, const ExtractOptions& options) {
+  if (options.leased) return extract_leases(history.unpack());
+  Extractor extractor(history.names(), options);
+  history.for_each(
+      [&](std::size_t i, const PackedHistory::Core& core) { extractor.take(PackedHistory::plain(core), i); },
+      [&](std::size_t i, const PackedHistory::Core&, const Event& event) { extractor.take(event, i); });
+  return extractor.finish();
+}
+
+std::vector<Operation> split_queued(const std::vector<Operation>& operations) {
+  std::vector<Operation> split;
+  for (const Operation& each : operations) {
+    if (each.f != Function::acquire) {
+      split.push_back(each);
+      continue;
+    }
+    Operation queue = each, grant = each, leave = each;
+    queue.f = Function::queue;
+    leave.f = Function::lost;
+    const bool told = each.value != kAbsent;
+    for (Operation* part : {&queue, &grant, &leave}) part->value = part->token = kAbsent;
+    queue.ret = told ? std::min(each.value, each.ret) : each.ret;
+    queue.unknown = each.unknown && !told;
+    queue.failed = grant.failed = leave.failed = false;
+    grant.token = each.token;
+    if (told) grant.call = queue.ret;
+    split.push_back(queue);
+    if (each.failed) {
+      leave.unknown = false;
+      split.push_back(leave);
+    } else {
+      split.push_back(grant);
+      if (each.unknown) split.push_back(leave);
+    }
+  }
+  // In the order of their calls; parts of one stay in theirs.
+  std::stable_sort(split.begin(), split.end(),
+                   [](const Operation& a, const Operation& b) { return a.call < b.call; });
+  return split;
 }
 
 }  // namespace holdfast::checker

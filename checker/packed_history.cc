@@ -7,6 +7,8 @@ namespace holdfast::checker {
 
 namespace {
 
+static_assert(static_cast<unsigned>(Function::other) < 32, "five bits");
+
 // In the order in which they are written.
 constexpr std::int64_t Event::*kWide[] = {&Event::valid_until_ns, &Event::token, &Event::value};
 constexpr Symbol Event::*kNarrow[] = {&Event::id,   &Event::owner, &Event::mode,
@@ -63,7 +65,7 @@ void PackedHistory::append(const Event& event) {
                      .key = event.key,
                      .bits = static_cast<std::uint32_t>(event.type) |
                              (static_cast<std::uint32_t>(event.f) << 2) |
-                             (std::uint32_t{mask != 0 ? 1U : 0U} << 6) | (process << 7)};
+                             (std::uint32_t{mask != 0 ? 1U : 0U} << 7) | (process << 8)};
   ++size_;
 }
 

@@ -32,11 +32,11 @@ class PackedHistory {
     Symbol key;
     std::uint32_t bits;
     EventType type() const { return static_cast<EventType>(bits & 3U); }
-    Function f() const { return static_cast<Function>((bits >> 2) & 15U); }
-    bool more() const { return ((bits >> 6) & 1U) != 0; }  // there are other fields
-    Symbol process() const { return bits >> 7; }
+    Function f() const { return static_cast<Function>((bits >> 2) & 31U); }
+    bool more() const { return ((bits >> 7) & 1U) != 0; }  // there are other fields
+    Symbol process() const { return bits >> 8; }
   };
-  static constexpr Symbol kManyProcesses = (Symbol{1} << 25) - 1;
+  static constexpr Symbol kManyProcesses = (Symbol{1} << 24) - 1;
 
   PackedHistory() = default;
   // Shares the strings of `names` (whose events do not count).
@@ -52,6 +52,7 @@ class PackedHistory {
 
   void append(const Event& event);
   std::size_t size() const { return size_; }
+  static Event plain(const Core& core);     // an event without other fields
   Event event(std::size_t position) const;  // decodes at most 64 events
   History unpack() const;
   History subset(const std::vector<std::size_t>& positions) const;  // as History::subset()
@@ -81,7 +82,6 @@ class PackedHistory {
     std::array<std::uint32_t, kBlock / kStep> begins{};  // of every 64th event: where its words begin
     std::vector<std::uint32_t> more;
   };
-  static Event plain(const Core& core);
   // Moves `more` behind the event's words.
   static Event decode(const Core& core, const std::uint32_t*& more);
 

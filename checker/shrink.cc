@@ -71,17 +71,22 @@ std::vector<std::size_t> shrink(const std::vector<Operation>& operations,
   Shrinker shrinker(operations, fails, most);
   std::vector<std::size_t> kept = flat(shrinker.reduce(std::move(groups)));
 
-  // An acquire and the release that follows it, of one owner, go together; the rest stands alone.
+  // An acquire and the release that follows it, of one owner, go together (and its place in a
+  // queue); the rest stands alone.
   groups.clear();
   std::map<Symbol, std::size_t> open;  // owner -> group of its last acquire
   for (const std::size_t at : kept) {
     const Operation& each = operations[at];
-    if (each.f == Function::release && open.contains(each.owner)) {
-      groups[open[each.owner]].push_back(at);
-      open.erase(each.owner);
+    const auto mine = open.find(each.owner);
+    const bool of_queue = mine != open.end() && operations[groups[mine->second].front()].f == Function::queue;
+    if (mine != open.end() &&
+        (each.f == Function::release || each.f == Function::lost ||
+         (each.f == Function::acquire && of_queue && groups[mine->second].size() == 1))) {
+      groups[mine->second].push_back(at);
+      if (each.f == Function::release) open.erase(mine);
       continue;
     }
-    if (each.f == Function::acquire) open[each.owner] = groups.size();
+    if (each.f == Function::acquire || each.f == Function::queue) open[each.owner] = groups.size();
     groups.push_back({at});
   }
   kept = flat(shrinker.reduce(std::move(groups)));

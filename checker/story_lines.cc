@@ -74,6 +74,8 @@ std::string describe_event(const History& history, const Event& event, const Wor
     case Function::fault: return (event.value == 0 ? "healed: " : "fault: ") + describe_fault(history, event);
     case Function::mark: return "mark: " + key;
     case Function::crash: return "dies";
+    case Function::queue: return "waits in the queue of";
+    case Function::resize: return "changes the permits of";
     case Function::other: break;
   }
   return fmt::format("{} {}", text(event.error), to_string(event.type));

@@ -28,9 +28,11 @@ class Model {
   // Whether `operation` may happen in `state` as its history says; then `state` is what it leaves. Must
   // depend on nothing but the state and the operation's f, owner, process, shared, permits, value and token.
   virtual bool step(State& state, const Operation& operation) const = 0;
-  virtual bool locks() const { return true; }    // about acquire and release; else read, write and cas
-  virtual bool leased() const { return false; }  // holds end by themselves at valid_until
-  virtual bool owners() const { return true; }   // false: owner and process make no difference to a step
+  virtual bool locks() const { return true; }     // about acquire and release; else read, write and cas
+  virtual bool leased() const { return false; }   // holds end by themselves at valid_until
+  virtual bool queues() const { return false; }   // acquires come as split_queued() says (operations.h)
+  virtual bool resizes() const { return false; }  // about resize, too
+  virtual bool owners() const { return true; }    // false: owner and process make no difference to a step
 };
 
 struct ModelKind {
@@ -50,6 +52,7 @@ std::unique_ptr<Model> make_fenced_mutex(const ModelOptions& options);
 std::unique_ptr<Model> make_reentrant_fenced_mutex(const ModelOptions& options);
 std::unique_ptr<Model> make_read_write(const ModelOptions& options);
 std::unique_ptr<Model> make_semaphore(const ModelOptions& options);
+std::unique_ptr<Model> make_fair(const ModelOptions& options);
 std::unique_ptr<Model> make_leased_mutex(const ModelOptions& options);
 std::unique_ptr<Model> make_register(const ModelOptions& options);
 std::unique_ptr<Model> make_cas_register(const ModelOptions& options);

@@ -17,7 +17,7 @@
 #include "checker/exclusion.h"
 #include "checker/formats.h"
 #include "checker/linearizability.h"
-#include "checker/mutex_pass.h"
+#include "checker/lock_pass.h"
 
 namespace {
 
