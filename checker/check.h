@@ -48,6 +48,7 @@ struct CheckContext {
   std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> paused =
       {};  // client -> true-time intervals
   bool clocks_within_bounds = true;
+  std::int64_t promised_overtakes = 0;  // fair-order: how often a waiter may be overtaken
   // linearizable: a name of `holdfast list models`; "": leased-mutex where the history has valid_until, else
   // mutex or reentrant-mutex.
   std::string model = {};

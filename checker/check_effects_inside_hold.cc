@@ -82,6 +82,13 @@ class EffectsInsideHold : public Check {
       verdict.reason = "the history has no writes to a resource";
       return verdict;
     }
+    const bool locks = std::any_of(events.begin(), events.end(),
+                                   [](const Event& event) { return event.f == Function::acquire; });
+    if (!locks) {
+      verdict = {};
+      verdict.reason = "the history has no acquire";
+      return verdict;
+    }
     verdict.outcome = verdict.violations > 0 ? Outcome::violated : Outcome::holds;
     verdict.reason = verdict.violations > 0 ? verdict.witnesses.front().why
                                             : fmt::format("{} writes and sales, all inside a hold", writes);

@@ -108,7 +108,8 @@ class FencingMonotonic : public Check {
       verdict.outcome = Outcome::violated;
       verdict.reason = verdict.witnesses.front().why;
     } else if (tokens < holds.size()) {
-      verdict.reason = fmt::format("{} of {} grants have no token", holds.size() - tokens, holds.size());
+      verdict.reason =
+          fmt::format("the history has no token for {} of {} grants", holds.size() - tokens, holds.size());
     } else {
       verdict.outcome = Outcome::holds;
       verdict.reason = fmt::format("{} tokens, rising", tokens);

@@ -15,6 +15,7 @@ const Check& progress_check();
 const Check& oversell_check();
 const Check& lost_update_check();
 const Check& fencing_monotonic_check();
+const Check& fair_order_check();
 const Check& effects_inside_hold_check();
 const Check& reached_check();
 

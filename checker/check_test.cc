@@ -390,7 +390,7 @@ TEST(EffectsInsideHold, AWriteAfterTheHold) {
   )"))
                 .outcome,
             Outcome::holds);
-  expect_violated(run("effects-inside-hold", history_of("1 c9/0 ok write stock value=1")),
+  expect_violated(run("effects-inside-hold", history_of(hold + "1 c9/0 ok write stock value=1")),
                   "effect-outside-hold");
   EXPECT_EQ(run("effects-inside-hold", history_of(hold)).outcome, Outcome::unknown);
 }
@@ -420,6 +420,61 @@ TEST(FencingMonotonic, TokensRise) {
     9 c3/0 ok acquire k id=c token=6 mode=write
   )");
   EXPECT_EQ(run("fencing-monotonic", readers).outcome, Outcome::holds);
+}
+
+TEST(EffectsInsideHold, WithoutLocksUnknown) {
+  const Verdict verdict = run("effects-inside-hold", history_of("1 c9/0 ok write stock value=1"));
+  EXPECT_EQ(verdict.outcome, Outcome::unknown);
+  EXPECT_EQ(verdict.reason, "the history has no acquire");
+}
+
+// b waits since 4; c and d ask later. `grants` are the lines after that.
+History queue_history(const std::string& between, const std::string& grants) {
+  return history_of(R"(
+    1 a invoke acquire k
+    2 a ok acquire k
+    3 b invoke acquire k
+    4 b ok queue k
+  )" + between + R"(
+    5 c invoke acquire k
+    6 d invoke acquire k
+    7 d ok queue k
+    8 a invoke release k
+    9 a ok release k
+  )" + grants);
+}
+std::string cycle(int time, const std::string& who) {
+  return std::to_string(time) + " " + who + " ok acquire k\n" + std::to_string(time + 1) + " " + who +
+         " invoke release k\n" + std::to_string(time + 2) + " " + who + " ok release k\n";
+}
+
+TEST(FairOrder, CountsWhoComesFirst) {
+  const History fair = queue_history("", cycle(10, "b") + cycle(20, "c") + cycle(30, "d"));
+  EXPECT_EQ(run("fair-order", fair).outcome, Outcome::holds);
+  EXPECT_EQ(run("fair-order", fair).reason,
+            "2 of 4 grants had waited: overtaken 0 times at most, promised 0");
+  const History unfair = queue_history("", cycle(10, "d") + cycle(20, "c") + cycle(30, "b"));
+  const Verdict twice = run("fair-order", unfair);
+  expect_violated(twice, "overtaken");
+  EXPECT_NE(twice.reason.find("overtaken 2 times at most, promised 0"), std::string::npos) << twice.reason;
+  expect_violated(run("fair-order", unfair.subset(twice.witnesses[0].events)), "overtaken");
+  EXPECT_EQ(run("fair-order", unfair, {.promised_overtakes = 2}).outcome, Outcome::holds);
+  expect_violated(run("fair-order", unfair, {.promised_overtakes = 1}), "overtaken");
+  // c had not been told that it waits: d may have come before it.
+  EXPECT_EQ(run("fair-order", queue_history("", cycle(10, "b") + cycle(20, "d") + cycle(30, "c"))).outcome,
+            Outcome::holds);
+}
+
+TEST(FairOrder, AFailoverResetsTheQueueAndMissingFieldsAreUnknown) {
+  const std::string order = cycle(10, "d") + cycle(20, "c") + cycle(30, "b");
+  EXPECT_EQ(
+      run("fair-order", queue_history("4.5 nemesis info fault kill value=1 error=crash\n", order)).outcome,
+      Outcome::holds);
+  const std::string again = "4.5 nemesis info fault kill value=1 error=crash\n4.7 b ok queue k\n";
+  expect_violated(run("fair-order", queue_history(again, order)), "overtaken");
+  const Verdict unknown = run("fair-order", history_of("1 a invoke acquire k\n2 a ok acquire k\n"));
+  EXPECT_EQ(unknown.outcome, Outcome::unknown);
+  EXPECT_EQ(unknown.reason.find("the history has no queue event"), 0U) << unknown.reason;
 }
 
 TEST(Linearizable, UnderTheUsualModel) {

@@ -23,6 +23,7 @@ struct Core {
   std::int64_t from = 0, to = kForever;
   Symbol owner = 0;
   std::int64_t token = kAbsent;
+  std::size_t token_of = kNowhere;  // the acquire that was given it: the outermost, or an entry after it
   bool shared = false;
 };
 
@@ -75,8 +76,12 @@ class LockPass {
   }
 
   std::size_t open(std::size_t at, const Operation& each, bool shared) {
-    cores_.push_back(
-        {.acquire = at, .from = each.ret, .owner = each.owner, .token = each.token, .shared = shared});
+    cores_.push_back({.acquire = at,
+                      .from = each.ret,
+                      .owner = each.owner,
+                      .token = each.token,
+                      .token_of = at,
+                      .shared = shared});
     return cores_.size() - 1;
   }
   void close(std::size_t core, std::size_t at) {
@@ -113,9 +118,12 @@ class LockPass {
       if (each.token == kAbsent) return;
       if (core.token == kAbsent) {
         core.token = each.token;
+        core.token_of = at;
       } else if (fenced_ && core.token != each.token) {
-        violated(
-            {.kind = "token-order", .operations = {core.acquire, at}, .stuck = at, .holder = core.acquire});
+        violated({.kind = "token-order",
+                  .operations = {core.acquire, core.token_of, at},
+                  .stuck = at,
+                  .holder = core.acquire});
       }
       return;
     }
@@ -177,6 +185,7 @@ class LockPass {
         LinearResult found{.kind = "token-order", .stuck = core->acquire, .holder = greatest->acquire};
         for (const Core* each : {greatest, core}) {
           found.operations.push_back(each->acquire);
+          found.operations.push_back(each->token_of);
           if (each->release != kNowhere) found.operations.push_back(each->release);
         }
         violated(std::move(found));

@@ -63,8 +63,10 @@ std::optional<LinearResult> linear_semaphore(const std::vector<Operation>& opera
     const Operation& each = operations[i];
     const std::int64_t count = each.permits;
     bool free = true;
-    if (each.f == Function::resize) continue;
-    if (each.f == Function::acquire) {
+    if (each.f == Function::resize) {
+      free = last[each.owner] != each.call;
+      last[each.owner] = each.call;
+    } else if (each.f == Function::acquire) {
       if (each.unknown) continue;
       own[each.owner] += count;
       free = change(each.ret, count, i);

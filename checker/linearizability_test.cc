@@ -2,16 +2,13 @@
 #include "linearizability.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 
 #include <filesystem>
 #include <fstream>
-#include <set>
 
 #include "checker/testing/script_history.h"
 #include "draw_history.h"
 #include "formats.h"
-#include "linear.h"
 #include "lock_pass.h"
 
 namespace holdfast::checker {
@@ -97,191 +94,6 @@ INSTANTIATE_TEST_SUITE_P(
       for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
       return name;
     });
-
-// --- brute force
-// ------------------------------------------------------------------------------------------------
-
-// Every order of every subset that leaves out only unknown operations. Nothing but the definition.
-bool brute(const std::vector<Operation>& operations, const Model& model) {
-  const std::size_t count = operations.size();
-  const auto before = [&](std::size_t a, std::size_t b) {  // a must come before b
-    const Operation &x = operations[a], &y = operations[b];
-    if (x.unknown) return false;
-    return x.ret < y.call || (x.process == y.process && a < b);
-  };
-  std::set<std::pair<std::uint32_t, State>> seen;
-  std::vector<std::pair<std::uint32_t, State>> todo{{0, model.initial()}};
-  while (!todo.empty()) {
-    auto [done, state] = std::move(todo.back());
-    todo.pop_back();
-    bool complete = true;
-    for (std::size_t i = 0; i < count; ++i)
-      complete = complete && (operations[i].unknown || (done >> i & 1U) != 0);
-    if (complete) return true;
-    for (std::size_t i = 0; i < count; ++i) {
-      if ((done >> i & 1U) != 0) continue;
-      bool free = true;
-      for (std::size_t j = 0; j < count; ++j)
-        free = free && (j == i || (done >> j & 1U) != 0 || !before(j, i));
-      // An operation that precedes one that has happened is too late.
-      for (std::size_t j = 0; j < count; ++j) free = free && ((done >> j & 1U) == 0 || !before(i, j));
-      State next = state;
-      if (!free || !model.step(next, operations[i])) continue;
-      if (seen.insert({done | 1U << i, next}).second) todo.emplace_back(done | 1U << i, std::move(next));
-    }
-  }
-  return false;
-}
-
-struct Draw {
-  bool ties = true;     // times from a handful
-  bool reuse = false;   // an owner goes on after an unknown outcome
-  bool tidy = true;     // mostly what a lock would do
-  int values = 3;       // register: how many
-  bool unique = false;  // register: each written once
-};
-
-// A few processes, each with operations one after another, some of unknown outcome (which end the process).
-std::vector<Operation> draw(const Model& model, std::string_view name, const Draw& how) {
-  const auto processes = *rc::gen::inRange<int>(1, 5);
-  const auto span = *rc::gen::inRange<int>(4, 14);
-  std::vector<Operation> all;
-  Symbol next_process = 1;
-  std::int64_t next_value = 1;
-  for (int p = 0; p < processes && all.size() < 8; ++p) {
-    const Symbol owner = next_process;
-    Symbol process = next_process++;
-    std::int64_t time = *rc::gen::inRange<std::int64_t>(0, span);
-    const auto steps = *rc::gen::inRange<int>(1, 5);
-    bool acquire_next = *rc::gen::inRange(0, 12) != 0;
-    for (int s = 0; s < steps && all.size() < 8; ++s) {
-      Operation each;
-      each.process = process;
-      each.owner = owner;
-      each.call = time + (how.ties ? *rc::gen::inRange<std::int64_t>(0, 2) : 1);
-      each.ret = each.call + *rc::gen::inRange<std::int64_t>(0, 4);
-      each.unknown = *rc::gen::inRange(0, 6) == 0;
-      if (model.locks()) {
-        const bool stray = *rc::gen::inRange(0, 10) == 0;
-        each.f = acquire_next != stray ? Function::acquire : Function::release;
-        acquire_next = each.f == Function::release;
-        if (name.starts_with("reentrant") || name == "semaphore" || name == "read-write") {
-          acquire_next = *rc::gen::arbitrary<bool>();
-        }
-        each.shared = name == "read-write" && *rc::gen::arbitrary<bool>();
-        each.permits = name == "semaphore" ? *rc::gen::inRange<std::uint32_t>(1, 3) : 1;
-        if (name.find("fenced") != std::string_view::npos && each.f == Function::acquire && !each.unknown &&
-            *rc::gen::inRange(0, 5) != 0) {
-          each.token = each.ret + *rc::gen::inRange<std::int64_t>(0, 2);
-        }
-      } else {
-        const int which = *rc::gen::inRange(0, name == "cas-register" ? 3 : 2);
-        each.f = which == 0 ? Function::read : which == 1 ? Function::write : Function::cas;
-        each.value = *rc::gen::inRange<std::int64_t>(0, how.values);
-        if (how.unique && each.f == Function::write) each.value = next_value++;
-        if (how.unique && each.f == Function::read) each.value = *rc::gen::inRange<std::int64_t>(0, 4);
-        if (each.f == Function::cas) each.token = *rc::gen::inRange<std::int64_t>(0, how.values);
-        if (each.f == Function::read) each.unknown = false;
-      }
-      time = each.ret;
-      if (each.unknown) {
-        each.ret = kForever;
-        time = each.call + 1;
-      }
-      all.push_back(each);
-      if (!each.unknown) continue;
-      if (!how.reuse) break;
-      process = next_process++;
-    }
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Operation& a, const Operation& b) { return a.call < b.call; });
-  // Positions as a file would have them.
-  for (std::size_t i = 0; i < all.size(); ++i) all[i].invoked = 2 * i, all[i].completed = 2 * i + 1;
-  return all;
-}
-
-std::string shown(const std::vector<Operation>& operations) {
-  std::string text;
-  for (const Operation& each : operations) {
-    text += std::string(to_string(each.f)) + " p" + std::to_string(each.process) + " o" +
-            std::to_string(each.owner) + " [" + std::to_string(each.call) + "," +
-            (each.unknown ? "?" : std::to_string(each.ret)) + "]" + (each.shared ? " read" : "") + " k" +
-            std::to_string(each.permits) + (each.value == kAbsent ? "" : " v" + std::to_string(each.value)) +
-            (each.token == kAbsent ? "" : " t" + std::to_string(each.token)) + "\n";
-  }
-  return text;
-}
-
-struct Tally {
-  int histories = 0, by_linear = 0, violated = 0;
-};
-
-void agree(std::string_view name, const ModelOptions& options, const Draw& how, Tally& tally) {
-  const auto model = find_model(name)->make(options);
-  const std::vector<Operation> operations = draw(*model, name, how);
-  const bool expected = brute(operations, *model);
-  const SearchResult searched = search(operations, *model);
-  const std::string text = std::string(name) + "\n" + shown(operations);
-  if ((searched.outcome == SearchOutcome::linearizable) != expected) {
-    RC_FAIL("the search says the contrary of " +
-            std::string(expected ? "linearizable: " : "not linearizable: ") + text);
-  }
-  RC_ASSERT(searched.outcome != SearchOutcome::out_of_budget);
-  ++tally.histories;
-  tally.violated += expected ? 0 : 1;
-  std::string why_not;
-  const auto linear = check_linear(name, operations, options, why_not);
-  if (!linear) return;
-  ++tally.by_linear;
-  if (linear->linearizable != expected) {
-    RC_FAIL("linear says the contrary of " + std::string(expected ? "linearizable: " : "not linearizable: ") +
-            text);
-  }
-  if (expected) return;
-  // What it blames is a violation by itself, except where its answer is only the place.
-  std::vector<Operation> part;
-  for (const std::size_t at : linear->operations) part.push_back(operations[at]);
-  if (name == "mutex" || name == "register" || name == "read-write") RC_ASSERT(!brute(part, *model));
-}
-
-constexpr const char* kModels[] = {
-    "mutex",      "mutex-anonymous", "reentrant-mutex", "fenced-mutex", "reentrant-fenced-mutex",
-    "read-write", "semaphore",       "register",        "cas-register"};
-
-class Agreement : public ::testing::TestWithParam<const char*> {};
-
-void agree_often(const char* name, int rounds) {
-  Tally tally;
-  const bool ok = rc::check(std::string("engines agree on ") + name, [&] {
-    for (int i = 0; i < rounds; ++i) {
-      ModelOptions options;
-      options.initial = *rc::gen::arbitrary<bool>() ? 0 : kAbsent;
-      options.permits = *rc::gen::inRange(1, 4);
-      options.most_entries = *rc::gen::inRange(0, 3);
-      Draw how;
-      how.ties = *rc::gen::arbitrary<bool>();
-      how.reuse = *rc::gen::inRange(0, 4) == 0;
-      how.unique = *rc::gen::arbitrary<bool>();
-      agree(name, options, how, tally);
-    }
-  });
-  EXPECT_TRUE(ok);
-  EXPECT_GT(tally.violated, tally.histories / 50) << "the drawn histories are too tame";
-  EXPECT_LT(tally.violated, tally.histories * 49 / 50) << "the drawn histories are too wild";
-  if (std::string_view(name) != "cas-register") {
-    EXPECT_GT(tally.by_linear, tally.histories / 5);
-  }
-  ::testing::Test::RecordProperty("histories", tally.histories);
-  ::testing::Test::RecordProperty("by_linear", tally.by_linear);
-}
-
-TEST_P(Agreement, BruteForceSearchAndLinear) { agree_often(GetParam(), 20); }
-INSTANTIATE_TEST_SUITE_P(Models, Agreement, ::testing::ValuesIn(kModels));
-
-class LongAgreement : public ::testing::TestWithParam<const char*> {};
-TEST_P(LongAgreement, BruteForceSearchAndLinear) { agree_often(GetParam(), 1000); }
-INSTANTIATE_TEST_SUITE_P(LongModels, LongAgreement, ::testing::ValuesIn(kModels));
 
 // --- by hand
 // -------------------------------------------------------------------------------------------------
