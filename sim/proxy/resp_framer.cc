@@ -92,6 +92,24 @@ bool RespFramer::number_done() {
   return false;
 }
 
+// Most of all bytes: an element "$<length>\r\n<bytes>\r\n" that lies wholly in [at, end) is stepped over.
+// False: it is something else, or not whole; nothing has changed.
+bool RespFramer::skip_bulk(const char*& at, const char* end) {
+  if (*at != '$' || grammar_ == Grammar::snapshot) return false;
+  const char* digit = at + 1;
+  std::size_t length = 0;
+  for (; digit < end && digit - at < 8 && *digit >= '0' && *digit <= '9'; ++digit) {
+    length = length * 10 + static_cast<std::size_t>(*digit - '0');
+  }
+  if (digit == at + 1 || end - digit < 4 || digit[0] != '\r' || digit[1] != '\n') return false;
+  const char* const payload = digit + 2;
+  if (static_cast<std::size_t>(end - payload) < length + 2) return false;
+  if (head_room_ > 0) capture(payload, std::min<std::size_t>(length, head_room_));
+  at = payload + length + 2;
+  value_done();
+  return true;
+}
+
 RespFramer::Step RespFramer::scan(std::string_view bytes) {
   const char* const begin = bytes.data();
   const char* const end = begin + bytes.size();
@@ -108,7 +126,13 @@ RespFramer::Step RespFramer::scan(std::string_view bytes) {
         open(*at);
         if (state_ != State::inline_text) ++at;
         break;
-      case State::value: open(*at++); break;
+      case State::value:
+        if (skip_bulk(at, end)) {
+          if (state_ == State::fresh) return {here(), true};
+        } else {
+          open(*at++);
+        }
+        break;
       case State::number:
         while (at < end) {
           const char c = *at++;

@@ -58,6 +58,7 @@ class RespFramer {
   };
 
   void open(char type);
+  bool skip_bulk(const char*& at, const char* end);
   bool number_done();  // true: the message is complete
   bool value_done();
   void capture(const char* from, std::size_t size);

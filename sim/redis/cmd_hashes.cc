@@ -135,7 +135,7 @@ void hincrbyfloat(Call& c) {
   bool created = false;
   hash.at(c.arg(2), created) = text;
   changed(c, c.arg(1));
-  c.propagate_instead({"HSET", std::string(c.arg(1)), std::string(c.arg(2)), text});
+  c.propagate_instead({"HSET", c.arg(1), c.arg(2), text});
   c.out.bulk(text);
 }
 

@@ -1,4 +1,6 @@
 // Keys of any type: existence, expiry, names.
+#include <charconv>
+
 #include "sim/redis/command.h"
 #include "sim/redis/engine.h"
 #include "sim/redis/expiry.h"
@@ -83,15 +85,20 @@ void expire_generic(Call& c, std::int64_t base, bool seconds) {
   if (lt && current != kNoExpiry && when >= current) return c.out.integer(0);
   if (when <= c.now && !c.engine.is_replica() && !c.session.fake) {
     erase_key(c, *entry);
-    c.propagate_instead({"DEL", std::string(c.arg(1))});
+    c.propagate_instead({"DEL", c.arg(1)});
     return c.out.integer(1);
   }
   c.db().set_expiry(*entry, when);
   changed(c, c.arg(1));
   if (c.engine.propagating()) {
-    std::vector<std::string> effect = {"PEXPIREAT", std::string(c.arg(1)), std::to_string(when)};
-    for (std::size_t i = 3; i < c.argc(); ++i) effect.emplace_back(c.arg(i));  // the flags go along
-    c.propagate_instead(std::move(effect));
+    char moment[24];
+    const char* end = std::to_chars(moment, moment + sizeof moment, when).ptr;
+    const std::string_view words[] = {
+        "PEXPIREAT", c.arg(1), {moment, static_cast<std::size_t>(end - moment)}};
+    if (c.argc() == 3) return c.propagate_instead(words), c.out.integer(1);
+    std::vector<std::string_view> effect(std::begin(words), std::end(words));
+    for (std::size_t i = 3; i < c.argc(); ++i) effect.push_back(c.arg(i));  // the flags go along
+    c.propagate_instead(effect);
   }
   c.out.integer(1);
 }

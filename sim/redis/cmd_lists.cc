@@ -230,7 +230,7 @@ void lmove(Call& c) {
 void rpoplpush(Call& c) {
   bool answered = false;
   if (!move_item(c, false, true, answered) && !answered) c.out.nil();
-  c.propagate_instead({"LMOVE", std::string(c.arg(1)), std::string(c.arg(2)), "RIGHT", "LEFT"});
+  c.propagate_instead({"LMOVE", c.arg(1), c.arg(2), "RIGHT", "LEFT"});
 }
 
 // The time-out in the last argument. False: answered with a complaint.
@@ -280,8 +280,7 @@ void blmove(Call& c) {
   std::int64_t until_ms = 0;
   if (!side(c, 3, from_left) || !side(c, 4, to_left) || !timeout_argument(c, 5, until_ms)) return;
   if (move_item(c, from_left, to_left, answered)) {
-    c.propagate_instead({"LMOVE", std::string(c.arg(1)), std::string(c.arg(2)), std::string(c.arg(3)),
-                         std::string(c.arg(4))});
+    c.propagate_instead({"LMOVE", c.arg(1), c.arg(2), c.arg(3), c.arg(4)});
   } else if (!answered) {
     wait_for_list(c, until_ms, false);
   }
@@ -291,7 +290,7 @@ void brpoplpush(Call& c) {
   std::int64_t until_ms = 0;
   if (!timeout_argument(c, 3, until_ms)) return;
   if (move_item(c, false, true, answered)) {
-    c.propagate_instead({"LMOVE", std::string(c.arg(1)), std::string(c.arg(2)), "RIGHT", "LEFT"});
+    c.propagate_instead({"LMOVE", c.arg(1), c.arg(2), "RIGHT", "LEFT"});
   } else if (!answered) {
     wait_for_list(c, until_ms, false);
   }

@@ -75,7 +75,7 @@ void spop(Call& c) {
     c.db().erase(*found.entry);
     if (c.argc() == 3) effect = {"DEL", key};
   }
-  c.propagate_instead(std::move(effect));
+  c.propagate_instead(std::vector<std::string_view>(effect.begin(), effect.end()));
 }
 
 void srandmember(Call& c) {

@@ -80,15 +80,14 @@ void set(Call& c) {
   if (unit != ExpiryUnit::none) {
     c.db().set_expiry(*entry, at_ms);
     if (c.engine.propagating()) {
-      c.propagate_instead(
-          {"SET", std::string(c.arg(1)), std::string(c.arg(2)), "PXAT", std::to_string(at_ms)});
+      c.propagate_instead({"SET", c.arg(1), c.arg(2), "PXAT", std::to_string(at_ms)});
     }
   } else if (want_old && c.engine.propagating()) {  // the reply is of no use to replicas
-    std::vector<std::string> effect;
+    std::vector<std::string_view> effect;
     for (std::size_t i = 0; i < c.argc(); ++i) {
       if (i < 3 || !c.option(i, "GET")) effect.emplace_back(c.arg(i));
     }
-    c.propagate_instead(std::move(effect));
+    c.propagate_instead(effect);
   }
   if (!want_old) c.out.ok();
 }
@@ -104,7 +103,7 @@ void set_with_expiry(Call& c, ExpiryUnit unit) {
   if (!expiry_argument(c, 2, unit, at_ms)) return;
   Entry& entry = put(c, c.arg(1), std::string(c.arg(3)));
   c.db().set_expiry(entry, at_ms);
-  c.propagate_instead({"SET", std::string(c.arg(1)), std::string(c.arg(3)), "PXAT", std::to_string(at_ms)});
+  c.propagate_instead({"SET", c.arg(1), c.arg(3), "PXAT", std::to_string(at_ms)});
   c.out.ok();
 }
 void setex(Call& c) { set_with_expiry(c, ExpiryUnit::seconds); }
@@ -115,7 +114,7 @@ void getset(Call& c) {
   if (found.wrong) return;
   found ? c.out.bulk(*found.value) : c.out.nil();
   put(c, c.arg(1), std::string(c.arg(2)));
-  c.propagate_instead({"SET", std::string(c.arg(1)), std::string(c.arg(2))});
+  c.propagate_instead({"SET", c.arg(1), c.arg(2)});
 }
 
 void getdel(Call& c) {
@@ -124,7 +123,7 @@ void getdel(Call& c) {
   if (!found) return c.out.nil();
   c.out.bulk(*found.value);
   erase_key(c, *found.entry);
-  c.propagate_instead({"DEL", std::string(c.arg(1))});
+  c.propagate_instead({"DEL", c.arg(1)});
 }
 
 void getex(Call& c) {
@@ -217,7 +216,7 @@ void incrbyfloat(Call& c) {
     c.db().insert(c.arg(1), text);
   }
   changed(c, c.arg(1));
-  c.propagate_instead({"SET", std::string(c.arg(1)), text, "KEEPTTL"});
+  c.propagate_instead({"SET", c.arg(1), text, "KEEPTTL"});
   c.out.bulk(text);
 }
 

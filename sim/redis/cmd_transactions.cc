@@ -30,13 +30,11 @@ void exec(Call& c) {
     return reset_transaction(c.engine, session);
   }
   c.engine.unwatch_all(session);
-  std::vector<QueuedCommand> queue;
-  queue.swap(session.queue);
+  CommandQueue queue;
+  std::swap(queue, session.queue);
   c.out.array(queue.size());
-  for (const QueuedCommand& queued : queue) {
-    const std::vector<std::string_view> argv(queued.argv.begin(), queued.argv.end());
-    c.engine.call(session, *queued.spec, argv, c.out);
-  }
+  queue.for_each([&](const CommandSpec& spec, Args argv) { c.engine.call(session, spec, argv, c.out); });
+  std::swap(queue, session.queue);  // keeps its memory
   reset_transaction(c.engine, session);
 }
 

@@ -1,6 +1,6 @@
 #include "sim/redis/command.h"
 
-#include <algorithm>
+#include <bit>
 
 #include "sim/redis/engine.h"
 
@@ -8,9 +8,9 @@ namespace holdfast::sim::embedded {
 
 Keyspace& Call::db() { return engine.db(session.db); }
 
-void Call::propagate_instead(std::vector<std::string> argv_of_effect) {
+void Call::propagate_instead(Args effect) {
   replaced = true;
-  instead.push_back(std::move(argv_of_effect));
+  engine.note_instead(effect);
 }
 
 const CommandTable& CommandTable::instance() {
@@ -31,33 +31,52 @@ CommandTable::CommandTable() {
   add_connection_commands(specs_);
   add_server_commands(specs_);
   add_replication_commands(specs_);
-  for (const CommandSpec& spec : specs_) by_name_.emplace(spec.name, &spec);
+  slots_.resize(std::bit_ceil(specs_.size() * 4));
+  for (const CommandSpec& spec : specs_) {
+    std::uint32_t hash = 0;
+    for (const char c : spec.name) hash = hash_of(hash, c);
+    while (slots_[hash & (slots_.size() - 1)] != nullptr) ++hash;
+    slots_[hash & (slots_.size() - 1)] = &spec;
+  }
+}
+
+std::uint32_t CommandTable::hash_of(std::uint32_t before, char lower) {
+  return (before ^ static_cast<unsigned char>(lower)) * 0x01000193u + (before >> 15);
+}
+
+const CommandSpec* CommandTable::look_up(std::string_view lower_name, std::uint32_t hash) const {
+  for (;; ++hash) {
+    const CommandSpec* spec = slots_[hash & (slots_.size() - 1)];
+    if (spec == nullptr || spec->name == lower_name) return spec;
+  }
 }
 
 const CommandSpec* CommandTable::find(std::string_view lower_name) const {
-  const auto it = by_name_.find(lower_name);
-  return it == by_name_.end() ? nullptr : it->second;
+  std::uint32_t hash = 0;
+  for (const char c : lower_name) hash = hash_of(hash, c);
+  return look_up(lower_name, hash);
 }
 
 const CommandSpec* CommandTable::find(Args argv, const CommandSpec*& container) const {
   container = nullptr;
   char name[64];
   std::size_t length = 0;
+  std::uint32_t hash = 0;
   const auto append = [&](std::string_view word) {
     if (word.size() > sizeof name - length) return false;
-    std::transform(word.begin(), word.end(), name + length,
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    length += word.size();
+    for (char c : word) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+      name[length++] = c;
+      hash = hash_of(hash, c);
+    }
     return true;
   };
   if (!append(argv[0])) return nullptr;
-  const CommandSpec* spec = find(std::string_view(name, length));
+  const CommandSpec* spec = look_up(std::string_view(name, length), hash);
   if (spec == nullptr || (spec->flags & kContainer) == 0 || argv.size() < 2) return spec;
   container = spec;
-  if (length == sizeof name) return nullptr;
-  name[length++] = '|';
-  if (!append(argv[1])) return nullptr;
-  return find(std::string_view(name, length));
+  if (!append("|") || !append(argv[1])) return nullptr;
+  return look_up(std::string_view(name, length), hash);
 }
 
 bool integer_arg(Call& call, std::size_t i, std::int64_t& value, std::string_view complaint) {

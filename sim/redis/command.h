@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,8 +57,10 @@ struct Call {
   // What replicas and the append-only file are told in place of the command, if the keyspace changed.
   bool replaced = false;
   bool propagate_nothing = false;
-  std::vector<std::vector<std::string>> instead;
-  void propagate_instead(std::vector<std::string> argv_of_effect);
+  void propagate_instead(Args effect);
+  void propagate_instead(std::initializer_list<std::string_view> effect) {
+    propagate_instead(Args(effect.begin(), effect.size()));
+  }
 };
 
 using Handler = void (*)(Call&);
@@ -85,8 +88,11 @@ class CommandTable {
 
  private:
   CommandTable();
+  static std::uint32_t hash_of(std::uint32_t before, char lower);
+  const CommandSpec* look_up(std::string_view lower_name, std::uint32_t hash) const;
+
   std::vector<CommandSpec> specs_;
-  std::unordered_map<std::string_view, const CommandSpec*> by_name_;
+  std::vector<const CommandSpec*> slots_;  // open addressing; the size is a power of two
 };
 
 using Specs = std::vector<CommandSpec>;

@@ -144,9 +144,7 @@ void Engine::run_request(Session& session, Args argv) {
   } else if (admit(session, *spec, argv)) {
     session.last_command = spec->name;
     if (session.in_multi && (spec->flags & kInMulti) == 0) {
-      QueuedCommand queued{spec, {}};
-      queued.argv.assign(argv.begin(), argv.end());
-      session.queue.push_back(std::move(queued));
+      session.queue.add(*spec, argv);
       session.queued_flags |= spec->flags;
       session.out.raw("+QUEUED\r\n");
     } else {
@@ -240,19 +238,19 @@ bool Engine::admit(Session& session, const CommandSpec& spec, Args argv) {
 
 void Engine::call(Session& session, const CommandSpec& spec, Args argv, Out& out) {
   if (depth_++ == 0) frozen_now_ = wall_ms();
-  Call c{*this, session, out, spec, argv, frozen_now_, false, false, {}};
+  Call c{*this, session, out, spec, argv, frozen_now_};
   const std::int64_t dirty_before = dirty_;
+  const std::size_t instead_before = instead_ends_.size();
   spec.handler(c);
   if (dirty_ != dirty_before && propagating() && !c.propagate_nothing) {
     if (!c.replaced) {
       note_effect(session.db, argv, propagate_replicas_, propagate_disk_);
     } else {
-      for (const auto& effect : c.instead) {
-        const std::vector<std::string_view> views(effect.begin(), effect.end());
-        note_effect(session.db, views, propagate_replicas_, propagate_disk_);
-      }
+      note_replacements(session.db, instead_before);
     }
   }
+  instead_ends_.resize(instead_before);
+  instead_bytes_.resize(instead_before == 0 ? 0 : instead_ends_.back());
   if (--depth_ == 0) {
     propagate_replicas_ = propagate_disk_ = true;
     flush_effects();
@@ -276,6 +274,23 @@ void Engine::note_effect(int db, Args argv, bool replicas, bool disk) {
   append_request(pending_bytes_, argv);
   effects_.push_back(
       {db, begin, pending_bytes_.size(), replicas && replication_.feeding(), disk && append_only_});
+}
+
+void Engine::note_instead(Args effect) {
+  if (!propagating()) return;
+  append_request(instead_bytes_, effect);
+  instead_ends_.push_back(instead_bytes_.size());
+}
+
+void Engine::note_replacements(int db, std::size_t from) {
+  if (loading_) return;
+  for (std::size_t i = from; i < instead_ends_.size(); ++i) {
+    const std::size_t start = i == 0 ? 0 : instead_ends_[i - 1];
+    const std::size_t begin = pending_bytes_.size();
+    pending_bytes_.append(instead_bytes_, start, instead_ends_[i] - start);
+    effects_.push_back({db, begin, pending_bytes_.size(), propagate_replicas_ && replication_.feeding(),
+                        propagate_disk_ && append_only_});
+  }
 }
 
 void Engine::flush_effects() {

@@ -103,6 +103,7 @@ class Engine {
   bool watched_key_expired(const Session& session);
 
   bool propagating() const { return replication_.feeding() || append_only_; }
+  void note_instead(Args effect);                        // Call::propagate_instead()
   void propagate(int db, Args argv);                     // with the effects of the command at hand
   void propagate_publish(int db, Args argv);             // to replicas only, not into the append-only file
   void set_propagation(bool to_replicas, bool to_disk);  // redis.set_repl, until the script ends
@@ -147,6 +148,7 @@ class Engine {
   // Answers with an error; what was queued is lost at EXEC, and at once when EXEC itself is refused.
   void reject(Session& session, const CommandSpec* spec, std::string_view error);
   void note_effect(int db, Args argv, bool replicas, bool disk);
+  void note_replacements(int db, std::size_t from);  // instead_ends_[from..]
   void flush_effects();
   void touch_watchers_slowly(int db, std::string_view key);
   void serve_lists();
@@ -170,6 +172,7 @@ class Engine {
   std::uint64_t next_session_ = 1;
   std::map<std::uint64_t, std::shared_ptr<Session>> sessions_;
   std::vector<std::uint64_t> with_output_, to_close_, unblocked_;
+  std::vector<std::uint64_t> handed_out_;           // scratch of finish_batch()
   std::map<std::uint64_t, std::uint64_t> blocked_;  // order of blocking -> session
   std::vector<std::string_view> argv_;
 
@@ -181,6 +184,8 @@ class Engine {
   std::int64_t dirty_ = 0, dirty_at_save_ = 0;
   std::vector<Effect> effects_;
   std::string pending_bytes_;
+  std::string instead_bytes_;  // what running commands propagate in place of themselves, innermost last
+  std::vector<std::size_t> instead_ends_;
   bool propagate_replicas_ = true, propagate_disk_ = true;
 
   std::map<std::pair<int, std::string>, std::vector<std::uint64_t>> watchers_;

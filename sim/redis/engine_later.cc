@@ -18,7 +18,8 @@ void Engine::finish_batch() {
   if (in_batch_) return;
   in_batch_ = true;
   while (!with_output_.empty() || !unblocked_.empty() || !to_close_.empty()) {
-    std::vector<std::uint64_t> ids;
+    std::vector<std::uint64_t>& ids = handed_out_;
+    ids.clear();
     ids.swap(unblocked_);
     for (const std::uint64_t id : ids) {
       Session* session = session_by_id(id);

@@ -19,14 +19,11 @@ namespace holdfast::sim::embedded {
 namespace {
 
 constexpr std::size_t kMaxCallArgs = 8000;
-char engine_key, handler_key, globals_key, protected_key;  // addresses are registry keys
+char handler_key, globals_key, protected_key;  // addresses are registry keys
 
+// REQUIRES: called by a function that was set with the engine.
 ScriptEngine& engine_of(lua_State* lua) {
-  lua_pushlightuserdata(lua, &engine_key);
-  lua_rawget(lua, LUA_REGISTRYINDEX);
-  auto* engine = static_cast<ScriptEngine*>(lua_touserdata(lua, -1));
-  lua_pop(lua, 1);
-  return *engine;
+  return *static_cast<ScriptEngine*>(lua_touserdata(lua, lua_upvalueindex(1)));
 }
 
 // Pushes {err = "CODE text"}. `text` as in a reply without the '-', or with it.
@@ -359,21 +356,27 @@ void set_function(lua_State* lua, const char* name, lua_CFunction function) {
   lua_pushcfunction(lua, function);
   lua_setfield(lua, -2, name);
 }
+// For a function that asks engine_of().
+void set_function(lua_State* lua, const char* name, lua_CFunction function, ScriptEngine& engine) {
+  lua_pushlightuserdata(lua, &engine);
+  lua_pushcclosure(lua, function, 1);
+  lua_setfield(lua, -2, name);
+}
 void set_number(lua_State* lua, const char* name, double value) {
   lua_pushnumber(lua, value);
   lua_setfield(lua, -2, name);
 }
 
-void make_redis_table(lua_State* lua) {
+void make_redis_table(lua_State* lua, ScriptEngine& engine) {
   lua_newtable(lua);
-  set_function(lua, "call", redis_call);
-  set_function(lua, "pcall", redis_pcall);
+  set_function(lua, "call", redis_call, engine);
+  set_function(lua, "pcall", redis_pcall, engine);
   set_function(lua, "log", log_message);
   set_function(lua, "setresp", setresp);
   set_function(lua, "sha1hex", sha1hex);
   set_function(lua, "error_reply", error_reply);
   set_function(lua, "status_reply", status_reply);
-  set_function(lua, "set_repl", set_repl);
+  set_function(lua, "set_repl", set_repl, engine);
   set_function(lua, "replicate_commands", replicate_commands);
   set_function(lua, "breakpoint", breakpoint);
   set_function(lua, "acl_check_cmd", acl_check_cmd);
@@ -395,9 +398,6 @@ void make_redis_table(lua_State* lua) {
 }  // namespace
 
 void install_redis_api(lua_State* lua, ScriptEngine& engine) {
-  lua_pushlightuserdata(lua, &engine_key);
-  lua_pushlightuserdata(lua, &engine);
-  lua_rawset(lua, LUA_REGISTRYINDEX);
   lua_pushlightuserdata(lua, &protected_key);
   lua_newtable(lua);
   lua_rawset(lua, LUA_REGISTRYINDEX);
@@ -430,10 +430,10 @@ void install_redis_api(lua_State* lua, ScriptEngine& engine) {
   lua_setglobal(lua, "pairs");
   lua_pushcfunction(lua, plain_pcall);
   lua_setglobal(lua, "pcall");
-  make_redis_table(lua);
+  make_redis_table(lua, engine);
   lua_getglobal(lua, "math");
-  set_function(lua, "random", math_random);
-  set_function(lua, "randomseed", math_randomseed);
+  set_function(lua, "random", math_random, engine);
+  set_function(lua, "randomseed", math_randomseed, engine);
   lua_pop(lua, 1);
 
   for (const char* library :

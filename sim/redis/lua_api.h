@@ -15,8 +15,7 @@ namespace holdfast::sim::embedded {
 
 class ScriptEngine;
 
-// Opens the allowed libraries, makes `redis`, protects the globals. The engine is found again through the
-// registry.
+// Opens the allowed libraries, makes `redis`, protects the globals.
 void install_redis_api(lua_State* lua, ScriptEngine& engine);
 
 // Pushes one RESP reply at bytes[pos..] as a Lua value.

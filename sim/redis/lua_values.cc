@@ -26,6 +26,18 @@ std::size_t write_number(double value, char (&text)[64]) {
 
 void push_reply(lua_State* lua, std::string_view bytes, std::size_t& pos) {
   const char mark = bytes[pos];
+  if (mark == ':' || mark == '$') {  // most are short and positive
+    std::int64_t small = 0;
+    std::size_t at = pos + 1;
+    while (bytes[at] >= '0' && bytes[at] <= '9' && at < pos + 10) small = small * 10 + (bytes[at++] - '0');
+    if (bytes[at] == '\r') {
+      pos = at + 2;
+      if (mark == ':') return lua_pushnumber(lua, static_cast<double>(small));
+      lua_pushlstring(lua, bytes.data() + pos, static_cast<std::size_t>(small));
+      pos += static_cast<std::size_t>(small) + 2;
+      return;
+    }
+  }
   const std::size_t end = bytes.find('\r', pos);
   const std::string_view line = bytes.substr(pos + 1, end - pos - 1);
   pos = end + 2;

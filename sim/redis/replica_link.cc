@@ -1,5 +1,6 @@
 #include "sim/redis/replica_link.h"
 
+#include <array>
 #include <chrono>
 
 namespace holdfast::sim::embedded {
@@ -77,11 +78,9 @@ void ReplicaLink::follow_once() {
 }
 
 IoStatus ReplicaLink::read_some(MonotonicTime deadline) {
-  const std::size_t held = in_.size();
-  constexpr std::size_t kChunk = 4096;
-  in_.resize(held + kChunk);
-  const IoResult got = stream_->read(std::span(in_).subspan(held), deadline);
-  in_.resize(held + (got.ok() ? got.bytes : 0));
+  std::array<char, 4096> chunk;
+  const IoResult got = stream_->read(chunk, deadline);
+  if (got.ok()) in_.append(chunk.data(), got.bytes);
   return got.status;
 }
 

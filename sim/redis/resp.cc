@@ -100,6 +100,16 @@ RequestParser::Status RequestParser::parse_multibulk(std::string_view in, std::s
                                                      std::vector<std::string_view>& args) {
   // A header line "<mark><number>\r\n" at `at`.
   const auto number_at = [&](std::size_t& at, std::int64_t& value, bool& well_formed) {
+    std::int64_t number = 0;
+    std::size_t i = at + 1;
+    const std::size_t limit = std::min(in.size(), at + 10);
+    for (; i < limit && in[i] >= '0' && in[i] <= '9'; ++i) number = number * 10 + (in[i] - '0');
+    if (i > at + 1 && i + 1 < in.size() && in[i] == '\r' && (in[at + 1] != '0' || i == at + 2)) {
+      value = number;
+      well_formed = true;
+      at = i + 2;
+      return true;
+    }
     const std::size_t end = in.find('\r', at);
     if (end == std::string_view::npos || end + 1 >= in.size()) return false;
     well_formed = parse_integer(in.substr(at + 1, end - at - 1), value);
@@ -162,14 +172,21 @@ void append_integer(std::string& to, std::int64_t value) {
   to.append(text, static_cast<std::size_t>(result.ptr - text));
 }
 
-void Out::header(char mark, std::int64_t value) {
+void append_header(std::string& to, char mark, std::int64_t value) {
   char text[28];
   text[0] = mark;
-  char* end = std::to_chars(text + 1, text + 24, value).ptr;
+  char* end = text + 1;
+  if (value >= 0 && value < 10) {
+    *end++ = static_cast<char>('0' + value);
+  } else {
+    end = std::to_chars(end, text + 24, value).ptr;
+  }
   *end++ = '\r';
   *end++ = '\n';
-  bytes.append(text, static_cast<std::size_t>(end - text));
+  to.append(text, static_cast<std::size_t>(end - text));
 }
+
+void Out::header(char mark, std::int64_t value) { append_header(bytes, mark, value); }
 
 void Out::status(std::string_view text) {
   bytes += '+';
@@ -210,6 +227,18 @@ void Out::real(double value) { bulk(format_real(value)); }
 
 bool parse_integer(std::string_view text, std::int64_t& value) {
   if (text.empty() || text.size() > 20) return false;
+  const std::size_t first = text[0] == '-' ? 1 : 0;
+  if (text.size() > first && text.size() <= 18) {  // cannot overflow
+    if (text[first] == '0' && text.size() > 1) return false;
+    std::int64_t number = 0;
+    for (std::size_t i = first; i < text.size(); ++i) {
+      const auto digit = static_cast<unsigned char>(text[i] - '0');
+      if (digit > 9) return false;
+      number = number * 10 + digit;
+    }
+    value = first != 0 ? -number : number;
+    return true;
+  }
   if (text.size() > 1) {
     if (text[0] == '0' || (text[0] == '-' && text[1] == '0')) return false;
   }
@@ -272,15 +301,11 @@ bool equals_ignoring_case(std::string_view a, std::string_view b) {
 }
 
 void append_request(std::string& to, Args args) {
-  to += '*';
-  append_integer(to, static_cast<std::int64_t>(args.size()));
-  to += "\r\n";
+  append_header(to, '*', static_cast<std::int64_t>(args.size()));
   for (const std::string_view arg : args) {
-    to += '$';
-    append_integer(to, static_cast<std::int64_t>(arg.size()));
-    to += "\r\n";
-    to += arg;
-    to += "\r\n";
+    append_header(to, '$', static_cast<std::int64_t>(arg.size()));
+    to.append(arg);
+    to.append("\r\n", 2);
   }
 }
 

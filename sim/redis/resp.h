@@ -65,6 +65,7 @@ bool parse_long_real(std::string_view text, long double& value);
 std::string format_real(double value);            // "%.17g", inf, -inf
 std::string format_long_real(long double value);  // as INCRBYFLOAT does: 17 decimals, trailing zeros cut
 void append_integer(std::string& to, std::int64_t value);
+void append_header(std::string& to, char mark, std::int64_t value);  // "<mark><value>\r\n"
 
 std::string lower(std::string_view text);
 bool equals_ignoring_case(std::string_view a, std::string_view b);

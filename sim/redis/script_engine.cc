@@ -7,6 +7,7 @@
 #include "lib/runtime/check.h"
 #include "sim/redis/engine.h"
 #include "sim/redis/lua_api.h"
+#include "sim/redis/lua_heap.h"
 
 namespace holdfast::sim::embedded {
 
@@ -27,7 +28,8 @@ ScriptEngine::~ScriptEngine() { close(); }
 
 void ScriptEngine::open() {
   if (lua_ != nullptr) return;
-  lua_ = luaL_newstate();
+  heap_ = std::make_unique<LuaHeap>();
+  lua_ = lua_newstate(&LuaHeap::allocate, heap_.get());
   HF_CHECK(lua_ != nullptr, "no memory for a Lua state");
   install_redis_api(lua_, *this);
 }
@@ -35,6 +37,7 @@ void ScriptEngine::open() {
 void ScriptEngine::close() {
   if (lua_ != nullptr) lua_close(lua_);
   lua_ = nullptr;
+  heap_.reset();
   scripts_.clear();
 }
 

@@ -18,6 +18,8 @@ namespace holdfast::sim::embedded {
 
 std::string sha1_hex(std::string_view bytes);
 
+class LuaHeap;
+
 class ScriptEngine {
  public:
   explicit ScriptEngine(Engine& engine);
@@ -52,6 +54,7 @@ class ScriptEngine {
   void close();
 
   Engine& engine_;
+  std::unique_ptr<LuaHeap> heap_;
   lua_State* lua_ = nullptr;
   StringMap<Script> scripts_;
   Call* call_ = nullptr;

@@ -28,10 +28,54 @@ enum class Blocked : std::uint8_t { no, by_wait, by_pause, on_list };
 enum class ReplyMode : std::uint8_t { on, off, skip_next, skip_this };
 enum class ReplicaState : std::uint8_t { none, handshake, online };
 
-struct QueuedCommand {
-  const CommandSpec* spec;
-  std::vector<std::string> argv;
+// What MULTI queues: all words in one block.
+class CommandQueue {
+ public:
+  void add(const CommandSpec& spec, Args argv);
+  // Calls run(spec, argv) for each, first to last. REQUIRES: run() leaves this queue alone.
+  template <class Run>
+  void for_each(Run&& run);
+  std::size_t size() const { return commands_.size(); }
+  void clear();
+
+ private:
+  struct Command {
+    const CommandSpec* spec;
+    std::size_t words;
+  };
+  std::vector<Command> commands_;
+  std::vector<std::size_t> word_ends_;
+  std::string words_;
+  std::vector<std::string_view> argv_;  // scratch of for_each()
 };
+
+inline void CommandQueue::add(const CommandSpec& spec, Args argv) {
+  commands_.push_back({&spec, argv.size()});
+  for (const std::string_view word : argv) {
+    words_ += word;
+    word_ends_.push_back(words_.size());
+  }
+}
+
+template <class Run>
+void CommandQueue::for_each(Run&& run) {
+  std::size_t word = 0, at = 0;
+  for (const Command& command : commands_) {
+    argv_.clear();
+    for (std::size_t i = 0; i < command.words; ++i, ++word) {
+      argv_.push_back(std::string_view(words_).substr(at, word_ends_[word] - at));
+      at = word_ends_[word];
+    }
+    run(*command.spec, Args(argv_));
+  }
+}
+
+inline void CommandQueue::clear() {
+  commands_.clear();
+  word_ends_.clear();
+  words_.clear();
+  if (words_.capacity() > 4096) *this = CommandQueue();
+}
 
 struct WatchedKey {
   int db;
@@ -67,7 +111,7 @@ struct Session {
   bool abort_exec = false;  // a queued command was refused
   bool watch_failed = false;
   std::uint32_t queued_flags = 0;
-  std::vector<QueuedCommand> queue;
+  CommandQueue queue;
   std::vector<WatchedKey> watched;
 
   // pub/sub

@@ -53,7 +53,16 @@ class FiberContext {
   [[noreturn]] void exit_to(FiberContext& to) noexcept;
   void retire() noexcept;
 
+  // It will be continued soon: asks for the part of its stack that it suspended on. With many fibers that
+  // part has left the caches, and every frame on the way back would wait for memory in turn.
+  void prefetch() const noexcept {
+    const char* const top = static_cast<const char*>(context_);
+    for (std::size_t line = 0; line < kPrefetchedBytes; line += 64) __builtin_prefetch(top + line);
+  }
+
  private:
+  static constexpr std::size_t kPrefetchedBytes = 1024;
+
   void jump(FiberContext& to, bool for_good) noexcept;
   void arrived(FiberContext* from) noexcept;
 

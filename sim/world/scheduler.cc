@@ -215,6 +215,7 @@ void Scheduler::yield() {
 
 void Scheduler::wake(Fiber& fiber) noexcept {
   if (fiber.state != Fiber::State::suspended) return;
+  fiber.context.prefetch();
   fiber.armed = false;
   fiber.state = Fiber::State::ready;
   (fiber.group->dead ? urgent_ : ready_).push(fiber);

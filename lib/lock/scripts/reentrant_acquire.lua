@@ -1,15 +1,16 @@
 -- Reentrant lock, acquire: asks for the wanted state "held by me, once", so that asking twice changes nothing.
 -- KEYS[1] the lock: a hash { owner: count }.  ARGV[1] owner.  ARGV[2] lease in ms.
 -- Returns {1, lease left} when it is mine now, {0, PTTL of the holder} when it is somebody else's.
-local left = redis.call('pttl', KEYS[1])
+local call, key, owner = redis.call, KEYS[1], ARGV[1]
+local left = call('pttl', key)
 if left == -2 then
-  redis.call('hset', KEYS[1], ARGV[1], 1)
-elseif redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+  call('hset', key, owner, 1)
+elseif call('hexists', key, owner) == 0 then
   return {0, left}
 end
 local lease = tonumber(ARGV[2])
 if left < lease then -- never shorten what was promised before
-  redis.call('pexpire', KEYS[1], ARGV[2])
+  call('pexpire', key, ARGV[2])
   left = lease
 end
 return {1, left}
