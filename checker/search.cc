@@ -263,11 +263,19 @@ class Search {
     return before == kNowhere || place_[before] == kNowhere || happened(config, before);
   }
 
+  // Nothing that is legal in the state is pending, so the awaited operation cannot happen any more.
+  bool is_dead_end(Number state) {
+    const std::vector<Number>* legal = graph_.legal(state);
+    if (legal == nullptr || legal->size() > kFew) return false;
+    return std::all_of(legal->begin(), legal->end(), [&](Number kind) { return pending_[kind].empty(); });
+  }
+  static constexpr std::size_t kFew = 4;
+
   // Of the pending operations of one kind the first that has not happened yet, and those that another one
   // waits for.
   void try_kind(std::vector<Word>& config, Number state, Number kind, std::size_t wanted) {
     const Number next = graph_.step(state, kind);
-    if (next == StateGraph::kIllegal) return;
+    if (next == StateGraph::kIllegal || is_dead_end(next)) return;
     bool chosen = false;
     for (const std::size_t operation : pending_[kind]) {
       if ((chosen && !awaited_[operation]) || happened(config.data(), operation)) continue;

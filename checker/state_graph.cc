@@ -8,7 +8,9 @@ namespace holdfast::checker {
 namespace {
 
 constexpr std::size_t kMostListedKinds = 4096;
-constexpr std::size_t kMostSteps = std::size_t{1} << 20;  // remembered at one time
+constexpr std::uint64_t kMostRowBytes = std::uint64_t{1} << 24;
+constexpr std::uint32_t kUnasked = 0xFFFFFFFEU;
+constexpr std::size_t kLeastSteps = 1024, kMostSteps = std::size_t{1} << 16;  // remembered at one time
 
 }  // namespace
 
@@ -33,17 +35,22 @@ StateGraph::StateGraph(const Model& model, const std::vector<Operation>& operati
         {static_cast<std::int64_t>(each.f), owners ? each.owner : 0, owners ? each.process : 0,
          each.shared ? 1 : 0, each.permits, each.value, each.token},
         static_cast<Number>(example_.size()));
-    if (fresh) example_.push_back(i);
+    if (fresh) {
+      if (owners) of_owner_[each.owner].push_back(static_cast<Number>(example_.size()));
+      example_.push_back(i);
+    }
     kinds_.push_back(at->second);
   }
   number(model.initial());
 }
 
-StateGraph::Number StateGraph::number(State state) {
-  const auto [at, fresh] = numbers_.try_emplace(std::move(state), static_cast<Number>(states_.size()));
+StateGraph::Number StateGraph::number(const State& state) {
+  const auto [at, fresh] = numbers_.try_emplace(state, static_cast<Number>(states_.size()));
   if (fresh) {
     states_.push_back(&at->first);
+    only_.push_back(model_.owners() ? model_.only_owner(at->first) : 0);
     legal_.emplace_back();
+    rows_.emplace_back();
     listed_.push_back(false);
     bytes_ += 128 + at->first.size() * sizeof(std::int64_t);
   }
@@ -51,22 +58,55 @@ StateGraph::Number StateGraph::number(State state) {
 }
 
 StateGraph::Number StateGraph::step(Number state, Number kind) {
-  const std::uint64_t at = (std::uint64_t{state} << 32) | kind;
-  if (const auto found = steps_.find(at); found != steps_.end()) return found->second;
-  State next = *states_[state];
-  const Number result = model_.step(next, operations_[example_[kind]]) ? number(std::move(next)) : kIllegal;
-  if (steps_.size() >= kMostSteps) steps_.clear();
-  steps_.emplace(at, result);
-  return result;
+  if (Number* row = row_of(state); row != nullptr) {
+    if (row[kind] != kUnasked) return row[kind];
+    const Number next = compute(state, kind);  // may move the rows, not what is in them
+    return row[kind] = next;
+  }
+  if (steps_.empty()) {
+    std::size_t steps = kLeastSteps;
+    while (steps < kMostSteps && steps < kinds() * 4) steps *= 2;
+    steps_.resize(steps);
+    bytes_ += steps * sizeof(Step);
+  }
+  const std::uint64_t both = (std::uint64_t{state} << 32) | kind;
+  Step& known = steps_[(state * std::size_t{0x9E3779B1} + kind) & (steps_.size() - 1)];
+  if (known.both == both) return known.next;
+  const Number next = compute(state, kind);
+  known = {both, next};
+  return next;
+}
+
+StateGraph::Number StateGraph::compute(Number state, Number kind) {
+  scratch_ = *states_[state];
+  return model_.step(scratch_, operations_[example_[kind]]) ? number(scratch_) : kIllegal;
+}
+
+// All steps of one state side by side, as long as there is room.
+StateGraph::Number* StateGraph::row_of(Number state) {
+  if (only_[state] != 0) return nullptr;  // few steps are asked for
+  std::vector<Number>& row = rows_[state];
+  if (!row.empty()) return row.data();
+  const std::uint64_t bytes = kinds() * sizeof(Number);
+  if (rows_bytes_ + bytes > kMostRowBytes) return nullptr;
+  row.assign(kinds(), kUnasked);
+  rows_bytes_ += bytes;
+  bytes_ += bytes;
+  return row.data();
 }
 
 const std::vector<StateGraph::Number>* StateGraph::legal(Number state) {
-  if (kinds() > kMostListedKinds) return nullptr;
+  if (only_[state] == 0 && kinds() > kMostListedKinds) return nullptr;
   if (!listed_[state]) {
     std::vector<Number> kinds_here;
-    for (Number kind = 0; kind < kinds(); ++kind) {
-      State next = *states_[state];
-      if (model_.step(next, operations_[example_[kind]])) kinds_here.push_back(kind);
+    const auto look_at = [&](Number kind) {
+      scratch_ = *states_[state];
+      if (model_.step(scratch_, operations_[example_[kind]])) kinds_here.push_back(kind);
+    };
+    if (only_[state] != 0) {
+      for (const Number kind : of_owner_[only_[state]]) look_at(kind);
+    } else {
+      for (Number kind = 0; kind < kinds(); ++kind) look_at(kind);
     }
     bytes_ += kinds_here.size() * sizeof(Number);
     legal_[state] = std::move(kinds_here);

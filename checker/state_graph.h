@@ -30,17 +30,30 @@ class StateGraph {
   struct HashState {
     std::size_t operator()(const State& state) const noexcept;
   };
-  Number number(State state);
+  Number number(const State& state);
 
   const Model& model_;
   const std::vector<Operation>& operations_;
   std::vector<Number> kinds_;         // by operation
   std::vector<std::size_t> example_;  // by kind: an operation of it
   std::unordered_map<State, Number, HashState> numbers_;
-  std::vector<const State*> states_;  // by number
-  std::unordered_map<std::uint64_t, Number> steps_;
+  std::vector<const State*> states_;                          // by number
+  std::vector<Symbol> only_;                                  // by number: Model::only_owner()
+  std::unordered_map<Symbol, std::vector<Number>> of_owner_;  // kinds
+  Number compute(Number state, Number kind);
+  Number* row_of(Number state);
+
+  struct Step {
+    std::uint64_t both = ~std::uint64_t{0};  // state and kind
+    Number next = kIllegal;
+  };
+  std::vector<std::vector<Number>> rows_;  // by state: steps by kind; empty: not made
+  std::uint64_t rows_bytes_ = 0;
+  std::vector<Step> steps_;  // of states without a row: a cache: a power of two, one place for each pair, the
+                             // newer one stays
   std::vector<std::vector<Number>> legal_;  // by state
   std::vector<bool> listed_;
+  State scratch_;  // so that a step allocates nothing
   std::uint64_t bytes_ = 0;
 };
 

@@ -14,6 +14,7 @@ class FencedMutex : public Model {
  public:
   FencedMutex(bool reentrant, std::int64_t most) : reentrant_(reentrant), most_(most) {}
   State initial() const override { return {0, 0, kAbsent, kAbsent}; }
+  Symbol only_owner(const State& state) const override { return static_cast<Symbol>(state[0]); }
   bool step(State& state, const Operation& operation) const override {
     if (operation.f == Function::release) {
       if (state[0] != operation.owner) return false;

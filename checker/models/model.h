@@ -28,8 +28,11 @@ class Model {
   // Whether `operation` may happen in `state` as its history says; then `state` is what it leaves. Must
   // depend on nothing but the state and the operation's f, owner, process, shared, permits, value and token.
   virtual bool step(State& state, const Operation& operation) const = 0;
-  virtual bool locks() const { return true; }     // about acquire and release; else read, write and cas
-  virtual bool leased() const { return false; }   // holds end by themselves at valid_until
+  virtual bool locks() const { return true; }    // about acquire and release; else read, write and cas
+  virtual bool leased() const { return false; }  // holds end by themselves at valid_until
+  // Not 0: in this state nothing but operations of that owner is legal. A hint: it only makes the search
+  // faster.
+  virtual Symbol only_owner(const State&) const { return 0; }
   virtual bool queues() const { return false; }   // acquires come as split_queued() says (operations.h)
   virtual bool resizes() const { return false; }  // about resize, too
   virtual bool owners() const { return true; }    // false: owner and process make no difference to a step

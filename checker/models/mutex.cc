@@ -9,6 +9,7 @@ namespace {
 class Mutex : public Model {
  public:
   State initial() const override { return {0}; }
+  Symbol only_owner(const State& state) const override { return static_cast<Symbol>(state[0]); }
   bool step(State& state, const Operation& operation) const override {
     if (operation.f == Function::acquire) {
       if (state[0] != 0) return false;

@@ -9,6 +9,7 @@ class ReentrantMutex : public Model {
  public:
   explicit ReentrantMutex(std::int64_t most) : most_(most) {}
   State initial() const override { return {0, 0}; }
+  Symbol only_owner(const State& state) const override { return static_cast<Symbol>(state[0]); }
   bool step(State& state, const Operation& operation) const override {
     if (operation.f == Function::acquire) {
       if (state[0] != 0 && state[0] != operation.owner) return false;
