@@ -17,7 +17,7 @@ namespace holdfast::checker {
 
 struct TimelineOptions {
   std::string title = "history";
-  bool reentrant = false;            // as in CheckContext
+  bool reentrant = false;                 // as in CheckContext
   std::vector<std::uint64_t> index = {};  // of the events in their file; empty: their positions
 };
 
