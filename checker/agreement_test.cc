@@ -1,4 +1,5 @@
-// All engines against brute force: every order of every subset that leaves out only unknown operations.
+// All engines against brute force (RC_PARAMS=noshrink=1 where a failure of the long ones takes long to
+// shrink): every order of every subset that leaves out only unknown operations.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 

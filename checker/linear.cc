@@ -25,6 +25,7 @@ struct Core {
   std::int64_t token = kAbsent;
   std::size_t token_of = kNowhere;  // the acquire that was given it: the outermost, or an entry after it
   bool shared = false;
+  std::size_t under = kNowhere;  // the core of the owner's write hold, of which this is a downgrade
 };
 
 // What one owner holds; its operations come one after another.
@@ -91,7 +92,14 @@ class LockPass {
 
   void acquire(std::size_t at, const Operation& each, Owner& owner) {
     if (read_write_ && each.shared) {
-      if (owner.reads++ == 0) owner.read_core = open(at, each, true);
+      if (owner.reads++ == 0) {
+        owner.read_core = open(at, each, true);
+        // It began before the write hold ends, even if at the same time: no gap lets a writer in.
+        if (owner.depth > 0) {
+          cores_[owner.read_core].under = owner.core;
+          cores_[owner.read_core].from = cores_[owner.core].from;
+        }
+      }
       return;
     }
     if (owner.reads > 0) {  // a reader does not become a writer
@@ -160,8 +168,10 @@ class LockPass {
     const Core& first = cores_[found.conflicts[0].with[0]];
     LinearResult result{.kind = "double-hold", .stuck = second.acquire, .holder = first.acquire};
     for (const Core* core : {&first, &second}) {
-      result.operations.push_back(core->acquire);
-      if (core->release != kNowhere) result.operations.push_back(core->release);
+      for (const Core* each : {core, core->under == kNowhere ? core : &cores_[core->under]}) {
+        result.operations.push_back(each->acquire);
+        if (each->release != kNowhere) result.operations.push_back(each->release);
+      }
     }
     violated(std::move(result));
   }

@@ -185,6 +185,23 @@ TEST(Linearizability, LeasedMutex) {
   EXPECT_EQ(run(history.subset({0, 1, 2, 3, 4, 5}), "mutex").outcome, Outcome::violated);
 }
 
+TEST(Linearizability, ADowngradeLeavesNoGapForAWriter) {
+  // All at time 4: a writes and reads, gives the writing back, and only b's write may have come between.
+  const History history = history_of(R"(
+    1 a invoke acquire k
+    2 a ok acquire k
+    2 b invoke acquire k
+    2 a invoke acquire k mode=read
+    4 a ok acquire k mode=read
+    4 b ok acquire k
+    4 a invoke release k
+    4 b invoke release k
+  )");
+  for (const Engine engine : {Engine::linear, Engine::search}) {
+    EXPECT_EQ(run(history, "read-write", engine).outcome, Outcome::violated);
+  }
+}
+
 TEST(Linearizability, AHistoryThatNobodyCanHaveProduced) {
   EXPECT_THROW(run(history_of("1 a invoke acquire k\n2 a invoke acquire k\n"), "mutex"), HistoryError);
   EXPECT_THROW(run(history_of("1 a invoke acquire k\n2 a ok release k\n"), "mutex"), HistoryError);

@@ -49,6 +49,29 @@ void finish(benchmark::State& state, std::int64_t operations) {
   state.counters["peak_MB"] = static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
+// From memory as `holdfast check` has it: packed. `bytes` are those of events and engine, an operation.
+void judge_packed(benchmark::State& state, const char* model, bool invalid, double unknown) {
+  PackedHistory packed;
+  bool violated = false;
+  {
+    const DrawnHistory& history = drawn(state.range(0), state.range(1), state.range(2), invalid, unknown);
+    violated = history.violation.has_value();
+    packed = PackedHistory::pack(history.history);
+  }
+  LinearizabilityOptions options;
+  options.model = model;
+  options.jepsen = true;
+  for (auto _ : state) {
+    const LinearizabilityResult result = check_linearizable(packed, options);
+    if ((result.outcome == Outcome::violated) != violated || result.by_search > 0)
+      state.SkipWithError("wrong verdict");
+  }
+  finish(state, state.range(0));
+  const auto engine_bytes = static_cast<double>(packed.symbols() * 40);
+  state.counters["bytes"] =
+      (static_cast<double>(packed.bytes()) + engine_bytes) / static_cast<double>(state.range(0));
+}
+
 void judge(benchmark::State& state, Engine engine, bool invalid, double unknown = 0.005) {
   const DrawnHistory& history = drawn(state.range(0), state.range(1), state.range(2), invalid, unknown);
   LinearizabilityOptions options;
@@ -71,6 +94,25 @@ void linear_no_unknown(benchmark::State& state) { judge(state, Engine::linear, f
 void linear_5_percent_unknown(benchmark::State& state) { judge(state, Engine::linear, false, 0.05); }
 void search_valid(benchmark::State& state) { judge(state, Engine::search, false); }
 void search_invalid(benchmark::State& state) { judge(state, Engine::search, true); }
+
+void packed_0(benchmark::State& state) { judge_packed(state, "mutex", false, 0); }
+void packed(benchmark::State& state) { judge_packed(state, "mutex", false, 0.005); }
+void packed_5_percent(benchmark::State& state) { judge_packed(state, "mutex", false, 0.05); }
+void packed_invalid(benchmark::State& state) { judge_packed(state, "mutex", true, 0.005); }
+void packed_reentrant(benchmark::State& state) { judge_packed(state, "reentrant-mutex", false, 0.005); }
+void packed_fenced(benchmark::State& state) { judge_packed(state, "fenced-mutex", false, 0.005); }
+void growth(benchmark::internal::Benchmark* bench) {
+  bench->Unit(benchmark::kMillisecond);
+  for (const std::int64_t operations : {1000, 10000, 100000, 1000000, 10000000}) {
+    for (const std::int64_t clients : {10, 100, 1000}) bench->Args({operations, 1, clients});
+  }
+}
+BENCHMARK(packed_0)->Apply(growth);
+BENCHMARK(packed)->Apply(growth);
+BENCHMARK(packed_5_percent)->Apply(growth);
+BENCHMARK(packed_invalid)->Apply(growth);
+BENCHMARK(packed_reentrant)->Args({1000000, 100, 100})->Unit(benchmark::kMillisecond);
+BENCHMARK(packed_fenced)->Args({1000000, 100, 100})->Unit(benchmark::kMillisecond);
 
 void sizes(benchmark::internal::Benchmark* bench) {
   bench->Unit(benchmark::kMillisecond);
