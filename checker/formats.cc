@@ -8,6 +8,7 @@
 #include <streambuf>
 
 #include "line_reader.h"
+#include "packed_history.h"
 
 namespace holdfast::checker {
 
@@ -85,14 +86,22 @@ ReadHistory read_history(std::istream& in, const FormatOptions& options) {
   in.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(in.gcount()));
   const Format format = options.format ? *options.format : guess_format(head);
+  if (options.used != nullptr) *options.used = format;
   Rejoined whole(std::move(head), in);
   std::istream all(&whole);
   switch (format) {
     case Format::jsonl: break;
     case Format::jepsen_edn: return read_edn(all, options);
-    case Format::jepsen_log: return read_jepsen_log(all, options);
+    case Format::jepsen_log: {
+      ReadHistory read = read_jepsen_log(all, options);
+      if (options.into != nullptr) {  // these files are small
+        *options.into = PackedHistory::pack(read.history);
+        read.history = options.into->names();
+      }
+      return read;
+    }
   }
-  return read_jsonl(all, {.file = options.file, .keep_going = options.keep_going});
+  return read_jsonl(all, {.file = options.file, .keep_going = options.keep_going, .into = options.into});
 }
 
 namespace {

@@ -30,6 +30,8 @@ struct FormatOptions {
   std::optional<Format> format = {};  // absent: guessed
   bool keyed = false;                 // values are [key value] (jepsen-independent)
   bool keep_going = false;            // skip and count what is broken
+  Format* used = nullptr;             // told: the format that was given or guessed
+  PackedHistory* into = nullptr;      // gets the events; the ReadHistory's own history then has none
 };
 
 // Reads to the end as a stream. Throws FormatError.

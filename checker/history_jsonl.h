@@ -25,9 +25,12 @@ void append_jsonl(const History& history, std::size_t position, std::uint64_t in
 void write_jsonl(const History& history, std::ostream& out);
 std::string to_jsonl(const History& history);
 
+class PackedHistory;
+
 struct ReadOptions {
-  std::string file = "-";   // for errors
-  bool keep_going = false;  // skip (and count) broken lines instead of throwing
+  std::string file = "-";         // for errors
+  bool keep_going = false;        // skip (and count) broken lines instead of throwing
+  PackedHistory* into = nullptr;  // gets the events; the ReadHistory's own history then has none
 };
 
 struct ReadHistory {

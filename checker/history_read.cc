@@ -5,6 +5,7 @@
 #include <istream>
 #include <sstream>
 
+#include "event_sink.h"
 #include "history_jsonl.h"
 #include "line_reader.h"
 
@@ -295,6 +296,7 @@ class LineParser {
 
 ReadHistory read_jsonl(std::istream& in, const ReadOptions& options) {
   ReadHistory result;
+  EventSink sink(result, options.into);
   LineReader lines(in);
   std::string_view line;
   std::string scratch;
@@ -304,14 +306,7 @@ ReadHistory read_jsonl(std::istream& in, const ReadOptions& options) {
       LineParser parser(line, result.history, scratch);
       std::int64_t index = kAbsent;
       Event event = parser.parse(index);
-      const std::size_t position = result.history.events().size();
-      if (!parser.has_time()) event.time_ns = static_cast<std::int64_t>(position);
-      const std::uint64_t named = index == kAbsent ? position : static_cast<std::uint64_t>(index);
-      if (result.index.empty() && named != position) {
-        for (std::size_t i = 0; i < position; ++i) result.index.push_back(i);
-      }
-      if (named != position || !result.index.empty()) result.index.push_back(named);
-      result.history.append(event);
+      sink.append(event, parser.has_time(), index);
     } catch (const Broken& problem) {
       FormatError error(options.file, lines.number(), problem.at + 1, problem.problem);
       if (!options.keep_going) throw error;

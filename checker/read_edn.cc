@@ -4,6 +4,7 @@
 #include <istream>
 
 #include "edn_scanner.h"
+#include "event_sink.h"
 #include "formats.h"
 
 namespace holdfast::checker {
@@ -48,7 +49,8 @@ bool parse_function(std::string_view name, Function& f) {
 
 class EdnReader {
  public:
-  EdnReader(std::istream& in, const FormatOptions& options) : scan_(in), options_(options) {}
+  EdnReader(std::istream& in, const FormatOptions& options)
+      : scan_(in), options_(options), sink_(result_, options.into) {}
 
   ReadHistory read() {
     try {
@@ -129,14 +131,7 @@ class EdnReader {
       event_.value = first_;
     }
     if (event_.f == Function::other) event_.error = other_;
-    const std::size_t position = result_.history.events().size();
-    if (!seen_time_) event_.time_ns = static_cast<std::int64_t>(position);
-    const std::uint64_t named = index_ == kAbsent ? position : static_cast<std::uint64_t>(index_);
-    if (result_.index.empty() && named != position) {
-      for (std::size_t i = 0; i < position; ++i) result_.index.push_back(i);
-    }
-    if (named != position || !result_.index.empty()) result_.index.push_back(named);
-    result_.history.append(event_);
+    sink_.append(event_, seen_time_, index_);
   }
 
   Symbol name_of_value(std::int64_t value) {
@@ -297,6 +292,7 @@ class EdnReader {
   EdnScanner scan_;
   const FormatOptions& options_;
   ReadHistory result_;
+  EventSink sink_;
   std::string scratch_;
   std::array<Symbol, 4096> names_{};  // of small numbers
   int close_ = 0;                     // of the vector or list around all; 0: none (any more)

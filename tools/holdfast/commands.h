@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "tools/holdfast/check_judge.h"
 #include "tools/holdfast/exit_code.h"
 #include "tools/holdfast/run_plan.h"
 
@@ -15,6 +16,7 @@ class BadUsage : public std::runtime_error {
 };
 
 ExitCode run_command(const RunArguments& arguments);
-ExitCode list_command(const std::string& what);  // locks | faults | checks | marks | events
+ExitCode check_command(const CheckArguments& arguments);
+ExitCode list_command(const std::string& what);  // locks | faults | checks | models | marks | events
 
 }  // namespace holdfast::tools

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "checker/check.h"
+#include "checker/models/model.h"
 #include "sim/client/lock_kind.h"
 #include "sim/fault/fault.h"
 #include "sim/scenario/scenario.h"
@@ -58,6 +59,8 @@ ExitCode list_command(const std::string& what) {
   } else if (what == "checks") {
     for (const checker::Check* check : checker::all_checks())
       rows.emplace_back(check->name(), check->about());
+  } else if (what == "models") {
+    for (const checker::ModelKind& model : checker::all_models()) rows.emplace_back(model.name, model.about);
   } else if (what == "marks") {
     rows.emplace_back("fault.ID",
                       "the fault with that id acted; one that waits for messages or connections: it met one");
@@ -66,7 +69,7 @@ ExitCode list_command(const std::string& what) {
   } else if (what == "events") {
     for (const sim::MarkInfo& event : sim::all_events()) rows.emplace_back(event.name, event.about);
   } else {
-    const std::vector<std::string> known = {"locks", "faults", "checks", "marks", "events"};
+    const std::vector<std::string> known = {"locks", "faults", "checks", "models", "marks", "events"};
     throw BadUsage("list: unknown list `" + what + "`, expected " + sim::one_of(known) +
                    sim::did_you_mean(what, known));
   }

@@ -21,6 +21,27 @@ sim::SeedSet seeds_from(const std::string& text, const char* flag) {
   return *seeds;
 }
 
+std::optional<checker::Format> format_from(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const auto format = checker::parse_format(text);
+  if (!format) {
+    const std::vector<std::string> known = {"jsonl", "jepsen-edn", "jepsen-log"};
+    throw BadUsage("--format: unknown format `" + text + "`, expected " + sim::one_of(known) +
+                   sim::did_you_mean(text, known));
+  }
+  return format;
+}
+
+checker::Engine engine_from(const std::string& text) {
+  const auto engine = checker::parse_engine(text);
+  if (!engine) {
+    const std::vector<std::string> known = {"auto", "search", "linear"};
+    throw BadUsage("--engine: unknown engine `" + text + "`, expected " + sim::one_of(known) +
+                   sim::did_you_mean(text, known));
+  }
+  return *engine;
+}
+
 ExitCode dispatch(int argc, char** argv) {
   CLI::App app{
       "Holdfast: proves which Redis locks you can trust.\nExit codes: 0 met, 1 failed, 2 unknown, 3 not "
@@ -52,9 +73,54 @@ ExitCode dispatch(int argc, char** argv) {
   run_app->add_option("--out", run.out,
                       "keep history, story and server logs of the first violated seed below this folder");
 
+  CheckArguments check;
+  std::string format, engine = "auto";
+  CLI::App* check_app = app.add_subcommand(
+      "check",
+      "judge histories of any lock or register: JSON lines, Jepsen's EDN or its old text logs.\nAlways: is "
+      "the "
+      "history linearizable under the model. In JSON lines also every check of `holdfast list checks` that "
+      "the "
+      "file has the fields for (not told-in-time, which needs the pauses; fair-order only for --model fair); "
+      "--check names others, and makes a missing field count as unknown.");
+  check_app->add_option("HISTORY", check.files, "files; `-` is standard input")->required();
+  check_app->add_option(
+      "--model,-m", check.model,
+      "`holdfast list models`; default: leased-mutex where the history has valid_until, mutex "
+      "where it has acquires, else cas-register or register");
+  check_app->add_option("--check", check.checks,
+                        "only this check (may be repeated), instead of the usual ones");
+  check_app->add_option("--format", format, "jsonl, jepsen-edn or jepsen-log; default: by the content");
+  check_app->add_flag("--keyed", check.keyed, "values are [key value] (Jepsen's independent keys)");
+  check_app->add_option("--engine", engine, "auto, search or linear")->capture_default_str();
+  check_app
+      ->add_option("--init", check.init,
+                   "a register's value at the start, the stock: a number, a text or nil")
+      ->capture_default_str();
+  check_app->add_option("--permits", check.permits, "of a semaphore")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32))
+      ->capture_default_str();
+  check_app->add_option("--entries", check.entries, "how often a reentrant lock may be entered; 0: no bound")
+      ->check(CLI::NonNegativeNumber);
+  check_app->add_option("--overtakes", check.overtakes, "how often a waiter may be overtaken (fair-order)")
+      ->check(CLI::NonNegativeNumber);
+  check_app->add_option("--memory", check.memory_mb, "MB that a search may use; beyond: unknown")
+      ->check(CLI::Range(1u, 1u << 20))
+      ->capture_default_str();
+  check_app->add_option("--timeline", check.timeline, "draw the (first violated) history as one HTML page");
+  check_app->add_option(
+      "--witness", check.witness,
+      "write the smallest sub-history that still violates here, in a format that this command "
+      "and Knossos read; a second violation goes to F-2, and so on");
+  check_app->add_flag("--ascii", check.ascii, "pictures without a character beyond ASCII");
+  check_app->add_flag("--json{-}", check.json,
+                      "one JSON document on standard output instead of text; --json=F: in F");
+  check_app->add_flag("--keep-going", check.keep_going, "count broken lines and skip them");
+
   std::string what;
-  CLI::App* list_app = app.add_subcommand("list", "list locks, faults, checks, marks or events, one a line");
-  list_app->add_option("WHAT", what, "locks | faults | checks | marks | events")->required();
+  CLI::App* list_app =
+      app.add_subcommand("list", "list locks, faults, checks, models, marks or events, one a line");
+  list_app->add_option("WHAT", what, "locks | faults | checks | models | marks | events")->required();
 
   try {
     app.parse(argc, argv);
@@ -65,6 +131,11 @@ ExitCode dispatch(int argc, char** argv) {
     throw BadUsage(std::string(error.what()) + " (`holdfast --help` lists commands and flags)");
   }
   if (*list_app) return list_command(what);
+  if (*check_app) {
+    check.format = format_from(format);
+    check.engine = engine_from(engine);
+    return check_command(check);
+  }
   run.embedded = world == "embedded";
   if (!seed.empty()) run.seeds = seeds_from(seed, "--seed");
   if (!seeds.empty()) run.seeds = seeds_from(seeds, "--seeds");

@@ -1,0 +1,91 @@
+// `holdfast check`: histories in, verdicts out. One history is told in full; of several, each in one line,
+// and a total.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <sstream>
+
+#include "checker/timeline.h"
+#include "tools/holdfast/check_report.h"
+#include "tools/holdfast/commands.h"
+#include "tools/holdfast/reports.h"
+
+namespace holdfast::tools {
+namespace {
+
+ExitCode code_of(const Checked& checked) {
+  if (!checked.error.empty()) return kUsage;
+  switch (checked.outcome) {
+    case checker::Outcome::holds: return kMet;
+    case checker::Outcome::violated: return kFailed;
+    case checker::Outcome::unknown: return kUnknown;
+  }
+  return kInternal;
+}
+
+// "w.edn", then "w-2.edn", ...
+std::string numbered(const std::string& path, std::size_t number) {
+  if (number == 1) return path;
+  const std::filesystem::path whole(path);
+  return (whole.parent_path() /
+          fmt::format("{}-{}{}", whole.stem().string(), number, whole.extension().string()))
+      .string();
+}
+
+void write_page(const Checked& checked, const std::string& path) {
+  std::vector<checker::Witness> witnesses;
+  for (const Finding& finding : checked.findings) witnesses.push_back(finding.witness);
+  std::ostringstream page;
+  checker::write_timeline(checked.history, witnesses,
+                          {.title = checked.file, .reentrant = checked.reentrant, .index = checked.index},
+                          page);
+  write_file(path, page.str());
+}
+
+}  // namespace
+
+ExitCode check_command(const CheckArguments& arguments) {
+  require_sane(arguments);
+  std::ios::sync_with_stdio(false);
+  const bool alone = arguments.files.size() == 1, text = arguments.json != "-";
+  ExitCode code = kMet;
+  std::vector<Checked> all;
+  std::size_t witnesses = 0;
+  bool drawn = false;
+  for (std::size_t i = 0; i < arguments.files.size(); ++i) {
+    Checked checked = check_history(arguments.files[i], arguments);
+    code = worse(code, code_of(checked));
+    if (!checked.error.empty()) fmt::print(stderr, "{}\n", checked.error);
+    if (text) {
+      fmt::print("{}", alone ? check_report(checked, arguments) : check_line(checked));
+      std::fflush(stdout);
+    }
+    if (!arguments.witness.empty()) {
+      for (const Finding& finding : checked.findings) {
+        const std::string path = numbered(arguments.witness, ++witnesses);
+        write_file(path, witness_text(checked, finding, arguments.keyed));
+        if (text) fmt::print("witness     {} ({}, index {})\n", path, finding.check, finding.index);
+      }
+    }
+    // Of several histories the first that is violated, else the first.
+    const bool telling = checked.outcome == checker::Outcome::violated || i + 1 == arguments.files.size();
+    if (!arguments.timeline.empty() && checked.error.empty() && !drawn && (telling || alone)) {
+      drawn = true;
+      write_page(checked, arguments.timeline);
+      if (text) fmt::print("timeline    {}\n", arguments.timeline);
+    }
+    checked.history = {};
+    all.push_back(std::move(checked));
+  }
+  if (!alone && text) fmt::print("{}", check_total(all));
+  if (arguments.json == "-") {
+    fmt::print("{}", check_json(all));
+  } else if (!arguments.json.empty()) {
+    write_file(arguments.json, check_json(all));
+  }
+  return code;
+}
+
+}  // namespace holdfast::tools

@@ -1,0 +1,234 @@
+#include "tools/holdfast/check_report.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "checker/history_jsonl.h"
+#include "checker/story.h"
+
+namespace holdfast::tools {
+
+using namespace checker;
+
+namespace {
+
+const char* sign(Outcome outcome) {
+  return outcome == Outcome::holds ? "✓" : outcome == Outcome::violated ? "✗" : "?";
+}
+
+// "no valid_until" instead of "the history has no valid_until".
+std::string lacking(const std::string& reason) {
+  const std::string prefix = "the history has ";
+  return reason.rfind(prefix, 0) == 0 ? reason.substr(prefix.size()) : reason;
+}
+
+std::string engines(const Checked& checked) {
+  if (checked.by_search == 0) return "linear";
+  if (checked.by_linear == 0) return "search";
+  return fmt::format("linear on {} keys, search on {}", checked.by_linear, checked.by_search);
+}
+
+const Finding* first_of(const Checked& checked, const std::string& check) {
+  for (const Finding& finding : checked.findings) {
+    if (finding.check == check) return &finding;
+  }
+  return nullptr;
+}
+
+std::string indented(const std::string& text, const std::string& by) {
+  std::string out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) out += by + line + "\n";
+  return out;
+}
+
+std::string seconds(double time) {
+  return time < 0.1 ? fmt::format("{:.1f} ms", time * 1e3) : fmt::format("{:.2f} s", time);
+}
+
+}  // namespace
+
+std::string witness_text(const Checked& checked, const Finding& finding, bool keyed) {
+  if (checked.format == Format::jsonl) {
+    std::string out;
+    for (std::size_t i = 0; i < finding.smallest.history.events().size(); ++i) {
+      append_jsonl(finding.smallest.history, i, finding.smallest.index_of(i), out);
+    }
+    return out;
+  }
+  std::ostringstream out;
+  write_edn(finding.smallest, out, keyed);
+  return out.str();
+}
+
+std::string check_line(const Checked& checked) {
+  if (!checked.error.empty()) return fmt::format("✗ {}\n", checked.error);
+  std::string out = fmt::format("{} {}: {}", sign(checked.outcome), checked.file, to_string(checked.outcome));
+  for (const CheckLine& line : checked.lines) {
+    if (line.outcome != checked.outcome || !line.counts) continue;
+    const Finding* finding = first_of(checked, line.name);
+    out += fmt::format(": {}{}: {}", line.name,
+                       line.name == "linearizable" ? " (" + checked.model + ")" : std::string(),
+                       finding != nullptr ? finding->at : line.reason);
+    break;
+  }
+  return out + "\n";
+}
+
+std::string check_report(const Checked& checked, const CheckArguments& arguments) {
+  if (!checked.error.empty()) return {};  // told on standard error
+  std::string out =
+      fmt::format("{} {}: {}\n", sign(checked.outcome), checked.file, to_string(checked.outcome));
+  std::string missing;
+  for (const CheckLine& line : checked.lines) {
+    if (!line.counts) {
+      missing += fmt::format("{}{} ({})", missing.empty() ? "" : ", ", line.name, lacking(line.reason));
+      continue;
+    }
+    std::string name = line.name;
+    if (name == "linearizable") {
+      name += fmt::format(" ({}{}, engine {})", checked.model, arguments.model.empty() ? ", guessed" : "",
+                          engines(checked));
+    }
+    if (const Finding* finding = first_of(checked, line.name)) {
+      out += fmt::format("    ✗ {}: {}\n      {}\n", name, finding->at, finding->witness.why);
+      if (line.violations > 1) {
+        out += fmt::format("      {} violations in all\n", line.violations);
+      }
+    } else {
+      out += fmt::format("    {} {}: {}\n", sign(line.outcome), name, line.reason);
+    }
+  }
+  if (!missing.empty()) out += "    · not looked at: " + missing + "\n";
+  if (checked.skipped > 0) {
+    out +=
+        fmt::format("    · {} broken lines skipped, the first: {}\n", checked.skipped, checked.first_skipped);
+  }
+  if (checked.keys > 1) {
+    out += fmt::format("    · {} keys, {} of them hold{}\n", checked.keys,
+                       checked.keys - checked.bad_keys.size(), checked.bad_keys.empty() ? "" : "; not:");
+    std::size_t told = 0;
+    for (const auto& [key, outcome] : checked.bad_keys) {
+      if (told++ == 10) {
+        out += fmt::format("        and {} more\n", checked.bad_keys.size() - 10);
+        break;
+      }
+      out += fmt::format("        {} {}: {}\n", sign(outcome), key, to_string(outcome));
+    }
+  }
+  out += "\n";
+  if (checked.summary) out += indented(to_string(*checked.summary), "    ");
+  out += fmt::format("    time        read {} ({} events), judged {}\n", seconds(checked.read_seconds),
+                     checked.events, seconds(checked.judge_seconds));
+  if (checked.findings.empty()) return out;
+
+  const Finding& first = checked.findings.front();
+  out += "\n" +
+         tell_story(
+             checked.history, first.witness,
+             {.color = isatty(STDOUT_FILENO) == 1, .ascii = arguments.ascii, .reentrant = checked.reentrant});
+  const std::string witness = witness_text(checked, first, arguments.keyed);
+  const std::size_t events = first.smallest.history.events().size();
+  constexpr std::size_t kMostShown = 24;
+  if (events <= kMostShown) {
+    out += fmt::format("\nsmallest sub-history that shows it ({} events)\n{}", events, witness);
+  } else {
+    out += fmt::format("\nsmallest sub-history that shows it: {} events (--witness F writes them)\n", events);
+  }
+  return out;
+}
+
+std::string check_total(const std::vector<Checked>& all) {
+  std::size_t holds = 0, violated = 0, unknown = 0, bad = 0;
+  std::uint64_t events = 0;
+  double time = 0;
+  for (const Checked& checked : all) {
+    if (!checked.error.empty()) {
+      ++bad;
+      continue;
+    }
+    ++(checked.outcome == Outcome::holds ? holds : checked.outcome == Outcome::violated ? violated : unknown);
+    events += checked.events;
+    time += checked.read_seconds + checked.judge_seconds;
+  }
+  return fmt::format("{} histories: {} hold, {} violated, {} unknown{} ({} events in {})\n", all.size(),
+                     holds, violated, unknown, bad > 0 ? fmt::format(", {} could not be read", bad) : "",
+                     events, seconds(time));
+}
+
+namespace {
+
+nlohmann::ordered_json json_of(const KeySummary& key) {
+  return {{"grants", key.grants},
+          {"contended_grants", key.contended_grants},
+          {"held_ns", key.held_ns},
+          {"claimed_ns", key.claimed_ns},
+          {"longest_wait_ns", key.longest_wait_ns}};
+}
+
+nlohmann::ordered_json json_of(const Finding& finding) {
+  nlohmann::ordered_json item = {{"check", finding.check},     {"kind", finding.witness.kind},
+                                 {"key", finding.witness.key}, {"index", finding.index},
+                                 {"process", finding.process}, {"why", finding.witness.why},
+                                 {"witness", finding.indices}};
+  if (finding.holder) {
+    item["holder"] = {{"index", *finding.holder}, {"process", finding.holder_process}};
+  }
+  return item;
+}
+
+nlohmann::ordered_json json_of(const Checked& checked) {
+  nlohmann::ordered_json item;
+  item["file"] = checked.file;
+  if (!checked.error.empty()) {
+    item["error"] = checked.error;
+    return item;
+  }
+  item["format"] = to_string(checked.format);
+  item["model"] = checked.model;
+  item["verdict"] = to_string(checked.outcome);
+  item["checks"] = nlohmann::ordered_json::array();
+  for (const CheckLine& line : checked.lines) {
+    item["checks"].push_back({{"check", line.name},
+                              {"verdict", to_string(line.outcome)},
+                              {"counts", line.counts},
+                              {"reason", line.reason},
+                              {"violations", line.violations}});
+  }
+  item["violations"] = nlohmann::ordered_json::array();
+  for (const Finding& finding : checked.findings) item["violations"].push_back(json_of(finding));
+  item["events"] = checked.events;
+  item["operations"] = checked.operations;
+  item["skipped_lines"] = checked.skipped;
+  item["seconds"] = {{"reading", checked.read_seconds}, {"judging", checked.judge_seconds}};
+  item["engines"] = {{"linear", checked.by_linear}, {"search", checked.by_search}};
+  nlohmann::ordered_json keys = nlohmann::ordered_json::object();
+  if (checked.summary) {
+    for (const auto& [name, key] : checked.summary->keys) {
+      keys[name] = json_of(key);
+      keys[name]["verdict"] = "holds";
+    }
+    item["counts"] = checked.summary->operations;
+    item["total"] = json_of(checked.summary->total);
+    item["faults"] = checked.summary->faults;
+    item["length_ns"] = checked.summary->length_ns;
+  }
+  for (const auto& [name, outcome] : checked.bad_keys) keys[name]["verdict"] = to_string(outcome);
+  item["keys"] = std::move(keys);
+  return item;
+}
+
+}  // namespace
+
+std::string check_json(const std::vector<Checked>& all) {
+  nlohmann::ordered_json document;
+  document["schema"] = 1;
+  document["histories"] = nlohmann::ordered_json::array();
+  for (const Checked& checked : all) document["histories"].push_back(json_of(checked));
+  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace holdfast::tools

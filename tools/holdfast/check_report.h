@@ -1,0 +1,20 @@
+// What is told of judged histories: text for people, one JSON document for machines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/holdfast/check_judge.h"
+
+namespace holdfast::tools {
+
+// Everything about one history: verdicts, first violating event, summary, picture, smallest sub-history.
+std::string check_report(const Checked& checked, const CheckArguments& arguments);
+// One line about it, for several.
+std::string check_line(const Checked& checked);
+std::string check_total(const std::vector<Checked>& all);
+std::string check_json(const std::vector<Checked>& all);
+// The smallest sub-history in the format of its file (of old text logs: EDN).
+std::string witness_text(const Checked& checked, const Finding& finding, bool keyed);
+
+}  // namespace holdfast::tools
