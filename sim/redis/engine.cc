@@ -318,8 +318,16 @@ void Engine::flush_effects() {
       std::any_of(effects_.begin(), effects_.end(), [](const Effect& e) { return e.replicas; });
   const bool any_disk = std::any_of(effects_.begin(), effects_.end(), [](const Effect& e) { return e.disk; });
   if (transaction) both(any_replica, any_disk, first_db, kMulti);
-  for (const Effect& e : effects_) {
-    both(e.replicas, e.disk, e.db, std::string_view(pending_bytes_).substr(e.begin, e.end - e.begin));
+  for (std::size_t i = 0; i < effects_.size();) {  // neighbours that go the same way go in one piece
+    const Effect& first = effects_[i];
+    std::size_t end = first.end;
+    for (++i; i < effects_.size() && effects_[i].db == first.db && effects_[i].replicas == first.replicas &&
+              effects_[i].disk == first.disk;
+         ++i) {
+      end = effects_[i].end;
+    }
+    both(first.replicas, first.disk, first.db,
+         std::string_view(pending_bytes_).substr(first.begin, end - first.begin));
   }
   if (transaction) both(any_replica, any_disk, effects_.back().db, kExec);
   effects_.clear();

@@ -61,7 +61,7 @@ class FiberContext {
   }
 
  private:
-  static constexpr std::size_t kPrefetchedBytes = 1024;
+  static constexpr std::size_t kPrefetchedBytes = 1536;
 
   void jump(FiberContext& to, bool for_good) noexcept;
   void arrived(FiberContext* from) noexcept;
