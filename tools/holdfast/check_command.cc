@@ -36,7 +36,7 @@ std::string numbered(const std::string& path, std::size_t number) {
 
 void write_page(const Checked& checked, const std::string& path) {
   std::vector<checker::Witness> witnesses;
-  for (const Finding& finding : checked.findings) witnesses.push_back(finding.witness);
+  for (const Finding* finding : pictured(checked)) witnesses.push_back(finding->witness);
   std::ostringstream page;
   checker::write_timeline(checked.history, witnesses,
                           {.title = checked.file, .reentrant = checked.reentrant, .index = checked.index},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <filesystem>
@@ -21,7 +22,7 @@ using namespace checker;
 
 namespace {
 
-constexpr std::size_t kHuge = 4'000'000;  // events; beyond it no copy of the whole is made
+constexpr std::size_t kHuge = 1'000'000;  // events; beyond it no copy of the whole is made
 constexpr std::size_t kMostFindings = 1000;
 
 // A file that tells how far it has been read.
@@ -145,7 +146,7 @@ class Judgement {
     if (usual) {
       wanted = {"linearizable"};
       const auto made = find_model(model)->make({});
-      if (jsonl && made->locks() && made->owners() && packed_.size() <= kHuge) {
+      if (jsonl && made->locks() && made->owners()) {
         if (model != "leased-mutex") wanted.push_back("mutual-exclusion");
         for (const char* name : {"lease-exclusion", "fencing-monotonic", "no-foreign-release"}) {
           wanted.push_back(name);
@@ -160,10 +161,15 @@ class Judgement {
     for (const std::string& name : wanted) {
       if (name == "linearizable") {
         linearizable();
+      } else if (usual && !whole_) {
+        result_.lines.push_back({.name = name,
+                                 .reason = fmt::format("more than {} events: --check asks for it", kHuge),
+                                 .counts = false});
       } else {
         other(*find_check(name), usual);
       }
     }
+    result_.whole = whole_;
     result_.outcome = Outcome::holds;
     for (const CheckLine& line : result_.lines) {
       if (line.outcome == Outcome::violated) result_.outcome = Outcome::violated;
@@ -173,10 +179,39 @@ class Judgement {
     }
     if (whole_) {
       result_.summary = summarize(result_.history, result_.reentrant);
-      if (failed_releases_ > 0) result_.summary->operations["release"]["fail"] = failed_releases_;
+      if (failed_releases_ > 0) result_.summary.operations["release"]["fail"] = failed_releases_;
       for (const std::size_t position : shown_) result_.index.push_back(index_of(position));
       if (shown_.empty()) result_.index = std::move(read_.index);
+    } else {
+      result_.summary = counts();
     }
+  }
+
+  // Of a huge history: how many operations ended how.
+  Summary counts() const {
+    constexpr std::array kTypes = {EventType::ok, EventType::fail, EventType::info};
+    std::map<Function, std::map<EventType, std::uint64_t>> seen;
+    std::int64_t first_ns = kForever, last_ns = kAbsent;
+    const auto count = [&](const PackedHistory::Core& core) {
+      ++seen[core.f()][core.type()];
+      first_ns = std::min(first_ns, core.time_ns);
+      last_ns = std::max(last_ns, core.time_ns);
+    };
+    packed_.for_each([&](std::size_t, const PackedHistory::Core& core) { count(core); },
+                     [&](std::size_t, const PackedHistory::Core& core, const Event&) { count(core); });
+    Summary summary;
+    for (auto& [f, types] : seen) {
+      if (f == Function::fault || f == Function::mark) continue;
+      auto& outcomes = summary.operations[std::string(to_string(f))];
+      std::uint64_t open = types[EventType::invoke];
+      for (const EventType type : kTypes) {
+        if (types[type] > 0) outcomes[std::string(to_string(type))] = types[type];
+        open -= std::min(open, types[type]);
+      }
+      if (open > 0) outcomes["pending"] = open;
+    }
+    summary.length_ns = last_ns - first_ns;
+    return summary;
   }
 
   // Jepsen's failed operations never happened: a failed release ends no hold, neither here nor in pictures.
@@ -417,6 +452,21 @@ void require_sane(const CheckArguments& arguments) {
       throw BadUsage(file + ": no such file");
     }
   }
+}
+
+std::vector<const Finding*> pictured(const Checked& checked) {
+  std::vector<const Finding*> result;
+  const auto better = [&](const Finding& finding) {
+    return std::any_of(checked.findings.begin(), checked.findings.end(), [&](const Finding& other) {
+      return other.index == finding.index && other.check != "linearizable" && other.witness.acquires;
+    });
+  };
+  for (const Finding& finding : checked.findings) {
+    if (finding.check != "linearizable" || !better(finding)) result.push_back(&finding);
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Finding* a, const Finding* b) { return a->index < b->index; });
+  return result;
 }
 
 Checked check_history(const std::string& file, const CheckArguments& arguments) {

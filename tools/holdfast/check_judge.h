@@ -66,7 +66,8 @@ struct Checked {
   std::size_t keys = 0, operations = 0, by_linear = 0, by_search = 0;
   std::uint64_t events = 0, skipped = 0;
   std::string first_skipped;
-  std::optional<checker::Summary> summary;  // not of huge histories
+  checker::Summary summary;
+  bool whole = true;  // false: a huge history, of which the summary has the counts of operations alone
   // For pictures, where somebody wants one: the whole, or of a huge history what is around the violation.
   checker::History history;
   std::vector<std::uint64_t> index;
@@ -75,6 +76,9 @@ struct Checked {
 
 // Throws BadUsage for what is wrong with the arguments (before anything is read).
 void require_sane(const CheckArguments& arguments);
+
+// The findings for pictures: of two that tell of one grant, the one that tells more.
+std::vector<const Finding*> pictured(const Checked& checked);
 
 // Never throws for what is wrong with the file: `error` says it.
 Checked check_history(const std::string& file, const CheckArguments& arguments);

@@ -120,7 +120,9 @@ std::string check_report(const Checked& checked, const CheckArguments& arguments
     }
   }
   out += "\n";
-  if (checked.summary) out += indented(to_string(*checked.summary), "    ");
+  std::string summary = to_string(checked.summary);
+  if (!checked.whole) summary.resize(summary.find('\n'));  // the counts alone
+  out += indented(summary, "    ");
   out += fmt::format("    time        read {} ({} events), judged {}\n", seconds(checked.read_seconds),
                      checked.events, seconds(checked.judge_seconds));
   if (checked.findings.empty()) return out;
@@ -206,15 +208,15 @@ nlohmann::ordered_json json_of(const Checked& checked) {
   item["seconds"] = {{"reading", checked.read_seconds}, {"judging", checked.judge_seconds}};
   item["engines"] = {{"linear", checked.by_linear}, {"search", checked.by_search}};
   nlohmann::ordered_json keys = nlohmann::ordered_json::object();
-  if (checked.summary) {
-    for (const auto& [name, key] : checked.summary->keys) {
+  item["counts"] = checked.summary.operations;
+  item["length_ns"] = checked.summary.length_ns;
+  if (checked.whole) {
+    for (const auto& [name, key] : checked.summary.keys) {
       keys[name] = json_of(key);
       keys[name]["verdict"] = "holds";
     }
-    item["counts"] = checked.summary->operations;
-    item["total"] = json_of(checked.summary->total);
-    item["faults"] = checked.summary->faults;
-    item["length_ns"] = checked.summary->length_ns;
+    item["total"] = json_of(checked.summary.total);
+    item["faults"] = checked.summary.faults;
   }
   for (const auto& [name, outcome] : checked.bad_keys) keys[name]["verdict"] = to_string(outcome);
   item["keys"] = std::move(keys);
