@@ -152,10 +152,53 @@ class Writer {
       out_ << separator << "[" << lane_of_[hold.process] << "," << time(hold.from_ns) << ","
            << (hold.to_ns == kForever ? "-1" : time(hold.to_ns)) << ","
            << (hold.has_claim() ? time(hold.valid_until_ns) : "-1") << "," << string(words_.text(hold.key))
-           << "," << string(std::move(text)) << "]";
+           << "," << string(std::move(text)) << ",0]";
       separator = ",\n";
     }
+    write_records(separator);
     out_ << "],\n";
+  }
+
+  // What the servers had on record (from the ledger): from a grant that took effect to the removal, to the
+  // next grant of the key there, or to where the lease ends as the client counts it.
+  void write_records(const char* separator) {
+    struct Record {
+      std::size_t granted = kNowhere;
+      std::int64_t to_ns = kForever;
+    };
+    std::map<Symbol, std::int64_t> valid_until;  // by acquisition
+    for (const Hold& hold : holds_) {
+      if (hold.id != 0 && hold.has_claim()) valid_until[hold.id] = hold.valid_until_ns;
+    }
+    std::vector<Record> records;
+    std::map<std::pair<Symbol, Symbol>, std::size_t> open;  // node and key -> record
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+      const Event& event = events_[i];
+      const bool grant = event.f == Function::store_grant, remove = event.f == Function::store_remove;
+      if (event.type != EventType::ok || event.value == 0 || !(grant || remove)) continue;
+      const auto found = open.find({event.node, event.key});
+      if (found != open.end()) {
+        std::int64_t& to_ns = records[found->second].to_ns;
+        to_ns = std::min(to_ns, event.time_ns);
+        open.erase(found);
+      }
+      if (!grant) continue;
+      open[{event.node, event.key}] = records.size();
+      const auto lease = valid_until.find(event.id);
+      records.push_back({i, lease == valid_until.end() ? kForever : lease->second});
+    }
+    for (const Record& record : records) {
+      const Event& event = events_[record.granted];
+      if (lane(event) == kNowhere || record.to_ns < event.time_ns) continue;
+      std::string text = fmt::format("record of {} at {}, granted at {}", words_.text(event.id),
+                                     words_.text(event.node), words_.time(event.time_ns));
+      if (record.to_ns != kForever) text += "\nuntil " + words_.time(record.to_ns);
+      out_ << separator << "[" << lane(event) << "," << time(event.time_ns) << ","
+           << (record.to_ns == kForever || record.to_ns - words_.start_ns() > last_ns_ ? "-1"
+                                                                                       : time(record.to_ns))
+           << ",-1," << string(words_.text(event.id)) << "," << string(std::move(text)) << ",1]";
+      separator = ",\n";
+    }
   }
 
   void write_faults() {

@@ -39,12 +39,16 @@ TEST(Timeline, HasLanesBarsFaultsAndOverlaps) {
   EXPECT_EQ(data["title"], "a </script> title");
   EXPECT_EQ(data["lanes"], (nlohmann::json{"c1/0", "c2/0", "node r2"}));
   EXPECT_EQ(data["ops"].size(), 4U);
-  EXPECT_EQ(data["ops"][3][2], -1);  // the release never returned
-  EXPECT_EQ(data["holds"].size(), 2U);
+  EXPECT_EQ(data["ops"][3][2], -1);     // the release never returned
+  ASSERT_EQ(data["holds"].size(), 3U);  // two owners, and a server's record
+  EXPECT_EQ(data["holds"][2][0], 2);
+  EXPECT_EQ(data["holds"][2][1], 4000);
+  EXPECT_EQ(data["holds"][2][6], 1);
   EXPECT_EQ(data["holds"][0][1], 2000);
   EXPECT_EQ(data["holds"][0][2], 5000);
   EXPECT_EQ(data["holds"][0][3], 100000);
   EXPECT_EQ(data["holds"][1][2], -1);
+  EXPECT_EQ(data["holds"][1][6], 0);
   EXPECT_EQ(data["faults"][0]["acts"], (nlohmann::json{{0, 7000}}));
   ASSERT_EQ(data["overlaps"].size(), 1U);
   EXPECT_EQ(data["overlaps"][0]["lanes"], (nlohmann::json{0, 1}));

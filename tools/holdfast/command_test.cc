@@ -119,6 +119,7 @@ TEST(Command, FailedExpectationsAreReportedEverywhere) {
   const std::string artefacts = json["cases"][0]["story"]["folder"];
   EXPECT_TRUE(std::filesystem::exists(artefacts + "/history.jsonl"));
   EXPECT_TRUE(std::filesystem::exists(artefacts + "/story.txt"));
+  EXPECT_NE(read(artefacts + "/timeline.html").find("<canvas"), std::string::npos);
 }
 
 TEST(Command, BadInputIsOneLineAndExit64) {

@@ -70,8 +70,9 @@ ExitCode dispatch(int argc, char** argv) {
   run_app->add_flag("--github", run.github, "print GitHub annotations for what failed");
   run_app->add_flag("--check-determinism", run.check_determinism,
                     "run each seed twice; exit 3 when its histories differ");
-  run_app->add_option("--out", run.out,
-                      "keep history, story and server logs of the first violated seed below this folder");
+  run_app->add_option(
+      "--out", run.out,
+      "keep history, story, timeline and server logs of the first violated seed below this folder");
 
   CheckArguments check;
   std::string format, engine = "auto";

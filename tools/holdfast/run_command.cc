@@ -14,9 +14,11 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <sstream>
 #include <thread>
 
 #include "checker/history_jsonl.h"
+#include "checker/timeline.h"
 #include "sim/cluster/redis_process.h"
 #include "sim/cluster/temporary_folder.h"
 #include "sim/scenario/run.h"
@@ -172,6 +174,11 @@ class Runner {
         result.story_seed = run.seed;
         result.story = run.story;
         result.story_check = run.story_check;
+        std::vector<checker::Witness>& witnesses = story_witnesses_[&result];
+        witnesses.clear();
+        for (const checker::Verdict& verdict : run.verdicts) {
+          for (const checker::Witness& witness : verdict.witnesses) witnesses.push_back(witness);
+        }
         if (!arguments_.embedded || !arguments_.out.empty()) story_history_[&result] = std::move(run.history);
       }
     }
@@ -186,14 +193,15 @@ class Runner {
       const std::string folder = fmt::format("{}/{}{}{}/seed-{}", out, result->scenario.name,
                                              result->scenario.variant.empty() ? "" : "-",
                                              result->scenario.variant, result->story_seed);
-      if (const auto found = story_history_.find(result.get()); found != story_history_.end()) {
-        write_file(folder + "/history.jsonl", checker::to_jsonl(found->second));
-      } else {  // the embedded world can simply live it again
+      auto found = story_history_.find(result.get());
+      if (found == story_history_.end()) {  // the embedded world can simply live it again
         const auto index = static_cast<std::size_t>(
             std::find(result->seeds.begin(), result->seeds.end(), result->story_seed) -
             result->seeds.begin());
-        write_file(folder + "/history.jsonl", checker::to_jsonl(run_seed(*result, index, true).history));
+        found = story_history_.emplace(result.get(), run_seed(*result, index, true).history).first;
       }
+      write_file(folder + "/history.jsonl", checker::to_jsonl(found->second));
+      write_page(folder + "/timeline.html", *result, found->second);
       write_file(folder + "/story.txt", result->story);
       if (!arguments_.embedded) {
         const fs::path logs = fmt::format(
@@ -212,6 +220,19 @@ class Runner {
   }
 
  private:
+  void write_page(const std::string& path, const CaseResult& result, const checker::History& history) const {
+    std::vector<checker::Witness> witnesses = story_witnesses_.at(&result);
+    std::stable_sort(witnesses.begin(), witnesses.end(), [](const auto& a, const auto& b) {
+      return a.acquires.has_value() > b.acquires.has_value();  // two owners first
+    });
+    std::ostringstream page;
+    checker::write_timeline(history, witnesses,
+                            {.title = fmt::format("{}, seed {}", result.scenario.title(), result.story_seed),
+                             .reentrant = result.scenario.lock->reentrant},
+                            page);
+    write_file(path, page.str());
+  }
+
   Cases& cases_;
   const RunArguments& arguments_;
   const std::string& folder_;
@@ -222,6 +243,7 @@ class Runner {
   std::mutex mutex_;
   std::uint64_t done_ = 0, violated_ = 0;
   std::exception_ptr missing_;
+  std::map<const CaseResult*, std::vector<checker::Witness>> story_witnesses_;
   std::map<const CaseResult*, checker::History> story_history_;  // looked up only, never iterated
 };
 
@@ -258,7 +280,9 @@ void print_case(const CaseResult& result) {
 void print_story(const CaseResult& result, bool embedded) {
   fmt::print("\n{}, seed {}\n{}\n\n{}\n", result.scenario.title(), result.story_seed, result.scenario.about,
              result.story);
-  if (!result.story_folder.empty()) fmt::print("artefacts   {}/\n", result.story_folder);
+  if (!result.story_folder.empty()) {
+    fmt::print("artefacts   {}/\ntimeline    {}/timeline.html\n", result.story_folder, result.story_folder);
+  }
   fmt::print("reproduce   {}\n\n", result.reproduce(result.story_seed, embedded));
 }
 
