@@ -208,10 +208,10 @@ class Judge {
     if (options_.shrink) {
       SearchBudget small = options_.budget;
       small.steps = std::min<std::uint64_t>(small.steps, 200'000);
-      const Function f = operations[stuck].f;
+      const std::size_t same = operations[stuck].invoked;
       const auto fails = [&](const std::vector<Operation>& part) {
         const SearchResult again = search(part, *model_, small);
-        return again.outcome == SearchOutcome::not_linearizable && part[again.stuck].f == f;
+        return again.outcome == SearchOutcome::not_linearizable && part[again.stuck].invoked == same;
       };
       std::vector<Operation> part;
       for (const std::size_t at : kept) part.push_back(operations[at]);

@@ -142,9 +142,10 @@ class Teller {
     if (two_owners()) {
       const std::size_t owners = static_cast<std::size_t>(
           std::count_if(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.hold; }));
-      line += fmt::format("  {} has {} owners from {} to {}", witness_.key,
-                          owners == 2 ? "two" : std::to_string(owners), words_.time(witness_.from_ns),
-                          words_.time(witness_.to_ns));
+      line +=
+          fmt::format("  {} has {} owners from {} to {}", witness_.key.empty() ? "the lock" : witness_.key,
+                      owners == 2 ? "two" : std::to_string(owners), words_.time(witness_.from_ns),
+                      words_.time(witness_.to_ns));
       if (witness_.to_ns != kForever) {
         line += fmt::format(" ({} ms)", format_ms(witness_.to_ns - witness_.from_ns));
       }

@@ -121,17 +121,20 @@ std::string check_report(const Checked& checked, const CheckArguments& arguments
   }
   out += "\n";
   std::string summary = to_string(checked.summary);
-  if (!checked.whole) summary.resize(summary.find('\n'));  // the counts alone
+  if (!checked.whole || checked.summary.total.grants == 0)
+    summary.resize(summary.find('\n'));  // the counts alone
   out += indented(summary, "    ");
   out += fmt::format("    time        read {} ({} events), judged {}\n", seconds(checked.read_seconds),
                      checked.events, seconds(checked.judge_seconds));
   if (checked.findings.empty()) return out;
 
   const Finding& first = checked.findings.front();
-  out += "\n" +
-         tell_story(
-             checked.history, first.witness,
-             {.color = isatty(STDOUT_FILENO) == 1, .ascii = arguments.ascii, .reentrant = checked.reentrant});
+  const bool pictured_well = first.check != "linearizable" || first.witness.acquires;
+  if (pictured_well)
+    out += "\n" + tell_story(checked.history, first.witness,
+                             {.color = isatty(STDOUT_FILENO) == 1,
+                              .ascii = arguments.ascii,
+                              .reentrant = checked.reentrant});
   const std::string witness = witness_text(checked, first, arguments.keyed);
   const std::size_t events = first.smallest.history.events().size();
   constexpr std::size_t kMostShown = 24;

@@ -89,8 +89,9 @@ ExitCode dispatch(int argc, char** argv) {
       "--model,-m", check.model,
       "`holdfast list models`; default: leased-mutex where the history has valid_until, mutex "
       "where it has acquires, else cas-register or register");
-  check_app->add_option("--check", check.checks,
-                        "only this check (may be repeated), instead of the usual ones");
+  check_app
+      ->add_option("--check", check.checks, "only this check (may be repeated), instead of the usual ones")
+      ->allow_extra_args(false);
   check_app->add_option("--format", format, "jsonl, jepsen-edn or jepsen-log; default: by the content");
   check_app->add_flag("--keyed", check.keyed, "values are [key value] (Jepsen's independent keys)");
   check_app->add_option("--engine", engine, "auto, search or linear")->capture_default_str();
