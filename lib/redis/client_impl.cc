@@ -6,6 +6,7 @@
 #include "../runtime/check.h"
 #include "failure.h"
 #include "primary_finder.h"
+#include "role.h"
 
 namespace holdfast::redis {
 namespace {
@@ -174,7 +175,7 @@ void Client::Impl::start_connecting() {
 void Client::Impl::connect_until_done() {
   std::vector<ConnectionPtr> finished;
   Lock lock(mutex_);
-  task_parker_ = &runtime_.parker();
+  ParkerPlace place(task_parker_, runtime_.parker());
   if (connection_ && !connection_->usable()) {  // broke while nobody called
     last_problem_ = names_[connection_->node()] + ": " + connection_->why_broken();
     drop_connection();
@@ -214,7 +215,7 @@ void Client::Impl::connect_until_done() {
     finished.push_back(retired_.front());
     retired_.erase(retired_.begin());
   }
-  task_parker_ = nullptr;
+  place.leave();
   task_running_ = false;
   if (!stopping_ && !connection_ && !waiters_.empty()) waiters_.front()->parker->unpark();
   lock.unlock();

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "connection.h"
+#include "role.h"
 
 namespace holdfast::redis {
 
@@ -29,7 +30,7 @@ void Connection::start_task() {
 
 void Connection::run_task() {
   Lock lock(mutex_);
-  task_parker_ = &runtime_.parker();
+  ParkerPlace place(task_parker_, runtime_.parker());
   while (!broken_ && task_needed()) {
     bool in_time = true;
     if (!out_.empty() && !writing_) {
@@ -44,7 +45,7 @@ void Connection::run_task() {
     }
     if (!in_time) expire_background();
   }
-  task_parker_ = nullptr;
+  place.leave();
   task_running_ = false;
   task_must_write_ = false;
   tell_parked();

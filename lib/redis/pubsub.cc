@@ -130,7 +130,7 @@ bool Pubsub::write_queued(Lock& lock, MonotonicTime deadline) {
 void Pubsub::run() {
   Lock lock(mutex_);
   task_id_ = runtime_.task_id();
-  task_parker_ = &runtime_.parker();
+  ParkerPlace place(task_parker_, runtime_.parker());
   while (!stopping_ && listeners_ > 0) {
     if (failures_ > 0) {
       const MonotonicTime until = deadline_after(runtime_.now(), backoff(runtime_, *options_, failures_));
@@ -146,7 +146,7 @@ void Pubsub::run() {
     stream_.reset();
     out_.clear();
   }
-  task_parker_ = nullptr;
+  place.leave();
   task_running_ = false;
 }
 
