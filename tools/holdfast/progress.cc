@@ -34,9 +34,11 @@ void Progress::update(std::uint64_t done, std::uint64_t violations, const std::s
   last_ = now;
   const double elapsed = std::chrono::duration<double>(now - start_).count();
   const double rate = static_cast<double>(done) / std::max(elapsed, 1e-3);
-  const std::string left = done == 0 ? "?" : format_seconds(static_cast<double>(total_ - done) / rate);
+  const std::uint64_t missing = total_ > done ? total_ - done : 0;
+  const std::string left = done == 0 ? "?" : format_seconds(static_cast<double>(missing) / rate);
   std::string line =
       fmt::format("{} of {} {}, {:.1f}/s, {} violated, {} left", done, total_, unit_, rate, violations, left);
+  if (total_ == 0) line = fmt::format("{} {}, {:.1f}/s", done, unit_, rate);  // nobody knows how much
   if (!what.empty()) line += " · " + what;
   print(line);
 }

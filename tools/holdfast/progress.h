@@ -9,7 +9,7 @@ namespace holdfast::tools {
 
 class Progress {
  public:
-  Progress(std::uint64_t total, std::string unit);  // unit: "runs"
+  Progress(std::uint64_t total, std::string unit);  // unit: "runs"; total 0: not known
   ~Progress();                                      // takes the live line away
   void update(std::uint64_t done, std::uint64_t violations, const std::string& what);
   void clear();  // before something else is printed
