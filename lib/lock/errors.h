@@ -46,4 +46,18 @@ class Rejected : public LockError {
   using LockError::LockError;
 };
 
+// A wait that had a bound, and whose caller asked for an error, came to its end.
+class WaitTimeout : public LockError {
+  using LockError::LockError;
+};
+// The calling task itself is what it would wait for: it holds a lock that is not reentrant, or holds the read
+// side and asks for the write side.
+class WouldDeadlock : public LockError {
+  using LockError::LockError;
+};
+// This server, or this kind of lock, cannot do that.
+class Unsupported : public LockError {
+  using LockError::LockError;
+};
+
 }  // namespace holdfast

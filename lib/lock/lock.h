@@ -4,10 +4,13 @@
 // meant to be shared by its tasks.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "../runtime/runtime.h"
 #include "errors.h"
@@ -18,6 +21,13 @@ namespace holdfast {
 struct LockOptions {
   Duration lease = std::chrono::seconds(30);
   bool renew = true;  // watchdog: renew at a third of the lease until release. false: the lease is all
+  std::optional<int> max_renewals = std::nullopt;  // of one hold; then its lease runs out, and it is lost
+  bool fencing = false;                            // every grant comes with a fencing token
+  // How many replicas must have acknowledged a grant before it counts (WAIT on the same connection); set it
+  // to a majority of the configured ones. Fewer did within `replica_timeout`: the grant is taken back, and
+  // asked for again as if no server had answered. 0: grants are not waited for.
+  int replicas = 0;
+  Duration replica_timeout = std::chrono::milliseconds(500);
   LockObserver* observer = nullptr;  // outlives the lock
   std::size_t max_waiters = 65536;   // tasks of this process that may queue for one key; more: Unavailable
 };
@@ -54,8 +64,28 @@ class Lock {
   // Fires when the calling task's hold is lost (not when it is released). Default token when not held.
   virtual std::stop_token lost() const = 0;
 
+  // The fencing token of the calling task's hold: greater than that of every earlier hold of the key.
+  // nullopt: not held, or a lock that gives none (LockOptions::fencing).
+  virtual std::optional<std::uint64_t> token() const { return std::nullopt; }
+  // How much longer the hold is promised; zero when it is over. nullopt: as valid_until().
+  std::optional<Duration> remaining_lease() const {
+    const std::optional<MonotonicTime> until = valid_until();
+    if (!until) return std::nullopt;
+    return std::max(Duration::zero(), *until - runtime().now());
+  }
+
+  // [parks] Takes the lock away from whoever holds it, in any process; waiters are woken, the holder learns
+  // of its loss at its next renewal or release. For operators. False: nobody held it. Throws Unsupported
+  // where the design has no such thing.
+  virtual bool force_unlock() {
+    throw Unsupported("lock '" + key() + "': this kind of lock cannot be forced open", key(), "", false);
+  }
+
   virtual const std::string& key() const noexcept = 0;
   virtual Runtime& runtime() const noexcept = 0;
+  // How its holds exclude each other: "" (exclusive), "read" or "write"; and how many permits one takes.
+  virtual std::string_view mode() const noexcept { return ""; }
+  virtual int permits() const noexcept { return 1; }
 };
 
 }  // namespace holdfast

@@ -19,6 +19,7 @@ struct LockEvent {
     lost,          // the hold is known to be over without a release; told before lost() fires
     released,      // the outermost release was confirmed
     waiting,       // an acquire was refused and the task starts to wait
+    queued,        // the server confirmed the task's place in the queue of a fair lock
   };
   Kind kind{};
   std::string_view key = {};
@@ -27,6 +28,9 @@ struct LockEvent {
   std::optional<MonotonicTime> valid_until = std::nullopt;  // on this process' clock
   std::optional<MonotonicTime> sent_at = std::nullopt;      // acquired, renewed: when its request was sent
   std::string_view reason = {};                             // renew_failed, lost: why
+  std::string_view mode = {};                               // Lock::mode()
+  int permits = 1;                                          // Lock::permits()
+  std::optional<std::uint64_t> token = std::nullopt;        // acquired: its fencing token
 };
 
 // Called on the task on which it happens. Must not park, throw or call the lock; the views end with the call.

@@ -17,11 +17,16 @@ class LockSpace {
  public:
   virtual ~LockSpace() = default;
   virtual Lock& obtain(const std::string& key) = 0;  // the same object for the same key
+  // The side that many may hold at once, of a kind that has one (LockKind::shared).
+  virtual Lock& obtain_shared(const std::string& key) { return obtain(key); }
 };
 
 struct LockSpaceOptions {
-  redis::Client& client;
+  redis::Client& client;  // of the one server, or of the replicated set
   LockOptions lock;
+  std::vector<redis::Client*> nodes = {};  // independent servers: one client each (LockKind::quorum)
+  int permits = 1;                         // LockKind::counts_permits: how many there are
+  bool fair = false;                       // LockKind::shared: first come, first served
 };
 
 // What one command did to the server's record of a lock, read off the wire for the ledger.
@@ -39,7 +44,12 @@ struct LockKind {
   bool historic = false;
   bool reentrant = false;
   bool promises_validity =
-      false;  // valid_until() is the lock's own; else sending time plus lease counts as its claim
+      false;            // valid_until() is the lock's own; else sending time plus lease counts as its claim
+  bool shared = false;  // has a side that many may hold at once
+  bool counts_permits = false;  // a semaphore
+  bool quorum = false;          // lives on several independent servers (topology "independent")
+  bool fair = false;            // first come, first served: tells LockEvent::Kind::queued
+  bool tokens = false;          // its grants have fencing tokens
   std::unique_ptr<LockSpace> (*make)(const LockSpaceOptions& options) = nullptr;
   // `command`: the request's arguments; `reply`: its answer. Empty: did nothing to a record of this kind of
   // lock.

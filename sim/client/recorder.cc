@@ -175,7 +175,8 @@ void ClientRecorder::on_event(const LockEvent& told) noexcept {
   event.node = history.intern(told.node);
   switch (told.kind) {
     case LockEvent::Kind::acquired:
-    case LockEvent::Kind::released: return;
+    case LockEvent::Kind::released:
+    case LockEvent::Kind::queued: return;
     case LockEvent::Kind::waiting: publish("lock.waiting", told.key, event.id, event.node); return;
     case LockEvent::Kind::renewing:
       event.f = Function::renew;
