@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -11,23 +12,28 @@
 
 #include "../runtime/time.h"
 #include "turnstile.h"
+#include "wire.h"
 
 namespace holdfast {
 
 struct Hold {
   // Fixed at the grant.
-  std::shared_ptr<const std::string> key;
-  std::string owner;      // "uuid:number", never used twice
-  std::string_view node;  // who granted; its name lives as long as the client
-  bool renew = true;
-  std::shared_ptr<Turnstile> turn;  // the local turn that belongs to the hold: passed on when it is lost
-  std::weak_ptr<const void> task;   // expires with the task that holds it
+  std::shared_ptr<const Wire> wire;
+  std::string owner;                   // "uuid:number", never used twice
+  std::string_view node;               // who granted; its name lives as long as the client
+  std::optional<std::uint64_t> token;  // fencing token
+  int permits = 1;
+  std::shared_ptr<Turnstile>
+      turn;  // the local turn that belongs to the hold, passed on when it is lost; or null
+  std::weak_ptr<const void> life;  // expires with the task (or Owner) that holds it
 
   // Written by the watchdog, read by anybody.
   std::atomic<Duration::rep> valid_until_ns{0};
   std::atomic<bool> is_lost{false};
 
-  // The watchdog's own, under its mutex.
+  // The watchdog's own, under its mutex once the hold is watched.
+  bool renew = true;
+  int renewals_left = -1;                // -1: without end
   std::optional<std::stop_source> lost;  // made when somebody asks for a token
   bool lost_was_told = false;
   static constexpr std::size_t kUnwatched = static_cast<std::size_t>(-1);
@@ -35,6 +41,7 @@ struct Hold {
   MonotonicTime next_renewal{};
   bool renewal_unanswered = false;  // one may have lengthened the record without our knowing
 
+  const std::string& key() const noexcept { return wire->key; }
   MonotonicTime valid_until() const { return MonotonicTime(Duration(valid_until_ns.load())); }
 };
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <vector>
 
 #include "../redis/error.h"
 #include "lock_error_from.h"
-#include "reentrant_scripts.h"
 
 namespace holdfast {
 
@@ -25,12 +25,12 @@ LateRelease::~LateRelease() {
   }
 }
 
-void LateRelease::add(std::string key, std::string owner, MonotonicTime until) {
+void LateRelease::add(std::shared_ptr<const Wire> wire, std::string owner, MonotonicTime until) {
   Task finished;  // joined after the mutex is free again
   const std::scoped_lock guard(mutex_);
   if (closing_) return;
   if (items_.size() >= kMaxItems) items_.pop_front();
-  items_.push_back(Item{std::move(key), std::move(owner), until});
+  items_.push_back(Item{std::move(wire), std::move(owner), until});
   if (running_) return;
   running_ = true;
   finished = std::move(task_);
@@ -57,12 +57,11 @@ void LateRelease::run() {
 bool LateRelease::settle(const Item& item) {
   const MonotonicTime now = client_.runtime().now();
   if (now >= item.until) return true;
-  const std::string channel = reentrant_channel(item.key);
-  const std::array<std::string_view, 2> keys{item.key, channel};
+  const std::vector<std::string_view> keys(item.wire->release_keys.begin(), item.wire->release_keys.end());
   const std::array<std::string_view, 1> args{item.owner};
   try {
     client_.eval(
-        kReentrantRelease, keys, args,
+        *item.wire->release, keys, args,
         {.deadline = std::min(item.until, now + client_.options().command_timeout), .background = true});
     return true;
   } catch (const redis::Error& error) {

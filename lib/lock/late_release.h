@@ -4,10 +4,12 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <string>
 
 #include "../redis/client.h"
 #include "../runtime/runtime.h"
+#include "wire.h"
 
 namespace holdfast {
 
@@ -20,11 +22,12 @@ class LateRelease {
   LateRelease& operator=(const LateRelease&) = delete;
 
   // Tries from now on until it was answered or `until` has come. Drops the oldest when too many wait.
-  void add(std::string key, std::string owner, MonotonicTime until);
+  void add(std::shared_ptr<const Wire> wire, std::string owner, MonotonicTime until);
 
  private:
   struct Item {
-    std::string key, owner;
+    std::shared_ptr<const Wire> wire;
+    std::string owner;
     MonotonicTime until;
   };
   static constexpr std::size_t kMaxItems = 4096;

@@ -81,6 +81,9 @@ class Lock {
     throw Unsupported("lock '" + key() + "': this kind of lock cannot be forced open", key(), "", false);
   }
 
+  // Some task of this process holds it, or is inside an acquire.
+  virtual bool in_use() const { return is_held_by_me(); }
+
   virtual const std::string& key() const noexcept = 0;
   virtual Runtime& runtime() const noexcept = 0;
   // How its holds exclude each other: "" (exclusive), "read" or "write"; and how many permits one takes.

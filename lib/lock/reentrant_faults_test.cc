@@ -197,7 +197,7 @@ TEST_P(ReentrantFaults, TheWatchdogStaysForTheNextHold) {
 // One call renews every lock that is due.
 TEST_P(ReentrantFaults, RenewalsAreBatched) {
   run({.lease = 900ms}, [](Scene& scene) {
-    std::list<std::shared_ptr<ReentrantLock>> locks;
+    std::list<std::shared_ptr<Lock>> locks;
     scene.relay.count(std::string(kReentrantRenew.sha1));
     for (int i = 0; i < 50; ++i) {
       locks.push_back(scene.locks.obtain("k" + std::to_string(i)));

@@ -46,7 +46,7 @@ struct Peer {
   testing::Relay relay;
   redis::Client client;
   ReentrantLocks locks;
-  std::shared_ptr<ReentrantLock> lock;
+  std::shared_ptr<Lock> lock;
   // The model's view.
   int depth = 0;
   std::optional<Step> losing;

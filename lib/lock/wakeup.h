@@ -20,10 +20,12 @@ class Wakeup {
   }
   void clear() noexcept { signalled_ = false; }
 
-  // [parks] Returns on a signal, a stop request or at the deadline.
-  void wait_until(MonotonicTime deadline, const std::stop_token& stop) {
+  // [parks] Returns on a signal (then true), a stop request or at the deadline.
+  bool wait_until(MonotonicTime deadline, const std::stop_token& stop) {
     const std::stop_callback wake(stop, [this] { parker_.unpark(); });
-    while (!signalled_.exchange(false) && !stop.stop_requested() && runtime_.now() < deadline) {
+    for (;;) {
+      if (signalled_.exchange(false)) return true;
+      if (stop.stop_requested() || runtime_.now() >= deadline) return false;
       parker_.park_until(deadline);
     }
   }

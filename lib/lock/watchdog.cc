@@ -6,8 +6,8 @@
 
 #include "../redis/error.h"
 #include "../runtime/check.h"
+#include "acknowledged.h"
 #include "lease.h"
-#include "reentrant_scripts.h"
 
 namespace holdfast {
 namespace {
@@ -18,12 +18,12 @@ constexpr std::string_view kTaskEnded = "the task that held it ended without rel
 
 }  // namespace
 
-Watchdog::Watchdog(redis::Client& client, LateRelease& late_release, Duration lease, LockObserver* observer)
+Watchdog::Watchdog(redis::Client& client, LateRelease& late_release, const LockOptions& options)
     : client_(client),
       runtime_(client.runtime()),
       late_release_(late_release),
-      lease_(lease),
-      observer_(observer),
+      options_(options),
+      lease_(options.lease),
       mutex_(runtime_),
       changed_(runtime_) {}
 
@@ -104,7 +104,7 @@ std::stop_token Watchdog::lost_token(Hold& hold) {
 void Watchdog::lost_at_release(Hold& hold, std::string_view reason) {
   hold.is_lost = true;
   tell({.kind = LockEvent::Kind::lost,
-        .key = *hold.key,
+        .key = hold.key(),
         .acquisition = hold.owner,
         .node = hold.node,
         .valid_until = hold.valid_until(),
@@ -120,12 +120,12 @@ void Watchdog::lost_at_release(Hold& hold, std::string_view reason) {
 
 void Watchdog::tell_lost(Hold& hold, std::string_view reason) {
   lost_at_release(hold, reason);
-  if (hold.renewal_unanswered) late_release_.add(*hold.key, hold.owner, runtime_.now() + lease_);
-  hold.turn->pass();
+  if (hold.renewal_unanswered) late_release_.add(hold.wire, hold.owner, runtime_.now() + lease_);
+  if (hold.turn) hold.turn->pass();
 }
 
 void Watchdog::tell(const LockEvent& event) {
-  if (observer_ != nullptr) observer_->on_event(event);
+  if (options_.observer != nullptr) options_.observer->on_event(event);
 }
 
 void Watchdog::run() {
@@ -155,7 +155,7 @@ void Watchdog::run() {
 Watchdog::Holds Watchdog::take_expired(MonotonicTime now) {
   Holds expired;
   for (const auto& hold : holds_) {
-    const bool abandoned = hold->renew && now >= hold->next_renewal && hold->task.expired();
+    const bool abandoned = hold->renew && now >= hold->next_renewal && hold->life.expired();
     if (now >= hold->valid_until() || abandoned) expired.push_back(hold);
   }
   for (const auto& hold : expired) remove(*hold);
@@ -198,17 +198,23 @@ void Watchdog::renew(const Holds& holds) {
       std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(lease_).count());
   std::vector<std::string_view> keys, args{lease_ms};
   for (const auto& hold : holds) {
-    keys.push_back(*hold->key);
+    for (const std::string& key : hold->wire->renew_keys) keys.push_back(key);
     args.push_back(hold->owner);
     tell({.kind = LockEvent::Kind::renewing,
-          .key = *hold->key,
+          .key = hold->key(),
           .acquisition = hold->owner,
           .node = hold->node});
   }
 
   redis::Answer answer;
   try {
-    answer = client_.eval(kReentrantRenew, keys, args, {.deadline = deadline, .background = true});
+    Acknowledged acknowledged = eval_acknowledged(client_, options_, *holds.front()->wire->renew, keys, args,
+                                                  {.deadline = deadline, .background = true});
+    answer = std::move(acknowledged.answer);
+    if (!acknowledged.enough) {
+      renewal_failed(holds, answer.node, too_few_replicas(options_, acknowledged.replicas));
+      return;
+    }
   } catch (const redis::Error& error) {
     renewal_failed(holds, error.node(), error.what());
     return;
@@ -240,13 +246,14 @@ void Watchdog::renew(const Holds& holds) {
         hold.valid_until_ns = std::max(hold.valid_until(), extended).time_since_epoch().count();
         hold.next_renewal = answer.sent_at + lease_ / 3;
         hold.renewal_unanswered = false;
+        if (hold.renewals_left > 0 && --hold.renewals_left == 0) hold.renew = false;
         renewed.push_back(holds[i]);
       }
     }
   }
   for (const auto& hold : renewed) {
     tell({.kind = LockEvent::Kind::renewed,
-          .key = *hold->key,
+          .key = hold->key(),
           .acquisition = hold->owner,
           .node = answer.node,
           .valid_until = hold->valid_until(),
@@ -266,7 +273,7 @@ void Watchdog::renewal_failed(const Holds& holds, std::string_view node, std::st
   }
   for (const auto& hold : holds) {
     tell({.kind = LockEvent::Kind::renew_failed,
-          .key = *hold->key,
+          .key = hold->key(),
           .acquisition = hold->owner,
           .node = node,
           .valid_until = hold->valid_until(),

@@ -8,6 +8,7 @@
 //   valid_until does not revive the hold.
 // - The loss is told at valid_until at the latest, at once when the server no longer knows the owner.
 // - A hold that is not to be renewed is only watched for its end.
+// - After LockOptions::max_renewals the lease is left to run out.
 // - When the task that holds the lock has ended without releasing it, renewing stops.
 //
 // Thread safety: any task.
@@ -23,14 +24,14 @@
 #include "../runtime/runtime.h"
 #include "hold.h"
 #include "late_release.h"
-#include "observer.h"
+#include "lock.h"
 
 namespace holdfast {
 
 class Watchdog {
  public:
-  // `lease` of all its holds. `observer` may be null. The others outlive the watchdog.
-  Watchdog(redis::Client& client, LateRelease& late_release, Duration lease, LockObserver* observer);
+  // `options` of all its holds. The others outlive the watchdog.
+  Watchdog(redis::Client& client, LateRelease& late_release, const LockOptions& options);
   // [parks] Ends the task. Holds that are still watched are left to their leases.
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
@@ -68,8 +69,8 @@ class Watchdog {
   redis::Client& client_;
   Runtime& runtime_;
   LateRelease& late_release_;
+  const LockOptions options_;
   const Duration lease_;
-  LockObserver* const observer_;
 
   Mutex mutex_;
   Condition changed_;

@@ -15,14 +15,14 @@ class ReentrantSpace final : public LockSpace {
  public:
   explicit ReentrantSpace(const LockSpaceOptions& options) : locks_(options.client, options.lock) {}
   Lock& obtain(const std::string& key) override {
-    std::shared_ptr<ReentrantLock>& lock = used_[key];
+    std::shared_ptr<Lock>& lock = used_[key];
     if (!lock) lock = locks_.obtain(key);
     return *lock;
   }
 
  private:
   ReentrantLocks locks_;
-  std::map<std::string, std::shared_ptr<ReentrantLock>> used_;
+  std::map<std::string, std::shared_ptr<Lock>> used_;
 };
 
 std::vector<StoreEffect> reentrant_effects(const Command& command, const redis::Reply& reply) {

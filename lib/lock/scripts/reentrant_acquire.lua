@@ -9,7 +9,7 @@ elseif call('hexists', key, owner) == 0 then
   return {0, left}
 end
 local lease = tonumber(ARGV[2])
-if left < lease then -- never shorten what was promised before
+if left <= lease then -- never shorten what was promised before
   call('pexpire', key, ARGV[2])
   left = lease
 end

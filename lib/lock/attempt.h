@@ -1,0 +1,65 @@
+// Attempt: one acquire, from the first request to the grant or the end of patience.
+//
+// Asks with the wire's acquire script and one owner of its own, so that a request whose reply was lost is
+// asked again without harm. When refused it waits as the wire says: for a message on the lock's channel, for
+// the (re)subscription to be in force, or for the end of the holder's lease, whichever is first; it never
+// polls blindly. What may have been granted unseen, or stands in a server's queue, is given back in the
+// background when the attempt ends without a grant.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stop_token>
+
+#include "hold.h"
+#include "lock_context.h"
+#include "wakeup.h"
+
+namespace holdfast {
+
+// How long an acquire may take.
+struct Patience {
+  bool wait = true;  // false: one answer is enough
+  MonotonicTime deadline = kNever;
+  std::stop_token stop = {};
+};
+
+class Attempt {
+ public:
+  Attempt(LockContext& context, std::shared_ptr<const Wire> wire, const Patience& patience, int permits = 1);
+  ~Attempt();
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+
+  // [parks] The hold, not yet watched; null: refused, or not granted in time. Throws LockError.
+  std::shared_ptr<Hold> run();
+
+  MonotonicTime sent_at() const { return sent_at_; }  // of the request that was granted
+
+ private:
+  redis::Answer ask(MonotonicTime now);
+  bool accept(const redis::Answer& answer);
+  bool wait(const redis::Answer& refusal);
+  void subscribe();
+  void heard(Duration ask_in);
+  void give_up_or_pause(const redis::Error& error, MonotonicTime asked_at, Duration pause);
+  [[noreturn]] void throw_interrupted() const;
+  const std::string& key() const { return wire_->key; }
+
+  LockContext& context_;
+  const std::shared_ptr<const Wire> wire_;
+  const Patience& patience_;
+  const std::shared_ptr<Hold> hold_;  // what it will be
+  std::string permits_;
+  Wakeup wakeup_;
+  std::atomic<Duration::rep> ask_by_ns_;  // by a message: ask no later than this
+  std::unique_ptr<redis::Subscription> subscription_;
+  std::optional<MonotonicTime> failing_since_;
+  MonotonicTime sent_at_{};
+  int refusals_ = 0;
+  bool queued_ = false, granted_ = false;
+  bool unseen_ = false;  // a request may have been granted without our being told
+};
+
+}  // namespace holdfast

@@ -1,0 +1,41 @@
+// LockContext: what the locks of one kind share in a process: the client, the options, the owners' names, the
+// watchdog and the janitor.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "../redis/client.h"
+#include "late_release.h"
+#include "lock.h"
+#include "watchdog.h"
+#include "wire.h"
+
+namespace holdfast {
+
+struct LockContext {
+  // `client_in`, and the observer in the options, outlive this object. Throws std::invalid_argument when the
+  // options make no sense (checked_options.h).
+  LockContext(redis::Client& client_in, LockOptions options_in);
+
+  // "<uuid of this object>:<number>": never used twice.
+  std::string next_owner();
+  void tell(const LockEvent& event) const {
+    if (options.observer != nullptr) options.observer->on_event(event);
+  }
+
+  redis::Client& client;
+  Runtime& runtime;
+  const LockOptions options;
+  const std::string lease_ms;
+  const std::string uuid;
+  std::atomic<std::uint64_t> next_number{1};
+  LateRelease late_release;
+  Watchdog watchdog;  // after late_release, which it uses until its end
+};
+
+std::string milliseconds(Duration time);  // "1500"
+
+}  // namespace holdfast

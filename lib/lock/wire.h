@@ -1,0 +1,57 @@
+// Wire: what one lock says to Redis, as data: scripts, keys and arguments, made once when the lock is made
+// and shared by its holds. One kind of lock is one function that makes it (reentrant_wire(), fair_wire(),
+// ...).
+//
+// What the scripts of every kind have in common:
+//   acquire  ARGV: owner, lease in ms, then `acquire_args`[, permits][, queue]. Asks for the state "held by
+//   owner", so that asking
+//            twice changes nothing. Answers {1, lease left[, token]} or {0, ms until it is worth another look
+//            (-1: unknown)[, 1 when the owner now stands in the server's queue]}.
+//   release  ARGV: owner. Removes what the owner holds, or its place in the queue; wakes who is next. Answers
+//   1
+//            when it held, else 0.
+//   renew    KEYS: `renew_keys` of many locks, one after the other. ARGV: lease in ms, then one owner a lock.
+//            Answers a list: 1 renewed, 0 not that owner's any more, or the text of an error of this lock.
+//   force    takes it from everybody (optional). Answers 1 when somebody held it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../redis/script.h"
+#include "../runtime/time.h"
+
+namespace holdfast {
+
+struct Wire {
+  // What the calling task's second acquire means.
+  enum class Reentry { counts, refused, another_hold };
+  // How a refused task waits: for a message on `channel` (and the end of the holder's lease), or asking again
+  // after 1, 2, 4 .. 128 ms.
+  enum class Waiting { message, back_off };
+
+  std::string key;
+  const redis::Script* acquire = nullptr;
+  const redis::Script* release = nullptr;
+  const redis::Script* renew = nullptr;
+  const redis::Script* force = nullptr;
+  std::vector<std::string> acquire_keys = {}, release_keys = {}, renew_keys = {};
+  std::vector<std::string> acquire_args = {};
+  std::string channel = {};
+  // How long after `message` the waiting `owner` has to ask: zero at once, kForever: it is for somebody else.
+  // Null: every message is for everybody.
+  Duration (*heard)(std::string_view message, std::string_view owner) = nullptr;
+  static constexpr Duration kForever = Duration::max();
+
+  Reentry reentry = Reentry::counts;
+  Waiting waiting = Waiting::message;
+  bool exclusive = true;        // the local turn belongs to the hold until its end
+  bool local_queue = true;      // tasks of a process queue locally, and the first of them asks
+  bool counts_permits = false;  // the number of permits follows the other arguments
+  bool server_queue = false;    // a refused owner stands in a queue on the server: its last argument says
+                              // whether it wants to, and who gives up takes leave
+  std::string_view mode = {};  // Lock::mode()
+};
+
+}  // namespace holdfast

@@ -1,0 +1,95 @@
+// WireLock: the lock behind every kind that lives on one Redis (or one replicated set). What differs between
+// kinds is in its Wire; what they share is here and in Attempt, Watchdog and LateRelease:
+//
+// - Who owns it: each outermost acquisition draws an owner of its own, "<uuid of this process>:<number>". A
+// new
+//   acquisition can therefore never re-enter what an older one left behind. How often the holder re-entered
+//   is counted here; on the server the count stays 1.
+// - Every request can be repeated without harm: acquire asks for the state "mine", release and renew compare
+// the
+//   owner. So a request whose reply was lost is asked again. An acquire or a release that gives up with its
+//   outcome unknown is undone in the background (late_release.h).
+// - How long it is valid: valid_until() = sending of the request + lease - 1% - 2 ms on the monotonic clock
+//   (lease.h), moved on by the watchdog at a third of the lease (watchdog.h) unless LockOptions::renew is
+//   false. A grant whose reply comes after that is not accepted. Loss is told through lost() and the
+//   observer.
+// - Re-entry neither asks the server nor changes the lease. Re-entering a hold that is lost throws LockLost;
+// so
+//   does its outermost unlock(); the inner ones only count down.
+//
+// Thread safety: all members may be called by any task. Ownership is by task, or by Owner (owner.h).
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attempt.h"
+#include "lock.h"
+#include "lock_context.h"
+#include "owner.h"
+#include "wire.h"
+
+namespace holdfast {
+
+class WireLock : public Lock {
+ public:
+  WireLock(std::shared_ptr<LockContext> context, Wire wire);
+  // Does not talk to the server and does not throw: a hold that is still there is renewed no more, and its
+  // record ends with its lease. REQUIRES: no task is inside a member.
+  ~WireLock() override;
+
+  void lock() override { acquire({}); }
+  bool try_lock() override;
+  bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
+  void unlock() override;
+
+  bool is_held_by_me() const override;
+  int hold_count() const override;
+  std::optional<MonotonicTime> valid_until() const override;
+  std::string acquisition() const override;
+  std::stop_token lost() const override;
+  std::optional<std::uint64_t> token() const override;
+  bool in_use() const override;
+  bool force_unlock() override;
+
+  const std::string& key() const noexcept override { return wire_->key; }
+  Runtime& runtime() const noexcept override { return context_->runtime; }
+  std::string_view mode() const noexcept override { return wire_->mode; }
+
+  // --- for the kinds that are more than a Lock ---------------------------------------------------------
+  // [parks] As try_lock_until() with `patience`, for `permits` at once.
+  bool acquire(const Patience& patience, int permits = 1);
+  // The hold of the calling task (its latest one); null: none.
+  std::shared_ptr<Hold> my_hold() const;
+  const Wire& wire() const noexcept { return *wire_; }
+
+ private:
+  struct Mine {
+    HolderId holder = 0;
+    std::shared_ptr<Hold> hold;
+    int depth = 0;
+  };
+
+  bool enter_queue(const Patience& patience);
+  bool reenter(Hold& hold, const Patience& patience);
+  void accept(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at);
+  void release(Hold& hold);
+  const Mine* mine() const;  // under the mutex; null: the caller does not hold it
+  Mine* mine() { return const_cast<Mine*>(std::as_const(*this).mine()); }
+  LockLost lost_error(const Hold& hold) const;
+
+  const std::shared_ptr<LockContext> context_;
+  const std::shared_ptr<const Wire> wire_;  // shared with its holds
+  const std::shared_ptr<Turnstile> turn_;   // null: tasks do not queue locally
+  std::atomic<std::size_t> waiting_ = 0;    // tasks inside acquire()
+  mutable Mutex mutex_;
+  std::atomic<std::size_t> mine_count_ = 0;  // of mine_, to be read without the mutex
+  std::vector<Mine> mine_;  // the present holders, and tasks whose hold was lost before they unlocked
+};
+
+}  // namespace holdfast
