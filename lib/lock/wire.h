@@ -50,8 +50,8 @@ struct Wire {
   bool local_queue = true;      // tasks of a process queue locally, and the first of them asks
   bool counts_permits = false;  // the number of permits follows the other arguments
   bool server_queue = false;    // a refused owner stands in a queue on the server: its last argument says
-                              // whether it wants to, and who gives up takes leave
-  std::string_view mode = {};  // Lock::mode()
+                                // whether it wants to, and who gives up takes leave
+  std::string_view mode = {};   // Lock::mode()
 };
 
 }  // namespace holdfast

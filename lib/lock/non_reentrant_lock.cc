@@ -1,0 +1,14 @@
+#include "non_reentrant_lock.h"
+
+#include "reentrant_scripts.h"
+#include "wire_lock.h"
+
+namespace holdfast {
+
+std::shared_ptr<Lock> NonReentrantLocks::make(const std::string& key) {
+  Wire wire = reentrant_wire(key, context_->options.fencing);
+  wire.reentry = Wire::Reentry::refused;
+  return std::make_shared<WireLock>(context_, std::move(wire));
+}
+
+}  // namespace holdfast

@@ -1,0 +1,75 @@
+-- Fair lock, acquire: grants in the order in which the askers came; a refused asker that wants to wait keeps its
+-- place in the queue as long as it goes on asking. Asking twice changes nothing.
+-- KEYS[1] the lock: a hash { owner: 1 }, as the reentrant lock's.  KEYS[2] the queue: a sorted set of owners by
+-- ticket.  KEYS[3] their patience: a sorted set of owners by the time (ms, this server's) until which they
+-- are taken for alive.  KEYS[4] the last token (only with fencing).
+-- ARGV[1] owner.  ARGV[2] lease in ms.  ARGV[3] 1: queue when refused.
+-- Returns {1, lease left, token} when it is mine now, else {0, ms until it is worth another look, 1 when queued}.
+local call, key, queue, patience, owner = redis.call, KEYS[1], KEYS[2], KEYS[3], ARGV[1]
+local lease = tonumber(ARGV[2])
+local time = call('time')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local function grant(left)
+  local token = tonumber(KEYS[4] and call('get', KEYS[4]) or 0)
+  if left == -2 then
+    call('hset', key, owner, 1)
+    if KEYS[4] then
+      token = math.max(token + 1, time[1] * 1000000 + time[2])
+      call('set', KEYS[4], string.format('%.0f', token), 'px', 86400000)
+    end
+  end
+  if left <= lease then
+    call('pexpire', key, ARGV[2])
+    left = lease
+  end
+  if KEYS[4] then
+    return {1, left, token}
+  end
+  return {1, left}
+end
+
+local left = call('pttl', key)
+if left ~= -2 and call('hexists', key, owner) == 1 then
+  return grant(left)
+end
+
+-- Who has not asked for too long has died: the head of the queue is somebody alive.
+local head = call('zrange', queue, 0, 0)[1]
+while head and head ~= owner do
+  local alive_until = tonumber(call('zscore', patience, head) or 0)
+  if alive_until > now then break end
+  call('zrem', queue, head)
+  call('zrem', patience, head)
+  head = call('zrange', queue, 0, 0)[1]
+end
+
+if left == -2 and (not head or head == owner) then
+  call('zrem', queue, owner)
+  call('zrem', patience, owner)
+  return grant(left)
+end
+
+local look_again = left
+if left == -2 then -- free, but it is the head's turn: until that one is known to have died
+  look_again = tonumber(call('zscore', patience, head)) - now
+end
+if look_again < 0 or look_again > lease then
+  look_again = lease
+end
+if ARGV[3] ~= '1' then
+  return {0, look_again}
+end
+if not call('zscore', queue, owner) then
+  local last = call('zrange', queue, -1, -1, 'withscores')[2] or 0
+  call('zadd', queue, last + 1, owner)
+end
+-- I ask again within a lease; a third more for the way.
+local alive_until = now + lease + math.floor(lease / 3)
+call('zadd', patience, string.format('%.0f', alive_until), owner)
+for _, name in ipairs({queue, patience}) do
+  if call('pttl', name) < alive_until - now then
+    call('pexpire', name, alive_until - now)
+  end
+end
+return {0, look_again, 1}
