@@ -122,13 +122,21 @@ Witness witness_of(const History& history, const std::vector<Hold>& holds, const
   return witness;
 }
 
-ExclusionRules rules_of(const CheckContext& context) {
-  return {.reentrant = context.reentrant, .permits = context.permits};
+// Permits: as the history tells it (the most there ever were, so that nothing legal is reported), unless
+// somebody knows.
+ExclusionRules rules_of(const History& history, const CheckContext& context) {
+  ExclusionRules rules{.reentrant = context.reentrant, .permits = context.permits};
+  if (rules.permits > 0) return rules;
+  for (const Event& event : history.events()) {
+    if (event.f == Function::resize && event.type == EventType::ok && event.value != kAbsent)
+      rules.permits = std::max(rules.permits, event.value);
+  }
+  return rules;
 }
 
 Verdict judge(const History& history, const std::vector<Hold>& holds, std::vector<Span>& spans, bool claims,
               const CheckContext& context) {
-  const ExclusionRules rules = rules_of(context);
+  const ExclusionRules rules = rules_of(history, context);
   const ExclusionResult found = sweep_exclusion(spans, rules, kWitnesses);
   Verdict verdict;
   verdict.outcome = found.count > 0 ? Outcome::violated : Outcome::holds;
@@ -190,7 +198,7 @@ class LeaseExclusion : public Check {
       return verdict;
     }
     verdict.reason = fmt::format("{} claims, no two overlap", claims);
-    if (const auto overruns = sweep_exclusion(strict, rules_of(context), 1).count; overruns > 0) {
+    if (const auto overruns = sweep_exclusion(strict, rules_of(history, context), 1).count; overruns > 0) {
       verdict.reason +=
           fmt::format("; {} overrun{} (a holder outlived its lease)", overruns, overruns == 1 ? "" : "s");
     }

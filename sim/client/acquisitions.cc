@@ -40,11 +40,18 @@ void Acquisitions::forget(Acquisition& acquisition) {
   Acquisition** link = &bucket(acquisition.hash);
   while (*link != &acquisition) link = &(*link)->next;
   *link = acquisition.next;
-  acquisition.granting = false;
+  acquisition.granting = acquisition.was_held = false;
   acquisition.sent_at.reset();
   acquisition.node = 0;
   free_.push_back(&acquisition);
   if (latest_ == &acquisition) latest_ = nullptr;
+}
+
+void Acquisitions::begin_anew(Acquisition& acquisition, checker::Symbol id) {
+  acquisition.id = id;
+  acquisition.granting = acquisition.was_held = false;
+  acquisition.sent_at.reset();
+  acquisition.node = 0;
 }
 
 void Acquisitions::grow() {

@@ -20,6 +20,7 @@ struct Acquisition {
   checker::Symbol id = 0;                // "c1-7"
   bool held = false;                     // never forgotten while it is
   bool granting = false;                 // told by the observer, until acquire_ok
+  bool was_held = false;                 // acquire_ok came; not held any more: its name is free again
   std::optional<MonotonicTime> sent_at;  // of the grant
   checker::Symbol node = 0;              // who granted
 
@@ -38,6 +39,8 @@ class Acquisitions {
   // A new one, for which the oldest ones that are not held are forgotten: kRemembered stay, or as many as are
   // held. What is forgotten keeps its address and is used again under another id. REQUIRES: not known.
   Acquisition& add(std::string_view record, checker::Symbol id);
+  // The same record is held anew, under another id: designs that name the owner, not the acquisition.
+  static void begin_anew(Acquisition& acquisition, checker::Symbol id);
   // None is held any more: their process is dead.
   void all_over();
 

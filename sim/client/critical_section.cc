@@ -12,6 +12,7 @@ class CriticalSection final : public Fleet {
   void run_thread(WorkThread& thread) override {
     const bool endless = options().rounds == 0;
     for (std::int64_t round = 0; (endless || round < options().rounds) && !thread.over(); ++round) {
+      thread.begin_round();
       if (thread.acquire()) {
         thread.work(options().hold);
         thread.release();

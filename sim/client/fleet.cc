@@ -1,6 +1,7 @@
 #include "sim/client/fleet.h"
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 
 #include "lib/lock/wakeup.h"
@@ -8,12 +9,16 @@
 namespace holdfast::sim {
 namespace {
 
-std::string key_of_thread(const WorkloadOptions& options, const Process& process, int number) {
-  return options.own_keys ? options.key + ":" + process.name() + "/" + std::to_string(number) : options.key;
+std::string key_of_thread(const WorkloadOptions& options, const std::string& client, int number) {
+  return options.own_keys ? options.key + ":" + client + "/" + std::to_string(number) : options.key;
+}
+
+bool shows_tokens(StockWrite write) {
+  return write == StockWrite::token || write == StockWrite::token_at_write;
 }
 
 const LockKind& kind_of(const WorkloadOptions& options) {
-  const LockKind* const kind = find_lock_kind(options.lock);
+  const LockKind* const kind = options.own_lock ? options.own_lock : find_lock_kind(options.lock);
   if (kind == nullptr) throw std::invalid_argument("no lock is called '" + options.lock + "'");
   return *kind;
 }
@@ -31,7 +36,17 @@ WorkThread::WorkThread(World& world, Process& process, const WorkloadOptions& op
       stats_(stats),
       record_(recorder, number),
       rng_(world.rng("client/" + process.name() + "/" + std::to_string(number))),
-      lock_(locks.obtain(key_of_thread(options, process, number))) {}
+      exclusive_(locks.obtain(key_of_thread(options, process.name(), number))),
+      lock_(&exclusive_),
+      counts_permits_(kind_of(options).counts_permits) {
+  if (options.readers > 0) shared_ = &locks.obtain_shared(exclusive_.key());
+}
+
+void WorkThread::begin_round() {
+  if (shared_ == nullptr) return;
+  const bool reads = rng_.between(1, 100) <= static_cast<std::uint64_t>(options_.readers);
+  lock_ = reads ? shared_ : &exclusive_;
+}
 
 bool WorkThread::over() const { return options_.stop_at && world_.now_ns() >= options_.stop_at->count(); }
 
@@ -40,7 +55,7 @@ void WorkThread::pause(const DurationRange& of) {
   if (time > Duration::zero()) process_.runtime().sleep_for(time);
 }
 
-bool WorkThread::must_abort() const { return options_.on_lost == OnLost::abort && !lock_.is_held_by_me(); }
+bool WorkThread::must_abort() const { return options_.on_lost == OnLost::abort && !lock_->is_held_by_me(); }
 
 void WorkThread::work(const DurationRange& of) {
   if (options_.on_lost == OnLost::ignore) {
@@ -50,22 +65,24 @@ void WorkThread::work(const DurationRange& of) {
   const Duration time = of.draw(rng_);
   if (time <= Duration::zero()) return;
   Runtime& runtime = process_.runtime();
-  Wakeup(runtime).wait_until(deadline_after(runtime.now(), time), lock_.lost());
+  Wakeup(runtime).wait_until(deadline_after(runtime.now(), time), lock_->lost());
 }
 
 bool WorkThread::acquire() {
-  const std::string& key = lock_.key();
-  record_.acquire_invoked(key);
+  const std::string& key = lock_->key();
+  record_.acquire_invoked(key, lock_->mode(), counts_permits_ ? lock_->permits() : 0);
+  token_.reset();
   try {
     bool granted = true;
     if (options_.wait) {
-      granted = lock_.try_lock_for(*options_.wait);
+      granted = lock_->try_lock_for(*options_.wait);
     } else {
-      lock_.lock();
+      lock_->lock();
     }
     if (granted) {
       ++stats_.acquired;
-      record_.acquire_ok(lock_);
+      if (const auto token = lock_->token()) token_ = static_cast<std::int64_t>(*token);
+      record_.acquire_ok(*lock_);
       return true;
     }
     ++stats_.refused;
@@ -83,10 +100,10 @@ bool WorkThread::acquire() {
 }
 
 void WorkThread::release() {
-  const std::string& key = lock_.key();
+  const std::string& key = lock_->key();
   record_.release_invoked(key);
   try {
-    lock_.unlock();
+    lock_->unlock();
     ++stats_.released;
     record_.release_ok(key);
   } catch (const NotOwner&) {
@@ -113,6 +130,12 @@ Fleet::Fleet(World& world, Recorder& recorder, WorkloadOptions options)
   if (options_.threads < 1) throw std::invalid_argument("a client needs at least one thread");
   if (options_.retry_pause <= Duration::zero())
     throw std::invalid_argument("the retry pause must be positive");
+  if (options_.permits < 1) throw std::invalid_argument("a semaphore needs at least one permit");
+  if (shows_tokens(options_.write) && !kind_.tokens)
+    throw std::invalid_argument("lock '" + options_.lock +
+                                "' gives no tokens, so the stock cannot check them");
+  if (options_.readers > 0 && !kind_.shared)
+    throw std::invalid_argument("lock '" + options_.lock + "' has no side for readers");
   for (int number = 1; number <= options_.clients; ++number) {
     auto client = std::make_unique<Client>();
     client->name = "c" + std::to_string(number);
@@ -122,8 +145,19 @@ Fleet::Fleet(World& world, Recorder& recorder, WorkloadOptions options)
 }
 
 void Fleet::start() {
+  if (kind_.counts_permits) tell_permits();
   prepare();
   for (const auto& client : clients_) launch(*client);
+}
+
+void Fleet::tell_permits() {
+  std::set<std::string> keys;
+  for (const auto& client : clients_) {
+    for (int number = 0; number < options_.threads; ++number) {
+      keys.insert(key_of_thread(options_, client->name, number));
+    }
+  }
+  for (const std::string& key : keys) recorder_.permits(key, options_.permits);
 }
 
 void Fleet::launch(Client& client) {
@@ -139,15 +173,43 @@ void Fleet::launch(Client& client) {
   });
 }
 
+// One for the server or the set of them; of independent ones, one each for a lock that lives on several (any
+// other knows the first only).
+std::vector<std::unique_ptr<redis::Client>> Fleet::connect(const std::string& name, Process& process) const {
+  std::vector<std::vector<redis::Node>> sets = {options_.nodes};
+  if (options_.independent) {
+    sets.clear();
+    for (const redis::Node& node : options_.nodes) sets.push_back({node});
+    if (!kind_.quorum) sets.resize(1);
+  }
+  std::vector<std::unique_ptr<redis::Client>> clients;
+  for (const auto& nodes : sets) {
+    clients.push_back(
+        std::make_unique<redis::Client>(process.runtime(), process.network(),
+                                        redis::ClientOptions{.nodes = nodes,
+                                                             .client_name = name,
+                                                             .connect_timeout = options_.connect_timeout,
+                                                             .command_timeout = options_.command_timeout}));
+  }
+  return clients;
+}
+
 void Fleet::run_client(Client& client, Process& process) {
   Runtime& runtime = process.runtime();
-  redis::Client redis(runtime, process.network(),
-                      {.nodes = options_.nodes,
-                       .client_name = client.name,
-                       .connect_timeout = options_.connect_timeout,
-                       .command_timeout = options_.command_timeout});
-  const std::unique_ptr<LockSpace> locks =
-      kind_.make({redis, {.lease = options_.lease, .renew = options_.renew, .observer = client.recorder}});
+  const std::vector<std::unique_ptr<redis::Client>> servers = connect(client.name, process);
+  LockSpaceOptions space{
+      .client = *servers.front(),
+      .lock = {.lease = options_.lease,
+               .renew = options_.renew,
+               .max_renewals = options_.max_renewals,
+               .fencing = kind_.tokens && (options_.fencing || shows_tokens(options_.write)),
+               .replicas = options_.replicas,
+               .replica_timeout = options_.replica_timeout,
+               .observer = client.recorder},
+      .permits = options_.permits,
+      .fair = options_.fair};
+  for (const auto& server : servers) space.nodes.push_back(server.get());
+  const std::unique_ptr<LockSpace> locks = kind_.make(space);
   const auto body = [&](int number) {
     WorkThread thread(world_, process, options_, stats_, *client.recorder, *locks, number);
     thread.pause(options_.start);

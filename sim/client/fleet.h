@@ -17,6 +17,9 @@ class WorkThread {
   WorkThread(World& world, Process& process, const WorkloadOptions& options, WorkloadStats& stats,
              ClientRecorder& recorder, LockSpace& locks, int number);
 
+  // What the next round is: draws whether it only reads (WorkloadOptions::readers), and chooses the lock().
+  void begin_round();
+  bool only_reads() const { return lock_ == shared_; }
   // [parks] False: not granted (and a pause was made, so that nobody spins).
   bool acquire();
   void release();  // [parks]
@@ -28,7 +31,8 @@ class WorkThread {
   // The loss was told and the workload heeds it.
   bool must_abort() const;
 
-  Lock& lock() { return lock_; }
+  Lock& lock() { return *lock_; }
+  std::optional<std::int64_t> token() const { return token_; }  // of the grant
   ThreadRecorder& record() { return record_; }
   Process& process() { return process_; }
   WorkloadStats& stats() { return stats_; }
@@ -40,7 +44,11 @@ class WorkThread {
   WorkloadStats& stats_;
   ThreadRecorder record_;
   Rng rng_;
-  Lock& lock_;
+  Lock& exclusive_;
+  Lock* shared_ = nullptr;  // only where there are readers
+  Lock* lock_;
+  bool counts_permits_;
+  std::optional<std::int64_t> token_;
 };
 
 class Fleet : public Workload {
@@ -73,6 +81,8 @@ class Fleet : public Workload {
     std::uint64_t incarnation = 0;
     bool running = false;
   };
+  void tell_permits();
+  std::vector<std::unique_ptr<redis::Client>> connect(const std::string& name, Process& process) const;
   void launch(Client& client);
   void run_client(Client& client, Process& process);
   void done(Client& client, std::uint64_t incarnation);

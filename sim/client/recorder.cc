@@ -11,11 +11,21 @@ using checker::kAbsent;
 using checker::Symbol;
 
 const std::vector<std::string_view>& run_event_names() {
-  static const std::vector<std::string_view> names = {"lock.requested", "lock.waiting",   "lock.granted",
-                                                      "lock.refused",   "lock.renewed",   "lock.renew-failed",
-                                                      "lock.lost",      "lock.releasing", "lock.released",
-                                                      "read",           "write",          "sell",
-                                                      "client.started", "client.crashed"};
+  static const std::vector<std::string_view> names = {"lock.requested",
+                                                      "lock.waiting",
+                                                      "lock.queued",
+                                                      "lock.granted",
+                                                      "lock.refused",
+                                                      "lock.renewed",
+                                                      "lock.renew-failed",
+                                                      "lock.lost",
+                                                      "lock.releasing",
+                                                      "lock.released",
+                                                      "read",
+                                                      "write",
+                                                      "sell",
+                                                      "client.started",
+                                                      "client.crashed"};
   return names;
 }
 
@@ -80,6 +90,16 @@ void Recorder::mark(std::string_view name) {
   append(event);
 }
 
+void Recorder::permits(std::string_view key, int permits) {
+  Event event;
+  event.type = EventType::ok;
+  event.f = Function::resize;
+  event.process = history_.intern("nemesis");
+  event.key = history_.intern(key);
+  event.value = permits;
+  append(event);
+}
+
 void Recorder::fault(std::string_view id, bool acts, std::string_view description) {
   Event event;
   event.type = EventType::info;
@@ -123,8 +143,22 @@ void ClientRecorder::crashed() {
 Acquisition* ClientRecorder::known(std::string_view record) {
   if (record.empty()) return nullptr;
   if (Acquisition* const found = acquisitions_.find(record)) return found;
-  const std::string name = name_ + "-" + std::to_string(next_acquisition_++);
-  return &acquisitions_.add(record, recorder_.history().intern(name));
+  return &acquisitions_.add(record, next_name());
+}
+
+Acquisition* ClientRecorder::asked(std::string_view record) {
+  Acquisition* const found = known(record);
+  if (found != nullptr && found->was_held && !found->held) Acquisitions::begin_anew(*found, next_name());
+  return found;
+}
+
+Symbol ClientRecorder::next_name() {
+  return recorder_.history().intern(name_ + "-" + std::to_string(next_acquisition_++));
+}
+
+Symbol ClientRecorder::asked_acquisition(std::string_view record) {
+  const Acquisition* const acquisition = asked(record);
+  return acquisition == nullptr ? 0 : acquisition->id;
 }
 
 Symbol ClientRecorder::acquisition(std::string_view record) {
@@ -161,11 +195,16 @@ void ClientRecorder::on_event(const LockEvent& told) noexcept {
     return;  // the thread records what it was told itself
   checker::History& history = recorder_.history();
   if (told.kind == LockEvent::Kind::acquired) {
-    if (Acquisition* const acquisition = known(told.acquisition)) {
+    if (Acquisition* const acquisition = asked(told.acquisition)) {
       acquisition->held = acquisition->granting = true;
       acquisition->sent_at = told.sent_at;
       acquisition->node = history.intern(told.node);
     }
+    return;
+  }
+  if (told.kind == LockEvent::Kind::queued) {  // on the task that waits
+    const auto thread = threads_.find(process_->runtime().task_id());
+    if (thread != threads_.end()) thread->second->queued(told.key, history.intern(told.node));
     return;
   }
   Event event;
@@ -214,6 +253,14 @@ ThreadRecorder::ThreadRecorder(ClientRecorder& client, int thread) : client_(cli
   client_.generations_.try_emplace(thread, 0);
   owner_ = client_.recorder_.history().intern(client_.name_ + ":" + std::to_string(thread_));
   rename();
+  if (!client_.live()) return;
+  task_ = client_.process_->runtime().task_id();
+  client_.threads_[task_] = this;
+}
+
+ThreadRecorder::~ThreadRecorder() {
+  const auto me = client_.threads_.find(task_);
+  if (me != client_.threads_.end() && me->second == this) client_.threads_.erase(me);
 }
 
 void ThreadRecorder::rename() {
@@ -238,8 +285,23 @@ Event ThreadRecorder::event(EventType type, Function f, std::string_view key) {
   return event;
 }
 
+Event ThreadRecorder::lock_event(EventType type, Function f, std::string_view key) {
+  Event told = event(type, f, key);
+  told.mode = mode_;
+  told.permits = permits_;
+  return told;
+}
+
+void ThreadRecorder::queued(std::string_view key, Symbol node) {
+  Event told = event(EventType::ok, Function::queue, key);
+  told.node = node;
+  client_.append(told);
+  client_.publish("lock.queued", key, 0, node);
+}
+
 void ThreadRecorder::finish(EventType type, Function f, std::string_view key, std::string_view error) {
-  Event done = event(type, f, key);
+  const bool of_lock = f == Function::acquire || f == Function::release;
+  Event done = of_lock ? lock_event(type, f, key) : event(type, f, key);
   done.error = client_.recorder_.history().intern(error);
   if (f != Function::acquire) done.id = id_;
   client_.append(done);
@@ -249,14 +311,16 @@ void ThreadRecorder::finish(EventType type, Function f, std::string_view key, st
   }
 }
 
-void ThreadRecorder::acquire_invoked(std::string_view key) {
-  client_.append(event(EventType::invoke, Function::acquire, key));
+void ThreadRecorder::acquire_invoked(std::string_view key, std::string_view mode, int permits) {
+  mode_ = client_.recorder_.history().intern(mode);
+  permits_ = static_cast<std::uint32_t>(permits);
+  client_.append(lock_event(EventType::invoke, Function::acquire, key));
   client_.publish("lock.requested", key, 0, 0);
 }
 
 void ThreadRecorder::acquire_ok(const Lock& lock) {
   if (!client_.live()) return;
-  Event ok = event(EventType::ok, Function::acquire, lock.key());
+  Event ok = lock_event(EventType::ok, Function::acquire, lock.key());
   hold_ = client_.known(lock.acquisition());
   std::optional<MonotonicTime> valid_until = lock.valid_until();
   if (hold_ != nullptr && hold_->granting) {
@@ -265,7 +329,9 @@ void ThreadRecorder::acquire_ok(const Lock& lock) {
     if (!valid_until && hold_->sent_at) valid_until = *hold_->sent_at + client_.lease_;
   }
   ok.id = id_ = hold_ != nullptr ? hold_->id : 0;
+  if (hold_ != nullptr) hold_->was_held = true;
   ok.valid_until_ns = client_.translate(valid_until);
+  if (const auto token = lock.token()) ok.token = static_cast<std::int64_t>(*token);
   if (last_ == nullptr) last_ = &client_.last_[lock.key()];
   *last_ = id_;
   client_.append(ok);
@@ -283,7 +349,7 @@ void ThreadRecorder::acquire_unknown(std::string_view key, std::string_view erro
 }
 
 void ThreadRecorder::release_invoked(std::string_view key) {
-  Event invoked = event(EventType::invoke, Function::release, key);
+  Event invoked = lock_event(EventType::invoke, Function::release, key);
   invoked.id = id_;
   client_.append(invoked);
   client_.publish("lock.releasing", key, id_, 0);
@@ -311,20 +377,19 @@ void ThreadRecorder::release_unknown(std::string_view key, std::string_view erro
 }
 
 void ThreadRecorder::resource_invoked(Function f, std::string_view key, std::int64_t value,
-                                      std::int64_t expected) {
+                                      std::int64_t shown) {
   Event invoked = event(EventType::invoke, f, key);
   invoked.id = id_;
   invoked.value = value;
-  invoked.token = expected;
+  invoked.token = shown;
   client_.append(invoked);
 }
 
-void ThreadRecorder::resource_ok(Function f, std::string_view key, std::int64_t value,
-                                 std::int64_t expected) {
+void ThreadRecorder::resource_ok(Function f, std::string_view key, std::int64_t value, std::int64_t shown) {
   Event ok = event(EventType::ok, f, key);
   ok.id = id_;
   ok.value = value;
-  ok.token = expected;
+  ok.token = shown;
   client_.append(ok);
   client_.publish(f == Function::read ? "read" : f == Function::sell ? "sell" : "write", key, id_, 0);
 }

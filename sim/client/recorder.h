@@ -22,13 +22,14 @@
 namespace holdfast::sim {
 
 class ClientRecorder;
+class ThreadRecorder;
 
 // What happened just now, for triggers and live displays. The views end with the callback.
 struct RunEvent {
-  // "lock.requested" (acquire invoked), "lock.waiting", "lock.granted" (acquire returned ok), "lock.refused"
-  // (acquire failed or its outcome is unknown), "lock.renewed", "lock.renew-failed", "lock.lost",
-  // "lock.releasing" (release invoked), "lock.released" (release returned ok), "read", "write", "sell",
-  // "client.crashed", "client.started"
+  // "lock.requested" (acquire invoked), "lock.waiting", "lock.queued", "lock.granted" (acquire returned ok),
+  // "lock.refused" (acquire failed or its outcome is unknown), "lock.renewed", "lock.renew-failed",
+  // "lock.lost", "lock.releasing" (release invoked), "lock.released" (release returned ok), "read", "write",
+  // "sell", "client.crashed", "client.started"
   std::string_view name;
   std::string_view client;  // "c1"
   std::string_view key;
@@ -69,6 +70,8 @@ class Recorder {
   // A named point of the story was reached. Recorded each time.
   void mark(std::string_view name);
   bool reached(std::string_view mark) const { return marks_.contains(mark); }
+  // There are that many permits of `key` from now on.
+  void permits(std::string_view key, int permits);
   // The fault `id` acts (true) or is healed (false).
   void fault(std::string_view id, bool acts, std::string_view description);
 
@@ -111,13 +114,17 @@ class ClientRecorder : public LockObserver {
   // The short name "c1-7" of an acquisition known by the lock's own (or the server's) name for it. First
   // come, first numbered.
   checker::Symbol acquisition(std::string_view record);
+  // The same for a command that asks for a grant: a record that was held and given up begins anew.
+  checker::Symbol asked_acquisition(std::string_view record);
   // The acquisition of `key` that this client was granted last; 0: none.
   checker::Symbol last_acquisition(std::string_view key) const;
 
  private:
   friend class ThreadRecorder;
   Acquisition* known(std::string_view record);  // named if it is new; null: ""
-  void append(const checker::Event& event);     // unless dead
+  Acquisition* asked(std::string_view record);
+  checker::Symbol next_name();
+  void append(const checker::Event& event);  // unless dead
   void publish(std::string_view event, std::string_view key, checker::Symbol id, checker::Symbol node);
   std::int64_t translate(std::optional<MonotonicTime> time) const;
 
@@ -130,14 +137,20 @@ class ClientRecorder : public LockObserver {
   Acquisitions acquisitions_;
   std::map<std::string, checker::Symbol, std::less<>> last_;  // by key
   std::map<int, std::uint64_t> generations_;                  // thread -> unknown outcomes so far
+  std::map<TaskId, ThreadRecorder*> threads_;                 // by the task that each lives on
 };
 
-// What one thread of a client does, in program order.
+// What one thread of a client does, in program order. REQUIRES: made and used on the task of that thread.
 class ThreadRecorder {
  public:
   ThreadRecorder(ClientRecorder& client, int thread);
+  ~ThreadRecorder();
+  ThreadRecorder(const ThreadRecorder&) = delete;
+  ThreadRecorder& operator=(const ThreadRecorder&) = delete;
 
-  void acquire_invoked(std::string_view key);
+  // `mode` as Lock::mode(); `permits`: that it asks for, 0: a lock that does not count them. Both are told of
+  // every event of this acquisition.
+  void acquire_invoked(std::string_view key, std::string_view mode = "", int permits = 0);
   void acquire_ok(const Lock& lock);
   void acquire_failed(std::string_view key, std::string_view error);   // certainly not granted
   void acquire_unknown(std::string_view key, std::string_view error);  // info: goes on under a new name
@@ -146,17 +159,21 @@ class ThreadRecorder {
   void release_failed(std::string_view key, std::string_view error);  // "not-owner" ends the hold as well
   void release_unknown(std::string_view key, std::string_view error);
 
-  // The protected resource; `f` is read, write, cas (`expected` is what it must find) or sell.
+  // The protected resource; `f` is read, write, cas or sell. `shown`: cas: what it must find; write: the
+  // fencing token that it shows.
   void resource_invoked(checker::Function f, std::string_view key, std::int64_t value = checker::kAbsent,
-                        std::int64_t expected = checker::kAbsent);
+                        std::int64_t shown = checker::kAbsent);
   void resource_ok(checker::Function f, std::string_view key, std::int64_t value,
-                   std::int64_t expected = checker::kAbsent);
+                   std::int64_t shown = checker::kAbsent);
   void resource_failed(checker::Function f, std::string_view key, std::string_view error);
   // The write `f` of a sale, and with it the sale: goes on under a new name.
   void sale_unknown(checker::Function f, std::string_view key, std::string_view error);
 
  private:
+  friend class ClientRecorder;
+  void queued(std::string_view key, checker::Symbol node);
   checker::Event event(checker::EventType type, checker::Function f, std::string_view key);
+  checker::Event lock_event(checker::EventType type, checker::Function f, std::string_view key);
   void finish(checker::EventType type, checker::Function f, std::string_view key, std::string_view error);
   void hold_over();
   void rename();
@@ -164,7 +181,10 @@ class ThreadRecorder {
   ClientRecorder& client_;
   int thread_;
   checker::Symbol process_ = 0, owner_ = 0;
-  checker::Symbol id_ = 0;           // of the present hold, kept until its release is over
+  checker::Symbol id_ = 0;     // of the present hold, kept until its release is over
+  checker::Symbol mode_ = 0;   // of the present or coming hold
+  std::uint32_t permits_ = 0;  // of the same
+  TaskId task_ = 0;
   Acquisition* hold_ = nullptr;      // the same, as long as its id is id_
   std::string key_text_;             // the key of the last event,
   checker::Symbol key_ = 0;          // its symbol,

@@ -29,6 +29,8 @@ class Told final : public Lock {
   std::optional<MonotonicTime> valid_until() const override { return valid_until_; }
   std::string acquisition() const override { return record_; }
   std::stop_token lost() const override { return {}; }
+  std::optional<std::uint64_t> token() const override { return 17; }
+  std::string_view mode() const noexcept override { return "read"; }
   const std::string& key() const noexcept override { return key_; }
   Runtime& runtime() const noexcept override { return runtime_; }
 
@@ -129,6 +131,71 @@ TEST_F(RecorderTest, SendingTimePlusLease) {
   });
   const auto& events = recorder.history().events();
   EXPECT_EQ(events[1].valid_until_ns - events[0].time_ns, 5'700'000'000);
+}
+
+TEST_F(RecorderTest, ModePermitsAndTokenAreTold) {
+  as_client([&](Process& process, ClientRecorder& client) {
+    ThreadRecorder thread(client, 0);
+    recorder.permits("k", 5);
+    thread.acquire_invoked("k", "read", 2);
+    thread.acquire_ok(Told(process.runtime(), "k", "u", std::nullopt));
+    thread.release_invoked("k");
+    thread.release_ok("k");
+  });
+  const auto& history = recorder.history();
+  const auto& events = history.events();
+  ASSERT_EQ(events.size(), 5u);
+  EXPECT_EQ(events[0].f, Function::resize);
+  EXPECT_EQ(events[0].value, 5);
+  for (std::size_t i = 1; i < events.size(); ++i) {
+    EXPECT_EQ(history.text(events[i].mode), "read") << i;
+    EXPECT_EQ(events[i].permits, 2u) << i;
+    EXPECT_EQ(events[i].token, i == 2 ? 17 : checker::kAbsent) << i;
+  }
+}
+
+// A place in a queue belongs to the thread on whose task it was told.
+TEST_F(RecorderTest, QueueingIsToldOfTheThread) {
+  as_client([&](Process& process, ClientRecorder& client) {
+    ThreadRecorder thread(client, 0);
+    const auto body = [&] {
+      ThreadRecorder other(client, 1);
+      other.acquire_invoked("k");
+      client.on_event({.kind = LockEvent::Kind::queued, .key = "k", .acquisition = "q", .node = "r1"});
+    };
+    thread.acquire_invoked("k");
+    process.runtime().spawn("client", body).join();
+    client.on_event({.kind = LockEvent::Kind::queued, .key = "k", .acquisition = "p", .node = "r1"});
+  });
+  EXPECT_EQ(lines(), (std::vector<std::string>{"c1/0 invoke acquire k", "c1/1 invoke acquire k",
+                                               "c1/1 ok queue k", "c1/0 ok queue k"}));
+}
+
+// Designs that write the owner, not the acquisition, into the record: each hold is an acquisition all the
+// same.
+TEST_F(RecorderTest, ARecordThatIsUsedAgainIsAnotherAcquisition) {
+  as_client([&](Process& process, ClientRecorder& client) {
+    ThreadRecorder thread(client, 0);
+    for (int round = 0; round < 2; ++round) {
+      thread.acquire_invoked("k");
+      client.asked_acquisition("thread-7");  // the ledger sees the command
+      client.asked_acquisition("thread-7");  // and another attempt
+      client.on_event(
+          {.kind = LockEvent::Kind::acquired, .key = "k", .acquisition = "thread-7", .node = "r1"});
+      thread.acquire_ok(Told(process.runtime(), "k", "thread-7", std::nullopt));
+      client.on_event({.kind = LockEvent::Kind::renewing, .key = "k", .acquisition = "thread-7"});
+      thread.release_invoked("k");
+      EXPECT_EQ(client.acquisition("thread-7"), client.last_acquisition("k"));
+      thread.release_ok("k");
+    }
+  });
+  const std::vector<std::string> all = lines();
+  ASSERT_EQ(all.size(), 10u);
+  EXPECT_EQ(all[1], "c1/0 ok acquire k c1-1");
+  EXPECT_EQ(all[2], "c1/watchdog invoke renew k c1-1");
+  EXPECT_EQ(all[6], "c1/0 ok acquire k c1-2");
+  EXPECT_EQ(all[7], "c1/watchdog invoke renew k c1-2");
+  EXPECT_EQ(all[9], "c1/0 ok release k c1-2");
 }
 
 TEST_F(RecorderTest, AnUnknownOutcomeRenamesTheThread) {

@@ -4,6 +4,11 @@
 //   GET              -> <units>
 //   SET <units>      -> OK
 //   CAS <old> <new>  -> OK | CONFLICT <units>
+//   GET <token>          -> <units> | STALE <newest>
+//   PUT <token> <units>  -> OK | STALE <newest>
+//
+// A fencing token below the newest that was shown here is refused; reading with one shows it, too, so that no
+// older holder can write what a newer one has not seen.
 #pragma once
 
 #include <cstdint>
@@ -33,17 +38,20 @@ class StockServer {
   Process& process_;
   Endpoint endpoint_;
   std::int64_t units_;
+  std::int64_t newest_ = 0;  // token
 };
 
 // One task's connection to the stock. Not shared.
 class StockClient {
  public:
-  enum class Outcome { ok, conflict, failed, unknown };  // failed: certainly without effect
+  enum class Outcome { ok, conflict, stale, failed, unknown };  // failed: certainly without effect
 
   StockClient(Process& process, Endpoint stock, Duration timeout);
 
-  std::optional<std::int64_t> read();                                  // [parks] nullopt: no answer
+  // [parks] ok: `units` is what there is. With a token: or stale. Else unknown.
+  Outcome read(std::int64_t& units, std::optional<std::int64_t> token = std::nullopt);
   Outcome write(std::int64_t units);                                   // [parks]
+  Outcome write_with_token(std::int64_t units, std::int64_t token);    // [parks]
   Outcome compare_and_set(std::int64_t expected, std::int64_t units);  // [parks]
 
  private:

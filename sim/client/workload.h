@@ -25,19 +25,29 @@ enum class WorkloadKind : std::uint8_t {
   seckill,           // acquire, read the stock, think, write one less, sell, release; until sold out
 };
 enum class OnLost : std::uint8_t { ignore, abort };  // abort: no write and no sale after the loss was told
-enum class StockWrite : std::uint8_t { blind, compare_and_set, token };
+// token: the stock refuses a token older than the newest that it was shown, by reads as well;
+// token_at_write: it is shown tokens by writes only.
+enum class StockWrite : std::uint8_t { blind, compare_and_set, token, token_at_write };
 
 struct WorkloadOptions {
   WorkloadKind kind = WorkloadKind::seckill;
 
   // the lock
-  std::string lock = "reentrant";  // find_lock_kind() must know it
+  std::string lock = "reentrant";      // find_lock_kind() must know it
+  const LockKind* own_lock = nullptr;  // instead: one that is not in that list (tests)
   Duration lease = std::chrono::seconds(30);
   bool renew = true;
   OnLost on_lost = OnLost::ignore;
+  std::optional<int> max_renewals = std::nullopt;
+  bool fencing = false;  // ask for tokens; a `write` that shows tokens asks for them in any case
+  int replicas = 0;      // LockOptions::replicas
+  Duration replica_timeout = std::chrono::milliseconds(500);
+  int permits = 1;    // LockSpaceOptions::permits
+  bool fair = false;  // LockSpaceOptions::fair
 
   // the clients: "c1".."cN"
   std::vector<redis::Node> nodes = {};
+  bool independent = false;  // the nodes know nothing of each other: one redis::Client each
   int clients = 3;
   int threads = 1;
   Duration connect_timeout = std::chrono::milliseconds(1000);
@@ -53,6 +63,7 @@ struct WorkloadOptions {
   std::int64_t rounds = 10;  // critical-section: per thread; 0: without end
   std::optional<Duration> stop_at = std::nullopt;  // nobody starts a round at this time of the run, or later
   Duration retry_pause = std::chrono::milliseconds(20);  // after an acquire that failed with an error
+  std::int64_t readers = 0;  // percent of the rounds that take the shared side and change nothing
 
   // seckill
   std::int64_t stock = 10;
@@ -63,6 +74,7 @@ struct WorkloadStats {
   std::uint64_t acquired = 0, refused = 0, failed = 0;  // outcomes of acquires
   std::uint64_t released = 0, lost = 0;                 // of releases; lost: LockLost or NotOwner
   std::uint64_t sold = 0, conflicts = 0, aborted = 0;   // seckill
+  std::uint64_t stale = 0;                              // seckill: reads and writes refused for their token
 };
 
 class Workload {

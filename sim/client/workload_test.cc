@@ -173,7 +173,8 @@ TEST(WorkloadOptionsTest, NonsenseIsRefused) {
   Recorder recorder(*world);
   EXPECT_THROW(make_workload(*world, recorder, {.lock = "no-such-lock"}), std::invalid_argument);
   EXPECT_THROW(make_workload(*world, recorder, {.clients = 0}), std::invalid_argument);
-  EXPECT_THROW(make_workload(*world, recorder, {.write = StockWrite::token}), std::invalid_argument);
+  EXPECT_THROW(make_workload(*world, recorder, {.lock = "lock-interface", .write = StockWrite::token}),
+               std::invalid_argument);
 }
 
 }  // namespace

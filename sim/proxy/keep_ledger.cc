@@ -18,8 +18,10 @@ void keep_ledger(Proxy& proxy, const LockKind& kind, Recorder& recorder) {
     checker::Symbol& id = (*ids)[entry.slot];
     if (!entry.answered) {
       ClientRecorder& client = recorder.client(std::string(entry.client));
-      id = entry.effect.record.empty() ? client.last_acquisition(entry.effect.key)
-                                       : client.acquisition(entry.effect.record);
+      const std::string& record = entry.effect.record;
+      id = record.empty()                                     ? client.last_acquisition(entry.effect.key)
+           : entry.effect.f == checker::Function::store_grant ? client.asked_acquisition(record)
+                                                              : client.acquisition(record);
     }
     checker::Event event;
     event.type = entry.answered ? checker::EventType::ok : checker::EventType::invoke;

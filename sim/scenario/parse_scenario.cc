@@ -79,6 +79,17 @@ void parse_cluster(const Value& table, Scenario& scenario) {
   reader.finish();
 }
 
+// `lock` is not of the sort that `key` needs.
+[[noreturn]] void lock_cannot(const Position& at, std::string_view key, const LockKind& lock,
+                              bool (*can)(const LockKind&), const std::string& what) {
+  std::vector<std::string> able;
+  for (const LockKind& kind : all_lock_kinds()) {
+    if (can(kind)) able.emplace_back(kind.name);
+  }
+  throw BadScenario(at, "`" + std::string(key) + "`: the lock `" + std::string(lock.name) + "` " + what +
+                            ", expected " + (able.empty() ? "another kind of lock" : one_of(able)));
+}
+
 void parse_lock(const Value& table, Scenario& scenario) {
   TableReader reader(table, "[lock]");
   std::vector<std::string> kinds;
@@ -93,7 +104,35 @@ void parse_lock(const Value& table, Scenario& scenario) {
   workload.renew = reader.flag("renew").value_or(true);
   const bool abort = reader.choice("on_lost", {"ignore", "abort"}).value_or("ignore") == "abort";
   workload.on_lost = abort ? OnLost::abort : OnLost::ignore;
+  workload.fencing = reader.flag("fencing").value_or(false);
+  workload.fair = reader.flag("fair").value_or(false);
+  workload.permits = static_cast<int>(reader.integer("permits", 1, 1'000'000).value_or(workload.permits));
+  workload.replicas = static_cast<int>(reader.integer("replicas", 0, 15).value_or(workload.replicas));
+  workload.replica_timeout = reader.duration("replica_timeout").value_or(workload.replica_timeout);
+  if (const auto most = reader.integer("max_renewals", 0, 1'000'000)) {
+    workload.max_renewals = static_cast<int>(*most);
+  }
+  scenario.overtakes = reader.integer("overtakes", 0, 1'000'000).value_or(0);
   reader.finish();
+  const LockKind& lock = *scenario.lock;
+  const auto needs = [&](std::string_view key, bool asked, bool (*can)(const LockKind&), const char* what) {
+    if (asked && !can(lock)) lock_cannot(reader.at(key), key, lock, can, what);
+  };
+  needs(
+      "fencing", workload.fencing, [](const LockKind& kind) { return kind.tokens; }, "gives no tokens");
+  needs(
+      "fair", workload.fair, [](const LockKind& kind) { return kind.shared; },
+      "has no readers to be fair to");
+  needs(
+      "permits", table.find("permits") != nullptr, [](const LockKind& kind) { return kind.counts_permits; },
+      "counts no permits");
+  const auto& cluster = scenario.cluster;
+  const std::size_t replicas = cluster.topology == Topology::primary_replica ? cluster.nodes.size() - 1 : 0;
+  if (static_cast<std::size_t>(workload.replicas) > replicas) {
+    throw BadScenario(reader.at("replicas"), "`replicas` is " + std::to_string(workload.replicas) +
+                                                 ", but the cluster has " + std::to_string(replicas) +
+                                                 ", expected at most that many");
+  }
 }
 
 void parse_workload(const Value& table, Scenario& scenario) {
@@ -110,13 +149,26 @@ void parse_workload(const Value& table, Scenario& scenario) {
   if (kind == "seckill") {
     workload.kind = WorkloadKind::seckill;
     workload.stock = reader.integer("stock", 1, 1'000'000).value_or(workload.stock);
-    const bool blind = reader.choice("write", {"blind", "compare-and-set"}).value_or("blind") == "blind";
-    workload.write = blind ? StockWrite::blind : StockWrite::compare_and_set;
+    const std::string write =
+        reader.choice("write", {"blind", "compare-and-set", "token", "token-at-write"}).value_or("blind");
+    workload.write = write == "blind"             ? StockWrite::blind
+                     : write == "compare-and-set" ? StockWrite::compare_and_set
+                     : write == "token"           ? StockWrite::token
+                                                  : StockWrite::token_at_write;
+    const auto gives_tokens = [](const LockKind& lock) { return lock.tokens; };
+    if (write.starts_with("token") && !scenario.lock->tokens)
+      lock_cannot(reader.at("write"), "write", *scenario.lock, gives_tokens, "gives no tokens");
   } else {
     workload.kind = WorkloadKind::critical_section;
     workload.hold = reader.duration_range("hold").value_or(workload.hold);
     workload.rounds = reader.integer("rounds", 1, 1'000'000).value_or(workload.rounds);
     workload.own_keys = reader.flag("own_keys").value_or(false);
+  }
+  workload.readers = reader.percent("readers").value_or(0);
+  if (workload.readers > 0 && !scenario.lock->shared) {
+    lock_cannot(
+        reader.at("readers"), "readers", *scenario.lock, [](const LockKind& lock) { return lock.shared; },
+        "has no side for readers");
   }
   reader.finish();
   if (workload.key.empty())
@@ -372,6 +424,7 @@ const std::vector<MarkInfo>& all_events() {
   static const std::vector<MarkInfo> kEvents = {
       {"lock.requested", "a client asks for a lock"},
       {"lock.waiting", "an acquire was refused and its task starts to wait"},
+      {"lock.queued", "the server confirmed a place in the queue of a fair lock"},
       {"lock.granted", "an acquire returned ok to a client"},
       {"lock.refused", "an acquire failed, or its outcome is unknown"},
       {"lock.renewed", "the server confirmed a renewal"},

@@ -111,6 +111,18 @@ TEST(ParseScenario, ReadsEveryPart) {
   EXPECT_EQ(base.expectations[0].at.line, 45);
 }
 
+TEST(ParseScenario, ReadsWhatTheLockIsAsked) {
+  const Scenario asked = parse_scenarios(with("lease = \"5s\"",
+                                              "replicas = 1\nreplica_timeout = \"40ms\"\n"
+                                              "max_renewals = 2\novertakes = 3"),
+                                         "f.toml")[0];
+  EXPECT_EQ(asked.workload.replicas, 1);
+  EXPECT_EQ(asked.workload.replica_timeout, 40ms);
+  EXPECT_EQ(asked.workload.max_renewals, 2);
+  EXPECT_EQ(asked.overtakes, 3);
+  EXPECT_FALSE(asked.workload.fencing);
+}
+
 TEST(ParseScenario, VariantsReplaceValuesAndExpectations) {
   const Scenario control = parse_scenarios(kGood, "f.toml")[1];
   EXPECT_EQ(control.title(), "story/control");
@@ -128,6 +140,20 @@ TEST(ParseScenario, ComplaintsNameLineColumnExpectationAndSuggestion) {
   } cases[] = {
       {with("lease = \"5s\"", "laese = \"5s\""), "f.toml:15:1: unknown key `laese` in [lock], expected"},
       {with("lease = \"5s\"", "laese = \"5s\""), "did you mean `lease`?"},
+      {with("lease = \"5s\"", "permits = 3"),
+       "f.toml:15:11: `permits`: the lock `reentrant` counts no permits, expected"},
+      {with("lease = \"5s\"", "permits = 0"), "f.toml:15:11: `permits` is 0, expected a whole number from 1"},
+      {with("lease = \"5s\"", "fair = true"), "f.toml:15:8: `fair`: the lock `reentrant` has no readers"},
+      {with("lease = \"5s\"", "replicas = 2"),
+       "f.toml:15:12: `replicas` is 2, but the cluster has 1, expected"},
+      {with("lease = \"5s\"", "overtakes = -1"), "f.toml:15:13: `overtakes` is -1"},
+      {with("stock   = 10", "readers = \"60%\""),
+       "f.toml:20:11: `readers`: the lock `reentrant` has no side for"},
+      {with("kind  = \"reentrant\"", "kind = \"lock-interface\"\nfencing = true"),
+       "f.toml:15:11: `fencing`: the lock `lock-interface` gives no tokens"},
+      {with("stock   = 10", "write = \"token\"")
+           .replace(kGood.find("kind  = \"reentrant\""), 19, "kind = \"lock-interface\""),
+       "f.toml:20:9: `write`: the lock `lock-interface` gives no tokens"},
       {with("lease = \"5s\"", "lease = \"5sec\""),
        "f.toml:15:9: `lease` is \"5sec\", expected a duration with its unit"},
       {with("lease = \"5s\"", "lease = 5"), "f.toml:15:9: `lease` is 5, expected a duration with its unit"},

@@ -49,6 +49,7 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
 
   stage.recorder = std::make_unique<Recorder>(world);
   WorkloadOptions workload = scenario.workload;
+  workload.independent = cluster.topology == Topology::independent;
   for (const auto& node : stage.cluster->nodes()) workload.nodes.push_back({node->name(), node->endpoint()});
   stage.recorder->subscribe({"lock.waiting", "", 0}, [&stage](const RunEvent&) { ++stage.waits; });
   stage.workload = make_workload(world, *stage.recorder, workload);
@@ -94,7 +95,12 @@ std::uint64_t digest(const checker::History& history, std::uint64_t of_world) {
 checker::CheckContext context_of(const Stage& stage, const Scenario& scenario, const RunResult& result,
                                  std::int64_t end_ns) {
   checker::CheckContext context;
-  context.reentrant = scenario.lock->reentrant;
+  const LockKind& lock = *scenario.lock;
+  context.reentrant = lock.reentrant;
+  context.permits = lock.counts_permits ? scenario.workload.permits : 0;
+  context.promised_overtakes = scenario.overtakes;
+  // Locks that expire, the usual case, are what the check looks for itself.
+  context.model = lock.counts_permits ? "semaphore" : lock.shared ? "read-write" : lock.fair ? "fair" : "";
   context.initial_stock = stage.workload->initial_stock();
   context.final_stock = stage.workload->final_stock();
   context.lease_ns = scenario.workload.lease.count();

@@ -62,7 +62,8 @@ struct Scenario {
   SeedSet seeds;
   Duration time = std::chrono::seconds(60);
   Duration progress_bound = std::chrono::seconds(5);  // [run] progress: beyond the longest lease left
-  Duration clock_bound{};  // [run] clock_bound: steps up to this are within what locks must bear
+  std::int64_t overtakes = 0;  // [lock] overtakes: how often the lock lets a waiter be overtaken
+  Duration clock_bound{};      // [run] clock_bound: steps up to this are within what locks must bear
 
   ClusterOptions cluster;
   const LockKind* lock = nullptr;
