@@ -237,6 +237,16 @@ void Director::keep_marks() {
     if (promoted_.erase(node) > 0) recorder_.mark("granted-after-promotion");
     if (restarted_.erase(node) > 0) recorder_.mark("granted-after-restart");
   });
+  const auto asks = [](const Expectation& expectation) {
+    return std::find(expectation.marks.begin(), expectation.marks.end(), kGrantedDuringFault) !=
+           expectation.marks.end();
+  };
+  if (std::none_of(scenario_.expectations.begin(), scenario_.expectations.end(), asks)) return;
+  recorder_.subscribe({"lock.granted", "", 0}, [this](const RunEvent&) {
+    for (const auto& actor : actors_) {
+      if (actor->acting && actor->plan.lasts) return recorder_.mark(kGrantedDuringFault);
+    }
+  });
 }
 
 void Director::idle() {

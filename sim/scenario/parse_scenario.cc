@@ -1,14 +1,12 @@
-// A document -> the base scenario and its variants.
-//
-// A variant is the same document with some values replaced (`set`) and its own expectations; it is then read
-// like any other, so that every rule holds for it too and every complaint points at the line that caused it.
+// A document -> one scenario. Variants: parse_variants.cc.
+#include "sim/scenario/parse_scenario.h"
+
 #include <algorithm>
 #include <set>
 
 #include "checker/check.h"
 #include "sim/client/lock_kind.h"
 #include "sim/scenario/parse_fault.h"
-#include "sim/scenario/scenario.h"
 #include "sim/scenario/table_reader.h"
 
 namespace holdfast::sim {
@@ -37,11 +35,15 @@ void parse_run(const Value& table, Scenario& scenario) {
     throw BadScenario(reader.at("time"), "`time` is zero, expected a duration above \"0s\"");
 }
 
+}  // namespace
+
 bool is_name(const std::string& name) {
   return !name.empty() && name.size() <= 32 && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
   });
 }
+
+namespace {
 
 void parse_cluster(const Value& table, Scenario& scenario) {
   TableReader reader(table, "[cluster]");
@@ -245,6 +247,8 @@ const std::vector<Value>& list(TableReader& root, std::string_view name) {
   return found->items;
 }
 
+}  // namespace
+
 Scenario parse_base(const Value& document, const std::string& file) {
   TableReader root(document, "the file");
   Scenario scenario;
@@ -286,131 +290,6 @@ Scenario parse_base(const Value& document, const std::string& file) {
   return scenario;
 }
 
-// `path` = "lock.kind" or "fault.ID.key".
-void set_value(Value& document, const Member& change) {
-  const std::string& path = change.key;
-  const std::size_t dot = path.find('.');
-  const std::string top = path.substr(0, dot);
-  const auto fail = [&](const std::string& expected) {
-    throw BadScenario(change.at, "`" + path + "` names nothing, expected " + expected);
-  };
-  Value* table = nullptr;
-  std::string key;
-  if (dot == std::string::npos) fail("a path such as \"lock.kind\" or \"fault.ID.enabled\"");
-  if (top == "fault") {
-    const std::size_t last = path.rfind('.');
-    if (last == dot) fail("a path such as \"fault.ID.enabled\"");
-    const std::string id = path.substr(dot + 1, last - dot - 1);
-    key = path.substr(last + 1);
-    std::vector<std::string> ids;
-    if (Value* faults = document.find("fault"); faults != nullptr) {
-      for (Value& fault : faults->items) {
-        const Value* its = fault.find("id");
-        if (its == nullptr) continue;
-        ids.push_back(its->text);
-        if (its->text == id) table = &fault;
-      }
-    }
-    if (table == nullptr) {
-      throw BadScenario(change.at, "unknown fault `" + id + "`, expected " +
-                                       (ids.empty() ? "a file with faults" : one_of(ids)) +
-                                       did_you_mean(id, ids));
-    }
-  } else {
-    const std::vector<std::string> sections = {"run", "cluster", "lock", "workload", "network"};
-    if (std::find(sections.begin(), sections.end(), top) == sections.end()) {
-      throw BadScenario(change.at, "unknown section `" + top + "`, expected " + one_of(sections) +
-                                       " or `fault`" + did_you_mean(top, sections));
-    }
-    key = path.substr(dot + 1);
-    table = document.find(top);
-    if (table == nullptr) {
-      Value empty;
-      empty.at = change.at;
-      document.members.push_back({top, change.at, empty});
-      table = &document.members.back().value;
-    }
-  }
-  if (Value* present = table->find(key)) {
-    *present = change.value;
-  } else {
-    table->members.push_back({key, change.at, change.value});
-  }
-}
-
-// `"fault.x.enabled" = false` and `fault.x.enabled = false` mean the same: dotted keys arrive as nested
-// tables.
-void flatten(const std::vector<Member>& members, const std::string& prefix, std::vector<Member>& out) {
-  for (const Member& member : members) {
-    const std::string path = prefix + member.key;
-    const auto dots = std::count(path.begin(), path.end(), '.');
-    const bool leaf = member.value.kind != Value::Kind::table || dots >= (path.starts_with("fault.") ? 2 : 1);
-    if (leaf) {
-      out.push_back({path, member.at, member.value});
-    } else {
-      flatten(member.value.members, path + ".", out);
-    }
-  }
-}
-
-Scenario parse_variant(const Value& base, const Value& variant, const std::string& file) {
-  TableReader reader(variant, "[[variant]]");
-  const std::string name = reader.require("name", reader.text("name"));
-  if (!is_name(name))
-    throw BadScenario(reader.at("name"), "`" + name + "` is no name, expected letters, digits, - and _");
-  const auto about = reader.text("about");
-  Value document = base;
-  if (const Value* changes = reader.value("set")) {
-    if (changes->kind != Value::Kind::table)
-      throw BadScenario(changes->at, "`set` is " + std::string(changes->kind_name()) +
-                                         ", expected a table such as { \"lock.kind\" = \"reentrant\" }");
-    std::vector<Member> flat;
-    flatten(changes->members, "", flat);
-    for (const Member& change : flat) set_value(document, change);
-  }
-  if (const Value* expect = reader.value("expect")) {
-    if (Value* present = document.find("expect")) {
-      *present = *expect;
-    } else {
-      document.members.push_back({"expect", expect->at, *expect});
-    }
-  }
-  reader.finish();
-  Scenario scenario = parse_base(document, file);
-  scenario.variant = name;
-  scenario.at = variant.at;
-  if (about) scenario.about = *about;
-  return scenario;
-}
-
-std::vector<Scenario> parse_document(const Value& document, const std::string& file) {
-  std::vector<Scenario> scenarios = {parse_base(document, file)};
-  if (const Value* variants = document.find("variant")) {
-    if (variants->kind != Value::Kind::list)
-      throw BadScenario(variants->at, "`variant` is " + std::string(variants->kind_name()) +
-                                          ", expected a list of tables: [[variant]]");
-    std::set<std::string> seen;
-    for (const Value& variant : variants->items) {
-      scenarios.push_back(parse_variant(document, variant, file));
-      if (!seen.insert(scenarios.back().variant).second) {
-        throw BadScenario(variant.at,
-                          "variant `" + scenarios.back().variant + "` twice, expected different names");
-      }
-    }
-  }
-  return scenarios;
-}
-
-}  // namespace
-
-std::vector<Scenario> read_scenarios(const std::string& path) {
-  return parse_document(read_toml_file(path), path);
-}
-
-std::vector<Scenario> parse_scenarios(std::string_view text, const std::string& name) {
-  return parse_document(parse_toml(text, name), name);
-}
-
 void require_world(const Scenario& scenario, bool embedded) {
   for (const FaultPlan& fault : scenario.faults) {
     if (!fault.enabled || (embedded ? fault.kind->embedded : fault.kind->real)) continue;
@@ -446,6 +325,8 @@ const std::vector<MarkInfo>& all_marks() {
     std::vector<MarkInfo> marks = all_events();
     marks.push_back({"granted-after-promotion", "a node granted a lock after it had been promoted"});
     marks.push_back({"granted-after-restart", "a node granted a lock after it had been restarted"});
+    marks.push_back(
+        {std::string(kGrantedDuringFault), "an acquire returned ok while a fault with `for` acted"});
     marks.push_back({"sold-out", "the stock came down to zero"});
     return marks;
   }();

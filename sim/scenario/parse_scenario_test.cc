@@ -111,6 +111,31 @@ TEST(ParseScenario, ReadsEveryPart) {
   EXPECT_EQ(base.expectations[0].at.line, 45);
 }
 
+TEST(ParseScenario, OneVariantForEachLock) {
+  const std::string both = R"(
+[[variant]]
+locks  = ["lock-interface", "reentrant"]
+expect = [{ check = "progress" }]
+
+[[variant]]
+name  = "slow"
+about = "with a long lease"
+locks = ["lock-interface"]
+set   = { "lock.lease" = "9s" }
+)";
+  const auto scenarios = parse_scenarios(kGood + both, "f.toml");
+  ASSERT_EQ(scenarios.size(), 5u);
+  EXPECT_EQ(scenarios[2].title(), "story/lock-interface");
+  EXPECT_EQ(scenarios[2].workload.lock, "lock-interface");
+  EXPECT_EQ(scenarios[2].expectations.size(), 1u);
+  EXPECT_EQ(scenarios[3].title(), "story/reentrant");
+  EXPECT_EQ(scenarios[3].lock, find_lock_kind("reentrant"));
+  EXPECT_EQ(scenarios[4].title(), "story/slow-lock-interface");
+  EXPECT_EQ(scenarios[4].about, "with a long lease");
+  EXPECT_EQ(scenarios[4].workload.lease, 9s);
+  EXPECT_EQ(scenarios[4].expectations.size(), 2u);  // the base's
+}
+
 TEST(ParseScenario, ReadsWhatTheLockIsAsked) {
   const Scenario asked = parse_scenarios(with("lease = \"5s\"",
                                               "replicas = 1\nreplica_timeout = \"40ms\"\n"
@@ -142,6 +167,16 @@ TEST(ParseScenario, ComplaintsNameLineColumnExpectationAndSuggestion) {
       {with("lease = \"5s\"", "laese = \"5s\""), "did you mean `lease`?"},
       {with("lease = \"5s\"", "permits = 3"),
        "f.toml:15:11: `permits`: the lock `reentrant` counts no permits, expected"},
+      {kGood + "[[variant]]\nlocks = [\"reentrant\", \"lock-intreface\"]",
+       "f.toml:59:23: `locks` names `lock-intreface`"},
+      {kGood + "[[variant]]\nlocks = [\"reentrant\", \"lock-intreface\"]", "did you mean `lock-interface`?"},
+      {kGood + "[[variant]]\nlocks = []", "f.toml:59:9: `locks` is empty, expected a list of kinds"},
+      {kGood + "[[variant]]\nlocks = \"fair\"", "f.toml:59:9: `locks` is a string, expected a list of kinds"},
+      {kGood + "[[variant]]\nlocks = [7]", "f.toml:59:10: `locks` has an integer, expected a string"},
+      {kGood + "[[variant]]\nlocks = [\"reentrant\", \"reentrant\"]", "variant `reentrant` twice"},
+      {kGood + "[[variant]]\nlocks = [\"reentrant\"]\nset = { lock.kind = \"fair\" }",
+       "`lock.kind` is set by `locks` already"},
+      {kGood + "[[variant]]\nabout = \"nameless\"", "[[variant]] has no `name`"},
       {with("lease = \"5s\"", "permits = 0"), "f.toml:15:11: `permits` is 0, expected a whole number from 1"},
       {with("lease = \"5s\"", "fair = true"), "f.toml:15:8: `fair`: the lock `reentrant` has no readers"},
       {with("lease = \"5s\"", "replicas = 2"),

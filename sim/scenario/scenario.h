@@ -87,6 +87,7 @@ struct MarkInfo {
 };
 // Marks that a scenario may name besides "fault.ID" and "fault.ID.healed".
 const std::vector<MarkInfo>& all_marks();
+inline constexpr std::string_view kGrantedDuringFault = "granted-during-fault";
 // Events that a trigger may name: those of the recorder (run_event_names), each with a line about it.
 const std::vector<MarkInfo>& all_events();
 

@@ -1,0 +1,179 @@
+// A document -> the base scenario and its variants.
+//
+// A variant is the same document with some values replaced (`set`) and its own expectations; it is then read
+// like any other, so that every rule holds for it too and every complaint points at the line that caused it.
+// `locks` makes one variant for each kind of lock that it names.
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "sim/client/lock_kind.h"
+#include "sim/scenario/parse_scenario.h"
+#include "sim/scenario/table_reader.h"
+
+namespace holdfast::sim {
+namespace {
+
+// `path` = "lock.kind" or "fault.ID.key".
+void set_value(Value& document, const Member& change) {
+  const std::string& path = change.key;
+  const std::size_t dot = path.find('.');
+  const std::string top = path.substr(0, dot);
+  const auto fail = [&](const std::string& expected) {
+    throw BadScenario(change.at, "`" + path + "` names nothing, expected " + expected);
+  };
+  Value* table = nullptr;
+  std::string key;
+  if (dot == std::string::npos) fail("a path such as \"lock.kind\" or \"fault.ID.enabled\"");
+  if (top == "fault") {
+    const std::size_t last = path.rfind('.');
+    if (last == dot) fail("a path such as \"fault.ID.enabled\"");
+    const std::string id = path.substr(dot + 1, last - dot - 1);
+    key = path.substr(last + 1);
+    std::vector<std::string> ids;
+    if (Value* faults = document.find("fault"); faults != nullptr) {
+      for (Value& fault : faults->items) {
+        const Value* its = fault.find("id");
+        if (its == nullptr) continue;
+        ids.push_back(its->text);
+        if (its->text == id) table = &fault;
+      }
+    }
+    if (table == nullptr) {
+      throw BadScenario(change.at, "unknown fault `" + id + "`, expected " +
+                                       (ids.empty() ? "a file with faults" : one_of(ids)) +
+                                       did_you_mean(id, ids));
+    }
+  } else {
+    const std::vector<std::string> sections = {"run", "cluster", "lock", "workload", "network"};
+    if (std::find(sections.begin(), sections.end(), top) == sections.end()) {
+      throw BadScenario(change.at, "unknown section `" + top + "`, expected " + one_of(sections) +
+                                       " or `fault`" + did_you_mean(top, sections));
+    }
+    key = path.substr(dot + 1);
+    table = document.find(top);
+    if (table == nullptr) {
+      Value empty;
+      empty.at = change.at;
+      document.members.push_back({top, change.at, empty});
+      table = &document.members.back().value;
+    }
+  }
+  if (Value* present = table->find(key)) {
+    *present = change.value;
+  } else {
+    table->members.push_back({key, change.at, change.value});
+  }
+}
+
+// `"fault.x.enabled" = false` and `fault.x.enabled = false` mean the same: dotted keys arrive as nested
+// tables.
+void flatten(const std::vector<Member>& members, const std::string& prefix, std::vector<Member>& out) {
+  for (const Member& member : members) {
+    const std::string path = prefix + member.key;
+    const auto dots = std::count(path.begin(), path.end(), '.');
+    const bool leaf = member.value.kind != Value::Kind::table || dots >= (path.starts_with("fault.") ? 2 : 1);
+    if (leaf) {
+      out.push_back({path, member.at, member.value});
+    } else {
+      flatten(member.value.members, path + ".", out);
+    }
+  }
+}
+
+// The kinds of lock that `locks` names; none: it is not there.
+std::vector<Value> locks_of(TableReader& reader) {
+  const Value* const locks = reader.value("locks");
+  if (locks == nullptr) return {};
+  std::vector<std::string> known;
+  for (const LockKind& kind : all_lock_kinds()) known.emplace_back(kind.name);
+  if (locks->kind != Value::Kind::list || locks->items.empty()) {
+    throw BadScenario(locks->at,
+                      "`locks` is " +
+                          std::string(locks->kind == Value::Kind::list ? "empty" : locks->kind_name()) +
+                          ", expected a list of kinds of locks such as [\"reentrant\", \"fair\"]");
+  }
+  for (const Value& lock : locks->items) {
+    if (lock.kind != Value::Kind::text)
+      throw BadScenario(lock.at, "`locks` has " + std::string(lock.kind_name()) + ", expected a string");
+    if (std::find(known.begin(), known.end(), lock.text) != known.end()) continue;
+    throw BadScenario(lock.at, "`locks` names `" + lock.text + "`, expected " + one_of(known) +
+                                   did_you_mean(lock.text, known));
+  }
+  return locks->items;
+}
+
+// One [[variant]] table: one scenario, or one for each lock of its `locks`.
+void parse_variant(const Value& base, const Value& variant, const std::string& file,
+                   std::vector<Scenario>& scenarios) {
+  TableReader reader(variant, "[[variant]]");
+  const std::vector<Value> locks = locks_of(reader);
+  const auto given = reader.text("name");
+  if (!given && locks.empty()) reader.missing("name");
+  if (given && !is_name(*given))
+    throw BadScenario(reader.at("name"), "`" + *given + "` is no name, expected letters, digits, - and _");
+  const auto about = reader.text("about");
+  Value document = base;
+  if (const Value* changes = reader.value("set")) {
+    if (changes->kind != Value::Kind::table)
+      throw BadScenario(changes->at, "`set` is " + std::string(changes->kind_name()) +
+                                         ", expected a table such as { \"lock.kind\" = \"reentrant\" }");
+    std::vector<Member> flat;
+    flatten(changes->members, "", flat);
+    for (const Member& change : flat) {
+      if (!locks.empty() && change.key == "lock.kind")
+        throw BadScenario(change.at, "`lock.kind` is set by `locks` already, expected one of them");
+      set_value(document, change);
+    }
+  }
+  if (const Value* expect = reader.value("expect")) {
+    if (Value* present = document.find("expect")) {
+      *present = *expect;
+    } else {
+      document.members.push_back({"expect", expect->at, *expect});
+    }
+  }
+  reader.finish();
+  const auto add = [&](const Value& its, const std::string& name) {
+    Scenario scenario = parse_base(its, file);
+    scenario.variant = name;
+    scenario.at = variant.at;
+    if (about) scenario.about = *about;
+    scenarios.push_back(std::move(scenario));
+  };
+  if (locks.empty()) add(document, *given);
+  for (const Value& lock : locks) {
+    Value its = document;
+    set_value(its, {"lock.kind", lock.at, lock});
+    add(its, given ? *given + "-" + lock.text : lock.text);
+  }
+}
+
+std::vector<Scenario> parse_document(const Value& document, const std::string& file) {
+  std::vector<Scenario> scenarios = {parse_base(document, file)};
+  if (const Value* variants = document.find("variant")) {
+    if (variants->kind != Value::Kind::list)
+      throw BadScenario(variants->at, "`variant` is " + std::string(variants->kind_name()) +
+                                          ", expected a list of tables: [[variant]]");
+    for (const Value& variant : variants->items) parse_variant(document, variant, file, scenarios);
+    std::set<std::string> seen;
+    for (std::size_t i = 1; i < scenarios.size(); ++i) {
+      if (seen.insert(scenarios[i].variant).second) continue;
+      throw BadScenario(scenarios[i].at,
+                        "variant `" + scenarios[i].variant + "` twice, expected different names");
+    }
+  }
+  return scenarios;
+}
+
+}  // namespace
+
+std::vector<Scenario> read_scenarios(const std::string& path) {
+  return parse_document(read_toml_file(path), path);
+}
+
+std::vector<Scenario> parse_scenarios(std::string_view text, const std::string& name) {
+  return parse_document(parse_toml(text, name), name);
+}
+
+}  // namespace holdfast::sim
