@@ -1,6 +1,10 @@
 #include "lock_context.h"
 
+#include <algorithm>
+
+#include "../redis/error.h"
 #include "checked_options.h"
+#include "lock_error_from.h"
 #include "uuid.h"
 
 namespace holdfast {
@@ -23,6 +27,23 @@ std::string LockContext::next_owner() {
   std::string owner;
   owner.reserve(uuid.size() + 1 + number.size());
   return owner.append(uuid).append(1, ':').append(number);
+}
+
+redis::Answer LockContext::insist(const std::string& key, const redis::Script& script,
+                                  const std::vector<std::string>& script_keys, redis::Arguments args,
+                                  bool& unseen) {
+  const std::vector<std::string_view> keys(script_keys.begin(), script_keys.end());
+  const MonotonicTime give_up = deadline_after(runtime.now(), client.options().command_timeout);
+  unseen = false;
+  for (;;) {
+    try {
+      return client.eval(script, keys, args, {.deadline = give_up});
+    } catch (const redis::Error& error) {
+      unseen = unseen || error.may_have_executed();
+      if (!worth_another_attempt(error) || runtime.now() >= give_up) throw_lock_error(error, key, unseen);
+      runtime.sleep_until(std::min(give_up, deadline_after(runtime.now(), client.options().backoff_min)));
+    }
+  }
 }
 
 }  // namespace holdfast

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "../redis/client.h"
 #include "late_release.h"
@@ -25,6 +26,12 @@ struct LockContext {
   void tell(const LockEvent& event) const {
     if (options.observer != nullptr) options.observer->on_event(event);
   }
+
+  // [parks] Runs a script that may be repeated without harm, again and again until it is answered or the
+  // client's command timeout is over. Then, or when the server refuses, throws Unavailable or Rejected.
+  // `unseen`: an earlier try may have been executed.
+  redis::Answer insist(const std::string& key, const redis::Script& script,
+                       const std::vector<std::string>& script_keys, redis::Arguments args, bool& unseen);
 
   redis::Client& client;
   Runtime& runtime;

@@ -5,9 +5,6 @@
 #include <mutex>
 #include <vector>
 
-#include "../redis/error.h"
-#include "lock_error_from.h"
-
 namespace holdfast {
 namespace {
 
@@ -37,15 +34,15 @@ WireLock::~WireLock() {
 
 bool WireLock::try_lock() {
   const Duration timeout = context_->client.options().command_timeout;
-  return acquire({.wait = false, .deadline = deadline_after(runtime().now(), timeout)});
+  return acquire_within({.wait = false, .deadline = deadline_after(runtime().now(), timeout)});
 }
 
 bool WireLock::try_lock_until(MonotonicTime deadline, std::stop_token stop) {
   if (deadline <= runtime().now()) return try_lock();
-  return acquire({.wait = true, .deadline = deadline, .stop = std::move(stop)});
+  return acquire_within({.wait = true, .deadline = deadline, .stop = std::move(stop)});
 }
 
-bool WireLock::acquire(const Patience& patience, int permits) {
+bool WireLock::acquire_within(const Patience& patience, int permits) {
   if (wire_->reentry != Wire::Reentry::another_hold && mine_count_ != 0) {
     if (const std::shared_ptr<Hold> hold = my_hold()) return reenter(*hold, patience);
   }
@@ -64,7 +61,7 @@ bool WireLock::acquire(const Patience& patience, int permits) {
     hold->turn = turn_;
     turn.turnstile = nullptr;  // from here on it belongs to the hold
   }
-  accept(hold, attempt.sent_at());
+  put(hold, attempt.sent_at(), 1);
   return true;
 }
 
@@ -104,13 +101,13 @@ bool WireLock::reenter(Hold& hold, const Patience& patience) {
   return true;
 }
 
-void WireLock::accept(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at) {
+void WireLock::put(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at, int depth) {
   {
     const std::scoped_lock guard(mutex_);
     if (mine_.size() >= 64) {  // holds that were lost and whose tasks ended without an unlock
       std::erase_if(mine_, [](const Mine& mine) { return mine.hold->is_lost && mine.hold->life.expired(); });
     }
-    mine_.push_back({current_holder(runtime()), hold, 1});
+    mine_.push_back({current_holder(runtime()), hold, depth});
     mine_count_ = mine_.size();
   }
   context_->watchdog.watch(hold, sent_at);
@@ -126,19 +123,8 @@ void WireLock::accept(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at) 
 }
 
 void WireLock::unlock() {
-  std::shared_ptr<Hold> hold;
-  {
-    const std::scoped_lock guard(mutex_);
-    Mine* const found = mine();
-    if (found == nullptr) {
-      throw NotOwner("lock '" + key() + "': the calling task does not hold it", key(), "", false);
-    }
-    if (--found->depth > 0) return;
-    hold = std::move(found->hold);
-    mine_.erase(mine_.begin() + (found - mine_.data()));
-    mine_count_ = mine_.size();
-  }
-  if (!context_->watchdog.unwatch(*hold)) throw lost_error(*hold);
+  const std::shared_ptr<Hold> hold = take(1);
+  if (!hold) return;
   struct PassTurn {
     Turnstile* turn;
     ~PassTurn() {
@@ -146,6 +132,23 @@ void WireLock::unlock() {
     }
   } pass_turn{hold->turn.get()};
   release(*hold);
+}
+
+std::shared_ptr<Hold> WireLock::take(int depth) {
+  std::shared_ptr<Hold> hold;
+  {
+    const std::scoped_lock guard(mutex_);
+    Mine* const found = mine();
+    if (found == nullptr) {
+      throw NotOwner("lock '" + key() + "': the calling task does not hold it", key(), "", false);
+    }
+    if ((found->depth -= depth) > 0) return nullptr;
+    hold = std::move(found->hold);
+    mine_.erase(mine_.begin() + (found - mine_.data()));
+    mine_count_ = mine_.size();
+  }
+  if (!context_->watchdog.unwatch(*hold)) throw lost_error(*hold);
+  return hold;
 }
 
 LockLost WireLock::lost_error(const Hold& hold) const {
@@ -157,48 +160,35 @@ LockLost WireLock::lost_error(const Hold& hold) const {
 }
 
 void WireLock::release(Hold& hold) {
-  const std::vector<std::string_view> keys(wire_->release_keys.begin(), wire_->release_keys.end());
   const std::array<std::string_view, 1> args{hold.owner};
-  const MonotonicTime give_up = deadline_after(runtime().now(), context_->client.options().command_timeout);
+  redis::Answer answer;
   bool unseen = false;  // an earlier try may have removed it
-  for (;;) {
-    try {
-      const redis::Answer answer = context_->client.eval(*wire_->release, keys, args, {.deadline = give_up});
-      if (answer.reply.integer == 1 || unseen) {
-        context_->tell({.kind = LockEvent::Kind::released,
-                        .key = key(),
-                        .acquisition = hold.owner,
-                        .node = answer.node,
-                        .mode = wire_->mode,
-                        .permits = hold.permits});
-        return;
-      }
-      context_->watchdog.lost_at_release(hold, "the server no longer held it for this owner at its release");
-      throw LockLost(
-          "lock '" + key() + "': node " + std::string(answer.node) +
-              " no longer held it for this owner at its release; the integrity of what it protects may "
-              "have been compromised",
-          key(), std::string(answer.node), false);
-    } catch (const redis::Error& error) {
-      unseen = unseen || error.may_have_executed();
-      if (!worth_another_attempt(error) || runtime().now() >= give_up) {
-        context_->late_release.add(wire_, hold.owner, runtime().now() + context_->options.lease);
-        throw_lock_error(error, key(), unseen);
-      }
-      runtime().sleep_until(
-          std::min(give_up, deadline_after(runtime().now(), context_->client.options().backoff_min)));
-    }
+  try {
+    answer = context_->insist(key(), *wire_->release, wire_->release_keys, args, unseen);
+  } catch (const LockError&) {
+    context_->late_release.add(wire_, hold.owner, runtime().now() + context_->options.lease);
+    throw;
   }
+  if (answer.reply.integer != 1 && !unseen) {
+    context_->watchdog.lost_at_release(hold, "the server no longer held it for this owner at its release");
+    throw LockLost(
+        "lock '" + key() + "': node " + std::string(answer.node) +
+            " no longer held it for this owner at its release; the integrity of what it protects may "
+            "have been compromised",
+        key(), std::string(answer.node), false);
+  }
+  context_->tell({.kind = LockEvent::Kind::released,
+                  .key = key(),
+                  .acquisition = hold.owner,
+                  .node = answer.node,
+                  .mode = wire_->mode,
+                  .permits = hold.permits});
 }
 
 bool WireLock::force_unlock() {
   if (wire_->force == nullptr) return Lock::force_unlock();
-  const std::vector<std::string_view> keys(wire_->release_keys.begin(), wire_->release_keys.end());
-  try {
-    return context_->client.eval(*wire_->force, keys, {}).reply.integer == 1;
-  } catch (const redis::Error& error) {
-    throw_lock_error(error, key(), error.may_have_executed());
-  }
+  bool unseen = false;
+  return context_->insist(key(), *wire_->force, wire_->release_keys, {}, unseen).reply.integer == 1 || unseen;
 }
 
 // The latest of the caller's holds.

@@ -43,7 +43,7 @@ class WireLock : public Lock {
   // record ends with its lease. REQUIRES: no task is inside a member.
   ~WireLock() override;
 
-  void lock() override { acquire({}); }
+  void lock() override { acquire_within({}); }
   bool try_lock() override;
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
   void unlock() override;
@@ -63,10 +63,21 @@ class WireLock : public Lock {
 
   // --- for the kinds that are more than a Lock ---------------------------------------------------------
   // [parks] As try_lock_until() with `patience`, for `permits` at once.
-  bool acquire(const Patience& patience, int permits = 1);
+  bool acquire_within(const Patience& patience, int permits = 1);
   // The hold of the calling task (its latest one); null: none.
   std::shared_ptr<Hold> my_hold() const;
+  // Counts the caller's hold down by `depth`. At zero takes it out of this lock's hands, unwatched, for its
+  // release or to go on elsewhere; else null. Throws NotOwner, LockLost.
+  std::shared_ptr<Hold> take(int depth);
+  // The caller holds `hold` here from now on, `depth` deep. `sent_at`: of the request that granted it.
+  void put(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at, int depth);
+  // False when it is known to be lost; tells the loss when nobody had noticed it.
+  bool check(Hold& hold) { return context_->watchdog.check(hold); }
   const Wire& wire() const noexcept { return *wire_; }
+  const std::shared_ptr<const Wire>& shared_wire() const noexcept { return wire_; }
+
+ protected:
+  const std::shared_ptr<LockContext> context_;
 
  private:
   struct Mine {
@@ -77,13 +88,11 @@ class WireLock : public Lock {
 
   bool enter_queue(const Patience& patience);
   bool reenter(Hold& hold, const Patience& patience);
-  void accept(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at);
   void release(Hold& hold);
   const Mine* mine() const;  // under the mutex; null: the caller does not hold it
   Mine* mine() { return const_cast<Mine*>(std::as_const(*this).mine()); }
   LockLost lost_error(const Hold& hold) const;
 
-  const std::shared_ptr<LockContext> context_;
   const std::shared_ptr<const Wire> wire_;  // shared with its holds
   const std::shared_ptr<Turnstile> turn_;   // null: tasks do not queue locally
   std::atomic<std::size_t> waiting_ = 0;    // tasks inside acquire()

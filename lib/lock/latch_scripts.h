@@ -1,0 +1,12 @@
+// What the count-down latch says to Redis: HASH <key> { left: count, by: id of the request that set it }; SET
+// "holdfast:latch:counted:{key}" of the ids that counted down; messages on "holdfast:latch:channel:{key}".
+#pragma once
+
+#include "../redis/script.h"
+
+namespace holdfast {
+
+extern const redis::Script kLatchSet;
+extern const redis::Script kLatchCountDown;
+
+}  // namespace holdfast

@@ -1,0 +1,54 @@
+#include "read_write_scripts.h"
+
+#include "fair_scripts.h"
+#include "generated/lock_scripts.h"
+#include "reentrant_scripts.h"
+
+namespace holdfast {
+
+const redis::Script kReadWriteAcquire = lock_scripts::read_write_acquire;
+const redis::Script kReadWriteRelease = lock_scripts::read_write_release;
+const redis::Script kReadWriteRenew = lock_scripts::read_write_renew;
+const redis::Script kReadWriteDowngrade = lock_scripts::read_write_downgrade;
+const redis::Script kReadWriteForce = lock_scripts::read_write_force;
+
+namespace {
+
+// "": everybody, "r": every reader, else as on the fair lock's channel.
+Duration heard_by_reader(std::string_view message, std::string_view owner) {
+  return message.empty() || message == "r" ? Duration::zero() : heard_on_fair_channel(message, owner);
+}
+
+Duration heard_by_writer(std::string_view message, std::string_view owner) {
+  return message.empty() ? Duration::zero() : heard_on_fair_channel(message, owner);
+}
+
+}  // namespace
+
+Wire read_write_wire(const std::string& key, Side side, bool fair, bool fencing) {
+  const std::string readers = beside_key("holdfast:rw:readers", key);
+  const std::string queue = beside_key("holdfast:rw:queue", key);
+  const std::string writers = beside_key("holdfast:rw:writers", key);
+  const std::string patience = beside_key("holdfast:rw:patience", key);
+  const std::string channel = beside_key("holdfast:rw:channel", key);
+  const bool reads = side == Side::read;
+  Wire wire{.key = key,
+            .acquire = &kReadWriteAcquire,
+            .release = &kReadWriteRelease,
+            .renew = &kReadWriteRenew,
+            .force = &kReadWriteForce,
+            .acquire_keys = {key, readers, queue, writers, patience},
+            .release_keys = {key, readers, queue, writers, patience, channel},
+            .renew_keys = {key, readers},
+            .acquire_args = {reads ? "read" : "write"},
+            .channel = channel,
+            .heard = reads ? heard_by_reader : heard_by_writer,
+            .exclusive = !reads,
+            .local_queue = !fair,
+            .server_queue = fair,
+            .mode = reads ? "read" : "write"};
+  if (fencing) wire.acquire_keys.push_back(token_key(key));
+  return wire;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,67 @@
+// The semaphore: at most so many permits are held at once, by tasks of any process; crash-safe, because every
+// acquisition has a lease of its own that the watchdog renews.
+//
+// - acquire(n) takes n permits at once, or waits; a second acquire by the same task takes more. unlock()
+// gives back
+//   what the calling task took last. As a Lock, lock() takes one.
+// - How many permits there are is SemaphoreOptions::permits, until somebody calls set_permits(): then that
+// number
+//   counts for every process, and stays on the server.
+// - Permits whose holder died come back when its lease runs out. All times are the server's.
+// - Waiting tasks of a process ask one after the other, so one that wants many permits is not passed by later
+// ones of
+//   its process; between processes no order is kept.
+//
+// What is said in wire_lock.h about idempotence, validity and loss holds for each acquisition.
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "locks.h"
+#include "wire_lock.h"
+
+namespace holdfast {
+
+struct SemaphoreOptions {
+  LockOptions lock = {};
+  int permits = 1;
+};
+
+class Semaphore final : public WireLock {
+ public:
+  Semaphore(std::shared_ptr<LockContext> context, const std::string& key, int permits);
+
+  // [parks] As Lock::lock(), try_lock() and try_lock_until(), for `permits` at once. Throws
+  // std::invalid_argument for less than one, Rejected for more than there are.
+  void acquire(int permits = 1);
+  bool try_acquire(int permits = 1);
+  bool try_acquire_until(MonotonicTime deadline, int permits = 1, std::stop_token stop = {});
+  bool try_acquire_for(Duration wait, int permits = 1, std::stop_token stop = {}) {
+    return try_acquire_until(deadline_after(runtime().now(), wait), permits, std::move(stop));
+  }
+  // [parks] Gives back what the calling task took last: all of that acquisition. Throws as Lock::unlock().
+  void release() { unlock(); }
+
+  // [parks] Permits that nobody holds, as the server sees it now.
+  int free_permits();
+  // [parks] How many there are from now on, for every process. Who holds more keeps them.
+  void set_permits(int permits);
+};
+
+class Semaphores final : public Locks {
+ public:
+  // See Locks::Locks. Throws std::invalid_argument also for less than one permit.
+  Semaphores(redis::Client& client, SemaphoreOptions options);
+  // See Locks::obtain.
+  std::shared_ptr<Semaphore> obtain(const std::string& key) {
+    return std::static_pointer_cast<Semaphore>(Locks::obtain(key));
+  }
+
+ private:
+  std::shared_ptr<Lock> make(const std::string& key) override;
+  const int permits_;
+};
+
+}  // namespace holdfast
