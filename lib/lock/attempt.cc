@@ -5,9 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "../redis/failure.h"
+#include "../redis/error.h"
 #include "../runtime/check.h"
-#include "acknowledged.h"
 #include "lease.h"
 #include "lock_error_from.h"
 #include "owner.h"
@@ -77,7 +76,7 @@ std::shared_ptr<Hold> Attempt::run() {
     } catch (const redis::Error& error) {
       unseen_ = unseen_ || error.may_have_executed();
       if (!worth_another_attempt(error)) throw_lock_error(error, key(), unseen_);
-      give_up_or_pause(error, asked_at, context_.client.options().backoff_min);
+      give_up_or_pause(error, asked_at, context_.store.options().backoff_min);
     }
   }
 }
@@ -94,17 +93,10 @@ redis::Answer Attempt::ask(MonotonicTime now) {
   if (wire_->counts_permits) args[count++] = permits_;
   if (wire_->server_queue) args[count++] = patience_.wait ? "1" : "0";
   const MonotonicTime deadline =
-      std::min(patience_.deadline, deadline_after(now, context_.client.options().command_timeout));
+      std::min(patience_.deadline, deadline_after(now, context_.store.options().command_timeout));
   if (wire_->server_queue && patience_.wait) queued_ = true;  // before it is sent: it may stand there unseen
-  Acknowledged acknowledged = eval_acknowledged(context_.client, context_.options, *wire_->acquire,
-                                                {keys.data(), wire_->acquire_keys.size()},
-                                                {args.data(), count}, {.deadline = deadline});
-  const auto& items = acknowledged.answer.reply.items;
-  if (!acknowledged.enough && !items.empty() && items[0].integer == 1) {
-    throw redis::failure(redis::Error::Kind::unavailable, acknowledged.answer.node, "EVALSHA", true,
-                         too_few_replicas(context_.options, acknowledged.replicas));
-  }
-  return std::move(acknowledged.answer);
+  return context_.store.acquire(*wire_, {keys.data(), wire_->acquire_keys.size()}, {args.data(), count},
+                                {.deadline = deadline});
 }
 
 bool Attempt::accept(const redis::Answer& answer) {
@@ -165,7 +157,7 @@ bool Attempt::wait(const redis::Answer& refusal) {
 }
 
 void Attempt::subscribe() {
-  subscription_ = context_.client.subscribe(
+  subscription_ = context_.store.subscribe(
       wire_->channel,
       [this](std::string_view message) {
         heard(wire_->heard == nullptr ? Duration::zero() : wire_->heard(message, hold_->owner));
@@ -187,9 +179,8 @@ void Attempt::give_up_or_pause(const redis::Error& error, MonotonicTime asked_at
   Runtime& runtime = context_.runtime;
   if (!failing_since_) failing_since_ = asked_at;
   const MonotonicTime give_up =
-      patience_.deadline == kNever
-          ? deadline_after(*failing_since_, context_.client.options().command_timeout)
-          : patience_.deadline;
+      patience_.deadline == kNever ? deadline_after(*failing_since_, context_.store.options().command_timeout)
+                                   : patience_.deadline;
   if (runtime.now() >= give_up) throw_lock_error(error, key(), unseen_);
   wakeup_.wait_until(std::min(give_up, deadline_after(runtime.now(), pause)), patience_.stop);
 }

@@ -10,8 +10,7 @@
 
 namespace holdfast {
 
-LateRelease::LateRelease(redis::Client& client)
-    : client_(client), mutex_(client.runtime()), changed_(client.runtime()) {}
+LateRelease::LateRelease(Store& store) : store_(store), mutex_(store.runtime()), changed_(store.runtime()) {}
 
 LateRelease::~LateRelease() {
   try {
@@ -34,11 +33,11 @@ void LateRelease::add(std::shared_ptr<const Wire> wire, std::string owner, Monot
   if (running_) return;
   running_ = true;
   finished = std::move(task_);
-  task_ = client_.runtime().spawn("janitor", [this] { run(); });
+  task_ = store_.runtime().spawn("janitor", [this] { run(); });
 }
 
 void LateRelease::run() {
-  Runtime& runtime = client_.runtime();
+  Runtime& runtime = store_.runtime();
   std::unique_lock guard(mutex_);
   while (!items_.empty() && !closing_) {
     Item item = std::move(items_.front());
@@ -48,21 +47,21 @@ void LateRelease::run() {
     guard.lock();
     if (settled || runtime.now() >= item.until) continue;
     if (items_.size() < kMaxItems) items_.push_back(std::move(item));
-    const MonotonicTime pause = runtime.now() + client_.options().backoff_max;
+    const MonotonicTime pause = runtime.now() + store_.options().backoff_max;
     changed_.wait_until(guard, pause, [this] { return closing_; });
   }
   running_ = false;
 }
 
 bool LateRelease::settle(const Item& item) {
-  const MonotonicTime now = client_.runtime().now();
+  const MonotonicTime now = store_.runtime().now();
   if (now >= item.until) return true;
   const std::vector<std::string_view> keys(item.wire->release_keys.begin(), item.wire->release_keys.end());
   const std::array<std::string_view, 1> args{item.owner};
   try {
-    client_.eval(
+    store_.call(
         *item.wire->release, keys, args,
-        {.deadline = std::min(item.until, now + client_.options().command_timeout), .background = true});
+        {.deadline = std::min(item.until, now + store_.options().command_timeout), .background = true});
     return true;
   } catch (const redis::Error& error) {
     return !worth_another_attempt(error);

@@ -7,15 +7,15 @@
 #include <memory>
 #include <string>
 
-#include "../redis/client.h"
 #include "../runtime/runtime.h"
+#include "store.h"
 #include "wire.h"
 
 namespace holdfast {
 
 class LateRelease {
  public:
-  explicit LateRelease(redis::Client& client);
+  explicit LateRelease(Store& store);
   // [parks] Ends the task; what it had still to do is left to the leases.
   ~LateRelease();
   LateRelease(const LateRelease&) = delete;
@@ -35,7 +35,7 @@ class LateRelease {
   void run();
   bool settle(const Item& item);  // [parks] false: try again later
 
-  redis::Client& client_;
+  Store& store_;
   Mutex mutex_;
   Condition changed_;
   std::deque<Item> items_;

@@ -13,14 +13,15 @@ std::string milliseconds(Duration time) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
 }
 
-LockContext::LockContext(redis::Client& client_in, LockOptions options_in)
-    : client(client_in),
-      runtime(client_in.runtime()),
+LockContext::LockContext(std::unique_ptr<Store> store_in, LockOptions options_in)
+    : store_owner(std::move(store_in)),
+      store(*store_owner),
+      runtime(store.runtime()),
       options(checked_options(std::move(options_in))),
       lease_ms(milliseconds(options.lease)),
       uuid(random_uuid(runtime)),
-      late_release(client_in),
-      watchdog(client_in, late_release, options) {}
+      late_release(store),
+      watchdog(store, late_release, options) {}
 
 std::string LockContext::next_owner() {
   const std::string number = std::to_string(next_number++);
@@ -33,15 +34,15 @@ redis::Answer LockContext::insist(const std::string& key, const redis::Script& s
                                   const std::vector<std::string>& script_keys, redis::Arguments args,
                                   bool& unseen) {
   const std::vector<std::string_view> keys(script_keys.begin(), script_keys.end());
-  const MonotonicTime give_up = deadline_after(runtime.now(), client.options().command_timeout);
+  const MonotonicTime give_up = deadline_after(runtime.now(), store.options().command_timeout);
   unseen = false;
   for (;;) {
     try {
-      return client.eval(script, keys, args, {.deadline = give_up});
+      return store.call(script, keys, args, {.deadline = give_up});
     } catch (const redis::Error& error) {
       unseen = unseen || error.may_have_executed();
       if (!worth_another_attempt(error) || runtime.now() >= give_up) throw_lock_error(error, key, unseen);
-      runtime.sleep_until(std::min(give_up, deadline_after(runtime.now(), client.options().backoff_min)));
+      runtime.sleep_until(std::min(give_up, deadline_after(runtime.now(), store.options().backoff_min)));
     }
   }
 }

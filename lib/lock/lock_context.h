@@ -8,18 +8,18 @@
 #include <string>
 #include <vector>
 
-#include "../redis/client.h"
 #include "late_release.h"
 #include "lock.h"
+#include "store.h"
 #include "watchdog.h"
 #include "wire.h"
 
 namespace holdfast {
 
 struct LockContext {
-  // `client_in`, and the observer in the options, outlive this object. Throws std::invalid_argument when the
-  // options make no sense (checked_options.h).
-  LockContext(redis::Client& client_in, LockOptions options_in);
+  // The observer in the options, and what the store stands on, outlive this object. Throws
+  // std::invalid_argument when the options make no sense (checked_options.h).
+  LockContext(std::unique_ptr<Store> store_in, LockOptions options_in);
 
   // "<uuid of this object>:<number>": never used twice.
   std::string next_owner();
@@ -33,7 +33,8 @@ struct LockContext {
   redis::Answer insist(const std::string& key, const redis::Script& script,
                        const std::vector<std::string>& script_keys, redis::Arguments args, bool& unseen);
 
-  redis::Client& client;
+  const std::unique_ptr<Store> store_owner;
+  Store& store;
   Runtime& runtime;
   const LockOptions options;
   const std::string lease_ms;

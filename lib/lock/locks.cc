@@ -9,7 +9,12 @@
 namespace holdfast {
 
 Locks::Locks(redis::Client& client, LockOptions options)
-    : context_(std::make_shared<LockContext>(client, std::move(options))), mutex_(client.runtime()) {}
+    : context_(std::make_shared<LockContext>(make_store(client, options), options)),
+      mutex_(client.runtime()) {}
+
+Locks::Locks(std::unique_ptr<Store> store, LockOptions options)
+    : context_(std::make_shared<LockContext>(std::move(store), std::move(options))),
+      mutex_(context_->runtime) {}
 
 Locks::~Locks() = default;
 

@@ -14,7 +14,7 @@
 namespace holdfast {
 
 struct LockContext;
-struct Wire;
+class Store;
 
 class Locks {
  public:
@@ -31,6 +31,8 @@ class Locks {
   // `client`, and the observer in `options`, outlive this object and every lock obtained from it. Throws
   // std::invalid_argument when the options make no sense.
   Locks(redis::Client& client, LockOptions options);
+  // On another store than one Redis.
+  Locks(std::unique_ptr<Store> store, LockOptions options);
   virtual std::shared_ptr<Lock> make(const std::string& key) = 0;
 
   const std::shared_ptr<LockContext> context_;

@@ -30,7 +30,7 @@ std::optional<Permit> granted(LockContext& context, const std::shared_ptr<const 
 }  // namespace
 
 PermitSemaphore::PermitSemaphore(redis::Client& client, std::string key, SemaphoreOptions options)
-    : context_(std::make_shared<LockContext>(client, options.lock)),
+    : context_(std::make_shared<LockContext>(make_store(client, options.lock), options.lock)),
       wire_(std::make_shared<const Wire>(
           semaphore_wire(checked_key(key), checked_permits(options.permits), options.lock.fencing))) {}
 
@@ -42,7 +42,7 @@ Runtime& PermitSemaphore::runtime() const noexcept { return context_->runtime; }
 Permit PermitSemaphore::acquire(int permits) { return *granted(*context_, wire_, {}, permits); }
 
 std::optional<Permit> PermitSemaphore::try_acquire(int permits) {
-  const Duration timeout = context_->client.options().command_timeout;
+  const Duration timeout = context_->store.options().command_timeout;
   return granted(*context_, wire_, {.wait = false, .deadline = deadline_after(runtime().now(), timeout)},
                  permits);
 }

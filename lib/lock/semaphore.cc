@@ -11,7 +11,7 @@ Semaphore::Semaphore(std::shared_ptr<LockContext> context, const std::string& ke
 void Semaphore::acquire(int permits) { acquire_within({}, checked_permits(permits)); }
 
 bool Semaphore::try_acquire(int permits) {
-  const Duration timeout = context_->client.options().command_timeout;
+  const Duration timeout = context_->store.options().command_timeout;
   return acquire_within({.wait = false, .deadline = deadline_after(runtime().now(), timeout)},
                         checked_permits(permits));
 }

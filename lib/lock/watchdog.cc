@@ -6,7 +6,6 @@
 
 #include "../redis/error.h"
 #include "../runtime/check.h"
-#include "acknowledged.h"
 #include "lease.h"
 
 namespace holdfast {
@@ -18,9 +17,9 @@ constexpr std::string_view kTaskEnded = "the task that held it ended without rel
 
 }  // namespace
 
-Watchdog::Watchdog(redis::Client& client, LateRelease& late_release, const LockOptions& options)
-    : client_(client),
-      runtime_(client.runtime()),
+Watchdog::Watchdog(Store& store, LateRelease& late_release, const LockOptions& options)
+    : store_(store),
+      runtime_(store.runtime()),
       late_release_(late_release),
       options_(options),
       lease_(options.lease),
@@ -188,7 +187,7 @@ MonotonicTime Watchdog::next_wake() const {
 
 void Watchdog::renew(const Holds& holds) {
   // No longer than until the next loss must be told, and short enough for another try within the lease.
-  MonotonicTime deadline = runtime_.now() + std::min(client_.options().command_timeout, lease_ / 3);
+  MonotonicTime deadline = runtime_.now() + std::min(store_.options().command_timeout, lease_ / 3);
   {
     const std::scoped_lock guard(mutex_);
     for (const auto& hold : holds_) deadline = std::min(deadline, hold->valid_until());
@@ -208,13 +207,8 @@ void Watchdog::renew(const Holds& holds) {
 
   redis::Answer answer;
   try {
-    Acknowledged acknowledged = eval_acknowledged(client_, options_, *holds.front()->wire->renew, keys, args,
-                                                  {.deadline = deadline, .background = true});
-    answer = std::move(acknowledged.answer);
-    if (!acknowledged.enough) {
-      renewal_failed(holds, answer.node, too_few_replicas(options_, acknowledged.replicas));
-      return;
-    }
+    answer =
+        store_.renew(*holds.front()->wire->renew, keys, args, {.deadline = deadline, .background = true});
   } catch (const redis::Error& error) {
     renewal_failed(holds, error.node(), error.what());
     return;

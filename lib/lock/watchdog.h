@@ -20,18 +20,18 @@
 #include <string_view>
 #include <vector>
 
-#include "../redis/client.h"
 #include "../runtime/runtime.h"
 #include "hold.h"
 #include "late_release.h"
 #include "lock.h"
+#include "store.h"
 
 namespace holdfast {
 
 class Watchdog {
  public:
   // `options` of all its holds. The others outlive the watchdog.
-  Watchdog(redis::Client& client, LateRelease& late_release, const LockOptions& options);
+  Watchdog(Store& store, LateRelease& late_release, const LockOptions& options);
   // [parks] Ends the task. Holds that are still watched are left to their leases.
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
@@ -66,7 +66,7 @@ class Watchdog {
   void tell_lost(Hold& hold, std::string_view reason);
   void tell(const LockEvent& event);
 
-  redis::Client& client_;
+  Store& store_;
   Runtime& runtime_;
   LateRelease& late_release_;
   const LockOptions options_;

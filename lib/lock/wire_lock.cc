@@ -33,7 +33,7 @@ WireLock::~WireLock() {
 }
 
 bool WireLock::try_lock() {
-  const Duration timeout = context_->client.options().command_timeout;
+  const Duration timeout = context_->store.options().command_timeout;
   return acquire_within({.wait = false, .deadline = deadline_after(runtime().now(), timeout)});
 }
 

@@ -6,8 +6,13 @@
 #include "lib/lock/fair_scripts.h"
 #include "lib/lock/fenced_lock.h"
 #include "lib/lock/non_reentrant_lock.h"
+#include "lib/lock/read_write_lock.h"
+#include "lib/lock/read_write_scripts.h"
+#include "lib/lock/redlock.h"
 #include "lib/lock/reentrant_lock.h"
 #include "lib/lock/reentrant_scripts.h"
+#include "lib/lock/semaphore.h"
+#include "lib/lock/semaphore_scripts.h"
 #include "lib/lock/spin_lock.h"
 #include "sim/client/lock_kind_rows.h"
 
@@ -32,24 +37,80 @@ class Space final : public LockSpace {
   std::map<std::string, std::shared_ptr<Lock>> used_;
 };
 
-std::vector<StoreEffect> reentrant_effects(const Command& command, const redis::Reply& reply) {
+// Both sides of a read-write lock.
+class ReadWriteSpace final : public LockSpace {
+ public:
+  explicit ReadWriteSpace(const LockSpaceOptions& options)
+      : locks_(options.client, {.lock = options.lock, .fair = options.fair}) {}
+  Lock& obtain(const std::string& key) override { return of(key); }
+  Lock& obtain_shared(const std::string& key) override { return of(key).read(); }
+
+ private:
+  ReadWriteLock& of(const std::string& key) {
+    std::shared_ptr<ReadWriteLock>& lock = used_[key];
+    if (!lock) lock = locks_.obtain(key);
+    return *lock;
+  }
+  ReadWriteLocks locks_;
+  std::map<std::string, std::shared_ptr<ReadWriteLock>> used_;
+};
+
+class SemaphoreSpace final : public LockSpace {
+ public:
+  explicit SemaphoreSpace(const LockSpaceOptions& options)
+      : locks_(options.client, {.lock = options.lock, .permits = options.permits}) {}
+  Lock& obtain(const std::string& key) override {
+    std::shared_ptr<Semaphore>& lock = used_[key];
+    if (!lock) lock = locks_.obtain(key);
+    return *lock;
+  }
+
+ private:
+  Semaphores locks_;
+  std::map<std::string, std::shared_ptr<Semaphore>> used_;
+};
+
+class RedlockSpace final : public LockSpace {
+ public:
+  explicit RedlockSpace(const LockSpaceOptions& options) : locks_(options.nodes, {.lock = options.lock}) {}
+  Lock& obtain(const std::string& key) override {
+    std::shared_ptr<Lock>& lock = used_[key];
+    if (!lock) lock = locks_.obtain(key);
+    return *lock;
+  }
+
+ private:
+  Redlocks locks_;
+  std::map<std::string, std::shared_ptr<Lock>> used_;
+};
+
+// How many keys a lock has in the renewal script that `command` calls; 0: it calls none.
+std::size_t renewed_keys(const Command& command, ScriptCall& call) {
+  if (calls(command, kReentrantRenew, call)) return 1;
+  if (calls(command, kReadWriteRenew, call) || calls(command, kSemaphoreRenew, call)) return 2;
+  return 0;
+}
+
+std::vector<StoreEffect> wire_effects(const Command& command, const redis::Reply& reply) {
   ScriptCall call;
   const bool acquires = calls(command, kReentrantAcquire, call) ||
-                        calls(command, kReentrantAcquireFenced, call) || calls(command, kFairAcquire, call);
+                        calls(command, kReentrantAcquireFenced, call) || calls(command, kFairAcquire, call) ||
+                        calls(command, kReadWriteAcquire, call) || calls(command, kSemaphoreAcquire, call);
   if (acquires && !call.keys.empty() && call.args.size() >= 2) {
     const bool granted = !reply.items.empty() && is_one(reply.items[0]);
     return {effect(Function::store_grant, call.keys[0], call.args[0], granted)};
   }
-  const bool releases = calls(command, kReentrantRelease, call) || calls(command, kFairRelease, call);
+  const bool releases = calls(command, kReentrantRelease, call) || calls(command, kFairRelease, call) ||
+                        calls(command, kReadWriteRelease, call) || calls(command, kSemaphoreRelease, call);
   if (releases && !call.keys.empty() && call.args.size() == 1) {
     return {effect(Function::store_remove, call.keys[0], call.args[0], is_one(reply))};
   }
   std::vector<StoreEffect> effects;
-  if (calls(command, kReentrantRenew, call) && call.args.size() == call.keys.size() + 1) {
-    for (std::size_t i = 0; i < call.keys.size(); ++i) {
-      const bool renewed = i < reply.items.size() && is_one(reply.items[i]);
-      effects.push_back(effect(Function::store_extend, call.keys[i], call.args[i + 1], renewed));
-    }
+  const std::size_t stride = renewed_keys(command, call);
+  if (stride == 0 || call.keys.size() != stride * (call.args.size() - 1)) return effects;
+  for (std::size_t i = 0; i + 1 < call.args.size(); ++i) {
+    const bool renewed = i < reply.items.size() && is_one(reply.items[i]);
+    effects.push_back(effect(Function::store_extend, call.keys[stride * i], call.args[i + 1], renewed));
   }
   return effects;
 }
@@ -64,13 +125,13 @@ std::vector<LockKind> hardened_lock_kinds() {
        .promises_validity = true,
        .tokens = true,
        .make = make_space<Space<ReentrantLocks>>,
-       .read_effects = reentrant_effects},
+       .read_effects = wire_effects},
       {.name = "non-reentrant",
        .about = "as reentrant, but a second acquire by the holder is refused",
        .promises_validity = true,
        .tokens = true,
        .make = make_space<Space<NonReentrantLocks>>,
-       .read_effects = reentrant_effects},
+       .read_effects = wire_effects},
       {.name = "fair",
        .about = "first come, first served; dead waiters are skipped",
        .reentrant = true,
@@ -78,21 +139,44 @@ std::vector<LockKind> hardened_lock_kinds() {
        .fair = true,
        .tokens = true,
        .make = make_space<Space<FairLocks>>,
-       .read_effects = reentrant_effects},
+       .read_effects = wire_effects},
       {.name = "spin",
        .about = "as reentrant, but waiters ask again after 1 .. 128 ms instead of subscribing",
        .reentrant = true,
        .promises_validity = true,
        .tokens = true,
        .make = make_space<Space<SpinLocks>>,
-       .read_effects = reentrant_effects},
+       .read_effects = wire_effects},
       {.name = "fenced",
        .about = "as reentrant, and every grant has a fencing token",
        .reentrant = true,
        .promises_validity = true,
        .tokens = true,
        .make = make_space<Space<FencedLocks>>,
-       .read_effects = reentrant_effects},
+       .read_effects = wire_effects},
+      {.name = "read-write",
+       .about = "many readers or one writer; downgrade; fair as an option",
+       .reentrant = true,
+       .promises_validity = true,
+       .shared = true,
+       .tokens = true,
+       .make = make_space<ReadWriteSpace>,
+       .read_effects = wire_effects},
+      {.name = "semaphore",
+       .about = "so many permits, each with a lease that the watchdog renews",
+       .promises_validity = true,
+       .counts_permits = true,
+       .make = make_space<SemaphoreSpace>,
+       .read_effects = wire_effects},
+      {.name = "redlock",
+       .about =
+           "a majority of independent servers; validity, drift, minority given back, renewal by majority",
+       .reentrant = true,
+       .promises_validity = true,
+       .quorum = true,
+       .tokens = true,
+       .make = make_space<RedlockSpace>,
+       .read_effects = wire_effects},
   };
 }
 

@@ -1,0 +1,32 @@
+#include "redlock.h"
+
+#include <stdexcept>
+
+#include "lock_context.h"
+#include "quorum_store.h"
+#include "reentrant_scripts.h"
+#include "wire_lock.h"
+
+namespace holdfast {
+namespace {
+
+LockOptions checked(LockOptions options) {
+  if (options.replicas != 0) {
+    throw std::invalid_argument(
+        "replicas: the servers of a Redlock are no replicas; a majority of them has each grant");
+  }
+  return options;
+}
+
+}  // namespace
+
+Redlocks::Redlocks(std::vector<redis::Client*> servers, RedlockOptions options)
+    : Locks(std::make_unique<QuorumStore>(std::move(servers), options.node_timeout), checked(options.lock)) {}
+
+std::shared_ptr<Lock> Redlocks::make(const std::string& key) {
+  Wire wire = reentrant_wire(key, context_->options.fencing);
+  wire.waiting = Wire::Waiting::back_off;
+  return std::make_shared<WireLock>(context_, std::move(wire));
+}
+
+}  // namespace holdfast

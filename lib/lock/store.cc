@@ -1,0 +1,99 @@
+// WAIT (https://redis.io/docs/latest/commands/wait/) goes out right behind the script on the same connection
+// and answers how many replicas have acknowledged everything that this connection has written. It does not
+// make Redis consistent: an acknowledgement is no promise to be elected. With a majority of the *configured*
+// replicas, and a failover that promotes only one that has the newest data, a grant survives the failover.
+#include "store.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "../redis/failure.h"
+
+namespace holdfast {
+namespace {
+
+std::string milliseconds(Duration time) {
+  return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(time).count());
+}
+
+using Command = std::vector<std::string_view>;
+
+Command script_call(std::string_view name, std::string_view script, std::string_view count,
+                    redis::Arguments keys, redis::Arguments args) {
+  Command command{name, script, count};
+  command.insert(command.end(), keys.begin(), keys.end());
+  command.insert(command.end(), args.begin(), args.end());
+  return command;
+}
+
+bool is_error(const redis::Reply& reply, std::string_view code) {
+  return reply.type == redis::Reply::Type::error && reply.text.starts_with(code);
+}
+
+class OneRedis final : public Store {
+ public:
+  OneRedis(redis::Client& client, const LockOptions& options)
+      : client_(client), replicas_(options.replicas), replica_timeout_(options.replica_timeout) {}
+
+  redis::Answer acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,
+                        const redis::CallOptions& options) override {
+    return acknowledged(*wire.acquire, keys, args, options);
+  }
+  redis::Answer renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                      const redis::CallOptions& options) override {
+    return acknowledged(script, keys, args, options);
+  }
+  redis::Answer call(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                     const redis::CallOptions& options) override {
+    return client_.eval(script, keys, args, options);
+  }
+  std::unique_ptr<redis::Subscription> subscribe(const std::string& channel,
+                                                 std::function<void(std::string_view)> on_message,
+                                                 std::function<void()> on_subscribed) override {
+    return client_.subscribe(channel, std::move(on_message), std::move(on_subscribed));
+  }
+  Runtime& runtime() noexcept override { return client_.runtime(); }
+  const redis::ClientOptions& options() const noexcept override { return client_.options(); }
+
+ private:
+  redis::Answer acknowledged(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                             const redis::CallOptions& options);
+
+  redis::Client& client_;
+  const int replicas_;
+  const Duration replica_timeout_;
+};
+
+redis::Answer OneRedis::acknowledged(const redis::Script& script, redis::Arguments keys,
+                                     redis::Arguments args, const redis::CallOptions& options) {
+  if (replicas_ == 0) return client_.eval(script, keys, args, options);
+  const std::string count = std::to_string(keys.size()), replicas = std::to_string(replicas_);
+  const std::string timeout = milliseconds(replica_timeout_);
+  std::array<Command, 2> commands{script_call("EVALSHA", script.sha1, count, keys, args),
+                                  Command{"WAIT", replicas, timeout}};
+  std::vector<redis::Answer> answers = client_.call_all(commands, options);
+  if (is_error(answers[0].reply, "NOSCRIPT")) {
+    commands[0] = script_call("EVAL", script.text, count, keys, args);
+    answers = client_.call_all(commands, options);
+  }
+  for (const redis::Answer& answer : answers) {
+    if (answer.reply.is_error()) throw redis::rejection(answer.node, "EVALSHA", answer.reply);
+  }
+  const auto& items = answers[0].reply.items;
+  const bool refused = items.size() > 1 && items[0].integer == 0;  // nothing that would have to be replicated
+  if (!refused && answers[1].reply.integer < replicas_) {
+    throw redis::failure(redis::Error::Kind::unavailable, answers[0].node, "EVALSHA", true,
+                         "only " + std::to_string(answers[1].reply.integer) + " of " + replicas +
+                             " replicas acknowledged it within " + timeout + " ms");
+  }
+  return std::move(answers[0]);
+}
+
+}  // namespace
+
+std::unique_ptr<Store> make_store(redis::Client& client, const LockOptions& options) {
+  return std::make_unique<OneRedis>(client, options);
+}
+
+}  // namespace holdfast
