@@ -2,7 +2,10 @@
 #include <map>
 #include <memory>
 
+#include "lib/historic/fencing_incr.h"
+#include "lib/historic/get_del_unlock.h"
 #include "lib/historic/lock_interface.h"
+#include "lib/historic/setnx_expire.h"
 #include "sim/client/lock_kind_rows.h"
 
 namespace holdfast::sim {
@@ -10,27 +13,31 @@ namespace {
 
 using checker::Function;
 
-template <historic::LockInterface::Unlock kUnlock>
-class LockInterfaceSpace final : public LockSpace {
+// Of the designs whose locks need nothing but a client, options and a key.
+template <class AnyLock>
+class PlainSpace final : public LockSpace {
  public:
-  explicit LockInterfaceSpace(const LockSpaceOptions& options)
-      : client_(options.client), options_(options.lock) {}
+  explicit PlainSpace(const LockSpaceOptions& options) : client_(options.client), options_(options.lock) {}
   Lock& obtain(const std::string& key) override {
-    std::unique_ptr<historic::LockInterface>& lock = locks_[key];
-    if (!lock) lock = std::make_unique<historic::LockInterface>(client_, options_, key, kUnlock);
+    std::unique_ptr<AnyLock>& lock = locks_[key];
+    if (!lock) lock = std::make_unique<AnyLock>(client_, options_, key);
     return *lock;
   }
 
  private:
   redis::Client& client_;
   LockOptions options_;
-  std::map<std::string, std::unique_ptr<historic::LockInterface>> locks_;
+  std::map<std::string, std::unique_ptr<AnyLock>> locks_;
 };
 
-std::vector<StoreEffect> lock_interface_effects(const Command& command, const redis::Reply& reply) {
+// SET NX PX and SETNX; the script that compares and deletes; DEL, which does not say for whom. (The EXPIRE
+// after SETNX belongs to the grant.)
+std::vector<StoreEffect> value_effects(const Command& command, const redis::Reply& reply) {
   if (command.size() == 6 && is(command[0], "SET") && is(command[3], "NX") && is(command[4], "PX")) {
-    const bool granted = reply.type == redis::Reply::Type::status && reply.text == "OK";
-    return {effect(Function::store_grant, command[1], command[2], granted)};
+    return {effect(Function::store_grant, command[1], command[2], is_ok(reply))};
+  }
+  if (command.size() == 3 && is(command[0], "SETNX")) {
+    return {effect(Function::store_grant, command[1], command[2], is_one(reply))};
   }
   ScriptCall call;
   if (calls(command, historic::kLockInterfaceUnlock, call) && call.keys.size() == 1 &&
@@ -46,18 +53,28 @@ std::vector<StoreEffect> lock_interface_effects(const Command& command, const re
 }  // namespace
 
 std::vector<LockKind> historic_lock_kinds() {
-  using Unlock = historic::LockInterface::Unlock;
   return {
       {.name = "lock-interface",
        .about = "hand-written Lock (SET NX PX, polling every 100 ms, compare-and-delete), as published",
        .historic = true,
-       .make = make_space<LockInterfaceSpace<Unlock::compare_and_delete>>,
-       .read_effects = lock_interface_effects},
-      {.name = "lock-interface-get-del",
+       .make = make_space<PlainSpace<historic::LockInterface>>,
+       .read_effects = value_effects},
+      {.name = "get-del-unlock",
        .about = "the same with the older unlock: GET, compare, DEL as two commands",
        .historic = true,
-       .make = make_space<LockInterfaceSpace<Unlock::get_then_del>>,
-       .read_effects = lock_interface_effects},
+       .make = make_space<PlainSpace<historic::GetDelUnlock>>,
+       .read_effects = value_effects},
+      {.name = "setnx-expire",
+       .about = "SETNX, then EXPIRE as a second command; DEL",
+       .historic = true,
+       .make = make_space<PlainSpace<historic::SetnxExpire>>,
+       .read_effects = value_effects},
+      {.name = "fencing-incr",
+       .about = "SET NX PX, and a token from INCR of a counter in the same Redis",
+       .historic = true,
+       .tokens = true,
+       .make = make_space<PlainSpace<historic::FencingIncr>>,
+       .read_effects = value_effects},
   };
 }
 

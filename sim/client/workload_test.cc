@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Worlds, WorkloadTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "embedded" : "real"; });
 
 TEST_P(WorkloadTest, SeckillSellsTheStockOnce) {
-  for (const char* lock : {"reentrant", "lock-interface", "lock-interface-get-del"}) {
+  for (const char* lock : {"reentrant", "lock-interface", "get-del-unlock"}) {
     WorkloadOptions options{.lock = lock, .clients = 3, .think = {1ms, 5ms}, .stock = 8};
     const Outcome outcome = play(GetParam(), options);
     EXPECT_TRUE(outcome.finished) << lock;

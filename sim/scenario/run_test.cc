@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "sim/scenario/judge.h"
 #include "sim/scenario/scenario.h"
@@ -76,21 +78,36 @@ TEST(Run, ACapOnTimeIsSaid) {
   EXPECT_LE(run.length_ns, 101'000'000);
 }
 
+// Every variant of one shipped file, a few seeds.
+void expect_met(const std::vector<Scenario>& variants, std::uint64_t seeds) {
+  for (const Scenario& scenario : variants) {
+    Judge judge(scenario);
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) judge.add(run_embedded(scenario, seed));
+    EXPECT_EQ(judge.result(), Tally::Result::met) << scenario.title();
+    for (std::size_t i = 0; i < scenario.expectations.size(); ++i) {
+      const Tally& tally = judge.tallies()[i];
+      EXPECT_EQ(tally.result(scenario.expectations[i]), Tally::Result::met)
+          << scenario.title() << ": " << describe(scenario.expectations[i]) << ": " << tally.first_miss
+          << tally.first_unknown;
+    }
+  }
+}
+
 TEST(Run, ShippedScenariosMeetTheirExpectations) {
   for (const char* name : {"happy_path", "primary_failover_double_grant", "pause_past_lease",
                            "partitioned_holder", "reply_lost", "restart_without_persistence"}) {
-    for (const Scenario& scenario : shipped(name)) {
-      Judge judge(scenario);
-      for (std::uint64_t seed = 1; seed <= 5; ++seed) judge.add(run_embedded(scenario, seed));
-      EXPECT_EQ(judge.result(), Tally::Result::met) << scenario.title();
-      for (std::size_t i = 0; i < scenario.expectations.size(); ++i) {
-        const Tally& tally = judge.tallies()[i];
-        EXPECT_EQ(tally.result(scenario.expectations[i]), Tally::Result::met)
-            << scenario.title() << ": " << describe(scenario.expectations[i]) << ": " << tally.first_miss
-            << tally.first_unknown;
-      }
-    }
+    expect_met(shipped(name), 5);
   }
+}
+
+TEST(Run, HistoricScenariosMeetTheirExpectations) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(HOLDFAST_SOURCE_DIR "/scenarios/historic")) {
+    if (entry.path().extension() != ".toml") continue;
+    ++files;
+    expect_met(read_scenarios(entry.path().string()), 3);
+  }
+  EXPECT_GE(files, 4);
 }
 
 }  // namespace
