@@ -13,6 +13,7 @@ namespace holdfast::sim {
 
 // The rows of each file, in the order of `holdfast list locks`.
 std::vector<LockKind> hardened_lock_kinds();
+std::vector<LockKind> composite_lock_kinds();
 std::vector<LockKind> historic_lock_kinds();
 std::vector<LockKind> historic_redisson_kinds();
 
@@ -37,5 +38,8 @@ bool is_one(const redis::Reply& reply);
 bool is_ok(const redis::Reply& reply);
 
 StoreEffect effect(checker::Function f, std::string_view key, std::string_view record, bool took_effect);
+
+// What the commands of the locks of lib/lock do.
+std::vector<StoreEffect> hardened_effects(const Command& command, const redis::Reply& reply);
 
 }  // namespace holdfast::sim

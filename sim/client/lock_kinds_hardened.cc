@@ -91,7 +91,9 @@ std::size_t renewed_keys(const Command& command, ScriptCall& call) {
   return 0;
 }
 
-std::vector<StoreEffect> wire_effects(const Command& command, const redis::Reply& reply) {
+}  // namespace
+
+std::vector<StoreEffect> hardened_effects(const Command& command, const redis::Reply& reply) {
   ScriptCall call;
   const bool acquires = calls(command, kReentrantAcquire, call) ||
                         calls(command, kReentrantAcquireFenced, call) || calls(command, kFairAcquire, call) ||
@@ -115,8 +117,6 @@ std::vector<StoreEffect> wire_effects(const Command& command, const redis::Reply
   return effects;
 }
 
-}  // namespace
-
 std::vector<LockKind> hardened_lock_kinds() {
   return {
       {.name = "reentrant",
@@ -125,13 +125,13 @@ std::vector<LockKind> hardened_lock_kinds() {
        .promises_validity = true,
        .tokens = true,
        .make = make_space<Space<ReentrantLocks>>,
-       .read_effects = wire_effects},
+       .read_effects = hardened_effects},
       {.name = "non-reentrant",
        .about = "as reentrant, but a second acquire by the holder is refused",
        .promises_validity = true,
        .tokens = true,
        .make = make_space<Space<NonReentrantLocks>>,
-       .read_effects = wire_effects},
+       .read_effects = hardened_effects},
       {.name = "fair",
        .about = "first come, first served; dead waiters are skipped",
        .reentrant = true,
@@ -139,21 +139,21 @@ std::vector<LockKind> hardened_lock_kinds() {
        .fair = true,
        .tokens = true,
        .make = make_space<Space<FairLocks>>,
-       .read_effects = wire_effects},
+       .read_effects = hardened_effects},
       {.name = "spin",
        .about = "as reentrant, but waiters ask again after 1 .. 128 ms instead of subscribing",
        .reentrant = true,
        .promises_validity = true,
        .tokens = true,
        .make = make_space<Space<SpinLocks>>,
-       .read_effects = wire_effects},
+       .read_effects = hardened_effects},
       {.name = "fenced",
        .about = "as reentrant, and every grant has a fencing token",
        .reentrant = true,
        .promises_validity = true,
        .tokens = true,
        .make = make_space<Space<FencedLocks>>,
-       .read_effects = wire_effects},
+       .read_effects = hardened_effects},
       {.name = "read-write",
        .about = "many readers or one writer; downgrade; fair as an option",
        .reentrant = true,
@@ -161,13 +161,13 @@ std::vector<LockKind> hardened_lock_kinds() {
        .shared = true,
        .tokens = true,
        .make = make_space<ReadWriteSpace>,
-       .read_effects = wire_effects},
+       .read_effects = hardened_effects},
       {.name = "semaphore",
        .about = "so many permits, each with a lease that the watchdog renews",
        .promises_validity = true,
        .counts_permits = true,
        .make = make_space<SemaphoreSpace>,
-       .read_effects = wire_effects},
+       .read_effects = hardened_effects},
       {.name = "redlock",
        .about =
            "a majority of independent servers; validity, drift, minority given back, renewal by majority",
@@ -176,7 +176,7 @@ std::vector<LockKind> hardened_lock_kinds() {
        .quorum = true,
        .tokens = true,
        .make = make_space<RedlockSpace>,
-       .read_effects = wire_effects},
+       .read_effects = hardened_effects},
   };
 }
 

@@ -1,0 +1,194 @@
+// Locks of lib/lock that are no Lock of one key by themselves: the multi lock over two keys, and the permit
+// semaphore, whose permits belong to nobody. Adapters make a Lock of each, so that a workload can drive it.
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "lib/lock/multi_lock.h"
+#include "lib/lock/permit_semaphore.h"
+#include "lib/lock/reentrant_lock.h"
+#include "sim/client/lock_kind_rows.h"
+
+namespace holdfast::sim {
+namespace {
+
+// Tells of a multi lock over "<key>:a" and "<key>:b" what its members tell of themselves. The hold has the
+// name of the first member's acquisition, and is promised as long as both are.
+class MultiObserver final : public LockObserver {
+ public:
+  MultiObserver(LockObserver* outer, std::string key) : outer_(outer), key_(std::move(key)) {}
+
+  void on_event(const LockEvent& event) noexcept override {
+    using Kind = LockEvent::Kind;
+    if (outer_ == nullptr || event.key.size() != key_.size() + 2) return;
+    const std::size_t member = event.key.back() == 'a' ? 0 : 1;
+    if (event.valid_until) valid_until_[member] = *event.valid_until;
+    if (event.sent_at) sent_at_[member] = *event.sent_at;
+    if (event.kind == Kind::acquired && member == 0) hold_ = event.acquisition;
+    if (member == 1 && (event.kind == Kind::renewing || event.kind == Kind::renew_failed)) return;
+    LockEvent told = event;
+    told.key = key_;
+    told.acquisition = hold_;
+    if (event.valid_until) told.valid_until = std::min(valid_until_[0], valid_until_[1]);
+    if (event.sent_at) told.sent_at = std::min(sent_at_[0], sent_at_[1]);
+    outer_->on_event(told);
+  }
+
+ private:
+  LockObserver* const outer_;
+  const std::string key_;
+  std::string hold_;
+  MonotonicTime valid_until_[2] = {}, sent_at_[2] = {};
+};
+
+// A MultiLock under the name of the key that it stands for.
+class NamedMulti final : public Lock {
+ public:
+  NamedMulti(redis::Client& client, const LockOptions& options, std::string key)
+      : key_(std::move(key)),
+        observer_(options.observer, key_),
+        members_(client, observed(options, &observer_)),
+        multi_({members_.obtain(key_ + ":a"), members_.obtain(key_ + ":b")}) {}
+
+  void lock() override { multi_.lock(); }
+  bool try_lock() override { return multi_.try_lock(); }
+  bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override {
+    return multi_.try_lock_until(deadline, std::move(stop));
+  }
+  void unlock() override { multi_.unlock(); }
+  bool is_held_by_me() const override { return multi_.is_held_by_me(); }
+  int hold_count() const override { return multi_.hold_count(); }
+  std::optional<MonotonicTime> valid_until() const override { return multi_.valid_until(); }
+  std::string acquisition() const override { return multi_.acquisition(); }
+  std::stop_token lost() const override { return multi_.lost(); }
+  const std::string& key() const noexcept override { return key_; }
+  Runtime& runtime() const noexcept override { return multi_.runtime(); }
+
+ private:
+  static LockOptions observed(LockOptions options, LockObserver* observer) {
+    options.observer = observer;
+    return options;
+  }
+  const std::string key_;
+  MultiObserver observer_;
+  ReentrantLocks members_;
+  MultiLock multi_;
+};
+
+// Permits as a Lock: the task that acquired one remembers its id, and extends nothing.
+class PermitLock final : public Lock {
+ public:
+  PermitLock(redis::Client& client, const LockOptions& options, int permits, const std::string& key)
+      : semaphore_(client, key, {.lock = options, .permits = permits}), mutex_(client.runtime()) {}
+
+  void lock() override { remember(semaphore_.acquire()); }
+  bool try_lock() override { return remember(semaphore_.try_acquire()); }
+  bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override {
+    return remember(semaphore_.try_acquire_until(deadline, 1, std::move(stop)));
+  }
+  void unlock() override {
+    const std::optional<Permit> permit = mine();
+    if (!permit) throw NotOwner("permit of '" + key() + "': the calling task has none", key(), "", false);
+    {
+      const std::scoped_lock guard(mutex_);
+      permits_.erase(runtime().task_id());
+    }
+    if (!semaphore_.release(permit->id)) {
+      throw LockLost("permit of '" + key() + "': it had expired before its release", key(), permit->node,
+                     false);
+    }
+  }
+
+  bool is_held_by_me() const override {
+    const std::optional<Permit> permit = mine();
+    return permit && runtime().now() < permit->valid_until;
+  }
+  int hold_count() const override { return mine() ? 1 : 0; }
+  std::optional<MonotonicTime> valid_until() const override {
+    const std::optional<Permit> permit = mine();
+    return permit ? std::optional(permit->valid_until) : std::nullopt;
+  }
+  std::string acquisition() const override {
+    const std::optional<Permit> permit = mine();
+    return permit ? permit->id : std::string();
+  }
+  std::stop_token lost() const override { return {}; }
+  const std::string& key() const noexcept override { return semaphore_.key(); }
+  Runtime& runtime() const noexcept override { return semaphore_.runtime(); }
+
+ private:
+  bool remember(std::optional<Permit> permit) {
+    if (!permit) return false;
+    const std::scoped_lock guard(mutex_);
+    permits_[runtime().task_id()] = std::move(*permit);
+    return true;
+  }
+  std::optional<Permit> mine() const {
+    const std::scoped_lock guard(mutex_);
+    const auto found = permits_.find(runtime().task_id());
+    return found == permits_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  PermitSemaphore semaphore_;
+  mutable Mutex mutex_;
+  std::map<TaskId, Permit> permits_;
+};
+
+template <class Adapter>
+class AdapterSpace : public LockSpace {
+ public:
+  explicit AdapterSpace(const LockSpaceOptions& options) : options_(options) {}
+  Lock& obtain(const std::string& key) override {
+    std::unique_ptr<Adapter>& lock = used_[key];
+    if (!lock) lock = make(key);
+    return *lock;
+  }
+
+ protected:
+  virtual std::unique_ptr<Adapter> make(const std::string& key) = 0;
+  const LockSpaceOptions options_;
+
+ private:
+  std::map<std::string, std::unique_ptr<Adapter>> used_;
+};
+
+class MultiSpace final : public AdapterSpace<NamedMulti> {
+ public:
+  using AdapterSpace::AdapterSpace;
+
+ private:
+  std::unique_ptr<NamedMulti> make(const std::string& key) override {
+    return std::make_unique<NamedMulti>(options_.client, options_.lock, key);
+  }
+};
+
+class PermitSpace final : public AdapterSpace<PermitLock> {
+ public:
+  using AdapterSpace::AdapterSpace;
+
+ private:
+  std::unique_ptr<PermitLock> make(const std::string& key) override {
+    return std::make_unique<PermitLock>(options_.client, options_.lock, options_.permits, key);
+  }
+};
+
+}  // namespace
+
+std::vector<LockKind> composite_lock_kinds() {
+  return {
+      {.name = "permit-semaphore",
+       .about = "permits with ids that expire, given back and extended by whoever knows the id",
+       .promises_validity = true,
+       .counts_permits = true,
+       .make = make_space<PermitSpace>,
+       .read_effects = hardened_effects},
+      {.name = "multi",
+       .about = "several locks as one, all or nothing (here: two reentrant ones)",
+       .reentrant = true,
+       .promises_validity = true,
+       .make = make_space<MultiSpace>,
+       .read_effects = hardened_effects},
+  };
+}
+
+}  // namespace holdfast::sim
