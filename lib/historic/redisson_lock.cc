@@ -42,11 +42,17 @@ RedissonLock::RedissonLock(std::shared_ptr<Redisson> redisson, std::string key)
       lease_ms_(std::make_shared<std::atomic<std::int64_t>>(redisson_->lease_ms())),
       mutex_(redisson_->runtime()) {}
 
+std::string RedissonLock::prefixed(std::string_view prefix, const std::string& key) {
+  std::string name(prefix);
+  return key.find('{') == std::string::npos ? name.append(":{").append(key).append("}")
+                                            : name.append(":").append(key);
+}
+
 RedissonLock::Request RedissonLock::request(std::optional<Duration> lease) const {
   Request request;
   request.owner = redisson_->owner(redisson_->runtime().task_id());
   const LockOptions& options = redisson_->options();
-  request.renewed = !lease && options.renew;
+  request.lease_given = lease || !options.renew;
   request.lease_ms = milliseconds(lease.value_or(options.lease));
   return request;
 }
@@ -65,7 +71,7 @@ bool RedissonLock::try_lock_until(MonotonicTime deadline, std::stop_token stop) 
   const MonotonicTime now = runtime().now();
   if (deadline <= now) return try_lock();
   Request patient = request({});
-  patient.wait = deadline - now;
+  patient.wait = std::chrono::ceil<std::chrono::milliseconds>(deadline - now);  // Java's unit at the finest
   return try_lock(std::move(patient), stop);
 }
 
@@ -80,7 +86,7 @@ bool RedissonLock::attempt(Request& request, Told& told) {
   told = ask(request);
   if (told.ttl_ms) return false;
   const TaskId me = runtime().task_id();
-  if (request.renewed) redisson_->renewals().schedule(key_, me, lease_ms_);
+  if (!request.lease_given) redisson_->renewals().schedule(key_, me, lease_ms_);
   bool first = false;
   {
     const std::scoped_lock guard(mutex_);

@@ -52,7 +52,7 @@ class RedissonLock : public Lock {
   struct Request {
     std::string owner;
     std::int64_t lease_ms = 0;
-    bool renewed = false;                         // no lease was given
+    bool lease_given = false;                     // else it is renewed
     std::optional<Duration> wait = std::nullopt;  // nullopt: lock()
     bool once = false;                            // tryLock() without a wait
     bool queued_told = false;
@@ -69,7 +69,9 @@ class RedissonLock : public Lock {
   virtual std::string channel(const std::string& /*owner*/) const { return channel_of(key_); }
   virtual void gave_up(const Request&) {}
 
-  static std::string channel_of(const std::string& key) { return "redisson_lock__channel:{" + key + "}"; }
+  // "prefix:{key}", or "prefix:key" when the key has a brace of its own: they share its hash slot.
+  static std::string prefixed(std::string_view prefix, const std::string& key);
+  static std::string channel_of(const std::string& key) { return prefixed("redisson_lock__channel", key); }
   static Told told(redis::Answer answer);
 
   const std::shared_ptr<Redisson> redisson_;

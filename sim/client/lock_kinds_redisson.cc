@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "lib/historic/redisson_fair.h"
 #include "lib/historic/redisson_reentrant.h"
 #include "sim/client/lock_kind_rows.h"
 
@@ -12,14 +13,15 @@ namespace {
 
 using checker::Function;
 
-template <class Kind>
+// `kArguments`: what the lock is made from besides Redisson and key.
+template <class Kind, auto... kArguments>
 class RedissonSpace final : public LockSpace {
  public:
   explicit RedissonSpace(const LockSpaceOptions& options)
       : redisson_(std::make_shared<historic::Redisson>(options.client, options.lock)) {}
   Lock& obtain(const std::string& key) override {
     std::unique_ptr<Kind>& lock = locks_[key];
-    if (!lock) lock = std::make_unique<Kind>(redisson_, key);
+    if (!lock) lock = std::make_unique<Kind>(redisson_, key, kArguments...);
     return *lock;
   }
 
@@ -49,9 +51,21 @@ std::vector<StoreEffect> reentrant_effects(const Command& command, const redis::
   return renewal_effects(command, reply);
 }
 
+// Of an unlock the answer does not tell whether there was anything to remove (M55): it is not in the ledger.
+std::vector<StoreEffect> fair_effects(const Command& command, const redis::Reply& reply) {
+  ScriptCall call;
+  const bool asks = calls(command, historic::kRedissonFairAcquire, call) ||
+                    calls(command, historic::kRedissonFairTry, call);
+  if (asks && call.keys.size() == 3 && call.args.size() == 4) {
+    return {effect(Function::store_grant, call.keys[0], call.args[1], is_nil(reply))};
+  }
+  return renewal_effects(command, reply);
+}
+
 }  // namespace
 
 std::vector<LockKind> historic_redisson_kinds() {
+  using Reading = historic::RedissonFair::Reading;
   return {
       {.name = "redisson-3.13-reentrant",
        .about = "Redisson 3.13.6's RLock: counts on the server, re-sent scripts, WAIT ignored, as published",
@@ -59,6 +73,21 @@ std::vector<LockKind> historic_redisson_kinds() {
        .reentrant = true,
        .make = make_space<RedissonSpace<historic::RedissonReentrant>>,
        .read_effects = reentrant_effects},
+      {.name = "redisson-3.13-fair",
+       .about = "Redisson 3.13.6's fair lock: list and zset, clients' clocks, 300 s for every waiter, as "
+                "published",
+       .historic = true,
+       .reentrant = true,
+       .fair = true,
+       .make = make_space<RedissonSpace<historic::RedissonFair, Reading::source>>,
+       .read_effects = fair_effects},
+      {.name = "redisson-3.13-fair-as-described",
+       .about = "the same as the article describes it: now + 5000 where the script means a wait",
+       .historic = true,
+       .reentrant = true,
+       .fair = true,
+       .make = make_space<RedissonSpace<historic::RedissonFair, Reading::as_described>>,
+       .read_effects = fair_effects},
   };
 }
 
