@@ -5,6 +5,9 @@
 #include "lib/historic/fencing_incr.h"
 #include "lib/historic/get_del_unlock.h"
 #include "lib/historic/lock_interface.h"
+#include "lib/historic/lock_interface_fair.h"
+#include "lib/historic/lock_interface_reentrant.h"
+#include "lib/historic/lock_interface_watchdog.h"
 #include "lib/historic/setnx_expire.h"
 #include "sim/client/lock_kind_rows.h"
 
@@ -50,6 +53,49 @@ std::vector<StoreEffect> value_effects(const Command& command, const redis::Repl
   return {};
 }
 
+// The same, renewed by PEXPIRE, which does not say for whom either.
+std::vector<StoreEffect> watchdog_effects(const Command& command, const redis::Reply& reply) {
+  if (command.size() == 3 && is(command[0], "PEXPIRE")) {
+    return {effect(Function::store_extend, command[1], "", is_one(reply))};
+  }
+  return value_effects(command, reply);
+}
+
+class ReentrantInterfaceSpace final : public LockSpace {
+ public:
+  explicit ReentrantInterfaceSpace(const LockSpaceOptions& options)
+      : client_(options.client), options_(options.lock), threads_(client_.runtime()) {}
+  Lock& obtain(const std::string& key) override {
+    std::unique_ptr<historic::LockInterfaceReentrant>& lock = locks_[key];
+    if (!lock) {
+      lock = std::make_unique<historic::LockInterfaceReentrant>(client_, options_, key, threads_);
+    }
+    return *lock;
+  }
+
+ private:
+  redis::Client& client_;
+  LockOptions options_;
+  historic::ThreadNumbers threads_;
+  std::map<std::string, std::unique_ptr<historic::LockInterfaceReentrant>> locks_;
+};
+
+// What is written does not tell one acquisition of a process from another: its records are the process'.
+constexpr std::string_view kOfTheProcess = "process";
+
+std::vector<StoreEffect> reentrant_interface_effects(const Command& command, const redis::Reply& reply) {
+  if (command.size() == 6 && is(command[0], "SET") && is(command[3], "NX")) {
+    return {effect(Function::store_grant, command[1], kOfTheProcess, is_ok(reply))};
+  }
+  if (command.size() == 5 && is(command[0], "SET")) {
+    return {effect(Function::store_extend, command[1], kOfTheProcess, is_ok(reply))};
+  }
+  if (command.size() == 2 && is(command[0], "DEL")) {
+    return {effect(Function::store_remove, command[1], kOfTheProcess, is_one(reply))};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<LockKind> historic_lock_kinds() {
@@ -59,8 +105,25 @@ std::vector<LockKind> historic_lock_kinds() {
        .historic = true,
        .make = make_space<PlainSpace<historic::LockInterface>>,
        .read_effects = value_effects},
+      {.name = "lock-interface-reentrant",
+       .about = "the same, reentrant by a thread-local count and a JSON value of thread id and count",
+       .historic = true,
+       .reentrant = true,
+       .make = make_space<ReentrantInterfaceSpace>,
+       .read_effects = reentrant_interface_effects},
+      {.name = "lock-interface-fair",
+       .about = "the same, fair by a list: each attempt checks whether it is its turn",
+       .historic = true,
+       .fair = true,
+       .make = make_space<PlainSpace<historic::LockInterfaceFair>>,
+       .read_effects = value_effects},
+      {.name = "lock-interface-watchdog",
+       .about = "the same, renewed by key at a third of the lease until the first error",
+       .historic = true,
+       .make = make_space<PlainSpace<historic::LockInterfaceWatchdog>>,
+       .read_effects = watchdog_effects},
       {.name = "get-del-unlock",
-       .about = "the same with the older unlock: GET, compare, DEL as two commands",
+       .about = "SET NX PX with the older unlock: GET, compare, DEL as two commands",
        .historic = true,
        .make = make_space<PlainSpace<historic::GetDelUnlock>>,
        .read_effects = value_effects},
