@@ -1,4 +1,4 @@
-// Redisson 3.13.6 as published, and what came of it later (lib/historic).
+// Redisson 3.13.6 as published, what came of it later, and Redlock (lib/historic).
 #include <map>
 #include <memory>
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "lib/historic/redisson_fair.h"
 #include "lib/historic/redisson_reentrant.h"
+#include "lib/historic/redlock_classic.h"
 #include "sim/client/lock_kind_rows.h"
 
 namespace holdfast::sim {
@@ -62,6 +63,34 @@ std::vector<StoreEffect> fair_effects(const Command& command, const redis::Reply
   return renewal_effects(command, reply);
 }
 
+class RedlockSpace final : public LockSpace {
+ public:
+  explicit RedlockSpace(const LockSpaceOptions& options) : nodes_(options.nodes), options_(options.lock) {
+    if (nodes_.empty()) nodes_.push_back(&options.client);
+  }
+  Lock& obtain(const std::string& key) override {
+    std::unique_ptr<historic::RedlockClassic>& lock = locks_[key];
+    if (!lock) lock = std::make_unique<historic::RedlockClassic>(nodes_, options_, key);
+    return *lock;
+  }
+
+ private:
+  std::vector<redis::Client*> nodes_;
+  LockOptions options_;
+  std::map<std::string, std::unique_ptr<historic::RedlockClassic>> locks_;
+};
+
+std::vector<StoreEffect> redlock_effects(const Command& command, const redis::Reply& reply) {
+  if (command.size() == 6 && is(command[0], "SET") && is(command[3], "NX") && is(command[4], "PX")) {
+    return {effect(Function::store_grant, command[1], command[2], is_ok(reply))};
+  }
+  ScriptCall call;
+  if (calls(command, historic::kRedlockUnlock, call) && call.keys.size() == 1 && call.args.size() == 1) {
+    return {effect(Function::store_remove, call.keys[0], call.args[0], is_one(reply))};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<LockKind> historic_redisson_kinds() {
@@ -88,6 +117,14 @@ std::vector<LockKind> historic_redisson_kinds() {
        .fair = true,
        .make = make_space<RedissonSpace<historic::RedissonFair, Reading::as_described>>,
        .read_effects = fair_effects},
+      {.name = "redlock-classic",
+       .about =
+           "Redlock on independent servers: SET NX PX in turn, majority, drift, release on all; as published",
+       .historic = true,
+       .promises_validity = true,
+       .quorum = true,
+       .make = make_space<RedlockSpace>,
+       .read_effects = redlock_effects},
   };
 }
 
