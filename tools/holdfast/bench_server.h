@@ -1,0 +1,49 @@
+// BenchServers: real redis-servers for measurements, and redis-benchmark beside them as the limit.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/net/socket_network.h"
+#include "lib/redis/client.h"
+#include "lib/runtime/thread_runtime.h"
+#include "sim/cluster/redis_process.h"
+#include "sim/cluster/temporary_folder.h"
+
+namespace holdfast::tools {
+
+// Runs `program` to its end and returns what it printed (both outputs). Throws std::runtime_error when it
+// cannot be started, does not end within `limit`, or `interrupted` says so; it is killed then.
+std::string run_program(const std::string& program, const std::vector<std::string>& arguments, Duration limit,
+                        const std::function<bool()>& interrupted = {});
+
+class BenchServers {
+ public:
+  // Starts `count` servers that know nothing of each other. Throws sim::MissingServer.
+  explicit BenchServers(int count = 1);
+
+  const std::vector<redis::Node>& nodes() const { return nodes_; }
+  std::vector<redis::Node> first() const { return {nodes_.front()}; }
+  void flush();                              // empties all of them
+  std::string info(std::string_view field);  // of the first: "redis_version"
+  void raise_limits();                       // many connections
+
+  // SET key v NX PX and EVALSHA of a compare-and-delete, by redis-benchmark, over keys most of which are free
+  // (are held): how many pairs a second it would make, half of its commands being the one and half the other.
+  // `in_flight` commands at a time on each of `connections`. 0: there is no redis-benchmark.
+  double benchmark_pairs(int in_flight, int connections = 1, int commands = 20'000);
+
+ private:
+  double benchmark(const std::vector<std::string>& flags, const std::vector<std::string>& command);
+
+  ThreadRuntime runtime_;
+  SocketNetwork network_{runtime_};
+  sim::TemporaryFolder folder_;
+  std::vector<std::unique_ptr<sim::RedisProcess>> servers_;
+  std::vector<redis::Node> nodes_;
+};
+
+}  // namespace holdfast::tools
