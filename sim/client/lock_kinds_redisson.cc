@@ -6,6 +6,7 @@
 
 #include "lib/historic/redisson_fair.h"
 #include "lib/historic/redisson_reentrant.h"
+#include "lib/historic/redisson_wait_connected.h"
 #include "lib/historic/redlock_classic.h"
 #include "sim/client/lock_kind_rows.h"
 
@@ -58,6 +59,33 @@ std::vector<StoreEffect> fair_effects(const Command& command, const redis::Reply
   const bool asks = calls(command, historic::kRedissonFairAcquire, call) ||
                     calls(command, historic::kRedissonFairTry, call);
   if (asks && call.keys.size() == 3 && call.args.size() == 4) {
+    return {effect(Function::store_grant, call.keys[0], call.args[1], is_nil(reply))};
+  }
+  return renewal_effects(command, reply);
+}
+
+class WaitConnectedSpace final : public LockSpace {
+ public:
+  explicit WaitConnectedSpace(const LockSpaceOptions& options)
+      : redisson_(std::make_shared<historic::Redisson>(options.client, options.lock,
+                                                       historic::RedissonRenewals::Persistence::goes_on)),
+        replicas_(std::make_shared<historic::ConnectedReplicas>(options.client)) {}
+  Lock& obtain(const std::string& key) override {
+    std::unique_ptr<historic::RedissonWaitConnected>& lock = locks_[key];
+    if (!lock) lock = std::make_unique<historic::RedissonWaitConnected>(redisson_, replicas_, key);
+    return *lock;
+  }
+
+ private:
+  std::shared_ptr<historic::Redisson> redisson_;
+  std::shared_ptr<historic::ConnectedReplicas> replicas_;
+  std::map<std::string, std::unique_ptr<historic::RedissonWaitConnected>> locks_;
+};
+
+// An unlock that is asked again is answered by its latch, whoever holds the lock by then: not in the ledger.
+std::vector<StoreEffect> wait_connected_effects(const Command& command, const redis::Reply& reply) {
+  ScriptCall call;
+  if (calls(command, historic::kRedissonAcquire, call) && call.keys.size() == 1 && call.args.size() == 2) {
     return {effect(Function::store_grant, call.keys[0], call.args[1], is_nil(reply))};
   }
   return renewal_effects(command, reply);
@@ -117,6 +145,12 @@ std::vector<LockKind> historic_redisson_kinds() {
        .fair = true,
        .make = make_space<RedissonSpace<historic::RedissonFair, Reading::as_described>>,
        .read_effects = fair_effects},
+      {.name = "redisson-wait-connected",
+       .about = "Redisson's later RLock: a grant is taken back when no connected replica acknowledges it",
+       .historic = true,
+       .reentrant = true,
+       .make = make_space<WaitConnectedSpace>,
+       .read_effects = wait_connected_effects},
       {.name = "redlock-classic",
        .about =
            "Redlock on independent servers: SET NX PX in turn, majority, drift, release on all; as published",
