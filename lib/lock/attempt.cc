@@ -15,6 +15,14 @@ namespace holdfast {
 namespace {
 
 constexpr Duration kLongestBackOff = std::chrono::milliseconds(128);
+constexpr std::int64_t kLongestLookMs = 86'400'000;  // whatever the server says: a day
+
+// Redis drops a key when its clock has passed the end, in whole milliseconds: hence one more. And a little,
+// so that who looks at the end of a lease comes after the renewal that was due then, not just before it: so a
+// waiter asks once a lease while the holder goes on renewing.
+constexpr Duration after_the_end(Duration lease) {
+  return std::chrono::milliseconds(1) + std::min<Duration>(lease / 30, std::chrono::milliseconds(100));
+}
 
 bool is_integer(const redis::Reply& reply) { return reply.type == redis::Reply::Type::integer; }
 
@@ -131,10 +139,10 @@ bool Attempt::wait(const redis::Answer& refusal) {
   if (items.size() > 2 && items[2].integer == 1) tell(LockEvent::Kind::queued);
 
   // A record without a lease (nobody of ours makes one) can only end by a message, or be looked at again.
-  Duration look_again =
-      items[1].integer < 0 ? context_.options.lease : std::chrono::milliseconds(items[1].integer);
-  // Redis drops a key when its clock has passed the end, in whole milliseconds: hence one more.
-  look_again += std::chrono::milliseconds(1);
+  Duration look_again = items[1].integer < 0
+                            ? context_.options.lease
+                            : std::chrono::milliseconds(std::min(items[1].integer, kLongestLookMs));
+  look_again += after_the_end(context_.options.lease);
   if (wire_->waiting == Wire::Waiting::back_off) {
     const Duration back_off =
         std::min<Duration>(kLongestBackOff, std::chrono::milliseconds(1 << std::min(refusals_ - 1, 7)));
