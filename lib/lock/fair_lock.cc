@@ -1,5 +1,6 @@
 #include "fair_lock.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "fair_scripts.h"
@@ -14,7 +15,8 @@ const redis::Script kFairRelease = lock_scripts::fair_release;
 const redis::Script kFairForce = lock_scripts::fair_force;
 
 // "<head>\n<ms for which it counts as alive>\n<next>": the head asks at once, the next one when the head
-// should turn out to be dead.
+// should turn out to be dead. No head: nobody stands in the queue, and whoever waits all the same (its place was
+// lost with the queue) has to ask.
 Duration heard_on_fair_channel(std::string_view message, std::string_view owner) {
   const auto line = [&] {
     const std::size_t end = std::min(message.find('\n'), message.size());
@@ -22,10 +24,12 @@ Duration heard_on_fair_channel(std::string_view message, std::string_view owner)
     message.remove_prefix(std::min(end + 1, message.size()));
     return first;
   };
-  if (line() == owner) return Duration::zero();
+  const std::string_view head = line();
+  if (head.empty() || head == owner) return Duration::zero();
   const std::string_view alive = line();
   std::int64_t ms = 0;
   std::from_chars(alive.data(), alive.data() + alive.size(), ms);
+  ms = std::clamp<std::int64_t>(ms, 0, 86'400'000);  // anybody can publish anything
   return line() == owner ? Duration(std::chrono::milliseconds(ms + 1)) : Wire::kForever;
 }
 
