@@ -97,7 +97,10 @@ void Relay::up(Link& link) {
     wait_while_stalled();
     {
       std::unique_lock guard(mutex_);
-      if (!counted_needle_.empty() && bytes.find(counted_needle_) != bytes.npos) ++counted_;
+      if (!counted_needle_.empty()) {
+        for (auto at = bytes.find(counted_needle_); at != bytes.npos; at = bytes.find(counted_needle_, at + 1))
+          ++counted_;
+      }
       if (to_lose_ > 0 && bytes.find(needle_) != bytes.npos) {
         --to_lose_;
         link.lose = true;

@@ -28,7 +28,7 @@ class Relay {
   void release_request();
   // While it stalls, nothing passes in either direction (and nothing is lost).
   void stall(bool on);
-  // How many requests with `needle` have passed so far. REQUIRES: only one needle is asked for.
+  // How often `needle` has passed towards the server since then ("*": commands). Only one needle at a time.
   void count(std::string needle);
   int counted() const { return counted_; }
 
