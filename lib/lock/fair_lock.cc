@@ -15,8 +15,8 @@ const redis::Script kFairRelease = lock_scripts::fair_release;
 const redis::Script kFairForce = lock_scripts::fair_force;
 
 // "<head>\n<ms for which it counts as alive>\n<next>": the head asks at once, the next one when the head
-// should turn out to be dead. No head: nobody stands in the queue, and whoever waits all the same (its place was
-// lost with the queue) has to ask.
+// should turn out to be dead. No head: nobody stands in the queue, and whoever waits all the same (its place
+// was lost with the queue) has to ask.
 Duration heard_on_fair_channel(std::string_view message, std::string_view owner) {
   const auto line = [&] {
     const std::size_t end = std::min(message.find('\n'), message.size());

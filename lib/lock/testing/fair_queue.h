@@ -22,7 +22,7 @@ class FairQueue {
   void wait_length(int length);  // [parks] until so many stand in the queue
   void wait_all_granted();       // [parks]
   int granted();
-  std::vector<int> order();      // numbers of those that were granted
+  std::vector<int> order();  // numbers of those that were granted
 
   // [parks] What a waiter with that lease sends once; and what one sends that gives up.
   static void add_ghost(Stand& stand, const std::string& key, std::string_view owner, Duration lease);

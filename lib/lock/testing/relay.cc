@@ -98,7 +98,8 @@ void Relay::up(Link& link) {
     {
       std::unique_lock guard(mutex_);
       if (!counted_needle_.empty()) {
-        for (auto at = bytes.find(counted_needle_); at != bytes.npos; at = bytes.find(counted_needle_, at + 1))
+        for (auto at = bytes.find(counted_needle_); at != bytes.npos;
+             at = bytes.find(counted_needle_, at + 1))
           ++counted_;
       }
       if (to_lose_ > 0 && bytes.find(needle_) != bytes.npos) {
