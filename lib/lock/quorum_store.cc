@@ -137,10 +137,12 @@ redis::Answer QuorumStore::acquire(const Wire& wire, redis::Arguments keys, redi
     if (refused == 0 && errors) throw failure_of(*voted, true);
     guard.unlock();
     // A minority is given back at once: two who share the servers would else keep each other out for a lease.
+    // All answers are waited for: one that comes late would take away what the next vote, under the same
+    // name, is granted there.
     const std::vector<std::string_view> release_keys(wire.release_keys.begin(), wire.release_keys.end());
     redis::CallOptions undo = options;
     undo.background = true;
-    poll(*wire.release, release_keys, args.first(1), undo, is_answer, false);
+    poll(*wire.release, release_keys, args.first(1), undo, is_answer, true);
     Reply no;
     no.type = Reply::Type::array;
     no.items.resize(2);
