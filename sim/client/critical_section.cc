@@ -1,4 +1,4 @@
-// Workload critical-section: acquire, stay, release, stay away.
+// Workload critical-section: acquire, stay, release, stay away; `depth` times inside itself.
 #include "sim/client/fleet.h"
 
 namespace holdfast::sim {
@@ -13,12 +13,19 @@ class CriticalSection final : public Fleet {
     const bool endless = options().rounds == 0;
     for (std::int64_t round = 0; (endless || round < options().rounds) && !thread.over(); ++round) {
       thread.begin_round();
-      if (thread.acquire()) {
-        thread.work(options().hold);
-        thread.release();
-      }
+      section(thread, options().depth);
       thread.pause(options().think);
     }
+  }
+
+  void section(WorkThread& thread, int depth) {
+    if (!thread.acquire()) return;
+    thread.work(options().hold);
+    if (depth > 1) {
+      section(thread, depth - 1);
+      thread.work(options().hold);
+    }
+    thread.release();
   }
 };
 

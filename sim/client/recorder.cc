@@ -328,7 +328,9 @@ void ThreadRecorder::acquire_ok(const Lock& lock) {
     ok.node = hold_->node;
     if (!valid_until && hold_->sent_at) valid_until = *hold_->sent_at + client_.lease_;
   }
-  ok.id = id_ = hold_ != nullptr ? hold_->id : 0;
+  const Symbol id = hold_ != nullptr ? hold_->id : 0;
+  depth_ = id != 0 && id == id_ ? depth_ + 1 : 1;
+  ok.id = id_ = id;
   if (hold_ != nullptr) hold_->was_held = true;
   ok.valid_until_ns = client_.translate(valid_until);
   if (const auto token = lock.token()) ok.token = static_cast<std::int64_t>(*token);
@@ -358,7 +360,7 @@ void ThreadRecorder::release_invoked(std::string_view key) {
 void ThreadRecorder::release_ok(std::string_view key) {
   finish(EventType::ok, Function::release, key, "");
   client_.publish("lock.released", key, id_, 0);
-  hold_over();
+  if (--depth_ <= 0) hold_over();
 }
 
 void ThreadRecorder::hold_over() {

@@ -186,6 +186,7 @@ class ThreadRecorder {
   std::uint32_t permits_ = 0;  // of the same
   TaskId task_ = 0;
   Acquisition* hold_ = nullptr;      // the same, as long as its id is id_
+  int depth_ = 0;                    // of its re-entry
   std::string key_text_;             // the key of the last event,
   checker::Symbol key_ = 0;          // its symbol,
   checker::Symbol* last_ = nullptr;  // and its last acquisition; null: not looked up

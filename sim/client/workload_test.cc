@@ -6,6 +6,8 @@
 
 #include <memory>
 
+#include "checker/check.h"
+#include "checker/holds.h"
 #include "sim/cluster/cluster.h"
 #include "sim/cluster/temporary_folder.h"
 #include "sim/proxy/proxy.h"
@@ -102,6 +104,31 @@ TEST_P(WorkloadTest, CriticalSectionWithThreads) {
   EXPECT_EQ(outcome.stats.acquired, 40u);
   EXPECT_EQ(outcome.stats.released, 40u);
   expect_exclusion(outcome.history);
+}
+
+// One hold, however deep: the inner grants and releases name the same acquisition.
+TEST_P(WorkloadTest, ALockIsTakenInsideItself) {
+  for (const char* lock : {"reentrant", "redisson-3.13-reentrant"}) {
+    WorkloadOptions options{.kind = WorkloadKind::critical_section,
+                            .lock = lock,
+                            .clients = 2,
+                            .hold = {0ms, 1ms},
+                            .rounds = 3,
+                            .depth = 3};
+    const Outcome outcome = play(GetParam(), options);
+    EXPECT_EQ(outcome.stats.acquired, 18u) << lock;
+    EXPECT_EQ(outcome.stats.released, 18u) << lock;
+    const std::vector<checker::Hold> holds = checker::build_holds(outcome.history, true);
+    EXPECT_EQ(holds.size(), 6u) << lock;
+    for (const checker::Hold& hold : holds) EXPECT_EQ(hold.end, checker::HoldEnd::released) << lock;
+    EXPECT_EQ(checker::find_check("mutual-exclusion")->run(outcome.history, {.reentrant = true}).outcome,
+              checker::Outcome::holds)
+        << lock;
+    for (const auto& event : outcome.history.events()) {
+      const bool granted = event.f == Function::acquire && event.type == EventType::ok;
+      EXPECT_TRUE(event.id != 0 || !(granted || event.f == Function::release)) << lock;
+    }
+  }
 }
 
 TEST_P(WorkloadTest, RenewalsAreInTheHistory) {

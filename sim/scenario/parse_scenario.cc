@@ -164,6 +164,12 @@ void parse_workload(const Value& table, Scenario& scenario) {
     workload.kind = WorkloadKind::critical_section;
     workload.hold = reader.duration_range("hold").value_or(workload.hold);
     workload.rounds = reader.integer("rounds", 1, 1'000'000).value_or(workload.rounds);
+    workload.depth = static_cast<int>(reader.integer("depth", 1, 100).value_or(workload.depth));
+    if (workload.depth > 1 && !scenario.lock->reentrant) {
+      lock_cannot(
+          reader.at("depth"), "depth", *scenario.lock, [](const LockKind& lock) { return lock.reentrant; },
+          "cannot be taken inside itself");
+    }
     workload.own_keys = reader.flag("own_keys").value_or(false);
   }
   workload.readers = reader.percent("readers").value_or(0);

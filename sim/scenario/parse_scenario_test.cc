@@ -182,6 +182,11 @@ TEST(ParseScenario, ComplaintsNameLineColumnExpectationAndSuggestion) {
       {with("lease = \"5s\"", "replicas = 2"),
        "f.toml:15:12: `replicas` is 2, but the cluster has 1, expected"},
       {with("lease = \"5s\"", "overtakes = -1"), "f.toml:15:13: `overtakes` is -1"},
+      {with("kind  = \"reentrant\"\nlease = \"5s\"\n\n[workload]\nkind    = \"seckill\"\nclients = 3\nstock  "
+            " = 10",
+            "kind  = \"lock-interface\"\nlease = \"5s\"\n\n[workload]\nkind    = \"critical-section\"\ndepth "
+            "  = 2"),
+       "f.toml:19:11: `depth`: the lock `lock-interface` cannot be taken inside itself"},
       {with("stock   = 10", "readers = \"60%\""),
        "f.toml:20:11: `readers`: the lock `reentrant` has no side for"},
       {with("kind  = \"reentrant\"", "kind = \"lock-interface\"\nfencing = true"),
