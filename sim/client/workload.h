@@ -21,9 +21,8 @@
 namespace holdfast::sim {
 
 enum class WorkloadKind : std::uint8_t {
-  critical_section,  // acquire, stay for `hold`, release, stay away for `think`; `rounds` times. With
-                     // `depth`, inside it the same again, and another `hold` after it
-  seckill,  // acquire, read the stock, think, write one less, sell, release; until sold out
+  critical_section,  // acquire, stay for `hold`, release, stay away for `think`; `rounds` times (see `depth`)
+  seckill,           // acquire, read the stock, think, write one less, sell, release; until sold out
 };
 enum class OnLost : std::uint8_t { ignore, abort };  // abort: no write and no sale after the loss was told
 // token: the stock refuses a token older than the newest that it was shown, by reads as well;
@@ -62,7 +61,7 @@ struct WorkloadOptions {
   DurationRange hold{};      // critical-section: inside
   DurationRange start{};     // each thread begins after this long
   std::int64_t rounds = 10;  // critical-section: per thread; 0: without end
-  int depth = 1;             // critical-section: so often is the lock taken inside itself
+  int depth = 1;  // critical-section: so often is the lock taken inside itself, `hold` before and after
   std::optional<Duration> stop_at = std::nullopt;  // nobody starts a round at this time of the run, or later
   Duration retry_pause = std::chrono::milliseconds(20);  // after an acquire that failed with an error
   std::int64_t readers = 0;  // percent of the rounds that take the shared side and change nothing
