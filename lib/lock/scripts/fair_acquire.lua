@@ -14,10 +14,10 @@ local function grant(left)
   local token = tonumber(KEYS[4] and call('get', KEYS[4]) or 0)
   if left == -2 then
     call('hset', key, owner, 1)
-    if KEYS[4] then
-      token = math.max(token + 1, time[1] * 1000000 + time[2])
-      call('set', KEYS[4], string.format('%.0f', token), 'px', 86400000)
-    end
+  end
+  if KEYS[4] and (left == -2 or token == 0) then -- 0: mine already, but the counter was lost since
+    token = math.max(token + 1, time[1] * 1000000 + time[2])
+    call('set', KEYS[4], string.format('%.0f', token), 'px', 86400000)
   end
   if left <= lease then
     call('pexpire', key, ARGV[2])

@@ -3,15 +3,18 @@
 -- Returns {1, lease left, token} when it is mine now, {0, PTTL of the holder} when it is somebody else's.
 local call, key, owner = redis.call, KEYS[1], ARGV[1]
 local left = call('pttl', key)
+if left ~= -2 and call('hexists', key, owner) == 0 then
+  return {0, left}
+end
 local token = tonumber(call('get', KEYS[2]) or 0)
-if left == -2 then
+if left == -2 or token == 0 then -- 0: mine already, but the counter was lost since
   -- The server's time keeps tokens rising when a failover or a restart has lost the last one.
   local time = call('time')
   token = math.max(token + 1, time[1] * 1000000 + time[2])
   call('set', KEYS[2], string.format('%.0f', token), 'px', 86400000)
+end
+if left == -2 then
   call('hset', key, owner, 1)
-elseif call('hexists', key, owner) == 0 then
-  return {0, left}
 end
 local lease = tonumber(ARGV[2])
 if left <= lease then -- never shorten what was promised before
