@@ -1,5 +1,6 @@
 // The non-reentrant lock: as the reentrant one (reentrant_lock.h), in the same layout, but a second acquire
-// by its holder is a mistake that is told: lock() throws WouldDeadlock, try_lock() and its kin return false.
+// by its holder is a mistake that is told: lock(), and try_lock_until() without a deadline, throw
+// WouldDeadlock; try_lock() and a try with a deadline return false at once.
 #pragma once
 
 #include "locks.h"
