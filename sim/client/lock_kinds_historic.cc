@@ -2,6 +2,8 @@
 #include <map>
 #include <memory>
 
+#include "lib/historic/annotation.h"
+#include "lib/historic/annotation_renewing.h"
 #include "lib/historic/fencing_incr.h"
 #include "lib/historic/get_del_unlock.h"
 #include "lib/historic/lock_interface.h"
@@ -96,10 +98,80 @@ std::vector<StoreEffect> reentrant_interface_effects(const Command& command, con
   return {};
 }
 
+historic::AnnotationOptions annotation_options(const LockOptions& options) {
+  return {.expired_time = options.lease, .observer = options.observer};
+}
+
+class AnnotationSpace final : public LockSpace {
+ public:
+  explicit AnnotationSpace(const LockSpaceOptions& options)
+      : client_(options.client), options_(annotation_options(options.lock)) {}
+  Lock& obtain(const std::string& key) override {
+    std::unique_ptr<historic::AnnotationLock>& lock = locks_[key];
+    if (!lock) lock = std::make_unique<historic::AnnotationLock>(client_, options_, key);
+    return *lock;
+  }
+
+ private:
+  redis::Client& client_;
+  const historic::AnnotationOptions options_;
+  std::map<std::string, std::unique_ptr<historic::AnnotationLock>> locks_;
+};
+
+class AnnotationRenewingSpace final : public LockSpace {
+ public:
+  explicit AnnotationRenewingSpace(const LockSpaceOptions& options)
+      : client_(options.client),
+        options_(annotation_options(options.lock)),
+        max_renewals_(options.lock.max_renewals),
+        scheduler_(client_, options_.observer) {}
+  Lock& obtain(const std::string& key) override {
+    std::unique_ptr<historic::AnnotationRenewingLock>& lock = locks_[key];
+    if (!lock) {
+      lock = std::make_unique<historic::AnnotationRenewingLock>(client_, scheduler_, options_, key,
+                                                                max_renewals_);
+    }
+    return *lock;
+  }
+
+ private:
+  redis::Client& client_;
+  const historic::AnnotationOptions options_;
+  const std::optional<int> max_renewals_;
+  historic::RenewalScheduler scheduler_;
+  std::map<std::string, std::unique_ptr<historic::AnnotationRenewingLock>> locks_;
+};
+
+// SET EX NX; DEL and EXPIRE, which do not say for whom.
+std::vector<StoreEffect> annotation_effects(const Command& command, const redis::Reply& reply) {
+  if (command.size() < 2 || !command[1].starts_with(historic::kAnnotationPrefix)) return {};
+  const std::string_view key = command[1].substr(historic::kAnnotationPrefix.size());
+  if (command.size() == 6 && is(command[0], "SET") && is(command[3], "EX") && is(command[5], "NX")) {
+    return {effect(Function::store_grant, key, command[2], is_ok(reply))};
+  }
+  if (command.size() == 2 && is(command[0], "DEL")) {
+    return {effect(Function::store_remove, key, "", is_one(reply))};
+  }
+  if (command.size() == 3 && is(command[0], "EXPIRE")) {
+    return {effect(Function::store_extend, key, "", is_one(reply))};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<LockKind> historic_lock_kinds() {
   return {
+      {.name = "annotation",
+       .about = "a method annotation (SET EX NX, polling for 5 s, GET and DEL), as published",
+       .historic = true,
+       .make = make_space<AnnotationSpace>,
+       .read_effects = annotation_effects},
+      {.name = "annotation-renewing",
+       .about = "the same, renewed by key every 2 s by a scheduler that unlock does not tell",
+       .historic = true,
+       .make = make_space<AnnotationRenewingSpace>,
+       .read_effects = annotation_effects},
       {.name = "lock-interface",
        .about = "hand-written Lock (SET NX PX, polling every 100 ms, compare-and-delete), as published",
        .historic = true,
