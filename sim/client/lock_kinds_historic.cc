@@ -11,6 +11,7 @@
 #include "lib/historic/lock_interface_reentrant.h"
 #include "lib/historic/lock_interface_watchdog.h"
 #include "lib/historic/setnx_expire.h"
+#include "lib/historic/spring_registry.h"
 #include "sim/client/lock_kind_rows.h"
 
 namespace holdfast::sim {
@@ -158,10 +159,49 @@ std::vector<StoreEffect> annotation_effects(const Command& command, const redis:
   return {};
 }
 
+// One registry a process, as applications have it.
+constexpr std::string_view kRegistryKey = "locks";
+
+class SpringSpace final : public LockSpace {
+ public:
+  explicit SpringSpace(const LockSpaceOptions& options)
+      : registry_(options.client, std::string(kRegistryKey),
+                  {.expire_after = options.lock.lease, .observer = options.lock.observer}) {}
+  Lock& obtain(const std::string& key) override {
+    std::shared_ptr<historic::SpringLock>& lock = used_[key];
+    if (!lock) lock = registry_.obtain(key);
+    return *lock;
+  }
+
+ private:
+  historic::SpringRegistry registry_;
+  std::map<std::string, std::shared_ptr<historic::SpringLock>> used_;
+};
+
+// The value is the registry's: as above, its records are the process'.
+std::vector<StoreEffect> spring_effects(const Command& command, const redis::Reply& reply) {
+  const auto key_of = [](std::string_view store_key) { return store_key.substr(kRegistryKey.size() + 1); };
+  ScriptCall call;
+  if (calls(command, historic::kSpringObtain, call) && call.keys.size() == 1) {
+    return {effect(Function::store_grant, key_of(call.keys[0]), kOfTheProcess, is_one(reply))};
+  }
+  if (command.size() == 2 && (is(command[0], "UNLINK") || is(command[0], "DEL"))) {
+    return {effect(Function::store_remove, key_of(command[1]), kOfTheProcess, is_one(reply))};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<LockKind> historic_lock_kinds() {
   return {
+      {.name = "spring-registry",
+       .about = "Spring Integration's RedisLockRegistry 5.x (obtain script, polling, GET and UNLINK), as "
+                "published",
+       .historic = true,
+       .reentrant = true,
+       .make = make_space<SpringSpace>,
+       .read_effects = spring_effects},
       {.name = "annotation",
        .about = "a method annotation (SET EX NX, polling for 5 s, GET and DEL), as published",
        .historic = true,
