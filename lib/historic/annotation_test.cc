@@ -89,6 +89,17 @@ TEST_P(AnnotationTest, GetThenDelRemovesTheKeyOfSomebodyElse) {
   });
 }
 
+TEST_P(AnnotationTest, LocksItselfOutWhenAReplyIsLost) {
+  run([](Stand& stand) {
+    Relay relay(stand.runtime, stand.network, stand.redis);
+    Service a(stand, relay);
+    relay.lose_reply_to("\r\nSET\r\n");
+    EXPECT_THROW(a.lock.try_lock(), Unavailable);
+    EXPECT_FALSE(a.lock.try_lock());
+    EXPECT_EQ(a.ask({"EXISTS", "lock:k"}).integer, 1);
+  });
+}
+
 // The wait is counted on the wall clock.
 TEST(AnnotationClock, AStepEndsAWait) {
   testing::on_stand(Where::embedded, [](Stand& stand) {

@@ -62,5 +62,18 @@ TEST_P(FencingIncrTest, ALateHolderGetsTheGreaterToken) {
   });
 }
 
+// The INCR fails: no hold, and yet a lock.
+TEST_P(FencingIncrTest, WhatFailsBetweenTheTwoCommandsLeavesTheLock) {
+  run([](Stand& stand) {
+    Relay relay(stand.runtime, stand.network, stand.redis);
+    LockPeer a(stand, relay), b(stand);
+    relay.lose_reply_to("\r\nINCR\r\n");
+    EXPECT_THROW(a.lock.try_lock(), Unavailable);
+    EXPECT_FALSE(a.lock.is_held_by_me());
+    EXPECT_FALSE(b.lock.try_lock());
+    EXPECT_GT(b.ask({"PTTL", "k"}).integer, 0);
+  });
+}
+
 }  // namespace
 }  // namespace holdfast::historic

@@ -73,5 +73,22 @@ TEST_P(LockInterfaceFairTest, ADeadWaiterAtTheHeadLocksEverybodyOut) {
   });
 }
 
+// The holder's connection ends between SET and LPOP: the lease ends, its place does not.
+TEST_P(LockInterfaceFairTest, AHolderThatDiesBeforeItLeavesTheListLocksEverybodyOut) {
+  run([](Stand& stand) {
+    Relay relay(stand.runtime, stand.network, stand.redis);
+    LockPeer a(stand, relay), b(stand);
+    relay.lose_reply_to("\r\nLPOP\r\n");
+    relay.hold_request("\r\nLPOP\r\n");
+    Task holder = stand.runtime.spawn("client", [&] { EXPECT_THROW(a.lock.lock(), Unavailable); });
+    relay.wait_held();
+    b.ask({"DEL", "k"});  // the lease ends
+    EXPECT_FALSE(b.lock.try_lock_for(150ms));
+    EXPECT_EQ(b.ask({"EXISTS", "k"}).integer, 0);
+    relay.release_request();
+    holder.join();
+  });
+}
+
 }  // namespace
 }  // namespace holdfast::historic
