@@ -51,7 +51,8 @@ end
 call('zremrangebyscore', readers, '-inf', integer(now))
 if reading and call('zscore', readers, owner) then return grant(false) end
 local write_left = call('pttl', writer)
-if not reading and write_left ~= -2 and call('hexists', writer, owner) == 1 then return grant(false) end
+-- Readers ask, too: a key of another type is an error, not a writer.
+if call('hexists', writer, owner) == 1 and not reading then return grant(false) end
 
 local before_me = first_alive(queue)
 if reading then

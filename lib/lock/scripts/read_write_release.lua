@@ -20,6 +20,12 @@ if (held == 0 and queued == 0) or call('exists', KEYS[1]) == 1 then return held 
 
 local free = call('zcard', KEYS[2]) == 0
 local next = call('zrange', queue, 0, 1)
+while next[1] and tonumber(call('zscore', KEYS[5], next[1]) or 0) <= now do -- known to be dead: not to be woken
+  call('zrem', queue, next[1])
+  call('zrem', KEYS[4], next[1])
+  call('zrem', KEYS[5], next[1])
+  next = call('zrange', queue, 0, 1)
+end
 if not next[1] then
   if free then call('publish', KEYS[6], '') end
 elseif not call('zscore', KEYS[4], next[1]) then
