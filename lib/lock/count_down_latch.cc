@@ -1,6 +1,7 @@
 #include "count_down_latch.h"
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <stdexcept>
 
@@ -36,23 +37,19 @@ CountDownLatch::CountDownLatch(redis::Client& client, std::string key, Options o
       runtime_(client.runtime()),
       options_(checked(options)),
       keys_{checked_key(key), beside_key("holdfast:latch:counted", key),
-            beside_key("holdfast:latch:channel", key)},
+            beside_key("holdfast:latch:channel", key), beside_key("holdfast:latch:counted-before", key)},
       uuid_(random_uuid(runtime_)) {}
 
 std::string CountDownLatch::next_id() { return uuid_ + ":" + std::to_string(next_number_++); }
 
-// Repeats the request until it is answered: it may be, because it has an id. Null: asks for the count.
-std::int64_t CountDownLatch::ask(const redis::Script* script, const std::vector<std::string_view>& args,
-                                 MonotonicTime deadline) {
-  const std::vector<std::string_view> keys(keys_.begin(), keys_.end());
+redis::Reply CountDownLatch::ask(MonotonicTime deadline,
+                                 const std::function<redis::Reply(const redis::CallOptions&)>& request) {
   const MonotonicTime give_up =
       std::min(deadline, deadline_after(runtime_.now(), client_.options().command_timeout));
   bool unseen = false;
   for (;;) {
     try {
-      if (script != nullptr) return client_.eval(*script, keys, args, {.deadline = give_up}).reply.integer;
-      const redis::Reply left = client_.call({"HGET", key(), "left"}, {.deadline = give_up}).reply;
-      return left.is_nil() ? kGone : std::stoll(left.text);
+      return request({.deadline = give_up});
     } catch (const redis::Error& error) {
       unseen = unseen || error.may_have_executed();
       if (!worth_another_attempt(error) || runtime_.now() >= give_up) throw_lock_error(error, key(), unseen);
@@ -61,22 +58,46 @@ std::int64_t CountDownLatch::ask(const redis::Script* script, const std::vector<
   }
 }
 
+// It may be repeated, because it has an id.
+std::int64_t CountDownLatch::run(const redis::Script& script, const std::vector<std::string_view>& args) {
+  const std::vector<std::string_view> keys(keys_.begin(), keys_.end());
+  return ask(kNever,
+             [&](const redis::CallOptions& options) {
+               return client_.eval(script, keys, args, options).reply;
+             })
+      .integer;
+}
+
+CountDownLatch::State CountDownLatch::look(MonotonicTime deadline) {
+  const redis::Reply reply = ask(deadline, [&](const redis::CallOptions& options) {
+    return client_.call({"HMGET", key(), "left", "by", "opened"}, options).reply;
+  });
+  if (reply.items.size() != 3 || reply.items[0].is_nil()) return {};
+  State state{.left = kGone, .by = reply.items[1].text, .opened = reply.items[2].text};
+  const std::string& left = reply.items[0].text;
+  const auto [end, error] = std::from_chars(left.data(), left.data() + left.size(), state.left);
+  if (error != std::errc() || end != left.data() + left.size()) {
+    throw Rejected("latch '" + key() + "': this hash is no latch", key(), "", false);
+  }
+  return state;
+}
+
 bool CountDownLatch::set(std::int64_t count) {
   if (count < 1) throw std::invalid_argument("a latch counts down from at least one");
   const std::string id = next_id(), number = std::to_string(count);
   const std::string lifetime =
       std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(options_.lifetime).count());
-  return ask(&kLatchSet, {id, number, lifetime}, kNever) == 1;
+  return run(kLatchSet, {id, number, lifetime}) == 1;
 }
 
 std::optional<std::int64_t> CountDownLatch::count_down() {
   const std::string id = next_id();
-  const std::int64_t left = ask(&kLatchCountDown, {id}, kNever);
+  const std::int64_t left = run(kLatchCountDown, {id});
   return left == kGone ? std::nullopt : std::optional(left);
 }
 
 std::optional<std::int64_t> CountDownLatch::count() {
-  const std::int64_t left = ask(nullptr, {}, kNever);
+  const std::int64_t left = look(kNever).left;
   return left == kGone ? std::nullopt : std::optional(left);
 }
 
@@ -89,20 +110,22 @@ bool CountDownLatch::await_for(Duration wait, std::stop_token stop) {
 bool CountDownLatch::await_until(MonotonicTime deadline, std::stop_token stop) {
   Wakeup wakeup(runtime_);
   std::unique_ptr<redis::Subscription> subscription;
-  bool seen = false;
+  std::string awaited;  // the count that we saw first
   for (;;) {
-    if (stop.stop_requested())
+    if (stop.stop_requested()) {
       throw Interrupted("latch '" + key() + "': the wait was stopped", key(), "", false);
+    }
     wakeup.clear();
-    const std::int64_t left = ask(nullptr, {}, kNever);
-    if (left == 0) return true;
-    if (left == kGone && seen) {
+    // Who comes after the deadline looks once.
+    const State state = look(deadline > runtime_.now() ? deadline : kNever);
+    if (awaited.empty()) awaited = state.by;
+    if (state.by == awaited ? state.left == 0 : state.opened == awaited) return true;
+    if (state.by != awaited) {
       throw LatchGone("latch '" + key() +
-                          "': it vanished before it was open (its lifetime was over, or the server " +
-                          "lost it); set it anew",
+                          "': it vanished before it was seen open (its lifetime was over, or the server " +
+                          "lost it)",
                       key(), "", false);
     }
-    seen = seen || left > 0;
     if (runtime_.now() >= deadline) return false;
     if (!subscription) {
       subscription = client_.subscribe(

@@ -3,10 +3,11 @@
 // - set(n) starts a count, unless one is running. count_down() takes one off; a request whose reply was lost
 // is
 //   repeated under the same id and counts once.
-// - await() waits for a count that comes down to zero. A latch that is not there yet is waited for. One that
-// was
-//   there and vanished (it lived out its lifetime, or a failover or restart lost it) is an error, LatchGone,
-//   and never taken for an open one: nobody knows how far it had come.
+// - await() waits for a count that comes down to zero, also when it is set anew before a waiter looks. A
+// latch
+//   that is not there yet is waited for. One that was there and vanished (it lived out its lifetime, or a
+//   failover or restart lost it) is an error, LatchGone, and never taken for an open one: nobody knows how
+//   far it had come. So is one that was set anew more than once meanwhile.
 // - The latch, open or not, is forgotten `lifetime` after it was set.
 //
 // Thread safety: any task.
@@ -14,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -58,14 +60,21 @@ class CountDownLatch {
   const std::string& key() const noexcept { return keys_.front(); }
 
  private:
+  struct State {
+    std::int64_t left = -1;    // -1: there is no such latch
+    std::string by, opened{};  // which count it is, and which one came to zero before it
+  };
   std::string next_id();
-  std::int64_t ask(const redis::Script* script, const std::vector<std::string_view>& args,
-                   MonotonicTime deadline);
+  std::int64_t run(const redis::Script& script, const std::vector<std::string_view>& args);
+  State look(MonotonicTime deadline);
+  // Repeats `request` until it is answered, or throws.
+  redis::Reply ask(MonotonicTime deadline,
+                   const std::function<redis::Reply(const redis::CallOptions&)>& request);
 
   redis::Client& client_;
   Runtime& runtime_;
   const Options options_;
-  const std::vector<std::string> keys_;  // the latch, who has counted, the channel
+  const std::vector<std::string> keys_;  // the latch, who has counted, the channel, who had counted before
   const std::string uuid_;
   std::atomic<std::uint64_t> next_number_{1};
 };
