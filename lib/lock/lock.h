@@ -40,7 +40,7 @@ class Lock {
   // answered for the client's command timeout, ...).
   virtual void lock() = 0;
   // [parks] One round trip, no waiting. False: somebody else holds it (or, in this process, is asking for
-  // it).
+  // it and would exclude us).
   virtual bool try_lock() = 0;
   // [parks] False: not granted by the deadline (one that has passed: as try_lock). A stop request ends the
   // wait with Interrupted. Unavailable: until the deadline no server could be asked. Whatever does not return

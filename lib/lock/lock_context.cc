@@ -32,13 +32,13 @@ std::string LockContext::next_owner() {
 
 redis::Answer LockContext::insist(const std::string& key, const redis::Script& script,
                                   const std::vector<std::string>& script_keys, redis::Arguments args,
-                                  bool& unseen) {
+                                  bool& unseen, decltype(&Store::call) way) {
   const std::vector<std::string_view> keys(script_keys.begin(), script_keys.end());
   const MonotonicTime give_up = deadline_after(runtime.now(), store.options().command_timeout);
   unseen = false;
   for (;;) {
     try {
-      return store.call(script, keys, args, {.deadline = give_up});
+      return (store.*way)(script, keys, args, {.deadline = give_up});
     } catch (const redis::Error& error) {
       unseen = unseen || error.may_have_executed();
       if (!worth_another_attempt(error) || runtime.now() >= give_up) throw_lock_error(error, key, unseen);

@@ -29,9 +29,10 @@ struct LockContext {
 
   // [parks] Runs a script that may be repeated without harm, again and again until it is answered or the
   // client's command timeout is over. Then, or when the server refuses, throws Unavailable or Rejected.
-  // `unseen`: an earlier try may have been executed.
+  // `unseen`: an earlier try may have been executed. `way`: Store::call, or Store::renew.
   redis::Answer insist(const std::string& key, const redis::Script& script,
-                       const std::vector<std::string>& script_keys, redis::Arguments args, bool& unseen);
+                       const std::vector<std::string>& script_keys, redis::Arguments args, bool& unseen,
+                       decltype(&Store::call) way = &Store::call);
 
   const std::unique_ptr<Store> store_owner;
   Store& store;

@@ -72,8 +72,14 @@ std::optional<MonotonicTime> PermitSemaphore::extend(const std::string& id) {
   const std::array<std::string_view, 2> args{context_->lease_ms, id};
   context_->tell({.kind = LockEvent::Kind::renewing, .key = key(), .acquisition = id});
   bool unseen = false;
-  const redis::Answer answer = context_->insist(key(), *wire_->renew, wire_->renew_keys, args, unseen);
-  if (answer.reply.items.size() != 1 || answer.reply.items[0].integer != 1) {
+  const redis::Answer answer =
+      context_->insist(key(), *wire_->renew, wire_->renew_keys, args, unseen, &Store::renew);
+  const auto& said = answer.reply.items;
+  if (said.size() != 1 || said[0].is_error()) {
+    throw Rejected("lock '" + key() + "': " + (said.empty() ? "an answer of an unknown form" : said[0].text),
+                   key(), std::string(answer.node), false);
+  }
+  if (said[0].integer != 1) {
     context_->tell({.kind = LockEvent::Kind::lost,
                     .key = key(),
                     .acquisition = id,

@@ -85,7 +85,8 @@ void ReadWriteLock::become_reader(int depth) {
   redis::Answer answer;
   bool unseen = false;
   try {
-    answer = context_->insist(key(), kReadWriteDowngrade, write_.wire().release_keys, args, unseen);
+    answer =
+        context_->insist(key(), kReadWriteDowngrade, write_.wire().release_keys, args, unseen, &Store::renew);
   } catch (const LockError&) {
     context_->late_release.add(hold->wire, hold->owner, runtime().now() + context_->options.lease);
     throw;

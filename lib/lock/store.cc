@@ -4,6 +4,7 @@
 // replicas, and a failover that promotes only one that has the newest data, a grant survives the failover.
 #include "store.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -38,11 +39,18 @@ class OneRedis final : public Store {
 
   redis::Answer acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,
                         const redis::CallOptions& options) override {
-    return acknowledged(*wire.acquire, keys, args, options);
+    return acknowledged(*wire.acquire, keys, args, options, [](const redis::Reply& reply) {
+      return !reply.items.empty() && reply.items[0].integer == 0;
+    });
   }
   redis::Answer renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                       const redis::CallOptions& options) override {
-    return acknowledged(script, keys, args, options);
+    return acknowledged(script, keys, args, options, [](const redis::Reply& reply) {
+      const auto& items = reply.items;
+      return reply.integer == 0 && std::all_of(items.begin(), items.end(), [](const redis::Reply& item) {
+               return item.type != redis::Reply::Type::integer || item.integer == 0;
+             });
+    });
   }
   redis::Answer call(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                      const redis::CallOptions& options) override {
@@ -57,8 +65,9 @@ class OneRedis final : public Store {
   const redis::ClientOptions& options() const noexcept override { return client_.options(); }
 
  private:
+  // `refused`: by that answer nothing was changed that would have to be replicated.
   redis::Answer acknowledged(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
-                             const redis::CallOptions& options);
+                             const redis::CallOptions& options, bool (*refused)(const redis::Reply&));
 
   redis::Client& client_;
   const int replicas_;
@@ -66,7 +75,8 @@ class OneRedis final : public Store {
 };
 
 redis::Answer OneRedis::acknowledged(const redis::Script& script, redis::Arguments keys,
-                                     redis::Arguments args, const redis::CallOptions& options) {
+                                     redis::Arguments args, const redis::CallOptions& options,
+                                     bool (*refused)(const redis::Reply&)) {
   if (replicas_ == 0) return client_.eval(script, keys, args, options);
   const std::string count = std::to_string(keys.size()), replicas = std::to_string(replicas_);
   const std::string timeout = milliseconds(replica_timeout_);
@@ -80,9 +90,7 @@ redis::Answer OneRedis::acknowledged(const redis::Script& script, redis::Argumen
   for (const redis::Answer& answer : answers) {
     if (answer.reply.is_error()) throw redis::rejection(answer.node, "EVALSHA", answer.reply);
   }
-  const auto& items = answers[0].reply.items;
-  const bool refused = items.size() > 1 && items[0].integer == 0;  // nothing that would have to be replicated
-  if (!refused && answers[1].reply.integer < replicas_) {
+  if (!refused(answers[0].reply) && answers[1].reply.integer < replicas_) {
     throw redis::failure(redis::Error::Kind::unavailable, answers[0].node, "EVALSHA", true,
                          "only " + std::to_string(answers[1].reply.integer) + " of " + replicas +
                              " replicas acknowledged it within " + timeout + " ms");

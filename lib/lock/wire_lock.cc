@@ -47,13 +47,15 @@ bool WireLock::acquire_within(const Patience& patience, int permits) {
     if (const std::shared_ptr<Hold> hold = my_hold()) return reenter(*hold, patience);
   }
   const Inside inside(waiting_);
-  if (!enter_queue(patience)) return false;
+  // Where holds do not exclude each other, another task that asks is no reason to refuse a single try.
+  const bool queue = turn_ && (patience.wait || wire_->exclusive);
+  if (!enter_queue(queue, patience)) return false;
   struct Turn {  // passed on unless the hold keeps it
     Turnstile* turnstile;
     ~Turn() {
       if (turnstile != nullptr) turnstile->pass();
     }
-  } turn{turn_.get()};
+  } turn{queue ? turn_.get() : nullptr};
   Attempt attempt(*context_, wire_, patience, permits);
   const std::shared_ptr<Hold> hold = attempt.run();
   if (!hold) return false;
@@ -65,13 +67,13 @@ bool WireLock::acquire_within(const Patience& patience, int permits) {
   return true;
 }
 
-bool WireLock::enter_queue(const Patience& patience) {
+bool WireLock::enter_queue(bool queue, const Patience& patience) {
   const auto full = [&] {
     return Unavailable("lock '" + key() + "': " + std::to_string(context_->options.max_waiters) +
                            " tasks of this process wait for it already (LockOptions::max_waiters)",
                        key(), "", false);
   };
-  if (!turn_) {
+  if (!queue) {
     if (waiting_ > context_->options.max_waiters) throw full();
     return true;
   }

@@ -86,7 +86,7 @@ class WireLock : public Lock {
     int depth = 0;
   };
 
-  bool enter_queue(const Patience& patience);
+  bool enter_queue(bool queue, const Patience& patience);
   bool reenter(Hold& hold, const Patience& patience);
   void release(Hold& hold);
   const Mine* mine() const;  // under the mutex; null: the caller does not hold it
