@@ -400,12 +400,10 @@ TEST_P(ReadWriteLockTest, AStopEndsTheWaitOnBothSides) {
     const auto one = a.obtain(), two = b.obtain();
     one->lock();
     std::stop_source stop;
-    Task reader = stand.runtime.spawn("client", [&] {
-      EXPECT_THROW(two->try_lock_shared_until(kNever, stop.get_token()), Interrupted);
-    });
-    Task writer = stand.runtime.spawn("client", [&] {
-      EXPECT_THROW(two->try_lock_until(kNever, stop.get_token()), Interrupted);
-    });
+    Task reader = stand.runtime.spawn(
+        "client", [&] { EXPECT_THROW(two->try_lock_shared_until(kNever, stop.get_token()), Interrupted); });
+    Task writer = stand.runtime.spawn(
+        "client", [&] { EXPECT_THROW(two->try_lock_until(kNever, stop.get_token()), Interrupted); });
     b.witness.wait_for(Kind::waiting, 2);
     stop.request_stop();
     reader.join();
