@@ -75,7 +75,7 @@ std::optional<MonotonicTime> PermitSemaphore::extend(const std::string& id) {
   const redis::Answer answer =
       context_->insist(key(), *wire_->renew, wire_->renew_keys, args, unseen, &Store::renew);
   const auto& said = answer.reply.items;
-  if (said.size() != 1 || said[0].is_error()) {
+  if (said.size() != 1 || said[0].type != redis::Reply::Type::integer) {
     throw Rejected("lock '" + key() + "': " + (said.empty() ? "an answer of an unknown form" : said[0].text),
                    key(), std::string(answer.node), false);
   }
