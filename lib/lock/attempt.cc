@@ -79,6 +79,7 @@ std::shared_ptr<Hold> Attempt::run() {
         give_up_or_pause(late, asked_at, Duration::zero());
       } else {
         failing_since_.reset();
+        failure_.reset();
         if (!wait(answer)) return nullptr;
       }
     } catch (const redis::Error& error) {
@@ -189,7 +190,8 @@ void Attempt::give_up_or_pause(const redis::Error& error, MonotonicTime asked_at
   const MonotonicTime give_up =
       patience_.deadline == kNever ? deadline_after(*failing_since_, context_.store.options().command_timeout)
                                    : patience_.deadline;
-  if (runtime.now() >= give_up) throw_lock_error(error, key(), unseen_);
+  if (error.kind() != redis::Error::Kind::timed_out) failure_ = error;
+  if (runtime.now() >= give_up) throw_lock_error(failure_ ? *failure_ : error, key(), unseen_);
   wakeup_.wait_until(std::min(give_up, deadline_after(runtime.now(), pause)), patience_.stop);
 }
 

@@ -56,6 +56,7 @@ class Attempt {
   std::atomic<Duration::rep> ask_by_ns_;  // by a message: ask no later than this
   std::unique_ptr<redis::Subscription> subscription_;
   std::optional<MonotonicTime> failing_since_;
+  std::optional<redis::Error> failure_;  // since then: the last one that says more than "too late"
   MonotonicTime sent_at_{};
   int refusals_ = 0;
   bool queued_ = false, granted_ = false;
