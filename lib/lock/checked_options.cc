@@ -11,6 +11,7 @@ Duration checked_lease(Duration lease) {
   if (lease < milliseconds(10) || lease % milliseconds(1) != Duration::zero()) {
     throw std::invalid_argument("a lease must be at least 10 ms, in whole milliseconds");
   }
+  if (lease > std::chrono::hours(24 * 365)) throw std::invalid_argument("a lease may last a year at most");
   return lease;
 }
 
@@ -24,6 +25,8 @@ LockOptions checked_options(LockOptions options) {
   if (options.max_renewals && *options.max_renewals < 0) {
     throw std::invalid_argument("max_renewals: cannot be negative; leave it out for no limit, 0 for none");
   }
+  if (options.max_waiters == 0)
+    throw std::invalid_argument("max_waiters: at least one task must be able to wait");
   return options;
 }
 
