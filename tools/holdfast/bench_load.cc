@@ -3,6 +3,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <charconv>
 #include <memory>
 #include <mutex>
@@ -78,6 +80,7 @@ class LoadRun {
       runtime_.sleep_until(std::min(end_, runtime_.now() + milliseconds(50)));
     }
     const MonotonicTime over = runtime_.now();
+    over_.store(over.time_since_epoch().count());
     stop_.store(true, std::memory_order_relaxed);
     const Usage after = usage(control);
     result.seconds = std::chrono::duration<double>(over - start_).count();
@@ -86,12 +89,14 @@ class LoadRun {
       result.pairs += lane.grants;
       result.errors += lane.errors;
       if (result.first_error.empty()) result.first_error = lane.error;
-      result.pair.merge(lane.pair);
-      result.wait.merge(lane.wait);
-      result.hand_off.merge(lane.hand_off);
-      result.held.merge(lane.held);
       result.longest_wait_ns = std::max(result.longest_wait_ns, lane.longest);
       result.grants.push_back(lane.grants);
+    }
+    for (Times& times : times_) {
+      result.pair.merge(times.pair);
+      result.wait.merge(times.wait);
+      result.hand_off.merge(times.hand_off);
+      result.held.merge(times.held);
     }
     result.commands = after.commands - before.commands;
     result.sent_bytes = after.sent - before.sent;
@@ -109,6 +114,11 @@ class LoadRun {
     std::uint64_t grants = 0, errors = 0;
     std::int64_t longest = 0;
     std::string error;
+  };
+  // Shared by several callers: a histogram for each of thousands would be hundreds of megabytes. Never held
+  // across a park.
+  struct Times {
+    std::mutex mutex;
     Histogram pair, wait, hand_off, held;
   };
   // What is one process in an application.
@@ -181,6 +191,7 @@ class LoadRun {
       changed_.wait_until(lock, kNever, [&] { return go_; });
     }
     const bool one_key = load_.keys == 1;
+    Times& times = times_[i % times_.size()];
     while (!stop_.load(std::memory_order_relaxed)) {
       const MonotonicTime begin = runtime_.now();
       if (begin >= end_) break;
@@ -190,20 +201,19 @@ class LoadRun {
           break;
         }
         const MonotonicTime granted = runtime_.now();
-        if (one_key) {
-          const std::int64_t released = last_release_.load(std::memory_order_relaxed);
-          if (released != 0) lane.hand_off.record(granted.time_since_epoch().count() - released);
-        }
+        const std::int64_t released = one_key ? last_release_.load(std::memory_order_relaxed) : 0;
         if (load_.hold.count() > 0) runtime_.sleep_for(load_.hold);
         const MonotonicTime leaving = load_.hold.count() > 0 ? runtime_.now() : granted;
         if (one_key) last_release_.store(leaving.time_since_epoch().count(), std::memory_order_relaxed);
         leave(i);
         const MonotonicTime left = runtime_.now();
-        if (granted <= end_) {
+        if (granted.time_since_epoch().count() <= over_.load(std::memory_order_relaxed)) {
           ++lane.grants;
-          lane.wait.record((granted - begin).count());
-          lane.held.record((leaving - granted).count());
-          lane.pair.record((granted - begin + (left - leaving)).count());
+          const std::lock_guard guard(times.mutex);
+          times.wait.record((granted - begin).count());
+          times.held.record((leaving - granted).count());
+          times.pair.record((granted - begin + (left - leaving)).count());
+          if (released != 0) times.hand_off.record(granted.time_since_epoch().count() - released);
         }
         lane.longest = std::max(lane.longest, nanoseconds(granted - begin).count());
       } catch (const std::exception& error) {
@@ -245,11 +255,13 @@ class LoadRun {
   std::vector<Party*> party_of_;
   std::vector<Lock*> lock_of_;
   std::vector<Lane> lanes_;
+  std::array<Times, 16> times_;
   Mutex mutex_{runtime_};
   Condition changed_{runtime_};
   int ready_ = 0;
   bool go_ = false;
   MonotonicTime start_{}, end_{};
+  std::atomic<std::int64_t> over_{INT64_MAX};  // the end of the measured time, once it is there
   std::atomic<bool> stop_{false};
   std::atomic<std::int64_t> last_release_{0};
 };

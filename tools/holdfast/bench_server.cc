@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -73,6 +74,19 @@ std::string BenchServers::info(std::string_view field) {
   if (at == std::string::npos) return "";
   const std::size_t begin = at + 3 + field.size();
   return text.substr(begin, text.find("\r\n", begin) - begin);
+}
+
+ServerUsage BenchServers::usage() {
+  const std::string text = servers_.front()->call({"INFO", "all"}).text;
+  const auto number = [&text](const char* name) {
+    const std::size_t at = text.find(name);
+    return at == std::string::npos ? 0.0 : std::strtod(text.c_str() + at + std::strlen(name), nullptr);
+  };
+  return {.sets = number("cmdstat_set:calls="),
+          .scripts = number("cmdstat_evalsha:calls=") + number("cmdstat_eval:calls="),
+          .received_bytes = number("total_net_input_bytes:"),
+          .sent_bytes = number("total_net_output_bytes:"),
+          .cpu_seconds = number("used_cpu_user:") + number("used_cpu_sys:")};
 }
 
 double BenchServers::benchmark(const std::vector<std::string>& flags,

@@ -20,6 +20,12 @@ namespace holdfast::tools {
 std::string run_program(const std::string& program, const std::vector<std::string>& arguments, Duration limit,
                         const std::function<bool()>& interrupted = {});
 
+struct ServerUsage {
+  double sets = 0, scripts = 0;               // calls of SET; of EVALSHA and EVAL
+  double received_bytes = 0, sent_bytes = 0;  // by the server
+  double cpu_seconds = 0;
+};
+
 class BenchServers {
  public:
   // Starts `count` servers that know nothing of each other. Throws sim::MissingServer.
@@ -29,7 +35,7 @@ class BenchServers {
   std::vector<redis::Node> first() const { return {nodes_.front()}; }
   void flush();                              // empties all of them
   std::string info(std::string_view field);  // of the first: "redis_version"
-  void raise_limits();                       // many connections
+  ServerUsage usage();                       // of the first, since it was started
 
   // SET key v NX PX and EVALSHA of a compare-and-delete, by redis-benchmark, over keys most of which are free
   // (are held): how many pairs a second it would make, half of its commands being the one and half the other.
@@ -37,6 +43,7 @@ class BenchServers {
   double benchmark_pairs(int in_flight, int connections = 1, int commands = 20'000);
 
  private:
+  static void raise_limits();  // many connections
   double benchmark(const std::vector<std::string>& flags, const std::vector<std::string>& command);
 
   ThreadRuntime runtime_;

@@ -15,6 +15,7 @@ class BadUsage : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The rest: bench.h.
 ExitCode run_command(const RunArguments& arguments);
 ExitCode check_command(const CheckArguments& arguments);
 ExitCode list_command(const std::string& what);  // locks | faults | checks | models | marks | events

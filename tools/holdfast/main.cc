@@ -6,6 +6,7 @@
 
 #include "sim/cluster/redis_process.h"
 #include "sim/scenario/problem.h"
+#include "tools/holdfast/bench.h"
 #include "tools/holdfast/commands.h"
 
 namespace {
@@ -119,6 +120,32 @@ ExitCode dispatch(int argc, char** argv) {
                       "one JSON document on standard output instead of text; --json=F: in F");
   check_app->add_flag("--keep-going", check.keep_going, "count broken lines and skip them");
 
+  BenchArguments bench;
+  CLI::App* bench_app =
+      app.add_subcommand("bench",
+                         "measure locks beside each other: throughput, latency, fairness, oversell under "
+                         "faults, cost of scale.\n"
+                         "Everything is started by the command; variants are interleaved round by round.");
+  std::string suites;
+  for (const Suite& suite : all_suites()) {
+    suites += "\n  " + std::string(suite.name) + ": " + std::string(suite.about);
+  }
+  bench_app->add_option("--suite", bench.suites, "only these (commas between them):" + suites)
+      ->delimiter(',');
+  bench_app->add_option("--locks", bench.locks, "only these of `holdfast list locks`")->delimiter(',');
+  bench_app->add_option("--clients", bench.clients, "how many clients, 1 to 10000 (several: 1,50)")
+      ->delimiter(',');
+  bench_app->add_option("--threads", bench.threads, "clients that share one process and its connection");
+  bench_app->add_option("--world", bench.world, "embedded, real or both")
+      ->check(CLI::IsMember({"embedded", "real", "both"}))
+      ->capture_default_str();
+  bench_app->add_option("--rounds", bench.rounds, "of each suite");
+  bench_app->add_option("--seconds", bench.seconds, "of one measurement");
+  bench_app->add_option("--seeds", bench.seeds, "of each cell of seckill");
+  bench_app->add_flag("--quick", bench.quick, "fewer points, shorter");
+  bench_app->add_flag("!--no-peers", bench.peers, "without redis-py and redis-semaphore");
+  bench_app->add_option("--json", bench.json, "write the result here, for `holdfast plot`");
+
   std::string what;
   CLI::App* list_app =
       app.add_subcommand("list", "list locks, faults, checks, models, marks or events, one a line");
@@ -137,6 +164,11 @@ ExitCode dispatch(int argc, char** argv) {
     check.format = format_from(format);
     check.engine = engine_from(engine);
     return check_command(check);
+  }
+  if (*bench_app) {
+    bench.command = "holdfast";
+    for (int i = 1; i < argc; ++i) bench.command += std::string(" ") + argv[i];
+    return bench_command(bench);
   }
   run.embedded = world == "embedded";
   if (!seed.empty()) run.seeds = seeds_from(seed, "--seed");

@@ -18,9 +18,10 @@ std::string format_seconds(double seconds) {
   return seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{} s", whole);
 }
 
-Progress::Progress(std::uint64_t total, std::string unit)
+Progress::Progress(std::uint64_t total, std::string unit, bool judged)
     : total_(total),
       unit_(std::move(unit)),
+      judged_(judged),
       terminal_(isatty(STDERR_FILENO) == 1),
       start_(steady_clock::now()),
       last_(start_) {}
@@ -36,8 +37,8 @@ void Progress::update(std::uint64_t done, std::uint64_t violations, const std::s
   const double rate = static_cast<double>(done) / std::max(elapsed, 1e-3);
   const std::uint64_t missing = total_ > done ? total_ - done : 0;
   const std::string left = done == 0 ? "?" : format_seconds(static_cast<double>(missing) / rate);
-  std::string line =
-      fmt::format("{} of {} {}, {:.1f}/s, {} violated, {} left", done, total_, unit_, rate, violations, left);
+  std::string line = fmt::format("{} of {} {}, {:.1f}/s, {}{} left", done, total_, unit_, rate,
+                                 judged_ ? fmt::format("{} violated, ", violations) : "", left);
   if (total_ == 0) line = fmt::format("{} {}, {:.1f}/s", done, unit_, rate);  // nobody knows how much
   if (!what.empty()) line += " · " + what;
   print(line);

@@ -9,8 +9,9 @@ namespace holdfast::tools {
 
 class Progress {
  public:
-  Progress(std::uint64_t total, std::string unit);  // unit: "runs"; total 0: not known
-  ~Progress();                                      // takes the live line away
+  // unit: "runs"; total 0: not known; judged: violations are told
+  Progress(std::uint64_t total, std::string unit, bool judged = true);
+  ~Progress();  // takes the live line away
   void update(std::uint64_t done, std::uint64_t violations, const std::string& what);
   void clear();  // before something else is printed
 
@@ -18,6 +19,7 @@ class Progress {
   void print(const std::string& line);
   std::uint64_t total_;
   std::string unit_;
+  bool judged_;
   bool terminal_;
   bool shown_ = false;
   std::chrono::steady_clock::time_point start_, last_;

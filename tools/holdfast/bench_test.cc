@@ -1,0 +1,158 @@
+// `holdfast bench` as its users meet it, with tiny parameters, and the document that it writes.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "sim/cluster/child_process.h"
+#include "sim/cluster/temporary_folder.h"
+#include "tools/holdfast/bench_load.h"
+#include "tools/holdfast/bench_result.h"
+
+namespace holdfast::tools {
+namespace {
+
+struct Ran {
+  int exit = -1;
+  std::string out;  // both outputs
+};
+
+Ran shell(const std::string& line) {
+  Ran ran;
+  std::FILE* pipe = popen((line + " 2>&1").c_str(), "r");
+  std::array<char, 4096> buffer;
+  std::size_t got = 0;
+  while ((got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0) ran.out.append(buffer.data(), got);
+  const int status = pclose(pipe);
+  ran.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ran;
+}
+Ran holdfast(const std::string& arguments, const std::string& before = "") {
+  return shell(before + " " HOLDFAST_BINARY_DIR "/holdfast " + arguments);
+}
+
+nlohmann::json read_json(const std::string& path) {
+  std::ifstream file(path);
+  return nlohmann::json::parse(file);
+}
+
+// The measurement of that subject in that world, the first of several.
+nlohmann::json find(const nlohmann::json& document, const std::string& suite, const std::string& subject,
+                    const std::string& world) {
+  for (const auto& m : document.at("measurements")) {
+    if (m.at("suite") == suite && m.at("subject") == subject && m.at("world") == world) return m;
+  }
+  return {};
+}
+
+TEST(BenchCommand, BadInputIsOneLine) {
+  for (const auto& [arguments, said] : std::vector<std::pair<std::string, std::string>>{
+           {"bench --locks reentrnt", "did you mean `reentrant`?"},
+           {"bench --clients 0", "--clients: 0, expected 1 to 10000"},
+           {"bench --clients 10001", "expected 1 to 10000"},
+           {"bench --suite contnded", "did you mean `contended`?"},
+           {"bench --json /nowhere/x.json", "--json: cannot write /nowhere/x.json"}}) {
+    const Ran ran = holdfast(arguments);
+    EXPECT_EQ(ran.exit, 64) << arguments;
+    EXPECT_NE(ran.out.find(said), std::string::npos) << ran.out;
+    EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
+  }
+}
+
+TEST(BenchCommand, WithoutAServerItSaysHowToGetOne) {
+  const Ran ran = holdfast("bench --world real", "PATH=/nowhere");
+  EXPECT_EQ(ran.exit, 69);
+  EXPECT_NE(ran.out.find("apt-get install redis-server"), std::string::npos) << ran.out;
+}
+
+TEST(BenchCommand, EmbeddedWorldNeedsNoServerAndIsTheSameEveryTime) {
+  const sim::TemporaryFolder folder;
+  const std::string file = folder.path() + "/r.json";
+  const std::string line =
+      "bench --suite uncontended,contended --world embedded --locks reentrant,redlock --clients 3 --quick "
+      "--json " +
+      file;
+  const Ran ran = holdfast(line, "PATH=/nowhere");
+  ASSERT_EQ(ran.exit, 0) << ran.out;
+  const auto document = read_json(file);
+  EXPECT_EQ(document.at("version"), kBenchVersion);
+  EXPECT_EQ(document.at("complete"), true);
+  EXPECT_EQ(document.at("machine").count("cpu"), 1u);
+  const auto alone = find(document, "uncontended", "reentrant", "embedded").at("metrics");
+  EXPECT_NEAR(alone.at("commands").at("median").get<double>(), 2, 0.01);
+  EXPECT_NEAR(alone.at("round_trips").at("median").get<double>(), 2, 0.3);
+  const auto together = find(document, "contended", "reentrant", "embedded").at("metrics");
+  EXPECT_GT(together.at("pairs").at("median").get<double>(), 100);
+  ASSERT_EQ(holdfast(line).exit, 0);
+  EXPECT_EQ(read_json(file).at("measurements"), document.at("measurements"));
+}
+
+TEST(BenchCommand, MeasuresRealServersAndKeepsWhatIsDoneWhenInterrupted) {
+  if (sim::find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
+  const sim::TemporaryFolder folder;
+  const std::string file = folder.path() + "/r.json";
+  const Ran ran = holdfast(
+      "bench --suite uncontended,contended --world real --locks reentrant --clients 2 --seconds 0.05 "
+      "--rounds 2 "
+      "--no-peers --json " +
+      file);
+  ASSERT_EQ(ran.exit, 0) << ran.out;
+  const auto document = read_json(file);
+  for (const char* world : {"real/fibers", "real/threads"}) {
+    const auto metrics = find(document, "uncontended", "reentrant", world).at("metrics");
+    EXPECT_EQ(metrics.at("pairs").at("rounds").size(), 2u);
+    EXPECT_GT(metrics.at("of_limit").at("median").get<double>(), 0);
+    EXPECT_NEAR(metrics.at("commands").at("median").get<double>(), 2, 0.2);
+  }
+  EXPECT_FALSE(find(document, "contended", "reentrant", "real/fibers").empty());
+
+  const Ran cut =
+      shell("timeout --preserve-status -s INT 2 " HOLDFAST_BINARY_DIR
+            "/holdfast bench --suite uncontended --no-peers --locks reentrant --clients 2 --seconds 0.1 "
+            "--rounds 500 --world real --json " +
+            file);
+  EXPECT_EQ(cut.exit, 130) << cut.out;
+  const auto partial = read_json(file);
+  EXPECT_EQ(partial.at("complete"), false);
+  EXPECT_FALSE(partial.at("measurements").empty());
+}
+
+TEST(BenchResult, ADocumentThatCannotBeReadIsExplained) {
+  BenchResult result;
+  result.at("uncontended", "reentrant", "embedded", {{"clients", "1"}}).add("pairs", "1/s", 463);
+  const std::string whole = to_json(result);
+  EXPECT_EQ(problem_of_document(whole), "");
+  EXPECT_NE(problem_of_document(whole.substr(0, whole.size() / 2)).find("cut short"), std::string::npos);
+  EXPECT_EQ(problem_of_document(" \n"), "is empty");
+  EXPECT_NE(problem_of_document("hello").find("not JSON"), std::string::npos);
+  EXPECT_NE(problem_of_document("{}").find("not a result"), std::string::npos);
+  std::string other = whole;
+  other.replace(other.find("\"version\": 1"), 12, "\"version\": 7");
+  EXPECT_NE(problem_of_document(other).find("document version 7, this one reads 1"), std::string::npos)
+      << problem_of_document(other);
+}
+
+TEST(BenchResult, MediansAndSpread) {
+  const Metric metric{.unit = "1/s", .rounds = {5, 1, 9, 2}};
+  EXPECT_DOUBLE_EQ(metric.median(), 3.5);
+  EXPECT_DOUBLE_EQ(metric.low(), 1);
+  EXPECT_DOUBLE_EQ(metric.high(), 9);
+}
+
+TEST(BenchLoad, FairnessIndices) {
+  LoadResult result;
+  EXPECT_EQ(result.jain(), 0);
+  result.grants = {4, 4, 4, 4};
+  EXPECT_DOUBLE_EQ(result.jain(), 1);
+  EXPECT_DOUBLE_EQ(result.min_max_share(), 1);
+  result.grants = {0, 8, 0, 0};
+  EXPECT_DOUBLE_EQ(result.jain(), 0.25);
+  EXPECT_DOUBLE_EQ(result.min_max_share(), 0);
+}
+
+}  // namespace
+}  // namespace holdfast::tools
