@@ -24,6 +24,7 @@ const std::vector<const Check*>& all_checks() {
       &progress_check(),
       &oversell_check(),
       &lost_update_check(),
+      &latch_check(),
       &effects_inside_hold_check(),
       &reached_check(),
   };

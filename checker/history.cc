@@ -33,9 +33,9 @@ std::uint64_t hash_of(std::string_view text) {
 }
 
 constexpr std::array<std::string_view, 4> kTypes = {"invoke", "ok", "fail", "info"};
-constexpr std::array<std::string_view, 16> kFunctions = {
-    "acquire",     "release",      "renew",        "lost",  "read", "write", "cas",   "sell",
-    "store-grant", "store-remove", "store-extend", "fault", "mark", "crash", "queue", "resize"};
+constexpr std::array<std::string_view, 18> kFunctions = {
+    "acquire",      "release",      "renew", "lost", "read",  "write", "cas",    "sell",       "store-grant",
+    "store-remove", "store-extend", "fault", "mark", "crash", "queue", "resize", "count-down", "await"};
 static_assert(static_cast<std::size_t>(Function::other) == kFunctions.size());
 
 }  // namespace

@@ -36,8 +36,10 @@ enum class Function : std::uint8_t {
   crash,   // process = the client that died; its holds end here
   queue,   // ok: the service told that the process' open acquire waits in its queue (or, by `id`, its ledger
            // did)
-  resize,  // of a semaphore: `value` = its permits from now on
-  other,   // read from foreign histories; the text is in `error`
+  resize,  // of a semaphore: `value` = its permits from now on; of a latch: the count that it starts with
+  count_down,  // of a latch: one less
+  await,       // of a latch: ok = it was open
+  other,       // read from foreign histories; the text is in `error`
 };
 
 inline constexpr std::int64_t kAbsent = std::numeric_limits<std::int64_t>::min();

@@ -75,7 +75,16 @@ std::string describe_event(const History& history, const Event& event, const Wor
     case Function::mark: return "mark: " + key;
     case Function::crash: return "dies";
     case Function::queue: return "waits in the queue of";
-    case Function::resize: return "changes the permits of";
+    case Function::resize:
+      return invoked ? fmt::format("sets {} to {}", key, event.value) : fmt::format("has set {}", key);
+    case Function::count_down:
+      return invoked ? "counts down " + key
+             : ok    ? "has counted down " + key
+                     : unclear("count-down of " + key);
+    case Function::await:
+      return invoked ? "waits for " + key + " to open"
+             : ok    ? "finds " + key + " open"
+                     : unclear("wait for " + key);
     case Function::other: break;
   }
   return fmt::format("{} {}", text(event.error), to_string(event.type));

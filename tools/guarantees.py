@@ -11,9 +11,9 @@ and of sim/scenario/guarantees_test.cc:
 
   double grant   lease-exclusion is violated by a double-grant
   overrun        mutual-exclusion is violated by an overrun
-  unavailable    no exclusion is violated, but the mark granted-during-fault is never reached, or progress is violated,
-                 on some seeds at least
-  holds          mutual-exclusion and lease-exclusion hold
+  unavailable    no exclusion is violated, but the mark granted-during-fault (of a latch: latch.opened) is never
+                 reached, or progress is violated, on some seeds at least
+  holds          mutual-exclusion and lease-exclusion hold; of a latch: latch holds
 
 One file is one fault; the base and each variant named after its lock fill a cell. A variant `with-WHAT-LOCK` adds
 what WHAT changes: "double grant; with WHAT: unavailable". Other variants (controls) have no cell. The locks and which
@@ -63,6 +63,10 @@ def cell(expectations: list[dict], where: str) -> str:
         return "double grant"
     if states("mutual-exclusion", True, kind="overrun"):
         return "overrun"
+    if states("reached", True, marks=["latch.opened"]):
+        return "unavailable"
+    if states("latch", False):
+        return "holds"
     for check in ("mutual-exclusion", "lease-exclusion"):
         if not states(check, False):
             raise Wrong(f"{where}: states neither a violation nor that {check} holds")
@@ -156,6 +160,8 @@ def self_test() -> None:
     assert cell(holds + [{"check": "progress", "is": "violated"}], "f") == "unavailable"
     assert cell(holds + [{"check": "progress", "seeds": ">= 60%"}], "f") == "unavailable"
     assert cell(holds + [{"check": "progress"}], "f") == "holds"
+    assert cell([{"check": "latch"}], "f") == "holds"
+    assert cell([{"check": "reached", "is": "violated", "marks": ["latch.opened"]}], "f") == "unavailable"
     assert cell(double + never, "f") == "double grant"
     document = {
         "lock": {"kind": "a"},

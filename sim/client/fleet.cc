@@ -29,23 +29,25 @@ const LockKind& kind_of(const WorkloadOptions& options) {
 // -----------------------------------------------------------------------------------------------
 
 WorkThread::WorkThread(World& world, Process& process, const WorkloadOptions& options, WorkloadStats& stats,
-                       ClientRecorder& recorder, LockSpace& locks, int number)
+                       ClientRecorder& recorder, redis::Client& server, LockSpace* locks, int number)
     : world_(world),
       process_(process),
       options_(options),
       stats_(stats),
       record_(recorder, number),
       rng_(world.rng("client/" + process.name() + "/" + std::to_string(number))),
-      exclusive_(locks.obtain(key_of_thread(options, process.name(), number))),
-      lock_(&exclusive_),
+      server_(server),
+      number_(number),
       counts_permits_(kind_of(options).counts_permits) {
-  if (options.readers > 0) shared_ = &locks.obtain_shared(exclusive_.key());
+  if (locks == nullptr) return;
+  lock_ = exclusive_ = &locks->obtain(key_of_thread(options, process.name(), number));
+  if (options.readers > 0) shared_ = &locks->obtain_shared(exclusive_->key());
 }
 
 void WorkThread::begin_round() {
   if (shared_ == nullptr) return;
   const bool reads = rng_.between(1, 100) <= static_cast<std::uint64_t>(options_.readers);
-  lock_ = reads ? shared_ : &exclusive_;
+  lock_ = reads ? shared_ : exclusive_;
 }
 
 bool WorkThread::over() const { return options_.stop_at && world_.now_ns() >= options_.stop_at->count(); }
@@ -130,6 +132,8 @@ Fleet::Fleet(World& world, Recorder& recorder, WorkloadOptions options)
   if (options_.threads < 1) throw std::invalid_argument("a client needs at least one thread");
   if (options_.retry_pause <= Duration::zero())
     throw std::invalid_argument("the retry pause must be positive");
+  if (kind_.latch != (options_.kind == WorkloadKind::count_down))
+    throw std::invalid_argument("a latch and the workload count-down need one another");
   if (options_.permits < 1) throw std::invalid_argument("a semaphore needs at least one permit");
   if (shows_tokens(options_.write) && !kind_.tokens)
     throw std::invalid_argument("lock '" + options_.lock +
@@ -209,9 +213,10 @@ void Fleet::run_client(Client& client, Process& process) {
       .permits = options_.permits,
       .fair = options_.fair};
   for (const auto& server : servers) space.nodes.push_back(server.get());
-  const std::unique_ptr<LockSpace> locks = kind_.make(space);
+  const std::unique_ptr<LockSpace> locks = kind_.make == nullptr ? nullptr : kind_.make(space);
   const auto body = [&](int number) {
-    WorkThread thread(world_, process, options_, stats_, *client.recorder, *locks, number);
+    WorkThread thread(world_, process, options_, stats_, *client.recorder, *servers.front(), locks.get(),
+                      number);
     thread.pause(options_.start);
     run_thread(thread);
   };

@@ -15,11 +15,11 @@ namespace holdfast::sim {
 class WorkThread {
  public:
   WorkThread(World& world, Process& process, const WorkloadOptions& options, WorkloadStats& stats,
-             ClientRecorder& recorder, LockSpace& locks, int number);
+             ClientRecorder& recorder, redis::Client& server, LockSpace* locks, int number);
 
   // What the next round is: draws whether it only reads (WorkloadOptions::readers), and chooses the lock().
   void begin_round();
-  bool only_reads() const { return lock_ == shared_; }
+  bool only_reads() const { return shared_ != nullptr && lock_ == shared_; }
   // [parks] False: not granted (and a pause was made, so that nobody spins).
   bool acquire();
   void release();  // [parks]
@@ -31,7 +31,9 @@ class WorkThread {
   // The loss was told and the workload heeds it.
   bool must_abort() const;
 
-  Lock& lock() { return *lock_; }
+  Lock& lock() { return *lock_; }  // REQUIRES: the kind is a lock
+  redis::Client& server() { return server_; }
+  int number() const { return number_; }
   std::optional<std::int64_t> token() const { return token_; }  // of the grant
   ThreadRecorder& record() { return record_; }
   Process& process() { return process_; }
@@ -44,10 +46,12 @@ class WorkThread {
   WorkloadStats& stats_;
   ThreadRecorder record_;
   Rng rng_;
-  Lock& exclusive_;
+  redis::Client& server_;
+  const int number_;
+  const bool counts_permits_;
+  Lock* exclusive_ = nullptr;
   Lock* shared_ = nullptr;  // only where there are readers
-  Lock* lock_;
-  bool counts_permits_;
+  Lock* lock_ = nullptr;    // of this round
   std::optional<std::int64_t> token_;
 };
 
@@ -101,6 +105,7 @@ class Fleet : public Workload {
 // One file each.
 std::unique_ptr<Workload> make_critical_section(World& world, Recorder& recorder,
                                                 const WorkloadOptions& options);
+std::unique_ptr<Workload> make_count_down(World& world, Recorder& recorder, const WorkloadOptions& options);
 std::unique_ptr<Workload> make_seckill(World& world, Recorder& recorder, const WorkloadOptions& options);
 
 }  // namespace holdfast::sim

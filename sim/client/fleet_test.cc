@@ -150,12 +150,33 @@ TEST(Fleet, AStockThatIsShownTokensFirstSellsNothingTwice) {
   EXPECT_GT(late.stats.stale, 0u);
 }
 
+// Whoever waits gets through each latch, and never before those who count have counted.
+TEST_P(FleetTest, ALatchOpensForEverybody) {
+  const WorkloadOptions options{.kind = WorkloadKind::count_down,
+                                .lock = "count-down-latch",
+                                .lease = 1s,
+                                .clients = 4,
+                                .threads = 2,
+                                .think = {1ms, 20ms},
+                                .rounds = 3,
+                                .count = 3};
+  const Played played = play(GetParam(), options);
+  EXPECT_EQ(played.stats.acquired, 24u);
+  EXPECT_EQ(judge(played.history, "latch"), checker::Outcome::holds);
+  std::size_t counted = 0;
+  for (const Event& event : played.history.events()) {
+    counted += event.f == Function::count_down && event.type == EventType::ok ? 1 : 0;
+  }
+  EXPECT_EQ(counted, 9u);
+}
+
 TEST(Fleet, NonsenseIsRefused) {
   const std::unique_ptr<World> world = make_embedded_world({});
   Recorder recorder(*world);
   EXPECT_THROW(make_workload(*world, recorder, {.lock = "lock-interface", .readers = 10}),
                std::invalid_argument);
   EXPECT_THROW(make_workload(*world, recorder, {.permits = 0}), std::invalid_argument);
+  EXPECT_THROW(make_workload(*world, recorder, {.lock = "count-down-latch"}), std::invalid_argument);
 }
 
 }  // namespace

@@ -168,6 +168,9 @@ std::vector<LockKind> hardened_lock_kinds() {
        .counts_permits = true,
        .make = make_space<SemaphoreSpace>,
        .read_effects = hardened_effects},
+      {.name = "count-down-latch",
+       .about = "waits until a count that others count down is zero (workload count-down)",
+       .latch = true},
       {.name = "redlock",
        .about =
            "a majority of independent servers; validity, drift, minority given back, renewal by majority",

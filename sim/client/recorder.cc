@@ -24,10 +24,30 @@ const std::vector<std::string_view>& run_event_names() {
                                                       "read",
                                                       "write",
                                                       "sell",
+                                                      "latch.set",
+                                                      "latch.counted",
+                                                      "latch.waiting",
+                                                      "latch.opened",
                                                       "client.started",
                                                       "client.crashed"};
   return names;
 }
+
+namespace {
+
+// What an operation on a resource is called when it returned ok.
+std::string_view event_name(Function f) {
+  switch (f) {
+    case Function::read: return "read";
+    case Function::sell: return "sell";
+    case Function::resize: return "latch.set";
+    case Function::count_down: return "latch.counted";
+    case Function::await: return "latch.opened";
+    default: return "write";
+  }
+}
+
+}  // namespace
 
 // --- Recorder
 // -------------------------------------------------------------------------------------------------
@@ -385,6 +405,7 @@ void ThreadRecorder::resource_invoked(Function f, std::string_view key, std::int
   invoked.value = value;
   invoked.token = shown;
   client_.append(invoked);
+  if (f == Function::await) client_.publish("latch.waiting", key, 0, 0);
 }
 
 void ThreadRecorder::resource_ok(Function f, std::string_view key, std::int64_t value, std::int64_t shown) {
@@ -393,11 +414,15 @@ void ThreadRecorder::resource_ok(Function f, std::string_view key, std::int64_t 
   ok.value = value;
   ok.token = shown;
   client_.append(ok);
-  client_.publish(f == Function::read ? "read" : f == Function::sell ? "sell" : "write", key, id_, 0);
+  client_.publish(event_name(f), key, id_, 0);
 }
 
 void ThreadRecorder::resource_failed(Function f, std::string_view key, std::string_view error) {
   finish(EventType::fail, f, key, error);
+}
+
+void ThreadRecorder::resource_unknown(Function f, std::string_view key, std::string_view error) {
+  finish(EventType::info, f, key, error);
 }
 
 void ThreadRecorder::sale_unknown(Function f, std::string_view key, std::string_view error) {

@@ -29,7 +29,8 @@ struct RunEvent {
   // "lock.requested" (acquire invoked), "lock.waiting", "lock.queued", "lock.granted" (acquire returned ok),
   // "lock.refused" (acquire failed or its outcome is unknown), "lock.renewed", "lock.renew-failed",
   // "lock.lost", "lock.releasing" (release invoked), "lock.released" (release returned ok), "read", "write",
-  // "sell", "client.crashed", "client.started"
+  // "sell", "latch.set", "latch.counted", "latch.waiting" (await invoked), "latch.opened" (await returned
+  // ok), "client.crashed", "client.started"
   std::string_view name;
   std::string_view client;  // "c1"
   std::string_view key;
@@ -159,13 +160,14 @@ class ThreadRecorder {
   void release_failed(std::string_view key, std::string_view error);  // "not-owner" ends the hold as well
   void release_unknown(std::string_view key, std::string_view error);
 
-  // The protected resource; `f` is read, write, cas or sell. `shown`: cas: what it must find; write: the
-  // fencing token that it shows.
+  // The protected resource, or a latch; `f` is read, write, cas, sell, or resize, count_down, await. `shown`:
+  // cas: what it must find; write: the fencing token that it shows.
   void resource_invoked(checker::Function f, std::string_view key, std::int64_t value = checker::kAbsent,
                         std::int64_t shown = checker::kAbsent);
   void resource_ok(checker::Function f, std::string_view key, std::int64_t value,
                    std::int64_t shown = checker::kAbsent);
   void resource_failed(checker::Function f, std::string_view key, std::string_view error);
+  void resource_unknown(checker::Function f, std::string_view key, std::string_view error);  // a new name
   // The write `f` of a sale, and with it the sale: goes on under a new name.
   void sale_unknown(checker::Function f, std::string_view key, std::string_view error);
 

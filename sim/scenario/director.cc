@@ -242,11 +242,13 @@ void Director::keep_marks() {
            expectation.marks.end();
   };
   if (std::none_of(scenario_.expectations.begin(), scenario_.expectations.end(), asks)) return;
-  recorder_.subscribe({"lock.granted", "", 0}, [this](const RunEvent&) {
-    for (const auto& actor : actors_) {
-      if (actor->acting && actor->plan.lasts) return recorder_.mark(kGrantedDuringFault);
-    }
-  });
+  for (const char* const granted : {"lock.granted", "latch.opened"}) {
+    recorder_.subscribe({granted, "", 0}, [this](const RunEvent&) {
+      for (const auto& actor : actors_) {
+        if (actor->acting && actor->plan.lasts) return recorder_.mark(kGrantedDuringFault);
+      }
+    });
+  }
 }
 
 void Director::idle() {

@@ -140,7 +140,8 @@ void parse_lock(const Value& table, Scenario& scenario) {
 void parse_workload(const Value& table, Scenario& scenario) {
   TableReader reader(table, "[workload]");
   WorkloadOptions& workload = scenario.workload;
-  const std::string kind = reader.require("kind", reader.choice("kind", {"critical-section", "seckill"}));
+  const std::string kind =
+      reader.require("kind", reader.choice("kind", {"critical-section", "seckill", "count-down"}));
   workload.clients = static_cast<int>(reader.integer("clients", 1, 1000).value_or(workload.clients));
   workload.threads = static_cast<int>(reader.integer("threads", 1, 10'000).value_or(workload.threads));
   workload.key = reader.text("key").value_or(workload.key);
@@ -160,6 +161,15 @@ void parse_workload(const Value& table, Scenario& scenario) {
     const auto gives_tokens = [](const LockKind& lock) { return lock.tokens; };
     if (write.starts_with("token") && !scenario.lock->tokens)
       lock_cannot(reader.at("write"), "write", *scenario.lock, gives_tokens, "gives no tokens");
+  } else if (kind == "count-down") {
+    workload.kind = WorkloadKind::count_down;
+    workload.rounds = reader.integer("rounds", 1, 1'000'000).value_or(workload.rounds);
+    workload.count = static_cast<int>(reader.integer("count", 1, 1000).value_or(workload.count));
+    if (workload.count > workload.clients) {
+      throw BadScenario(reader.at("count"), "`count` is " + std::to_string(workload.count) +
+                                                ", expected at most `clients`, " +
+                                                std::to_string(workload.clients));
+    }
   } else {
     workload.kind = WorkloadKind::critical_section;
     workload.hold = reader.duration_range("hold").value_or(workload.hold);
@@ -179,6 +189,13 @@ void parse_workload(const Value& table, Scenario& scenario) {
         "has no side for readers");
   }
   reader.finish();
+  const bool counts = workload.kind == WorkloadKind::count_down;
+  if (counts != scenario.lock->latch) {
+    throw BadScenario(
+        reader.at("kind"),
+        "`kind` is \"" + kind + "\", but the lock `" + workload.lock + "` is " +
+            (counts ? "no latch, expected another workload or a latch" : "a latch, expected \"count-down\""));
+  }
   if (workload.key.empty())
     throw BadScenario(reader.at("key"), "`key` is empty, expected the name of a lock");
   if (std::int64_t{workload.clients} * workload.threads > 20'000) {
@@ -320,6 +337,10 @@ const std::vector<MarkInfo>& all_events() {
       {"read", "a client read the protected resource"},
       {"write", "a client wrote the protected resource"},
       {"sell", "a client sold one"},
+      {"latch.set", "a count was set"},
+      {"latch.counted", "one less is to be counted down"},
+      {"latch.waiting", "a client begins to wait for a latch"},
+      {"latch.opened", "a client got through a latch"},
       {"client.crashed", "a client died"},
       {"client.started", "a client started, or started again"},
   };

@@ -136,6 +136,24 @@ set   = { "lock.lease" = "9s" }
   EXPECT_EQ(scenarios[4].expectations.size(), 2u);  // the base's
 }
 
+TEST(ParseScenario, AVariantMayUnsetKeys) {
+  const std::string latch = R"(
+[[variant]]
+locks  = ["count-down-latch"]
+set    = { "workload.kind" = "count-down", "workload.count" = 3, "workload.rounds" = 2 }
+unset  = ["workload.stock", "fault.kill.node"]
+expect = [{ check = "latch" }]
+)";
+  EXPECT_EQ(problem(kGood + latch),
+            "f.toml:32:1: fault `kill` (crash): expected exactly one of `node` and `client`");
+  std::string right = latch;
+  right.replace(right.find(", \"fault.kill.node\""), 19, "");
+  const Scenario counted = parse_scenarios(kGood + right, "f.toml")[2];
+  EXPECT_EQ(counted.workload.kind, WorkloadKind::count_down);
+  EXPECT_EQ(counted.workload.count, 3);
+  EXPECT_EQ(counted.workload.rounds, 2);
+}
+
 TEST(ParseScenario, ReadsWhatTheLockIsAsked) {
   const Scenario asked = parse_scenarios(with("lease = \"5s\"",
                                               "replicas = 1\nreplica_timeout = \"40ms\"\n"
@@ -176,6 +194,11 @@ TEST(ParseScenario, ComplaintsNameLineColumnExpectationAndSuggestion) {
       {kGood + "[[variant]]\nlocks = [\"reentrant\", \"reentrant\"]", "variant `reentrant` twice"},
       {kGood + "[[variant]]\nlocks = [\"reentrant\"]\nset = { lock.kind = \"fair\" }",
        "`lock.kind` is set by `locks` already"},
+      {kGood + "[[variant]]\nname = \"x\"\nunset = [\"workload.stok\"]",
+       "f.toml:60:9: `unset` names `workload.stok`, which is not there"},
+      {with("kind    = \"seckill\"", "kind = \"count-down\""),
+       "but the lock `reentrant` is no latch, expected another"},
+      {with("kind  = \"reentrant\"", "kind = \"count-down-latch\""), "is a latch, expected \"count-down\""},
       {kGood + "[[variant]]\nabout = \"nameless\"", "[[variant]] has no `name`"},
       {with("lease = \"5s\"", "permits = 0"), "f.toml:15:11: `permits` is 0, expected a whole number from 1"},
       {with("lease = \"5s\"", "fair = true"), "f.toml:15:8: `fair`: the lock `reentrant` has no readers"},

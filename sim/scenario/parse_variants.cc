@@ -14,13 +14,12 @@
 namespace holdfast::sim {
 namespace {
 
-// `path` = "lock.kind" or "fault.ID.key".
-void set_value(Value& document, const Member& change) {
-  const std::string& path = change.key;
+// The table and the key in it of `path` = "lock.kind" or "fault.ID.key". A section that is not there is made.
+std::pair<Value*, std::string> find_value(Value& document, const std::string& path, const Position& at) {
   const std::size_t dot = path.find('.');
   const std::string top = path.substr(0, dot);
   const auto fail = [&](const std::string& expected) {
-    throw BadScenario(change.at, "`" + path + "` names nothing, expected " + expected);
+    throw BadScenario(at, "`" + path + "` names nothing, expected " + expected);
   };
   Value* table = nullptr;
   std::string key;
@@ -40,30 +39,41 @@ void set_value(Value& document, const Member& change) {
       }
     }
     if (table == nullptr) {
-      throw BadScenario(change.at, "unknown fault `" + id + "`, expected " +
-                                       (ids.empty() ? "a file with faults" : one_of(ids)) +
-                                       did_you_mean(id, ids));
+      throw BadScenario(at, "unknown fault `" + id + "`, expected " +
+                                (ids.empty() ? "a file with faults" : one_of(ids)) + did_you_mean(id, ids));
     }
   } else {
     const std::vector<std::string> sections = {"run", "cluster", "lock", "workload", "network"};
     if (std::find(sections.begin(), sections.end(), top) == sections.end()) {
-      throw BadScenario(change.at, "unknown section `" + top + "`, expected " + one_of(sections) +
-                                       " or `fault`" + did_you_mean(top, sections));
+      throw BadScenario(at, "unknown section `" + top + "`, expected " + one_of(sections) + " or `fault`" +
+                                did_you_mean(top, sections));
     }
     key = path.substr(dot + 1);
     table = document.find(top);
     if (table == nullptr) {
       Value empty;
-      empty.at = change.at;
-      document.members.push_back({top, change.at, empty});
+      empty.at = at;
+      document.members.push_back({top, at, empty});
       table = &document.members.back().value;
     }
   }
+  return {table, key};
+}
+
+void set_value(Value& document, const Member& change) {
+  const auto [table, key] = find_value(document, change.key, change.at);
   if (Value* present = table->find(key)) {
     *present = change.value;
   } else {
     table->members.push_back({key, change.at, change.value});
   }
+}
+
+void unset_value(Value& document, const std::string& path, const Position& at) {
+  const auto [table, key] = find_value(document, path, at);
+  const std::string& name = key;
+  if (std::erase_if(table->members, [&](const Member& member) { return member.key == name; }) == 0)
+    throw BadScenario(at, "`unset` names `" + path + "`, which is not there, expected a key of the file");
 }
 
 // `"fault.x.enabled" = false` and `fault.x.enabled = false` mean the same: dotted keys arrive as nested
@@ -125,6 +135,10 @@ void parse_variant(const Value& base, const Value& variant, const std::string& f
         throw BadScenario(change.at, "`lock.kind` is set by `locks` already, expected one of them");
       set_value(document, change);
     }
+  }
+  const auto gone = reader.texts("unset");
+  if (gone) {
+    for (const std::string& path : *gone) unset_value(document, path, reader.at("unset"));
   }
   if (const Value* expect = reader.value("expect")) {
     if (Value* present = document.find("expect")) {
