@@ -26,6 +26,7 @@ struct Party {
   explicit Party(Stand& stand, LockOptions options = {}, int dead = 0) {
     for (int number = 0; number < 5; ++number) {
       redis::ClientOptions of_node = stand.options();
+      of_node.wait_for_servers = true;  // a dead one costs its whole time
       of_node.database = number;
       if (number >= 5 - dead) of_node.nodes = {{"dead", {"127.0.0.1", 1}}};
       servers.push_back(std::make_unique<redis::Client>(stand.runtime, stand.network, of_node));

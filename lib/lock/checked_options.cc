@@ -36,6 +36,11 @@ const std::string& checked_key(const std::string& key) {
   return key;
 }
 
+Duration checked_wait(Duration wait) {
+  if (wait < Duration::zero()) throw std::invalid_argument("a wait cannot be below zero");
+  return wait;
+}
+
 int checked_permits(int permits) {
   if (permits < 1) throw std::invalid_argument("permits: at least one");
   return permits;

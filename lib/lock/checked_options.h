@@ -14,6 +14,8 @@ Duration checked_lease(Duration lease);
 LockOptions checked_options(LockOptions options);
 // Returns it. Throws std::invalid_argument: empty, or longer than 64 KiB.
 const std::string& checked_key(const std::string& key);
+// Returns it. Throws std::invalid_argument: below zero.
+Duration checked_wait(Duration wait);
 // Throws std::invalid_argument: less than one permit.
 int checked_permits(int permits);
 

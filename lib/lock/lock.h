@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -46,7 +47,9 @@ class Lock {
   // wait with Interrupted. Unavailable: until the deadline no server could be asked. Whatever does not return
   // true holds nothing, and has seen to it that a grant whose reply was lost is given back or expires.
   virtual bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) = 0;
+  // Throws std::invalid_argument for a wait below zero.
   bool try_lock_for(Duration wait, std::stop_token stop = {}) {
+    if (wait < Duration::zero()) throw std::invalid_argument("a wait cannot be below zero");
     return try_lock_until(deadline_after(runtime().now(), wait), std::move(stop));
   }
   // [parks] Throws NotOwner when the calling task does not hold it, LockLost when it no longer held it on the

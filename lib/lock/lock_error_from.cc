@@ -11,14 +11,21 @@ bool worth_another_attempt(const redis::Error& error) {
     case redis::Error::Kind::timed_out: return true;
     case redis::Error::Kind::rejected:
     case redis::Error::Kind::protocol:
-    case redis::Error::Kind::unauthorized: return false;
+    case redis::Error::Kind::unauthorized:
+    case redis::Error::Kind::unsupported:
+    case redis::Error::Kind::unreachable: return false;
   }
   return false;
 }
 
 void throw_lock_error(const redis::Error& error, const std::string& key, bool may_have_executed) {
   const std::string what = "lock '" + key + "': " + error.what();
-  if (worth_another_attempt(error)) throw Unavailable(what, key, error.node(), may_have_executed);
+  if (error.kind() == redis::Error::Kind::unsupported) {
+    throw Unsupported(what, key, error.node(), may_have_executed);
+  }
+  const bool nobody_there = error.kind() == redis::Error::Kind::unreachable;
+  if (nobody_there || worth_another_attempt(error))
+    throw Unavailable(what, key, error.node(), may_have_executed);
   throw Rejected(what, key, error.node(), may_have_executed);
 }
 

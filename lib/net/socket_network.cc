@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -134,12 +135,18 @@ class FileDescriptor {
   int fd_;
 };
 
-void set_stream_options(int fd, int family) {
+void set_stream_options(int fd, int family, Duration keep_alive) {
   const int on = 1;
-  if (family != AF_UNIX) {
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  }
+  if (family == AF_UNIX) return;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  if (keep_alive <= Duration::zero()) return;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(keep_alive).count();
+  const int idle = static_cast<int>(std::clamp<std::int64_t>(seconds, 1, 32767));  // the kernel's limit
+  const int between = std::max(idle / 3, 1), probes = 3;
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &between, sizeof between);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
 class SocketStream final : public Stream {
@@ -211,8 +218,8 @@ class SocketStream final : public Stream {
 
 class SocketListener final : public Listener {
  public:
-  SocketListener(Runtime& runtime, int fd, Endpoint endpoint)
-      : runtime_(runtime), fd_(fd), endpoint_(std::move(endpoint)) {}
+  SocketListener(Runtime& runtime, int fd, Endpoint endpoint, Duration keep_alive)
+      : runtime_(runtime), fd_(fd), endpoint_(std::move(endpoint)), keep_alive_(keep_alive) {}
   ~SocketListener() override {
     if (is_unix(endpoint_)) ::unlink(endpoint_.host.c_str());
   }
@@ -224,7 +231,7 @@ class SocketListener final : public Listener {
       peer.length = sizeof peer.storage;
       const int fd = ::accept4(fd_.get(), peer.get(), &peer.length, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (fd >= 0) {
-        set_stream_options(fd, peer.family());
+        set_stream_options(fd, peer.family(), keep_alive_);
         return {IoStatus::ok, std::make_unique<SocketStream>(runtime_, fd, endpoint_of(own_address(fd)),
                                                              endpoint_of(peer))};
       }
@@ -253,6 +260,7 @@ class SocketListener final : public Listener {
   FileDescriptor fd_;
   std::atomic<bool> closed_{false};
   Endpoint endpoint_;
+  const Duration keep_alive_;
 };
 
 // Binds a socket that is about to connect to the address `source` ("": the system's choice). False: not
@@ -304,7 +312,7 @@ Connected SocketNetwork::connect(const Endpoint& to, MonotonicTime deadline) {
     if (address.length == 0) continue;
     FileDescriptor fd(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd.get() < 0) return {IoStatus::unreachable, nullptr};
-    set_stream_options(fd.get(), address.family());
+    set_stream_options(fd.get(), address.family(), options_.keep_alive);
     if (!bind_source(fd.get(), address.family(), options_.source_address)) {
       status = IoStatus::unreachable;
       continue;
@@ -343,7 +351,7 @@ std::unique_ptr<Listener> SocketNetwork::listen(const Endpoint& at) {
       continue;
     }
     const Endpoint bound = is_unix(wanted) ? wanted : endpoint_of(own_address(fd.get()));
-    return std::make_unique<SocketListener>(runtime_, fd.release(), bound);
+    return std::make_unique<SocketListener>(runtime_, fd.release(), bound, options_.keep_alive);
   }
   fail_to_listen(wanted, error);
 }

@@ -14,6 +14,10 @@ struct SocketNetworkOptions {
   // choice.
   std::string source_address = {};
   int backlog = 1024;  // of a listener
+  // A TCP connection on which nothing has moved for so long is probed by the system; three probes unanswered,
+  // a third of it apart, and it is broken (IoStatus::reset). In whole seconds, at least 1; zero: the system's
+  // setting (two hours).
+  Duration keep_alive = std::chrono::seconds(15);
 };
 
 // Thread safety: as Network; the object is stateless but for its options. `runtime` outlives it and its

@@ -9,6 +9,9 @@
 // connection and on a READONLY reply. A call that certainly had no effect is sent again there until its
 // deadline; a call that may have been executed is never repeated by the client: the lock knows what to do.
 //
+// Each connection begins with HELLO: whoever is no Redis, or one older than 6.2, or wants another password,
+// is told of at once and clearly (Error::Kind), not when a script fails in the middle.
+//
 // Thread safety: every member may be called from any task of the Runtime. REQUIRES: no call is under way
 // when the client is destroyed.
 #pragma once
@@ -42,7 +45,15 @@ struct ClientOptions {
   std::string client_name = {};                                // CLIENT SETNAME; empty: none
   Duration connect_timeout = std::chrono::milliseconds(1000);  // one attempt: connect and handshake
   Duration command_timeout = std::chrono::milliseconds(3000);  // when a call gives no deadline
-  Duration backoff_min = std::chrono::milliseconds(10);        // between attempts: doubled, with jitter
+  // A subscription that has heard nothing for so long asks whether the server is still there (PING, answered
+  // within connect_timeout or the connection is given up). Default: command_timeout. The kernel's probes of
+  // idle TCP connections are SocketNetworkOptions::keep_alive.
+  std::optional<Duration> keep_alive = std::nullopt;
+  // False: as long as no server was ever reached, a call fails at once (Kind::unreachable) when every address
+  // refuses or does not exist, for that is most likely a wrong address. True: it waits for its deadline then,
+  // too.
+  bool wait_for_servers = false;
+  Duration backoff_min = std::chrono::milliseconds(10);  // between attempts: doubled, with jitter
   Duration backoff_max = std::chrono::milliseconds(500);
   std::size_t max_pending = 65536;  // calls in flight; one more fails as `unavailable`, not sent
 };

@@ -122,9 +122,12 @@ Client::Impl::ConnectionPtr Client::Impl::connected(MonotonicTime& now, Monotoni
   for (;;) {
     if (connection_ && connection_->usable()) return connection_;
     if (stopping_) throw failure(Kind::unavailable, "", command, false, "the client is being destroyed");
-    if (waiter.unauthorized) {
-      throw Error(Kind::unauthorized, "", std::string(command), "", false,
-                  std::string(command) + ": " + last_problem_ + " (it was not executed)");
+    if (waiter.hopeless) {
+      std::string what = std::string(command) + ": " + last_problem_;
+      if (hopeless_.kind == Kind::unreachable)
+        what += "; check that the servers run and that the addresses are right";
+      throw Error(hopeless_.kind, hopeless_.node, std::string(command), hopeless_.code, false,
+                  what + " (it was not executed)");
     }
     if (!in_time) {
       const std::string what = several() ? "no primary found within " : "no connection within ";
@@ -197,13 +200,17 @@ void Client::Impl::connect_until_done() {
           runtime_, std::move(found.stream), found.node,
           Connection::Settings{options_->connect_timeout, options_->max_pending});
       last_primary_ = found.node;
+      ever_connected_ = true;
     } else {
       last_problem_ = found.why_not;
       next_attempt_ = deadline_after(runtime_.now(), backoff(runtime_, *options_, failures_));
-      if (!found.unauthorized) continue;
+      const bool may_come = ever_connected_ || options_->wait_for_servers;
+      if (found.hopeless == Error::Kind::unreachable && may_come) found.hopeless.reset();
+      if (!found.hopeless) continue;
+      hopeless_ = {*found.hopeless, found.hopeless_node, found.code};
     }
     for (Waiter* const waiter : waiters_) {
-      waiter->unauthorized = found.unauthorized && !connection_;
+      waiter->hopeless = found.hopeless && !connection_;
       waiter->parker->unpark();
     }
     if (!connection_) break;

@@ -10,6 +10,7 @@
 
 #include "client.h"
 #include "connection.h"
+#include "error.h"
 #include "pubsub.h"
 
 namespace holdfast::redis {
@@ -41,7 +42,12 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   // A call that waits for a connection.
   struct Waiter {
     Parker* parker;
-    bool unauthorized = false;
+    bool hopeless = false;
+  };
+  // Why trying again is no use.
+  struct Hopeless {
+    Error::Kind kind{};
+    std::string node, code;
   };
   class WaiterGuard;
 
@@ -69,6 +75,8 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   std::size_t failures_ = 0;      // attempts and fruitless connections in a row
   MonotonicTime next_attempt_{};  // not before
   std::string last_problem_;
+  Hopeless hopeless_;  // of the last attempt, for the waiters that were told
+  bool ever_connected_ = false;
 
   bool task_running_ = false;
   Parker* task_parker_ = nullptr;

@@ -16,6 +16,9 @@ class Error : public std::runtime_error {
     rejected,      // the server answered with an error (`code` has its first word)
     protocol,      // what came back is not RESP, or not a reply of the expected type
     unauthorized,  // NOAUTH, WRONGPASS, NOPERM
+    unsupported,   // a Redis older than 6.2, a Sentinel, a node of a Cluster
+    unreachable,   // nobody listens at any of the addresses, and nobody ever did
+                   // (ClientOptions::wait_for_servers)
   };
 
   Error(Kind kind, std::string node, std::string command, std::string code, bool may_have_executed,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -12,7 +13,9 @@
 namespace holdfast::redis {
 namespace {
 
-enum class Step { auth, select, set_name, role };
+using Kind = Error::Kind;
+
+enum class Step { auth, hello, select, set_name, role };
 
 struct Handshake {
   std::vector<Step> steps;
@@ -33,6 +36,8 @@ Handshake handshake(const ClientOptions& options, bool ask_role) {
       shake.add(Step::auth, {"AUTH", options.user, options.password});
     }
   }
+  // Without arguments: a question that only 6.2 and newer answer, and that changes nothing.
+  shake.add(Step::hello, {"HELLO"});
   if (options.database != 0) shake.add(Step::select, {"SELECT", std::to_string(options.database)});
   if (!options.client_name.empty()) {
     shake.add(Step::set_name, {"CLIENT", "SETNAME", options.client_name});
@@ -41,27 +46,89 @@ Handshake handshake(const ClientOptions& options, bool ask_role) {
   return shake;
 }
 
-// Empty when the reply is as it should be.
-std::string objection(Step step, const Reply& reply, bool& unauthorized) {
+// What speaks against going on; `text` empty: nothing.
+struct Objection {
+  std::string text = {};
+  std::optional<Kind> hopeless = std::nullopt;
+};
+
+bool older_than_6_2(std::string_view version) {
+  int major = 0, minor = 0;
+  const char* const end = version.data() + version.size();
+  const auto first = std::from_chars(version.data(), end, major);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '.') return false;
+  if (std::from_chars(first.ptr + 1, end, minor).ec != std::errc()) return false;
+  return major < 6 || (major == 6 && minor < 2);
+}
+
+Objection objection_to_hello(const Reply& reply) {
+  constexpr std::string_view kNeeded = ": Redis 6.2 or newer is needed; upgrade it or name another server";
+  if (reply.is_error()) {
+    if (reply.error_code() == "NOPERM") return {};
+    // 6.0 knows HELLO, but not without arguments.
+    if (reply.text.starts_with("ERR unknown command") ||
+        reply.text.starts_with("ERR wrong number of arguments")) {
+      return {"is older than Redis 6.2 (" + reply.text + ")" + std::string(kNeeded), Kind::unsupported};
+    }
+    return {"did not greet: " + reply.text};
+  }
+  std::string version, mode;
+  for (std::size_t i = 0; i + 1 < reply.items.size(); i += 2) {
+    if (reply.items[i].text == "version") version = reply.items[i + 1].text;
+    if (reply.items[i].text == "mode") mode = reply.items[i + 1].text;
+  }
+  if (version.empty()) return {"does not greet as Redis does: is this a Redis server?", Kind::protocol};
+  if (older_than_6_2(version)) return {"is Redis " + version + std::string(kNeeded), Kind::unsupported};
+  if (mode == "sentinel") {
+    return {"is a Sentinel, which is not supported: name the Redis servers that it watches",
+            Kind::unsupported};
+  }
+  if (mode == "cluster") {
+    return {
+        "is a node of a Redis Cluster, which is not supported: name a server or a replicated set outside it",
+        Kind::unsupported};
+  }
+  return {};
+}
+
+Objection objection(Step step, const Reply& reply) {
   const std::string code = reply.error_code();
-  if (code == "NOAUTH" || code == "WRONGPASS" || (reply.is_error() && step == Step::auth)) {
-    unauthorized = true;
-    return "refused user or password (" + reply.text + "): check them in ClientOptions";
+  if (code == "NOAUTH" && step != Step::auth) {
+    return {"asks for a password (" + reply.text + "): set user and password in ClientOptions",
+            Kind::unauthorized};
+  }
+  if (code == "DENIED") return {"does not let this machine in (" + reply.text + ")", Kind::unauthorized};
+  if (step == Step::auth && reply.text.starts_with("ERR wrong number of arguments")) {
+    return {"is too old for users (" + reply.text + "): Redis 6.2 or newer is needed", Kind::unsupported};
+  }
+  if (code == "WRONGPASS" || (reply.is_error() && step == Step::auth)) {
+    return {"refused user or password (" + reply.text + "): check them in ClientOptions", Kind::unauthorized};
   }
   switch (step) {
     case Step::auth:
     case Step::set_name: return {};  // a name is a courtesy
-    case Step::select: return reply.is_error() ? "SELECT failed: " + reply.text : std::string();
+    case Step::hello: return objection_to_hello(reply);
+    case Step::select:
+      if (!reply.is_error()) return {};
+      return {"SELECT failed: " + reply.text};
     case Step::role: break;
   }
   if (code == "NOPERM") {
-    unauthorized = true;
-    return "does not let this user ask for ROLE (" + reply.text + "): grant it";
+    return {"does not let this user ask for ROLE (" + reply.text + "): grant it", Kind::unauthorized};
   }
-  if (reply.is_error()) return "did not tell its role: " + reply.text;
-  if (reply.type != Reply::Type::array || reply.items.empty()) return "did not tell its role";
+  if (reply.is_error()) return {"did not tell its role: " + reply.text};
+  if (reply.type != Reply::Type::array || reply.items.empty()) return {"did not tell its role"};
   const std::string& role = reply.items[0].text;
-  return role == "master" ? std::string() : "is a " + (role.empty() ? "stranger" : role);
+  if (role == "master") return {};
+  return {"is a " + (role.empty() ? "stranger" : role)};
+}
+
+// Who speaks like this, where a Redis was expected.
+std::string_view guess(std::string_view first_bytes) {
+  if (first_bytes.starts_with("HTTP/")) return "; it speaks HTTP";
+  if (first_bytes.starts_with("SSH-")) return "; it speaks SSH";
+  if (first_bytes.starts_with("\x15\x03")) return "; it speaks TLS, which is not supported";
+  return {};
 }
 
 }  // namespace
@@ -73,39 +140,49 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
   const MonotonicTime deadline = deadline_after(runtime.now(), options.connect_timeout);
   Found found;
   found.node = node;
-  const auto fail = [&](std::string why) {
+  const auto fail = [&](std::string why, std::optional<Kind> hopeless = std::nullopt, std::string code = {}) {
     const Node& which = options.nodes[node];
     found.stream.reset();
     found.why_not = node_name(which);
     if (!which.name.empty()) found.why_not += " (" + which.endpoint.to_string() + ")";
     found.why_not += ": " + std::move(why);
+    found.hopeless = hopeless;
+    found.code = std::move(code);
+    found.hopeless_node = node_name(which);
     return std::move(found);
   };
 
   Connected connected = network.connect(options.nodes[node].endpoint, deadline);
-  if (!connected.stream) return fail(std::string(to_string(connected.status)));
+  if (!connected.stream) {
+    const bool nobody = connected.status == IoStatus::refused || connected.status == IoStatus::unreachable;
+    return fail(std::string(to_string(connected.status)),
+                nobody ? std::optional(Kind::unreachable) : std::nullopt);
+  }
   found.stream = std::move(connected.stream);
 
   const Handshake shake = handshake(options, ask_role);
-  if (shake.steps.empty()) return found;
   if (const IoResult wrote = found.stream->write(shake.bytes, deadline); !wrote.ok()) {
     return fail("handshake: " + std::string(to_string(wrote.status)));
   }
   ReplyReader reader;
   Reply reply;
   std::array<char, 512> buffer;
+  std::string first;  // what came first, to guess by
   for (std::size_t step = 0; step < shake.steps.size();) {
     const ReplyReader::Next next = reader.next(reply);
     if (next == ReplyReader::Next::broken) {
-      return fail("does not speak RESP (" + reader.error() + "): is this a Redis server?");
+      return fail(
+          "does not speak RESP (" + reader.error() + "): is this a Redis server?" + std::string(guess(first)),
+          Kind::protocol);
     }
     if (next == ReplyReader::Next::reply) {
-      std::string why = objection(shake.steps[step++], reply, found.unauthorized);
-      if (!why.empty()) return fail(std::move(why));
+      Objection why = objection(shake.steps[step++], reply);
+      if (!why.text.empty()) return fail(std::move(why.text), why.hopeless, reply.error_code());
       continue;
     }
     const IoResult got = found.stream->read(buffer, deadline);
     if (!got.ok()) return fail("handshake: " + std::string(to_string(got.status)));
+    if (first.empty()) first.assign(buffer.data(), std::min<std::size_t>(got.bytes, 8));
     reader.feed({buffer.data(), got.bytes});
   }
   return found;
@@ -115,13 +192,21 @@ Found find_primary(Runtime& runtime, Network& network, const ClientOptions& opti
   const std::size_t count = options.nodes.size();
   if (count == 1) return connect_to_node(runtime, network, options, 0, false);
   Found result;
+  std::size_t unreachable = 0;
   for (std::size_t i = 0; i < count; ++i) {
     Found found = connect_to_node(runtime, network, options, (first + i) % count, true);
     if (found.stream) return found;
-    result.unauthorized = result.unauthorized || found.unauthorized;
+    if (found.hopeless == Kind::unreachable) {
+      ++unreachable;
+    } else if (found.hopeless && !result.hopeless) {
+      result.hopeless = found.hopeless;
+      result.code = std::move(found.code);
+      result.hopeless_node = std::move(found.hopeless_node);
+    }
     if (!result.why_not.empty()) result.why_not += "; ";
     result.why_not += found.why_not;
   }
+  if (unreachable == count) result.hopeless = Kind::unreachable;
   return result;
 }
 

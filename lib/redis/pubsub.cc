@@ -183,7 +183,8 @@ void Pubsub::serve(Lock& lock) {
   std::array<char, 1024> buffer;
   bool pinged = false;
   while (!stopping_ && listeners_ > 0) {
-    const Duration patience = pinged ? options_->connect_timeout : options_->command_timeout;
+    const Duration patience =
+        pinged ? options_->connect_timeout : options_->keep_alive.value_or(options_->command_timeout);
     lock.unlock();
     const IoResult result = stream->read(buffer, deadline_after(runtime_.now(), patience));
     lock.lock();

@@ -193,7 +193,9 @@ std::vector<std::unique_ptr<redis::Client>> Fleet::connect(const std::string& na
                                         redis::ClientOptions{.nodes = nodes,
                                                              .client_name = name,
                                                              .connect_timeout = options_.connect_timeout,
-                                                             .command_timeout = options_.command_timeout}));
+                                                             .command_timeout = options_.command_timeout,
+                                                             // a world may begin with its servers down
+                                                             .wait_for_servers = true}));
   }
   return clients;
 }

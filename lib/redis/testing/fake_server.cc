@@ -16,10 +16,11 @@ void Peer::send_in_pieces(std::string_view bytes) {
   }
 }
 
-FakeServer::FakeServer(Runtime& runtime, Network& network, Handler handler, Endpoint at)
+FakeServer::FakeServer(Runtime& runtime, Network& network, Handler handler, Endpoint at, Greets greets)
     : runtime_(runtime),
       network_(network),
       handler_(std::move(handler)),
+      greets_(greets),
       endpoint_(std::move(at)),
       mutex_(runtime),
       changed_(runtime) {
@@ -69,6 +70,10 @@ void FakeServer::serve(const std::shared_ptr<Peer>& peer) {
     if (!got.ok()) return;
     reader.feed({buffer.data(), got.bytes});
     while (reader.next(request) == ReplyReader::Next::reply) {
+      if (greets_ == Greets::yes && !request.items.empty() && request.items[0].text == "HELLO") {
+        peer->send(greeting("7.0.15"));
+        continue;
+      }
       Command command;
       std::string line = std::to_string(peer->number());
       for (const Reply& item : request.items) {
@@ -113,6 +118,12 @@ std::string array(std::initializer_list<std::string> items) {
   std::string out = "*" + std::to_string(items.size()) + "\r\n";
   for (const std::string& item : items) out += item;
   return out;
+}
+
+std::string greeting(std::string_view version, std::string_view mode) {
+  return array({bulk("server"), bulk("redis"), bulk("version"), bulk(version), bulk("proto"), ":2\r\n",
+                bulk("id"), ":1\r\n", bulk("mode"), bulk(mode), bulk("role"), bulk("master"), bulk("modules"),
+                "*0\r\n"});
 }
 
 }  // namespace holdfast::redis::testing

@@ -42,7 +42,11 @@ class FakeServer {
  public:
   using Handler = std::function<void(Peer&, const Command&)>;
 
-  FakeServer(Runtime& runtime, Network& network, Handler handler, Endpoint at = {"127.0.0.1", 0});
+  // It answers HELLO by itself, as Redis 7 does, and notes nothing of it; with Greets::no that is the
+  // handler's.
+  enum class Greets { yes, no };
+  FakeServer(Runtime& runtime, Network& network, Handler handler, Endpoint at = {"127.0.0.1", 0},
+             Greets greets = Greets::yes);
   ~FakeServer() { stop(); }
   FakeServer(const FakeServer&) = delete;
   FakeServer& operator=(const FakeServer&) = delete;
@@ -68,6 +72,7 @@ class FakeServer {
   Runtime& runtime_;
   Network& network_;
   const Handler handler_;
+  const Greets greets_;
   Endpoint endpoint_;
   Mutex mutex_;
   Condition changed_;
@@ -82,5 +87,6 @@ class FakeServer {
 // RESP texts.
 std::string bulk(std::string_view text);
 std::string array(std::initializer_list<std::string> items);
+std::string greeting(std::string_view version, std::string_view mode = "standalone");  // to HELLO
 
 }  // namespace holdfast::redis::testing

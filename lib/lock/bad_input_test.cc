@@ -1,0 +1,146 @@
+// What a caller gets wrong: a typed error that says what to do, at once, and nothing is held.
+//
+// "At once" is shown without a clock: where a server is asked, the command timeout is an hour.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "lib/lock/checked_options.h"
+#include "lib/lock/reentrant_lock.h"
+#include "lib/lock/testing/stand.h"
+#include "lib/redis/testing/fake_server.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using testing::Stand;
+using ::testing::StartsWith;
+using testing::Where;
+
+class BadInput : public ::testing::TestWithParam<Where> {
+ protected:
+  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(GetParam(), body); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ports, BadInput, ::testing::ValuesIn(testing::everywhere()),
+                         [](const auto& info) { return testing::to_string(info.param); });
+
+// The name of the type that `body` throws, and its text.
+std::string thrown_by(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const std::invalid_argument& error) {
+    return std::string("invalid_argument: ") + error.what();
+  } catch (const Rejected& error) {
+    return std::string("Rejected: ") + error.what();
+  } catch (const Unavailable& error) {
+    return std::string("Unavailable: ") + error.what();
+  } catch (const Unsupported& error) {
+    return std::string("Unsupported: ") + error.what();
+  }
+  return "nothing";
+}
+
+redis::ClientOptions patient(redis::ClientOptions options) {
+  options.command_timeout = 1h;
+  options.connect_timeout = 60s;
+  return options;
+}
+
+std::string locking(Stand& stand, const redis::ClientOptions& options) {
+  redis::Client client(stand.runtime, stand.network, options);
+  ReentrantLocks locks(client, {.lease = 10s});
+  const auto lock = locks.obtain("k");
+  const std::string what = thrown_by([&] { lock->lock(); });
+  const std::string type = what.substr(0, what.find(':'));
+  EXPECT_THAT(thrown_by([&] { lock->try_lock(); }), StartsWith(type)) << "each way to ask";
+  EXPECT_THAT(thrown_by([&] { lock->try_lock_for(10min); }), StartsWith(type));
+  EXPECT_FALSE(lock->is_held_by_me());
+  EXPECT_EQ(lock->hold_count(), 0);
+  return what;
+}
+
+TEST_P(BadInput, ArgumentsWithoutSense) {
+  run([](Stand& stand) {
+    redis::Client client(stand.runtime, stand.network, patient(stand.options()));
+    for (const Duration lease : {Duration(0), Duration(-1s), Duration(9ms), Duration(10ms + 1us)}) {
+      EXPECT_THAT(thrown_by([&] { ReentrantLocks(client, {.lease = lease}); }),
+                  HasSubstr("invalid_argument: a lease must be at least 10 ms"));
+    }
+    ReentrantLocks locks(client, {.lease = 10s});
+    EXPECT_THAT(thrown_by([&] { locks.obtain(""); }), HasSubstr("invalid_argument: a lock needs a key"));
+    const auto lock = locks.obtain("k");
+    EXPECT_THAT(thrown_by([&] { lock->try_lock_for(-1ns); }),
+                HasSubstr("invalid_argument: a wait cannot be below zero"));
+    EXPECT_FALSE(lock->is_held_by_me());
+    EXPECT_EQ(client.call({"EXISTS", "k"}).reply.integer, 0);
+    EXPECT_TRUE(lock->try_lock_for(0s)) << "no wait is a wait";
+    lock->unlock();
+  });
+}
+
+TEST_P(BadInput, AKeyOfAnotherType) {
+  run([](Stand& stand) {
+    redis::Client client(stand.runtime, stand.network, stand.options());
+    client.call({"SET", "k", "text"});
+    EXPECT_THAT(locking(stand, patient(stand.options())), HasSubstr("Rejected: lock 'k'"));
+    EXPECT_EQ(client.call({"GET", "k"}).reply.text, "text");
+  });
+}
+
+TEST_P(BadInput, AWrongServer) {
+  run([](Stand& stand) {
+    std::string answer;
+    redis::testing::FakeServer server(
+        stand.runtime, stand.network,
+        [&](redis::testing::Peer& peer, const redis::testing::Command&) { peer.send(answer); },
+        {"127.0.0.1", 0}, redis::testing::FakeServer::Greets::no);
+    const auto options = patient(stand.options(server.endpoint()));
+    answer = "HTTP/1.1 400 Bad Request\r\n\r\n";
+    EXPECT_THAT(locking(stand, options), HasSubstr("is this a Redis server?; it speaks HTTP"));
+    EXPECT_THAT(locking(stand, options), HasSubstr("Rejected: lock 'k'"));
+    answer = redis::testing::greeting("6.0.9");
+    EXPECT_THAT(locking(stand, options), HasSubstr("Unsupported: lock 'k'"));
+    EXPECT_THAT(locking(stand, options), HasSubstr("Redis 6.2 or newer is needed"));
+    answer = "-NOAUTH Authentication required.\r\n";
+    EXPECT_THAT(locking(stand, options), HasSubstr("asks for a password"));
+    server.stop();
+    EXPECT_THAT(locking(stand, options), HasSubstr("Unavailable: lock 'k'"));
+    EXPECT_THAT(locking(stand, options), HasSubstr("connection refused"));
+    EXPECT_THAT(locking(stand, options), HasSubstr("check that the servers run"));
+  });
+}
+
+TEST_P(BadInput, AReplica) {
+  run([](Stand& stand) {
+    redis::testing::FakeServer replica(
+        stand.runtime, stand.network, [](redis::testing::Peer& peer, const redis::testing::Command& command) {
+          peer.send(command[0] == "EVALSHA" ? "-READONLY You can't write against a read only replica.\r\n"
+                                            : "+OK\r\n");
+        });
+    const std::string what = locking(stand, patient(stand.options(replica.endpoint())));
+    EXPECT_THAT(what, HasSubstr("Rejected: lock 'k'"));
+    EXPECT_THAT(what, HasSubstr("the node is a replica: list all nodes of the set"));
+  });
+}
+
+TEST(CheckedOptions, OneOfEachThatIsRefused) {
+  EXPECT_EQ(checked_lease(10ms), 10ms);
+  EXPECT_EQ(checked_key("k"), "k");
+  EXPECT_EQ(checked_permits(1), 1);
+  EXPECT_EQ(checked_wait(0s), 0s);
+  EXPECT_THROW(checked_lease(0s), std::invalid_argument);
+  EXPECT_THROW(checked_key(""), std::invalid_argument);
+  EXPECT_THROW(checked_key(std::string(65537, 'k')), std::invalid_argument);
+  EXPECT_THROW(checked_permits(0), std::invalid_argument);
+  EXPECT_THROW(checked_wait(-1ns), std::invalid_argument);
+  EXPECT_THROW(checked_options({.replicas = -1}), std::invalid_argument);
+  EXPECT_THROW(checked_options({.replicas = 1, .replica_timeout = 0s}), std::invalid_argument);
+  EXPECT_THROW(checked_options({.max_renewals = -1}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace holdfast
