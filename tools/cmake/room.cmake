@@ -1,23 +1,24 @@
 # holdfast_room(TARGET FOLDERS dir...): a static library of every *.cc below the folders that is no test, main or example.
 # holdfast_tests(): one test program a room, of the *_test.cc files noted by holdfast_room.
+# holdfast_examples(DIR): one program build/examples/NAME for each DIR/NAME.cc.
 # holdfast_benchmarks(DIR): one program build/bench_NAME for each DIR/bench_NAME.cc.
 
 function(holdfast_room target)
   cmake_parse_arguments(ROOM "" "" "FOLDERS" ${ARGN})
   set(sources "")
   foreach(folder ${ROOM_FOLDERS})
-    file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${folder}/*.cc)
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${folder}/*.cc)
     list(APPEND sources ${found})
   endforeach()
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$|/main\\.cc$|/examples/|/testing/")
   if(NOT sources)  # a room that is still empty
-    file(WRITE ${CMAKE_BINARY_DIR}/generated/${target}_empty.cc "")
-    set(sources ${CMAKE_BINARY_DIR}/generated/${target}_empty.cc)
+    file(WRITE ${PROJECT_BINARY_DIR}/generated/${target}_empty.cc "")
+    set(sources ${PROJECT_BINARY_DIR}/generated/${target}_empty.cc)
   endif()
   add_library(${target} STATIC ${sources})
-  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   target_link_libraries(${target} PUBLIC $<BUILD_INTERFACE:holdfast_flags>)
   set_property(GLOBAL APPEND PROPERTY holdfast_rooms ${target})
   set_property(GLOBAL PROPERTY holdfast_tests_of_${target} "${tests}")
@@ -26,7 +27,7 @@ endfunction()
 # Helpers that tests of several rooms share live in folders named "testing" and are linked into every test program.
 function(holdfast_tests)
   include(GoogleTest)
-  file(GLOB_RECURSE shared CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
+  file(GLOB_RECURSE shared CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
        lib/testing/*.cc sim/testing/*.cc checker/testing/*.cc sim/*/testing/*.cc lib/*/testing/*.cc)
   get_property(rooms GLOBAL PROPERTY holdfast_rooms)
   foreach(room ${rooms})
@@ -39,12 +40,25 @@ function(holdfast_tests)
     target_link_libraries(${program} PRIVATE holdfast_tools holdfast_flags GTest::gtest GTest::gtest_main GTest::gmock
                           rapidcheck fmt::fmt nlohmann_json::nlohmann_json PkgConfig::HIREDIS Boost::context
                           PkgConfig::LUA51 OpenSSL::Crypto)
-    target_compile_definitions(${program} PRIVATE HOLDFAST_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
-                               HOLDFAST_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    target_compile_definitions(${program} PRIVATE HOLDFAST_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                               HOLDFAST_BINARY_DIR="${PROJECT_BINARY_DIR}")
     # Suites whose name begins with "Long" are hunts: label "long", run only when asked for.
     gtest_discover_tests(${program} TEST_FILTER "-Long*" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
     gtest_discover_tests(${program} TEST_FILTER "Long*" TEST_LIST ${program}_long DISCOVERY_TIMEOUT 60
                          PROPERTIES TIMEOUT 3600 LABELS long)
+  endforeach()
+endfunction()
+
+# One program build/examples/NAME for each FOLDER/NAME.cc, on the headers as they are installed.
+function(holdfast_examples folder)
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
+  list(FILTER files EXCLUDE REGEX "_test\\.cc$")
+  foreach(file ${files})
+    get_filename_component(name ${file} NAME_WE)
+    add_executable(example_${name} ${file})
+    set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name}
+                          RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
+    target_link_libraries(example_${name} PRIVATE holdfast holdfast_flags)
   endforeach()
 endfunction()
 
@@ -53,7 +67,7 @@ function(holdfast_benchmarks folder)
   foreach(file ${files})
     get_filename_component(name ${file} NAME_WE)
     add_executable(${name} ${file})
-    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
     target_link_libraries(${name} PRIVATE holdfast_tools holdfast_flags fmt::fmt benchmark::benchmark)
   endforeach()
 endfunction()
