@@ -28,7 +28,6 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 README = ROOT / "lib" / "README.md"
 BEGIN, END = "<!-- guarantees: begin -->", "<!-- guarantees: end -->"
-STRICT = False
 # The columns: file, and what stands above.
 FAULTS = {
     "pause": "pause",
@@ -110,8 +109,8 @@ def text_of(cells: dict[tuple[str, str], str], lock: str) -> str:
     return "; ".join(parts)
 
 
-def table(documents: dict[str, dict], locks: list[tuple[str, bool]], strict: bool = STRICT) -> str:
-    """`locks`: name, historic. strict: every lock needs a cell in every column."""
+def table(documents: dict[str, dict], locks: list[tuple[str, bool]]) -> str:
+    """`locks`: name, historic. Every lock needs a cell in every column."""
     columns = {}
     for fault in FAULTS:
         if fault not in documents:
@@ -130,9 +129,9 @@ def table(documents: dict[str, dict], locks: list[tuple[str, bool]], strict: boo
                 continue
             texts = [text_of(columns[fault], lock) for fault in FAULTS]
             for fault, text in zip(FAULTS, texts):
-                if not text and strict:
+                if not text:
                     raise Wrong(f"scenarios/guarantees/{fault}.toml: no cell for the lock `{lock}`, expected a variant")
-            rows.append(f"| `{lock}` | " + " | ".join(text or "–" for text in texts) + " |")
+            rows.append(f"| `{lock}` | " + " | ".join(texts) + " |")
     return head + "\n".join(rows) + "\n"
 
 
@@ -194,7 +193,7 @@ def self_test() -> None:
     assert whole.index("`a`") < whole.index("*historic*") < whole.index("`b`")
     for few, names in ((dict(list(documents.items())[1:]), locks), (documents, [("unknown", False)])):
         try:
-            table(few, names, True)
+            table(few, names)
         except Wrong:
             continue
         raise AssertionError(names)
