@@ -4,8 +4,8 @@
 Run: tools/install_test.py --build BUILD [--compiler CXX] [--sanitize LIST]. (CTest: install_test). Asserts, in this order:
 1. the library alone is configured where nothing but hiredis and threads is found;
 2. `cmake --install` leaves a prefix in which each short header compiles alone;
-3. a project that knows only find_package(holdfast) and one lock's header builds, and locks on a real Redis that the test
-   starts; a wrong URL, a missing server and a wrong password end with one clear line.
+3. a project that knows only find_package(holdfast) builds lib/examples/stock.cc, which includes one lock's header
+   alone, and that works on a real Redis that the test starts, and says in one line what is wrong with a server.
 """
 import argparse
 import concurrent.futures
@@ -26,27 +26,6 @@ project(consumer CXX)
 find_package(holdfast 0.1 REQUIRED)
 add_executable(consumer consumer.cc)
 target_link_libraries(consumer PRIVATE holdfast::holdfast)
-"""
-PROGRAM = """#include <holdfast/reentrant_lock.h>
-
-#include <iostream>
-#include <mutex>
-
-int main(int, char** argv) {
-  try {
-    holdfast::redis::ThreadedClient redis(argv[1]);
-    holdfast::ReentrantLocks locks(redis, {.lease = std::chrono::seconds(10)});
-    const auto lock = locks.obtain("stock:42");
-    {
-      const std::scoped_lock hold(*lock);
-      std::cout << redis->call({"TYPE", "stock:42"}).reply.text << "\\n";
-    }
-    std::cout << redis->call({"TYPE", "stock:42"}).reply.text << std::endl;
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << std::endl;
-    return 1;
-  }
-}
 """
 options = None
 
@@ -135,24 +114,24 @@ class Install(unittest.TestCase):
         project = self.folder / "consumer"
         project.mkdir()
         (project / "CMakeLists.txt").write_text(PROJECT)
-        (project / "consumer.cc").write_text(PROGRAM)
+        shutil.copy(SOURCE / "lib/examples/stock.cc", project / "consumer.cc")
         self.configure(project, project / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
         run("cmake", "--build", project / "build")
         consumer = project / "build/consumer"
 
-        def failing(url):
+        def failing(url, code=1):
             done = subprocess.run([str(consumer), url], capture_output=True, text=True, timeout=60)
-            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertEqual(done.returncode, code, done.stdout)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
             self.assertNotIn("hunter2", done.stderr)
             return done.stderr
 
         with Redis(self.folder) as redis:
-            self.assertEqual(run(consumer, f"redis://localhost:{redis.port}"), "hash\nnone\n")
+            self.assertEqual(run(consumer, f"redis://localhost:{redis.port}"), "sold 20, left 0\n")
             redis.call("CONFIG SET requirepass top")
             self.assertIn("refused user or password", failing(f"redis://:hunter2@localhost:{redis.port}"))
         self.assertIn("connection refused", failing(f"redis://127.0.0.1:{redis.port}"))
-        self.assertIn("`rediss://` is not supported", failing("rediss://:hunter2@localhost"))
+        self.assertIn("`rediss://` is not supported", failing("rediss://:hunter2@localhost", 64))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # What `cmake --install` puts into a prefix, and the short headers of both trees.
 #
-#   include/holdfast/reentrant_lock.h              short header: a lock, and what connects it to a Redis
+#   include/holdfast/reentrant_lock.h              short header: a lock, Guard, and what connects it to a Redis
 #   include/holdfast/{runtime,net,redis,lock,historic}/*.h   the headers of lib/, as they are
 #   lib/libholdfast.a, lib/cmake/holdfast/         find_package(holdfast)
 #
@@ -29,7 +29,7 @@ function(holdfast_install target)
       endif()
       set(body "// Generated: short for ${header}.\n#pragma once\n\n#include \"${prefix}${header}\"\n")
       if(header IN_LIST locks)
-        string(APPEND body "#include \"${prefix}redis/threaded_client.h\"\n")
+        string(APPEND body "#include \"${prefix}lock/guard.h\"\n#include \"${prefix}redis/threaded_client.h\"\n")
       endif()
       file(CONFIGURE OUTPUT ${${tree}}/${name} CONTENT "@body@" @ONLY)
     endforeach()
