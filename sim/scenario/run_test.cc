@@ -95,7 +95,7 @@ void expect_met(const std::vector<Scenario>& variants, std::uint64_t seeds) {
 
 TEST(Run, ShippedScenariosMeetTheirExpectations) {
   for (const char* name : {"happy_path", "primary_failover_double_grant", "pause_past_lease", "latch",
-                           "partitioned_holder", "reply_lost", "restart_without_persistence"}) {
+                           "fencing", "partitioned_holder", "reply_lost", "restart_without_persistence"}) {
     expect_met(shipped(name), 5);
   }
 }
