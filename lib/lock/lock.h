@@ -52,6 +52,8 @@ class Lock {
     if (wait < Duration::zero()) throw std::invalid_argument("a wait cannot be below zero");
     return try_lock_until(deadline_after(runtime().now(), wait), std::move(stop));
   }
+  // [parks] lock() that a stop request ends with Interrupted.
+  void lock_interruptibly(std::stop_token stop) { try_lock_until(kNever, std::move(stop)); }
   // [parks] Throws NotOwner when the calling task does not hold it, LockLost when it no longer held it on the
   // server. After any exception but NotOwner this task no longer holds the lock.
   virtual void unlock() = 0;

@@ -1,8 +1,10 @@
 #include "lock_context.h"
 
 #include <algorithm>
+#include <array>
 
 #include "../redis/error.h"
+#include "../runtime/check.h"
 #include "checked_options.h"
 #include "lock_error_from.h"
 #include "uuid.h"
@@ -33,7 +35,10 @@ std::string LockContext::next_owner() {
 redis::Answer LockContext::insist(const std::string& key, const redis::Script& script,
                                   const std::vector<std::string>& script_keys, redis::Arguments args,
                                   bool& unseen, decltype(&Store::call) way) {
-  const std::vector<std::string_view> keys(script_keys.begin(), script_keys.end());
+  std::array<std::string_view, 8> views;
+  HF_CHECK(script_keys.size() <= views.size(), "room for them");
+  std::copy(script_keys.begin(), script_keys.end(), views.begin());
+  const redis::Arguments keys(views.data(), script_keys.size());
   const MonotonicTime give_up = deadline_after(runtime.now(), store.options().command_timeout);
   unseen = false;
   for (;;) {

@@ -45,6 +45,7 @@ Wire read_write_wire(const std::string& key, Side side, bool fair, bool fencing)
             .heard = reads ? heard_by_reader : heard_by_writer,
             .exclusive = !reads,
             .local_queue = !fair,
+            .asks_first = reads && !fair,
             .server_queue = fair,
             .mode = reads ? "read" : "write"};
   if (fencing) wire.acquire_keys.push_back(token_key(key));

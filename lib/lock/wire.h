@@ -48,6 +48,7 @@ struct Wire {
   Waiting waiting = Waiting::message;
   bool exclusive = true;        // the local turn belongs to the hold until its end
   bool local_queue = true;      // tasks of a process queue locally, and the first of them asks
+  bool asks_first = false;      // tasks queue locally only after a refusal: many may be granted at once
   bool counts_permits = false;  // the number of permits follows the other arguments
   bool server_queue = false;    // a refused owner stands in a queue on the server: its last argument says
                                 // whether it wants to, and who gives up takes leave
