@@ -26,6 +26,16 @@ constexpr Duration after_the_end(Duration lease) {
 
 bool is_integer(const redis::Reply& reply) { return reply.type == redis::Reply::Type::integer; }
 
+// As the acquire scripts answer.
+redis::Reply granted_or_refused(bool granted) {
+  redis::Reply reply;
+  reply.type = redis::Reply::Type::array;
+  reply.items.resize(2);
+  for (redis::Reply& item : reply.items) item.type = redis::Reply::Type::integer;
+  reply.items[0].integer = granted ? 1 : 0;
+  return reply;
+}
+
 bool well_formed(const redis::Reply& reply) {
   return reply.items.size() >= 2 && std::all_of(reply.items.begin(), reply.items.end(), is_integer);
 }
@@ -91,6 +101,17 @@ std::shared_ptr<Hold> Attempt::run() {
 }
 
 redis::Answer Attempt::ask(MonotonicTime now) {
+  const MonotonicTime deadline =
+      std::min(patience_.deadline, deadline_after(now, context_.store.options().command_timeout));
+  if (wire_->set_first && !asked_) {
+    asked_ = true;
+    std::optional<redis::Answer> answer =
+        context_.store.set_if_absent(key(), hold_->owner, context_.lease_ms, {.deadline = deadline});
+    if (answer && (!answer->reply.is_nil() || !patience_.wait)) {
+      answer->reply = granted_or_refused(!answer->reply.is_nil());
+      return std::move(*answer);
+    }
+  }
   constexpr std::size_t kMost = 8;
   std::array<std::string_view, kMost> keys, args;
   HF_CHECK(wire_->acquire_keys.size() <= kMost && wire_->acquire_args.size() + 4 <= kMost, "room for them");
@@ -101,8 +122,6 @@ redis::Answer Attempt::ask(MonotonicTime now) {
   for (const std::string& arg : wire_->acquire_args) args[count++] = arg;
   if (wire_->counts_permits) args[count++] = permits_;
   if (wire_->server_queue) args[count++] = patience_.wait ? "1" : "0";
-  const MonotonicTime deadline =
-      std::min(patience_.deadline, deadline_after(now, context_.store.options().command_timeout));
   if (wire_->server_queue && patience_.wait) queued_ = true;  // before it is sent: it may stand there unseen
   return context_.store.acquire(*wire_, {keys.data(), wire_->acquire_keys.size()}, {args.data(), count},
                                 {.deadline = deadline});

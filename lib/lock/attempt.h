@@ -59,7 +59,7 @@ class Attempt {
   std::optional<redis::Error> failure_;  // since then: the last one that says more than "too late"
   MonotonicTime sent_at_{};
   int refusals_ = 0;
-  bool queued_ = false, granted_ = false;
+  bool asked_ = false, queued_ = false, granted_ = false;
   bool unseen_ = false;  // a request may have been granted without our being told
 };
 

@@ -46,7 +46,7 @@ TEST_P(NonReentrantLockTest, ASecondAcquireIsTold) {
     EXPECT_EQ(lock->hold_count(), 1);
     EXPECT_EQ(lock->acquisition(), owner);
     EXPECT_TRUE(lock->is_held_by_me());
-    EXPECT_EQ(peer.ask({"HGET", "k", owner}).text, "1");
+    EXPECT_EQ(peer.ask({"GET", "k"}).text, owner);
     lock->unlock();
     EXPECT_EQ(peer.ask({"EXISTS", "k"}).integer, 0);
     EXPECT_THROW(lock->unlock(), NotOwner);

@@ -30,6 +30,10 @@ class QuorumStore final : public Store {
 
   redis::Answer acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,
                         const redis::CallOptions& options) override;
+  std::optional<redis::Answer> set_if_absent(std::string_view, std::string_view, std::string_view,
+                                             const redis::CallOptions&) override {
+    return std::nullopt;
+  }
   redis::Answer renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                       const redis::CallOptions& options) override;
   redis::Answer call(const redis::Script& script, redis::Arguments keys, redis::Arguments args,

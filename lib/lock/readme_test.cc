@@ -23,7 +23,7 @@
 #include "lib/lock/semaphore.h"
 #include "lib/lock/testing/stand.h"
 #include "lib/net/socket_network.h"
-//URL
+// URL
 #include "lib/runtime/thread_runtime.h"
 
 namespace holdfast {

@@ -1,5 +1,5 @@
-// The reentrant lock: exclusive, on one Redis (or one replicated set), in Redisson's layout, so that C++ and
-// Java processes can share it (reentrant_scripts.h). Everything that it promises is said in wire_lock.h.
+// The reentrant lock: exclusive, on one Redis (or one replicated set), with its record in one string
+// (reentrant_scripts.h). Everything that it promises is said in wire_lock.h.
 //
 // - Waiting: the tasks of one process queue here first come first served (turnstile.h), the first of them
 // asks

@@ -1,6 +1,10 @@
-// What the reentrant lock says to Redis: its scripts (scripts/*.lua) and its names. The layout is Redisson's,
-// so that processes on either library exclude each other: HASH <key> { "<uuid>:<number>": 1 } with the lease
-// as its PTTL, and the message "0" on the lock's channel at release.
+// What the reentrant lock says to Redis: its scripts (scripts/*.lua) and its names. STRING <key>, its owner
+// "<uuid>:<number>", with the lease as its PTTL, and the message "0" on "holdfast:channel:{key}" at release.
+// The first request of an acquire is a plain SET NX PX, which costs the server a third of a script call; only
+// who was refused, or does not know what became of that, asks with the script.
+//
+// In Redisson's layout (redisson_lock.h): HASH <key> { owner: 1 }, and the channel
+// "redisson_lock__channel:{key}".
 //
 // With fencing a counter beside it, "holdfast:token:{key}", gives each grant a greater number than any
 // before: the last one plus one, or the server's time in microseconds if that is more. So tokens go on rising
@@ -16,12 +20,15 @@
 namespace holdfast {
 
 extern const redis::Script kReentrantAcquire;
-extern const redis::Script kReentrantAcquireFenced;
 extern const redis::Script kReentrantRelease;
 extern const redis::Script kReentrantRenew;
 extern const redis::Script kReentrantForce;
+extern const redis::Script kRedissonAcquire;
+extern const redis::Script kRedissonRelease;
+extern const redis::Script kRedissonRenew;
+extern const redis::Script kRedissonForce;
 
-// "redisson_lock__channel:{key}"
+// "holdfast:channel:{key}"
 std::string reentrant_channel(const std::string& key);
 // "holdfast:token:{key}"
 std::string token_key(const std::string& key);
@@ -29,5 +36,6 @@ std::string token_key(const std::string& key);
 std::string beside_key(const std::string& prefix, const std::string& key);
 
 Wire reentrant_wire(const std::string& key, bool fencing);
+Wire redisson_wire(const std::string& key);  // it has no place for tokens
 
 }  // namespace holdfast

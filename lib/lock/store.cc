@@ -43,6 +43,12 @@ class OneRedis final : public Store {
       return !reply.items.empty() && reply.items[0].integer == 0;
     });
   }
+  std::optional<redis::Answer> set_if_absent(std::string_view key, std::string_view owner,
+                                             std::string_view lease_ms,
+                                             const redis::CallOptions& options) override {
+    if (replicas_ > 0) return std::nullopt;
+    return client_.call({"SET", key, owner, "NX", "PX", lease_ms}, options);
+  }
   redis::Answer renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                       const redis::CallOptions& options) override {
     return acknowledged(script, keys, args, options, [](const redis::Reply& reply) {

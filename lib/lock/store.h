@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "../redis/client.h"
@@ -22,6 +23,10 @@ class Store {
   // servers, and replicas, have it as were asked for.
   virtual redis::Answer acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,
                                 const redis::CallOptions& options) = 0;
+  // [parks] SET key owner NX PX lease. Nil: refused. nullopt: not that simple in this store.
+  virtual std::optional<redis::Answer> set_if_absent(std::string_view key, std::string_view owner,
+                                                     std::string_view lease_ms,
+                                                     const redis::CallOptions& options) = 0;
   // [parks] wire.renew, or another script that answers one number or one text for each lock.
   virtual redis::Answer renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                               const redis::CallOptions& options) = 0;

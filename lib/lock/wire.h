@@ -50,9 +50,12 @@ struct Wire {
   bool local_queue = true;      // tasks of a process queue locally, and the first of them asks
   bool asks_first = false;      // tasks queue locally only after a refusal: many may be granted at once
   bool counts_permits = false;  // the number of permits follows the other arguments
-  bool server_queue = false;    // a refused owner stands in a queue on the server: its last argument says
-                                // whether it wants to, and who gives up takes leave
-  std::string_view mode = {};   // Lock::mode()
+  // The record is a string: an acquire begins with a plain SET NX PX, and goes on with the script when that
+  // was refused or its outcome is not known.
+  bool set_first = false;
+  bool server_queue = false;   // a refused owner stands in a queue on the server: its last argument says
+                               // whether it wants to, and who gives up takes leave
+  std::string_view mode = {};  // Lock::mode()
 };
 
 }  // namespace holdfast

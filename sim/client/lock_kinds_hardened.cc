@@ -8,6 +8,7 @@
 #include "lib/lock/non_reentrant_lock.h"
 #include "lib/lock/read_write_lock.h"
 #include "lib/lock/read_write_scripts.h"
+#include "lib/lock/redisson_lock.h"
 #include "lib/lock/redlock.h"
 #include "lib/lock/reentrant_lock.h"
 #include "lib/lock/reentrant_scripts.h"
@@ -86,7 +87,7 @@ class RedlockSpace final : public LockSpace {
 
 // How many keys a lock has in the renewal script that `command` calls; 0: it calls none.
 std::size_t renewed_keys(const Command& command, ScriptCall& call) {
-  if (calls(command, kReentrantRenew, call)) return 1;
+  if (calls(command, kReentrantRenew, call) || calls(command, kRedissonRenew, call)) return 1;
   if (calls(command, kReadWriteRenew, call) || calls(command, kSemaphoreRenew, call)) return 2;
   return 0;
 }
@@ -94,16 +95,20 @@ std::size_t renewed_keys(const Command& command, ScriptCall& call) {
 }  // namespace
 
 std::vector<StoreEffect> hardened_effects(const Command& command, const redis::Reply& reply) {
+  if (command.size() == 6 && is(command[0], "SET") && is(command[3], "NX") && is(command[4], "PX")) {
+    return {effect(Function::store_grant, command[1], command[2], is_ok(reply))};
+  }
   ScriptCall call;
-  const bool acquires = calls(command, kReentrantAcquire, call) ||
-                        calls(command, kReentrantAcquireFenced, call) || calls(command, kFairAcquire, call) ||
-                        calls(command, kReadWriteAcquire, call) || calls(command, kSemaphoreAcquire, call);
+  const bool acquires = calls(command, kReentrantAcquire, call) || calls(command, kRedissonAcquire, call) ||
+                        calls(command, kFairAcquire, call) || calls(command, kReadWriteAcquire, call) ||
+                        calls(command, kSemaphoreAcquire, call);
   if (acquires && !call.keys.empty() && call.args.size() >= 2) {
     const bool granted = !reply.items.empty() && is_one(reply.items[0]);
     return {effect(Function::store_grant, call.keys[0], call.args[0], granted)};
   }
-  const bool releases = calls(command, kReentrantRelease, call) || calls(command, kFairRelease, call) ||
-                        calls(command, kReadWriteRelease, call) || calls(command, kSemaphoreRelease, call);
+  const bool releases = calls(command, kReentrantRelease, call) || calls(command, kRedissonRelease, call) ||
+                        calls(command, kFairRelease, call) || calls(command, kReadWriteRelease, call) ||
+                        calls(command, kSemaphoreRelease, call);
   if (releases && !call.keys.empty() && call.args.size() == 1) {
     return {effect(Function::store_remove, call.keys[0], call.args[0], is_one(reply))};
   }
@@ -120,11 +125,17 @@ std::vector<StoreEffect> hardened_effects(const Command& command, const redis::R
 std::vector<LockKind> hardened_lock_kinds() {
   return {
       {.name = "reentrant",
-       .about = "exclusive and reentrant, in Redisson's layout; watchdog, pub/sub wake-up, told loss",
+       .about = "exclusive and reentrant; one SET to acquire; watchdog, pub/sub wake-up, told loss",
        .reentrant = true,
        .promises_validity = true,
        .tokens = true,
        .make = make_space<Space<ReentrantLocks>>,
+       .read_effects = hardened_effects},
+      {.name = "redisson",
+       .about = "as reentrant, in Redisson's layout, to share locks with Java processes",
+       .reentrant = true,
+       .promises_validity = true,
+       .make = make_space<Space<RedissonLocks>>,
        .read_effects = hardened_effects},
       {.name = "non-reentrant",
        .about = "as reentrant, but a second acquire by the holder is refused",

@@ -1,6 +1,6 @@
 -- Fair lock, acquire: grants in the order in which the askers came; a refused asker that wants to wait keeps its
 -- place in the queue as long as it goes on asking. Asking twice changes nothing.
--- KEYS[1] the lock: a hash { owner: 1 }, as the reentrant lock's.  KEYS[2] the queue: a sorted set of owners by
+-- KEYS[1] the lock: a string, its owner, as the reentrant lock's.  KEYS[2] the queue: a sorted set of owners by
 -- ticket.  KEYS[3] their patience: a sorted set of owners by the time (ms, this server's) until which they
 -- are taken for alive.  KEYS[4] the last token (only with fencing).
 -- ARGV[1] owner.  ARGV[2] lease in ms.  ARGV[3] 1: queue when refused.
@@ -13,7 +13,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function grant(left)
   local token = tonumber(KEYS[4] and call('get', KEYS[4]) or 0)
   if left == -2 then
-    call('hset', key, owner, 1)
+    call('set', key, owner, 'px', ARGV[2])
   end
   if KEYS[4] and (left == -2 or token == 0) then -- 0: mine already, but the counter was lost since
     token = math.max(token + 1, time[1] * 1000000 + time[2])
@@ -30,7 +30,7 @@ local function grant(left)
 end
 
 local left = call('pttl', key)
-if left ~= -2 and call('hexists', key, owner) == 1 then
+if left ~= -2 and call('get', key) == owner then
   return grant(left)
 end
 

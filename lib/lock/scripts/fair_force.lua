@@ -3,7 +3,7 @@
 -- The message is that of fair_release.
 -- Returns 1 when somebody held it, else 0. What is no record of a lock is not removed: an error.
 local call, queue, patience = redis.call, KEYS[2], KEYS[3]
-if call('hlen', KEYS[1]) == 0 then
+if not call('get', KEYS[1]) then
   return 0
 end
 call('del', KEYS[1])

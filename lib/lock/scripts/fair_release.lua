@@ -7,7 +7,7 @@
 local call, key, queue, patience, owner = redis.call, KEYS[1], KEYS[2], KEYS[3], ARGV[1]
 local left_queue = call('zrem', queue, owner)
 call('zrem', patience, owner)
-local held = call('hexists', key, owner)
+local held = call('get', key) == owner and 1 or 0
 if held == 1 then
   call('del', key)
 end

@@ -1,5 +1,5 @@
 -- Read-write lock, acquire: many readers, or one writer. Asking twice changes nothing.
--- KEYS[1] the writer: a hash { owner: 1 }, as the reentrant lock's.  KEYS[2] the readers: a sorted set of owners by
+-- KEYS[1] the writer: a string, its owner, as the reentrant lock's.  KEYS[2] the readers: a sorted set of owners by
 -- the end of their lease (ms, this server's time).  KEYS[3] the queue: owners by ticket.  KEYS[4] the writers among
 -- them: owners by ticket.  KEYS[5] their patience: owners by the time until which they are taken for alive.
 -- KEYS[6] the last token (only with fencing).
@@ -24,7 +24,7 @@ local function grant(first)
     call('zadd', readers, integer(until_ms), owner)
     live_at_least(readers, until_ms - now)
   else
-    if first then call('hset', writer, owner, 1) end
+    if first then call('set', writer, owner, 'px', ARGV[2]) end
     live_at_least(writer, lease)
   end
   if not KEYS[6] then return {1, lease} end
@@ -52,7 +52,7 @@ call('zremrangebyscore', readers, '-inf', integer(now))
 if reading and call('zscore', readers, owner) then return grant(false) end
 local write_left = call('pttl', writer)
 -- Readers ask, too: a key of another type is an error, not a writer.
-if call('hexists', writer, owner) == 1 and not reading then return grant(false) end
+if call('get', writer) == owner and not reading then return grant(false) end
 
 local before_me = first_alive(queue)
 if reading then

@@ -6,7 +6,7 @@ local call, owner = redis.call, ARGV[1]
 local lease = tonumber(ARGV[2])
 local time = call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local was_writer = call('hexists', KEYS[1], owner) == 1
+local was_writer = call('get', KEYS[1]) == owner
 local until_ms = tonumber(call('zscore', KEYS[2], owner) or 0)
 if not was_writer and until_ms <= now then return 0 end
 until_ms = math.max(until_ms, now + lease)

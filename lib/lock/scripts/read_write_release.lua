@@ -8,9 +8,9 @@ local call, owner, queue = redis.call, ARGV[1], KEYS[3]
 local time = call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local until_ms = tonumber(call('zscore', KEYS[2], owner) or 0)
-local wrote = call('hexists', KEYS[1], owner)
-local held = (wrote == 1 or until_ms > now) and 1 or 0
-if wrote == 1 then call('del', KEYS[1]) end
+local wrote = call('get', KEYS[1]) == owner
+local held = (wrote or until_ms > now) and 1 or 0
+if wrote then call('del', KEYS[1]) end
 call('zrem', KEYS[2], owner)
 call('zremrangebyscore', KEYS[2], '-inf', string.format('%.0f', now))
 local queued = call('zrem', queue, owner)

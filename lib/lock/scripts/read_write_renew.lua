@@ -7,13 +7,13 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local answers = {}
 for i = 1, #KEYS / 2 do
   local writer, readers, owner = KEYS[2 * i - 1], KEYS[2 * i], ARGV[i + 1]
-  local wrote = redis.pcall('hexists', writer, owner)
+  local wrote = redis.pcall('get', writer)
   local until_ms = redis.pcall('zscore', readers, owner)
   if type(wrote) == 'table' then
     answers[i] = wrote.err
   elseif type(until_ms) == 'table' then
     answers[i] = until_ms.err
-  elseif wrote == 1 then
+  elseif wrote == owner then
     if redis.call('pttl', writer) < lease then redis.call('pexpire', writer, ARGV[1]) end
     answers[i] = 1
   elseif until_ms and tonumber(until_ms) > now then

@@ -1,16 +1,30 @@
--- Reentrant lock, acquire: asks for the wanted state "held by me, once", so that asking twice changes nothing.
--- KEYS[1] the lock: a hash { owner: count }.  ARGV[1] owner.  ARGV[2] lease in ms.
--- Returns {1, lease left} when it is mine now, {0, PTTL of the holder} when it is somebody else's.
+-- Reentrant lock, acquire: asks for the wanted state "held by me", so that asking twice changes nothing.
+-- KEYS[1] the lock: a string, its owner.  KEYS[2] its last token (only with fencing).  ARGV[1] owner.  ARGV[2] lease
+-- in ms.
+-- Returns {1, lease left[, token]} when it is mine now, {0, PTTL of the holder} when it is somebody else's.
 local call, key, owner = redis.call, KEYS[1], ARGV[1]
-local left = call('pttl', key)
-if left == -2 then
-  call('hset', key, owner, 1)
-elseif call('hexists', key, owner) == 0 then
-  return {0, left}
-end
+local holder = call('get', key)
 local lease = tonumber(ARGV[2])
-if left <= lease then -- never shorten what was promised before
-  call('pexpire', key, ARGV[2])
-  left = lease
+if not holder then
+  call('set', key, owner, 'px', ARGV[2])
+elseif holder ~= owner then
+  return {0, call('pttl', key)}
+else
+  local left = call('pttl', key)
+  if left > lease then
+    lease = left -- never shorten what was promised before
+  else
+    call('pexpire', key, ARGV[2])
+  end
 end
-return {1, left}
+if not KEYS[2] then
+  return {1, lease}
+end
+local token = tonumber(call('get', KEYS[2]) or 0)
+if not holder or token == 0 then -- 0: mine already, but the last token was lost since
+  -- The server's time keeps tokens rising when a failover or a restart has lost the last one.
+  local time = call('time')
+  token = math.max(token + 1, time[1] * 1000000 + time[2])
+  call('set', KEYS[2], string.format('%.0f', token), 'px', 86400000)
+end
+return {1, lease, token}

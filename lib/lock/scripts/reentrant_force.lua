@@ -1,7 +1,7 @@
 -- Reentrant lock, forced release: removes the record, whoever has it, and wakes the waiters.
 -- KEYS[1] the lock.  KEYS[2] its channel.
 -- Returns 1 when somebody held it, else 0. What is no record of a lock is not removed: an error.
-if redis.call('hlen', KEYS[1]) == 0 then
+if not redis.call('get', KEYS[1]) then
   return 0
 end
 redis.call('del', KEYS[1])
