@@ -274,6 +274,10 @@ TEST_P(FairFaults, ForeignTypesAreRejected) {
     EXPECT_THROW(b.locks.obtain("k")->lock(), Rejected);
     EXPECT_THROW(b.locks.obtain("k")->force_unlock(), Rejected);
     EXPECT_EQ(scene.a.ask({"LLEN", "k"}).integer, 1);
+    scene.a.ask({"SET", "k", "the payroll"});
+    EXPECT_THROW(b.locks.obtain("k")->lock(), Rejected);
+    EXPECT_THROW(b.locks.obtain("k")->force_unlock(), Rejected);
+    EXPECT_EQ(scene.a.ask({"GET", "k"}).text, "the payroll");
   });
 }
 

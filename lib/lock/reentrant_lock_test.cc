@@ -244,7 +244,7 @@ TEST_P(ReentrantLockTest, WhoGivesUpHandsOn) {
 TEST_P(ReentrantLockTest, ForeignTypesAreRejected) {
   run([](Stand& stand) {
     Peer peer(stand, {});
-    ask(peer.client, {"RPUSH", "k", "something else"});
+    ask(peer.client, {"SET", "k", "something else"});
     const auto lock = peer.locks.obtain("k");
     EXPECT_THROW(lock->lock(), Rejected);
     EXPECT_FALSE(lock->is_held_by_me());

@@ -94,8 +94,7 @@ TEST_P(SpinLockTest, TheBackOffGrowsAndIsBounded) {
 TEST_P(SpinLockTest, LooksAtTheEndOfTheLease) {
   run([](Stand& stand) {
     Peer peer(stand, {.lease = 60s});
-    peer.ask({"SET", "k", "somebody"});
-    peer.ask({"PEXPIRE", "k", "1000"});
+    peer.ask({"SET", "k", "somebody", "PX", "1000"});
     const MonotonicTime start = stand.runtime.now();
     const auto lock = peer.locks.obtain("k");
     lock->lock();

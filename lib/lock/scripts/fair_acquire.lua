@@ -30,8 +30,12 @@ local function grant(left)
 end
 
 local left = call('pttl', key)
-if left ~= -2 and call('get', key) == owner then
+local holder = left ~= -2 and call('get', key)
+if holder == owner then
   return grant(left)
+end
+if left == -1 and not holder:match('^%x+%-%x+%-%x+%-%x+%-%x+:%d+$') then
+  return redis.error_reply('WRONGTYPE the key holds something that is no lock')
 end
 
 -- Who has not asked for too long has died: the head of the queue is somebody alive.

@@ -3,8 +3,12 @@
 -- The message is that of fair_release.
 -- Returns 1 when somebody held it, else 0. What is no record of a lock is not removed: an error.
 local call, queue, patience = redis.call, KEYS[2], KEYS[3]
-if not call('get', KEYS[1]) then
+local holder = call('get', KEYS[1])
+if not holder then
   return 0
+end
+if not holder:match('^%x+%-%x+%-%x+%-%x+%-%x+:%d+$') then
+  return redis.error_reply('WRONGTYPE the key holds something that is no lock')
 end
 call('del', KEYS[1])
 local next = call('zrange', queue, 0, 1)

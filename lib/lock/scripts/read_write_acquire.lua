@@ -52,7 +52,11 @@ call('zremrangebyscore', readers, '-inf', integer(now))
 if reading and call('zscore', readers, owner) then return grant(false) end
 local write_left = call('pttl', writer)
 -- Readers ask, too: a key of another type is an error, not a writer.
-if call('get', writer) == owner and not reading then return grant(false) end
+local holder = call('get', writer)
+if holder == owner and not reading then return grant(false) end
+if write_left == -1 and not holder:match('^%x+%-%x+%-%x+%-%x+%-%x+:%d+$') then
+  return redis.error_reply('WRONGTYPE the key holds something that is no lock')
+end
 
 local before_me = first_alive(queue)
 if reading then

@@ -8,7 +8,11 @@ local lease = tonumber(ARGV[2])
 if not holder then
   call('set', key, owner, 'px', ARGV[2])
 elseif holder ~= owner then
-  return {0, call('pttl', key)}
+  local left = call('pttl', key)
+  if left == -1 and not holder:match('^%x+%-%x+%-%x+%-%x+%-%x+:%d+$') then
+    return redis.error_reply('WRONGTYPE the key holds something that is no lock')
+  end
+  return {0, left}
 else
   local left = call('pttl', key)
   if left > lease then
