@@ -23,7 +23,7 @@
 #include "lib/lock/semaphore.h"
 #include "lib/lock/testing/stand.h"
 #include "lib/net/socket_network.h"
-// URL
+#include "lib/redis/url.h"
 #include "lib/runtime/thread_runtime.h"
 
 namespace holdfast {
@@ -52,13 +52,11 @@ long deduct_from_stock(const std::stop_token&, long item) {
 // --- the examples -----------------------------------------------------------------------------------------
 // clang-format off
 
-#if 0
-void connecting() {
+[[maybe_unused]] void connecting() {
   holdfast::ThreadRuntime runtime;
   holdfast::SocketNetwork network(runtime);
   holdfast::redis::Client client(runtime, network, holdfast::redis::options_from_url("redis://127.0.0.1:6379"));
 }
-#endif
 
 void reentrant(redis::Client& client) {
   holdfast::ReentrantLocks locks(client, {.lease = 30s});
