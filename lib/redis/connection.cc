@@ -63,6 +63,7 @@ Connection::Result Connection::execute(std::span<const CommandView> commands, st
   }
   if (broken_) return {protocol_ ? Outcome::protocol : Outcome::broken, false, pending.sent_at};
   check_silence();
+  wake_settled(lock);
   if (broken_ || !usable()) return {Outcome::broken, false, pending.sent_at};
   if (outstanding_ + commands.size() > settings_.max_pending) {
     return {Outcome::full, false, pending.sent_at};
@@ -71,9 +72,11 @@ Connection::Result Connection::execute(std::span<const CommandView> commands, st
   {
     const PendingGuard guard(*this, pending);
     wait(lock, pending);
+    if (!lock.owns_lock()) return {Outcome::replied, true, pending.sent_at};
     if (pending.state == State::timed_out) check_silence();
   }
   hand_on();
+  wake_settled(lock);
   switch (pending.state) {
     case State::replied: return {Outcome::replied, true, pending.sent_at};
     case State::timed_out: return {Outcome::timed_out, pending.may_have_executed, pending.sent_at};
@@ -93,7 +96,8 @@ void Connection::enqueue(Pending& pending, std::span<const CommandView> commands
   ++background_waiting_;
 }
 
-// Until the call is settled, one way or another.
+// Until the call is settled, one way or another. The mutex is free at return when it was settled by another
+// task.
 void Connection::wait(Lock& lock, Pending& pending) {
   while (pending.state == State::waiting) {
     bool in_time = true;
@@ -109,6 +113,10 @@ void Connection::wait(Lock& lock, Pending& pending) {
       }
       lock.unlock();
       in_time = pending.parker->park_until(pending.deadline);
+      if (pending.state.load(std::memory_order_acquire) == State::replied &&
+          pending.woken.load(std::memory_order_acquire)) {
+        return;  // the usual case, without the mutex
+      }
       lock.lock();
       unpark(pending);
     }
@@ -116,6 +124,11 @@ void Connection::wait(Lock& lock, Pending& pending) {
       try_last_moment(lock, pending);
       if (pending.state == State::waiting) give_up(pending);
     }
+  }
+  while (pending.state != State::timed_out && !pending.woken.load(std::memory_order_acquire)) {
+    lock.unlock();  // who settled it is about to do that
+    runtime_.yield();
+    lock.lock();
   }
 }
 
@@ -176,6 +189,7 @@ bool Connection::write_some(Lock& lock, Pending* self, MonotonicTime deadline) {
       if (result.status == IoStatus::timed_out) return false;
       // The reader finds the reason too, and perhaps a last reply before it; it is as well to stop here.
       break_off(std::string(to_string(result.status)));
+      wake_settled(lock);
       return true;
     }
     taken_.clear();
@@ -197,13 +211,30 @@ bool Connection::read_some(Lock& lock, Pending* self, MonotonicTime deadline) {
   if (result.status == IoStatus::timed_out) return false;
   if (!result.ok()) {
     break_off(std::string(to_string(result.status)));
+    wake_settled(lock);
     return true;
   }
   last_heard_ = runtime_.now();
   reader_.feed({buffer_.data(), result.bytes});
   deliver(self);
   if (result.bytes == buffer_.size() && buffer_.size() < kLargestBuffer) buffer_.resize(buffer_.size() * 2);
+  wake_settled(lock);
   return true;
+}
+
+// Wakes who was settled, without the mutex that each of them would else run into; locked again at return.
+void Connection::wake_settled(Lock& lock) {
+  if (settled_ == nullptr) return;
+  Pending* pending = std::exchange(settled_, nullptr);
+  last_settled_ = nullptr;
+  lock.unlock();
+  while (pending != nullptr) {
+    Pending* const next = pending->next;
+    pending->parker->unpark();
+    pending->woken.store(true, std::memory_order_release);  // from here on it may be gone
+    pending = next;
+  }
+  lock.lock();
 }
 
 void Connection::deliver(Pending* self) {
@@ -236,11 +267,16 @@ void Connection::deliver(Pending* self) {
 
 // REQUIRES: its entry no longer refers to it, or is about to be dropped.
 void Connection::settle(Pending& pending, State state, Pending* self) {
-  pending.state = state;
   unpark(pending);
   if (pending.background) --background_waiting_;
-  // Under the mutex: the task cannot leave, and its parker vanish, before this is done.
-  if (&pending != self) pending.parker->unpark();
+  if (&pending == self) {
+    pending.woken.store(true, std::memory_order_relaxed);
+  } else {
+    pending.next = nullptr;
+    (last_settled_ != nullptr ? last_settled_->next : settled_) = &pending;
+    last_settled_ = &pending;
+  }
+  pending.state.store(state, std::memory_order_release);
 }
 
 // The caller waits no longer. What the network has not seen yet is taken back; the rest stays in the order.
@@ -356,6 +392,7 @@ std::string Connection::why_broken() {
 void Connection::shutdown() {
   Lock lock(mutex_);
   break_off("the client was closed");
+  wake_settled(lock);
   Task task = std::move(task_);
   lock.unlock();
   task.join();

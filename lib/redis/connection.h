@@ -84,12 +84,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::uint64_t sequence = 0;
     MonotonicTime deadline;
     MonotonicTime sent_at;
-    State state = State::waiting;
+    // Set under the mutex. Who sees without it that the call is settled may leave when it was `woken`, too:
+    // then nobody touches this, or the task's parker, any more.
+    std::atomic<State> state = State::waiting;
+    std::atomic<bool> woken = false;
     bool background = false;
     bool may_have_executed = false;
     bool parked = false;  // in the list of those who are in neither role and can take one over
     bool told = false;    // to do so
-    Pending *next = nullptr, *previous = nullptr;  // in that list
+    Pending *next = nullptr,
+            *previous = nullptr;  // in that list; then, by `next`, in that of those to be woken
   };
   // Its place in the order of replies.
   struct Entry {
@@ -109,6 +113,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool read_some(Lock& lock, Pending* self, MonotonicTime deadline);
   void deliver(Pending* self);
   void settle(Pending& pending, State state, Pending* self);
+  void wake_settled(Lock& lock);
   void give_up(Pending& pending);
   void break_off(std::string why, bool protocol = false);
   void check_silence();
@@ -133,10 +138,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Mutex mutex_;  // guards everything below; never held across a park
   Ring<Entry> entries_;
   Pending *parked_ = nullptr, *last_parked_ = nullptr;  // foreground calls, longest parked first
-  Pending* untold_ = nullptr;         // the first of them who was not told to take over; all before it were,
-  int told_ = 0;                      // so many, and are about to come
-  std::uint64_t first_sequence_ = 0;  // of entries_.front()
-  std::size_t outstanding_ = 0;       // replies
+  Pending* untold_ = nullptr;  // the first of them who was not told to take over; all before it were,
+  int told_ = 0;               // so many, and are about to come
+  Pending *settled_ = nullptr, *last_settled_ = nullptr;  // to be woken when the mutex is free again
+  std::uint64_t first_sequence_ = 0;                      // of entries_.front()
+  std::size_t outstanding_ = 0;                           // replies
   std::size_t background_waiting_ = 0;
   MonotonicTime background_until_{};  // the latest deadline of background calls since there were none
 

@@ -1,10 +1,14 @@
 #include "thread_runtime.h"
 
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -28,33 +32,41 @@ std::int64_t read_clock(clockid_t clock) noexcept {
 // long wait is therefore cut into pieces, after each of which the runtime's own clock is asked again.
 constexpr Duration kLongestWait = std::chrono::seconds(10);
 
+// One futex word, so that a wake-up of a running thread costs no system call, and one of a sleeping thread
+// just one. unpark() touches the parker last with its exchange: its owner may be gone when the kernel is
+// asked to wake.
 class ThreadParker final : public Parker {
  public:
   explicit ThreadParker(const Runtime& runtime) : runtime_(runtime) {}
 
   bool park_until(MonotonicTime deadline) override {
-    std::unique_lock lock(mutex_);
-    while (!permit_) {
+    if (word_.exchange(kEmpty, std::memory_order_acquire) == kPermit) return true;
+    for (;;) {
       const MonotonicTime now = runtime_.now();
-      if (now >= deadline) return false;
-      condition_.wait_for(lock, std::min(kLongestWait, Duration(deadline - now)));
+      if (now >= deadline) return word_.exchange(kEmpty, std::memory_order_acquire) == kPermit;
+      std::int32_t expected = kEmpty;
+      if (word_.compare_exchange_strong(expected, kAsleep, std::memory_order_acquire)) {
+        const std::int64_t ns = std::min(kLongestWait, Duration(deadline - now)).count();
+        const timespec wait{ns / 1'000'000'000, ns % 1'000'000'000};
+        syscall(SYS_futex, reinterpret_cast<std::int32_t*>(&word_), FUTEX_WAIT_PRIVATE, kAsleep, &wait,
+                nullptr, 0);
+      }
+      if (word_.exchange(kEmpty, std::memory_order_acquire) == kPermit) return true;
     }
-    permit_ = false;
-    return true;
   }
 
   void unpark() noexcept override {
-    // Notified under the mutex: the parker may be gone as soon as its owner sees the permit.
-    const std::lock_guard lock(mutex_);
-    permit_ = true;
-    condition_.notify_one();
+    std::int32_t* const address = reinterpret_cast<std::int32_t*>(&word_);
+    if (word_.exchange(kPermit, std::memory_order_release) == kAsleep) {
+      syscall(SYS_futex, address, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    }
   }
 
  private:
+  static constexpr std::int32_t kEmpty = 0, kPermit = 1, kAsleep = 2;
+  static_assert(sizeof(std::atomic<std::int32_t>) == sizeof(std::int32_t));
   const Runtime& runtime_;
-  std::mutex mutex_;
-  std::condition_variable condition_;
-  bool permit_ = false;
+  std::atomic<std::int32_t> word_{kEmpty};
 };
 
 // A runtime for what lives as long as its thread, whichever ThreadRuntime object it goes through.
