@@ -156,6 +156,7 @@ RunResult run_once(const Scenario& scenario, const RunOptions& options) {
     result.capped = !play(stage, scenario);
     end_ns = stage.world->now_ns();
     const auto stock = stage.workload->final_stock();
+    result.final_stock = stock;
     if (stock && *stock <= 0) stage.recorder->mark("sold-out");
     context = context_of(stage, scenario, result, end_ns, options.embedded);
   });

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ struct RunResult {
   std::int64_t length_ns = 0;  // from the clients' start to the end, on the world's clock
   bool capped = false;         // [run] time cut it
   std::uint64_t grants = 0, waits = 0;
-  std::int64_t sold = 0, oversold = 0;     // seckill
+  std::int64_t sold = 0, oversold = 0;  // seckill
+  std::optional<std::int64_t> final_stock = std::nullopt;
   std::vector<checker::Verdict> verdicts;  // of the scenario's expectations, in their order
   std::string story;                       // of the first violation, "" if there is none
   std::string story_check;                 // the check that it belongs to

@@ -84,6 +84,10 @@ const std::vector<Suite>& all_suites();
 // One file each.
 void bench_uncontended(Bench& bench);
 void bench_contended(Bench& bench);
+void bench_seckill(Bench& bench);
+void bench_scale(Bench& bench);
+void bench_watchdog(Bench& bench);
+void bench_failover(Bench& bench);
 
 ExitCode bench_command(const BenchArguments& arguments);
 

@@ -148,6 +148,12 @@ const std::vector<Suite>& all_suites() {
       {"uncontended", "a key for each client: pairs a second, latency, commands and bytes a pair",
        bench_uncontended},
       {"contended", "all clients on one key: hand-off, waiting, fairness, commands a grant", bench_contended},
+      {"seckill",
+       "a flash sale under each fault and each protection: oversold, lost updates, time to sell out",
+       bench_seckill},
+      {"scale", "10 to 10,000 clients, 1 to 10,000 keys", bench_scale},
+      {"watchdog", "holding 100 to 10,000 locks: what renewing costs", bench_watchdog},
+      {"failover", "grants over time across a failover; who held the lock when", bench_failover},
   };
   return suites;
 }

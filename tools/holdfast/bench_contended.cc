@@ -38,9 +38,9 @@ void keep(Measurement& to, const LoadResult& result, const Point& point, double 
   to.add("wait_p50", "ms", ms(result.wait.quantile(0.5)));
   to.add("wait_p99", "ms", ms(result.wait.quantile(0.99)));
   to.add("wait_p999", "ms", ms(result.wait.quantile(0.999)));
-  // Of what each would wait if all came in turn.
+  // Of what each would wait if all came in turn. Those that still wait at the end count.
   to.add("p99_by_fair_share", "ratio",
-         static_cast<double>(result.wait.quantile(0.99)) / 1e9 * result.rate() / point.clients);
+         static_cast<double>(result.any_wait.quantile(0.99)) / 1e9 * result.rate() / point.clients);
   to.add("longest_wait", "ms", ms(static_cast<std::uint64_t>(result.longest_wait_ns)));
   to.add("min_max", "ratio", result.min_max_share());
   to.add("jain", "ratio", result.jain());

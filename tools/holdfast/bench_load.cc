@@ -95,6 +95,7 @@ class LoadRun {
     for (Times& times : times_) {
       result.pair.merge(times.pair);
       result.wait.merge(times.wait);
+      result.any_wait.merge(times.any_wait);
       result.hand_off.merge(times.hand_off);
       result.held.merge(times.held);
     }
@@ -119,7 +120,7 @@ class LoadRun {
   // across a park.
   struct Times {
     std::mutex mutex;
-    Histogram pair, wait, hand_off, held;
+    Histogram pair, wait, any_wait, hand_off, held;
   };
   // What is one process in an application.
   struct Party {
@@ -197,7 +198,10 @@ class LoadRun {
       if (begin >= end_) break;
       try {
         if (!enter(i)) {
-          lane.longest = std::max(lane.longest, nanoseconds(runtime_.now() - begin).count());
+          const std::int64_t waited = nanoseconds(runtime_.now() - begin).count();
+          lane.longest = std::max(lane.longest, waited);
+          const std::lock_guard guard(times.mutex);
+          times.any_wait.record(waited);
           break;
         }
         const MonotonicTime granted = runtime_.now();
@@ -211,6 +215,7 @@ class LoadRun {
           ++lane.grants;
           const std::lock_guard guard(times.mutex);
           times.wait.record((granted - begin).count());
+          times.any_wait.record((granted - begin).count());
           times.held.record((leaving - granted).count());
           times.pair.record((granted - begin + (left - leaving)).count());
           if (released != 0) times.hand_off.record(granted.time_since_epoch().count() - released);

@@ -38,6 +38,7 @@ struct LoadResult {
   std::uint64_t errors = 0;  // acquires and releases that threw
   std::string first_error;
   Histogram pair;      // ns from the beginning of acquire to the end of release, the hold taken off
+  Histogram any_wait;  // the same, with those that were not granted until the end
   Histogram wait;      // ns of acquire
   Histogram hand_off;  // keys = 1: ns from the beginning of a release to the next grant
   Histogram held;      // ns of the hold

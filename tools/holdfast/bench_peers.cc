@@ -106,6 +106,8 @@ LoadResult run_peer(Bench& bench, const Peer& peer, BenchServers& servers, const
   result.grants = json.at("grants").get<std::vector<std::uint64_t>>();
   for (const std::uint64_t grants : result.grants) result.pairs += grants;
   fill(result.wait, json.at("wait"));
+  fill(result.any_wait, json.at("wait"));
+  fill(result.any_wait, json.at("unfinished"));
   fill(result.pair, json.at("pair"));
   fill(result.hand_off, json.at("hand_off"));
   result.longest_wait_ns = json.at("longest_wait").get<std::int64_t>();

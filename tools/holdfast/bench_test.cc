@@ -5,8 +5,10 @@
 #include <array>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <tuple>
 
 #include "sim/cluster/child_process.h"
 #include "sim/cluster/temporary_folder.h"
@@ -119,6 +121,82 @@ TEST(BenchCommand, MeasuresRealServersAndKeepsWhatIsDoneWhenInterrupted) {
   const auto partial = read_json(file);
   EXPECT_EQ(partial.at("complete"), false);
   EXPECT_FALSE(partial.at("measurements").empty());
+}
+
+TEST(BenchCommand, ASaleBehindALockOversellsWhereTheLockBreaksAndBehindATokenDoesNot) {
+  const sim::TemporaryFolder folder;
+  const std::string file = folder.path() + "/r.json";
+  const Ran ran = holdfast(
+      "bench --suite seckill,failover --world embedded --locks reentrant --seeds 2 --clients 3 --quick "
+      "--json " +
+      file);
+  ASSERT_EQ(ran.exit, 0) << ran.out;
+  std::map<std::string, double> oversold;  // worst seed of "fault/protection"
+  const auto document = read_json(file);
+  for (const auto& m : document.at("measurements")) {
+    if (m.at("suite") != "seckill") continue;
+    const auto& p = m.at("parameters");
+    oversold[p.at("fault").get<std::string>() + "/" + p.at("protection").get<std::string>()] =
+        m.at("metrics").at("oversold").at("high");
+  }
+  EXPECT_EQ(oversold.at("none/lock"), 0);
+  EXPECT_GT(oversold.at("none/no lock"), 0);
+  EXPECT_EQ(oversold.at("none/compare-and-set, no lock"), 0);
+  EXPECT_GT(oversold.at("holder paused/lock"), 0);
+  EXPECT_GT(oversold.at("primary failover/lock"), 0);
+  EXPECT_GT(oversold.at("primary failover/lock + token at the write only"), 0);
+  EXPECT_EQ(oversold.at("primary failover/lock + token"), 0);
+  const auto picture = find(document, "failover", "reentrant", "embedded");
+  EXPECT_GT(picture.at("curves").at("grants_per_s").size(), 50u);
+  EXPECT_FALSE(picture.at("bands").empty());
+}
+
+TEST(BenchCommand, HeldLocksAreRenewedInBatches) {
+  if (sim::find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
+  const sim::TemporaryFolder folder;
+  const std::string file = folder.path() + "/r.json";
+  const Ran ran = holdfast(
+      "bench --suite watchdog,scale --world real --locks reentrant --clients 20 --seconds 1 --rounds 1 "
+      "--json " +
+      file);
+  ASSERT_EQ(ran.exit, 0) << ran.out;
+  const auto metrics = find(read_json(file), "watchdog", "reentrant", "real/fibers").at("metrics");
+  EXPECT_LE(metrics.at("scripts").at("median").get<double>(), 3);
+  EXPECT_FALSE(find(read_json(file), "scale", "reentrant", "real/fibers").empty());
+}
+
+TEST(PlotCommand, DrawsWhatWasMeasured) {
+  const sim::TemporaryFolder folder;
+  const std::string file = folder.path() + "/r.json";
+  const Ran bench = holdfast(
+      "bench --suite uncontended,contended,failover --world embedded --locks reentrant,fair --clients 2 "
+      "--quick "
+      "--json " +
+      file);
+  ASSERT_EQ(bench.exit, 0) << bench.out;
+  const Ran ran = holdfast("plot " + file + " --out " + folder.path() + "/figures");
+  if (ran.exit == 69) GTEST_SKIP() << ran.out;
+  ASSERT_EQ(ran.exit, 0) << ran.out;
+  for (const char* ending : {"png", "svg"}) {
+    std::ifstream figure(folder.path() + "/figures/failover_throughput." + ending);
+    EXPECT_TRUE(figure.good()) << ran.out;
+  }
+}
+
+TEST(PlotCommand, BadInputIsOneLine) {
+  const sim::TemporaryFolder folder;
+  const std::string file = folder.path() + "/r.json";
+  std::ofstream(file) << "{\"document\": \"holdfast-bench\", \"version\": 7}";
+  for (const auto& [arguments, before, exit, said] :
+       std::vector<std::tuple<std::string, std::string, int, std::string>>{
+           {"plot /nowhere.json", "", 64, "cannot read /nowhere.json"},
+           {"plot " + file, "", 64, "document version 7"},
+           {"plot " HOLDFAST_SOURCE_DIR "/tools", "", 64, "no result (*.json)"}}) {
+    const Ran ran = holdfast(arguments, before);
+    EXPECT_EQ(ran.exit, exit) << arguments;
+    EXPECT_NE(ran.out.find(said), std::string::npos) << ran.out;
+    EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
+  }
 }
 
 TEST(BenchResult, ADocumentThatCannotBeReadIsExplained) {

@@ -17,6 +17,8 @@ class BadUsage : public std::runtime_error {
 
 // The rest: bench.h.
 ExitCode run_command(const RunArguments& arguments);
+// Figures of a result (or of all in a folder), into `out` ("": beside it).
+ExitCode plot_command(const std::string& what, std::string out);
 ExitCode check_command(const CheckArguments& arguments);
 ExitCode list_command(const std::string& what);  // locks | faults | checks | models | marks | events
 

@@ -146,6 +146,11 @@ ExitCode dispatch(int argc, char** argv) {
   bench_app->add_flag("!--no-peers", bench.peers, "without redis-py and redis-semaphore");
   bench_app->add_option("--json", bench.json, "write the result here, for `holdfast plot`");
 
+  std::string result, figures;
+  CLI::App* plot_app = app.add_subcommand("plot", "draw what `holdfast bench --json` wrote, as PNG and SVG");
+  plot_app->add_option("RESULT", result, "a result, or a folder of results")->required();
+  plot_app->add_option("--out", figures, "folder of the figures; default: beside the result");
+
   std::string what;
   CLI::App* list_app =
       app.add_subcommand("list", "list locks, faults, checks, models, marks or events, one a line");
@@ -165,6 +170,7 @@ ExitCode dispatch(int argc, char** argv) {
     check.engine = engine_from(engine);
     return check_command(check);
   }
+  if (*plot_app) return plot_command(result, figures);
   if (*bench_app) {
     bench.command = "holdfast";
     for (int i = 1; i < argc; ++i) bench.command += std::string(" ") + argv[i];

@@ -2,7 +2,7 @@
 """redis-py's Lock under the load of `holdfast bench`: threads of one process, a connection each.
 
 Prints one JSON line, as every peer does: version, seconds (measured), grants (by caller), wait / pair / hand_off (ns),
-longest_wait (ns), errors.
+unfinished (waits that were not granted until the end), longest_wait (ns), errors.
 """
 import argparse
 import json
@@ -25,7 +25,8 @@ ready = threading.Barrier(args.callers + 1)
 go = threading.Event()
 end = 0
 last_release = 0
-lanes = [{"grants": 0, "wait": [], "pair": [], "hand_off": [], "longest": 0, "errors": 0} for _ in range(args.callers)]
+lanes = [{"grants": 0, "wait": [], "pair": [], "hand_off": [], "longest": 0, "errors": 0,
+          "unfinished": []} for _ in range(args.callers)]
 
 
 def call(i):
@@ -44,6 +45,7 @@ def call(i):
         try:
             if not lock.acquire(blocking=True, blocking_timeout=max(0.0, (end - begin) / 1e9)):
                 lane["longest"] = max(lane["longest"], now() - begin)
+                lane["unfinished"].append(now() - begin)
                 return
             granted = now()
             if args.keys == 1 and last_release:
@@ -78,6 +80,7 @@ print(json.dumps({
     "wait": [x for lane in lanes for x in lane["wait"]],
     "pair": [x for lane in lanes for x in lane["pair"]],
     "hand_off": [x for lane in lanes for x in lane["hand_off"]],
+    "unfinished": [x for lane in lanes for x in lane["unfinished"]],
     "longest_wait": max(lane["longest"] for lane in lanes),
     "errors": sum(lane["errors"] for lane in lanes),
 }))

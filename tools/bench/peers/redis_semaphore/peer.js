@@ -16,7 +16,7 @@ async function main() {
   const clients = [];
   for (let i = 0; i < (args.shared ? 1 : callers); i++) clients.push(new Redis({ port: args.port }));
   await Promise.all(clients.map(client => client.ping()));
-  const total = { grants: new Array(callers).fill(0), wait: [], pair: [], hand_off: [], longest_wait: 0, errors: 0 };
+  const total = { grants: new Array(callers).fill(0), wait: [], pair: [], hand_off: [], unfinished: [], longest_wait: 0, errors: 0 };
   let lastRelease = 0;
   const start = now();
   const end = start + args.seconds * 1e9;
@@ -32,6 +32,7 @@ async function main() {
       try {
         if (!(await mutex.tryAcquire())) {
           total.longest_wait = Math.max(total.longest_wait, now() - begin);
+          total.unfinished.push(now() - begin);
           return;
         }
         const granted = now();

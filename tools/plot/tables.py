@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""Tables of results of `holdfast bench`: tables.py RESULT.json|DIR results
+
+Writes results/SUITE.md for each suite that is there, and the blocks between `<!-- begin NAME -->` and `<!-- end NAME -->`
+of results/README.md. Needs no matplotlib.
+"""
+import os
+import re
+import sys
+
+import data
+from data import mean, median, number
+
+SUITES = {
+    "uncontended": ("A key for each caller: what a lock costs when nobody else wants it",
+                    ["pairs", "of_limit", "of_trips", "round_trips", "p50", "p99", "p999", "commands", "sent", "received",
+                     "server_cpu", "client_cpu"]),
+    "contended": ("All callers want one key: hand-off, waiting, fairness, commands a grant",
+                  ["pairs", "of_ceiling", "hand_off_p50", "hand_off_p99", "wait_p50", "wait_p99", "wait_p999",
+                   "p99_by_fair_share", "longest_wait", "min_max", "jain", "commands", "server_cpu"]),
+    "seckill": ("A flash sale under each fault behind each protection",
+                ["sold", "oversold", "lost_updates", "runs_oversold", "sold_out", "errors"]),
+    "scale": ("10 to 10,000 clients, 1 to 10,000 keys",
+              ["pairs", "p50", "p99", "commands", "client_cpu", "server_cpu", "connections"]),
+    "watchdog": ("What holding many locks costs", ["client_cpu", "server_cpu", "client_cpu_at_30s", "scripts", "renewed", "sent"]),
+    "failover": ("Grants across a failover, and who held the lock when", ["grants", "longest_gap", "sold", "oversold"]),
+}
+MEANS = {"sold", "oversold", "lost_updates", "runs_oversold", "sold_out", "errors"}  # over seeds, not medians
+
+
+def table(head, rows):
+    def cells(row):
+        return "| " + " | ".join(str(cell) for cell in row) + " |"
+    return "\n".join([cells(head), "|" + "---|" * len(head), *(cells(row) for row in rows)]) + "\n"
+
+
+def about(documents, suite):
+    for d in documents:
+        if any(m["suite"] == suite for m in d["measurements"]):
+            machine, versions = d["machine"], d["versions"]
+            facts = [f"{machine.get('cpu', '?')}, {machine.get('cores', '?')} cores, {machine.get('kernel', '')}",
+                     "load before and after " + machine.get("load_before", "?") + " / " + machine.get("load_after", "?"),
+                     ", ".join(f"{name} {version}" for name, version in versions.items()), f"started {d['started']}"]
+            if d["seeds"].get(suite):
+                facts.append(f"seeds {d['seeds'][suite]}")
+            text = f"`{d['command']}`\n\n" + "; ".join(facts) + ".\n"
+            if not d["complete"]:
+                text += "\nInterrupted: part of the suite is missing.\n"
+            return text + "".join(f"\nNote: {note}\n" for note in d["notes"])
+    return ""
+
+
+def suite_page(documents, points, suite):
+    title, metrics = SUITES[suite]
+    here = points.where(suite=suite)
+    text = f"# {suite.capitalize()}\n\n{title}.\n\n{about(documents, suite)}\n"
+    how = "means over the seeds" if suite == "seckill" else "medians over the rounds, (low to high) where they differ by more than 5%"
+    text += f"Figures: {how}. `ratio`s are taken within a round.\n\n"
+    for world in dict.fromkeys(m["world"] for m in here):
+        rows = [m for m in here if m["world"] == world]
+        used = [x for x in metrics if any(x in m["metrics"] for m in rows)]
+        names = list(dict.fromkeys(name for m in rows for name in m["parameters"]))
+        units = {x: next(m["metrics"][x]["unit"] for m in rows if x in m["metrics"]) for x in used}
+        head = [suite] + names + [x if units[x] == "ratio" else f"{x}, {units[x]}" for x in used]
+        body = []
+        for m in rows:
+            row = [m["subject"]] + [m["parameters"].get(name, "") for name in names]
+            for x in used:
+                if x not in m["metrics"]:
+                    row.append("")
+                elif x in MEANS:
+                    row.append(number(mean(m, x)))
+                else:
+                    v = m["metrics"][x]
+                    wide = v["high"] - v["low"] > 0.05 * abs(v["median"]) and len(v["rounds"]) > 1
+                    row.append(number(v["median"]) + (f" ({number(v['low'])} to {number(v['high'])})" if wide else ""))
+            body.append(row)
+        text += f"## {world}\n\n{table(head, body)}\n"
+    return text
+
+
+def goals(points):
+    """The goals, each with what was measured."""
+    u = points.where(suite="uncontended", subject="reentrant")
+    rows = []
+
+    def row(goal, wanted, value, met, command):
+        rows.append([goal, wanted, number(value) if value is not None else "not measured",
+                     "" if value is None else "met" if met else "missed", f"`holdfast bench --suite {command}`"])
+
+    def at(world, clients):
+        return u.where(world=world, clients=clients, connections="shared").first()
+    for world, wanted in (("real/fibers", 0.8), ("real/threads", 0.5)):
+        value = median(at(world, 50), "of_limit")
+        row(f"50 callers on one connection, {world.split('/')[1]}: of redis-benchmark's pairs", f"at least {wanted}", value,
+            value is not None and value >= wanted, "uncontended")
+    peers = [median(m, "pairs") for m in points.where(suite="uncontended", clients=50, world="real/peer")]
+    best = max(peers) if peers else None
+    ours = median(at("real/fibers", 50), "pairs")
+    ratio = ours / best if ours and best else None
+    row("the same, by the faster peer", "at least 2", ratio, ratio and ratio >= 2, "uncontended")
+    value = median(at("real/fibers", 1), "of_trips")
+    row("one caller: time of a pair by two bare round trips", "at most 1.2", value, value and value <= 1.2, "uncontended")
+    c = points.where(suite="contended", clients=50, hold_ms=1)
+    for subject, processes in (("reentrant", "one"), ("reentrant", "one each"), ("fair", "one each")):
+        m = c.where(subject=subject, processes=processes, world="real/fibers").first()
+        value = median(m, "of_ceiling")
+        where = "one process" if processes == "one" else "50 processes"
+        row(f"50 clients, hold 1 ms, {subject}, {where}: of the hold-bound ceiling", "at least 0.9", value, value and value >= 0.9,
+            "contended")
+        value = median(m, "p99_by_fair_share")
+        row(f"{subject}, {where}: p99 wait by the fair share", "below 3", value, value and value < 3, "contended")
+    m = c.where(subject="fair", processes="one each", world="real/fibers").first()
+    value = median(m, "min_max")
+    row("fair, 50 processes: min/max share", "above 0.8", value, value and value > 0.8, "contended")
+    for subject, processes, world in (("reentrant", "one", "real/fibers"), ("fair", "one each", "embedded")):
+        m = points.where(suite="contended", subject=subject, processes=processes, clients=1000, world=world).first()
+        value = median(m, "commands")
+        where = "one process" if processes == "one" else "1,000 processes"
+        row(f"1,000 waiters, {subject}, {where} ({world.split('/')[0]}): commands a grant", "below 6", value, value and value < 6,
+            "contended")
+    m = points.where(suite="watchdog", subject="reentrant", locks=10000).first()
+    value = median(m, "client_cpu_at_30s")
+    row("10,000 locks held, lease 30 s: client CPU, % of a core", "below 5", value, value is not None and value < 5, "watchdog")
+    return table(["goal", "wanted", "measured", "", "command"], rows)
+
+
+def costs(points):
+    """What each lock costs, one line each."""
+    rows = []
+    for m in points.where(suite="uncontended", world="real/fibers", clients=50, connections="shared"):
+        name = m["subject"]
+        if name in ("redis-benchmark", "two bare round trips"):
+            continue
+        trips = points.where(suite="uncontended", world="embedded", subject=name).first()
+        busy = points.where(suite="contended", world="real/fibers", subject=name, clients=50, hold_ms=1, processes="one each").first()
+        calm = points.where(suite="contended", world="embedded", subject=name, clients=50, hold_ms=1, processes="one each").first()
+        rows.append([f"`{name}`", number(median(m, "pairs")), number(median(m, "of_limit")),
+                     number(median(trips, "round_trips")), number(median(m, "commands")), number(median(busy, "of_ceiling")),
+                     number(median(calm, "jain")), number(median(busy, "commands"))])
+    return table(["lock", "pairs/s, 50 callers", "of redis-benchmark", "round trips a pair", "commands a pair",
+                  "busy key: of the ceiling", "Jain's index", "commands a grant"], rows)
+
+
+def faults(points):
+    """Lock x fault: share of the seeds that oversold."""
+    here = points.where(suite="seckill", world="embedded", protection="lock", buyers=lambda n: int(n) < 50)
+    names = here.values("fault")
+    cells = {(m["subject"], m["parameters"]["fault"]): m for m in here}
+    rows = []
+    for subject in here.subjects():
+        row = [f"`{subject}`"]
+        for fault in names:
+            m = cells.get((subject, fault))
+            if m is None:
+                row.append("–")
+            elif mean(m, "sold") == 0:
+                row.append("no sale")
+            else:
+                share = mean(m, "runs_oversold")
+                row.append("holds" if share == 0 else "**breaks**" if share == 1 else f"**breaks** {100 * share:.0f}%")
+        rows.append(row)
+    return table(["lock alone"] + names, rows)
+
+
+def main():
+    if len(sys.argv) != 3:
+        data.complain("usage: tables.py RESULT.json|DIR results")
+        return 64
+    try:
+        documents, points = data.load(sys.argv[1])
+    except data.BadResult as error:
+        data.complain(error)
+        return 64
+    folder = sys.argv[2]
+    for suite in SUITES:
+        if len(points.where(suite=suite)):
+            path = os.path.join(folder, suite + ".md")
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(suite_page(documents, points, suite))
+            print(path)
+    page = os.path.join(folder, "README.md")
+    if os.path.exists(page):
+        with open(page, encoding="utf-8") as handle:
+            text = handle.read()
+        for name, block in (("goals", goals), ("costs", costs), ("faults", faults)):
+            text = re.sub(f"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)",
+                          lambda match, block=block: match.group(1) + block(points) + match.group(2), text, flags=re.S)
+        with open(page, "w", encoding="utf-8") as out:
+            out.write(text)
+        print(page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
