@@ -38,7 +38,7 @@ PendingLock acquire_async(std::shared_ptr<Lock> lock, const Owner& owner, Monoto
     try {
       const ActAs me(runtime, owner);
       granted = lock->try_lock_until(deadline, stop);
-    } catch (const LockError&) {
+    } catch (const std::exception&) {
       failure = std::current_exception();
     }
     {

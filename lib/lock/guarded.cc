@@ -1,11 +1,12 @@
 #include "guarded.h"
 
-#include <stdexcept>
+#include "checked_options.h"
 
 namespace holdfast::guarded_detail {
 
+void checked_wait(Duration wait) { holdfast::checked_wait(wait); }
+
 std::shared_ptr<Lock> acquired(Registry& registry, const std::string& key, Duration wait) {
-  if (wait < Duration::zero()) throw std::invalid_argument("wait: cannot be below zero");
   std::shared_ptr<Lock> lock = registry.obtain(key);
   if (!lock->try_lock_for(wait)) {
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(wait).count();

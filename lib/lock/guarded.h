@@ -32,11 +32,13 @@ namespace holdfast {
 
 struct GuardedOptions {
   std::string key;
-  Duration wait = std::chrono::seconds(5);  // not below zero
+  Duration wait = std::chrono::seconds(5);  // not below zero: guarded() throws std::invalid_argument
 };
 
 namespace guarded_detail {
 
+// Throws std::invalid_argument.
+void checked_wait(Duration wait);
 // [parks] The lock, acquired; throws WaitTimeout, std::invalid_argument.
 std::shared_ptr<Lock> acquired(Registry& registry, const std::string& key, Duration wait);
 
@@ -47,24 +49,32 @@ class Guarded {
       : registry_(registry),
         options_(std::move(options)),
         key_of_(std::move(key_of)),
-        function_(std::move(function)) {}
+        function_(std::move(function)) {
+    checked_wait(options_.wait);
+  }
 
   template <class... Arguments>
   decltype(auto) operator()(Arguments&&... arguments) const {
     const auto lock = acquired(registry_, key_of_(options_.key, std::as_const(arguments)...), options_.wait);
     Guard guard(*lock, std::adopt_lock);
     const auto run = [&]() -> decltype(auto) {
-      if constexpr (std::invocable<const Function&, std::stop_token, Arguments...>) {
-        return std::invoke(function_, lock->lost(), std::forward<Arguments>(arguments)...);
-      } else {
+      // The arguments alone first: what takes anything (a variadic lambda) is not given a token.
+      if constexpr (std::invocable<const Function&, Arguments...>) {
         return std::invoke(function_, std::forward<Arguments>(arguments)...);
+      } else {
+        return std::invoke(function_, lock->lost(), std::forward<Arguments>(arguments)...);
       }
     };
-    if constexpr (std::is_void_v<decltype(run())>) {
+    using Result = decltype(run());
+    if constexpr (std::is_void_v<Result>) {
       run();
       guard.release();
+    } else if constexpr (std::is_reference_v<Result>) {
+      Result result = run();
+      guard.release();
+      return static_cast<Result>(result);
     } else {
-      decltype(auto) result = run();
+      Result result = run();
       guard.release();
       return result;
     }

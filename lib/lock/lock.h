@@ -1,4 +1,8 @@
-// Lock: what every exclusive lock of this library looks like; meets TimedLockable.
+// Lock: what every exclusive lock of this library looks like; meets TimedLockable, so that std::unique_lock,
+// std::scoped_lock and std::lock work with it. But they end the program when an unlock() in their destructor
+// throws, as it does after a loss: call their unlock(), or use Guard (guard.h). And std::lock() draws no
+// pause: two of them over the same locks in opposite orders may keep out of each other's way for long, on
+// fibers for ever. MultiLock (multi_lock.h) is made for that.
 //
 // Ownership is by task (a thread in an application, a fiber in a world). One object per key and process is
 // meant to be shared by its tasks.
@@ -6,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -14,6 +19,7 @@
 #include <string_view>
 
 #include "../runtime/runtime.h"
+#include "any_duration.h"
 #include "errors.h"
 #include "observer.h"
 
@@ -48,9 +54,17 @@ class Lock {
   // true holds nothing, and has seen to it that a grant whose reply was lost is given back or expires.
   virtual bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) = 0;
   // Throws std::invalid_argument for a wait below zero.
-  bool try_lock_for(Duration wait, std::stop_token stop = {}) {
-    if (wait < Duration::zero()) throw std::invalid_argument("a wait cannot be below zero");
-    return try_lock_until(deadline_after(runtime().now(), wait), std::move(stop));
+  template <class Rep, class Period>
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& wait, std::stop_token stop = {}) {
+    if (wait < wait.zero()) throw std::invalid_argument("a wait cannot be below zero");
+    return try_lock_until(deadline_after(runtime().now(), to_duration(wait)), std::move(stop));
+  }
+  // A deadline on another clock: translated when the call begins, by what is left until then.
+  template <class Clock, class Unit>
+  requires(!std::same_as<Clock, MonotonicClock>) bool try_lock_until(
+      const std::chrono::time_point<Clock, Unit>& deadline, std::stop_token stop = {}) {
+    const Duration left = to_duration(deadline - Clock::now());
+    return try_lock_until(deadline_after(runtime().now(), left), std::move(stop));
   }
   // [parks] lock() that a stop request ends with Interrupted.
   void lock_interruptibly(std::stop_token stop) { try_lock_until(kNever, std::move(stop)); }

@@ -29,6 +29,7 @@ class MultiLock final : public Lock {
 
   void lock() override { acquire(true, kNever, {}); }
   bool try_lock() override { return acquire(false, kNever, {}); }
+  using Lock::try_lock_until;
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override {
     return acquire(true, deadline, stop);
   }

@@ -39,6 +39,7 @@ class ReadWriteLock final : public Lock {
   // --- write side ---------------------------------------------------------------------------------------
   void lock() override;
   bool try_lock() override;
+  using Lock::try_lock_until;
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
   void unlock() override;
   bool is_held_by_me() const override { return write_.is_held_by_me(); }
@@ -62,8 +63,16 @@ class ReadWriteLock final : public Lock {
   void lock_shared();
   bool try_lock_shared();
   bool try_lock_shared_until(MonotonicTime deadline, std::stop_token stop = {});
-  bool try_lock_shared_for(Duration wait, std::stop_token stop = {}) {
-    return try_lock_shared_until(deadline_after(runtime().now(), wait), std::move(stop));
+  template <class Clock, class Unit>
+  requires(!std::same_as<Clock, MonotonicClock>) bool try_lock_shared_until(
+      const std::chrono::time_point<Clock, Unit>& deadline, std::stop_token stop = {}) {
+    const Duration left = to_duration(deadline - Clock::now());
+    return try_lock_shared_until(deadline_after(runtime().now(), left), std::move(stop));
+  }
+  template <class Rep, class Period>
+  bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& wait, std::stop_token stop = {}) {
+    if (wait < wait.zero()) throw std::invalid_argument("a wait cannot be below zero");
+    return try_lock_shared_until(deadline_after(runtime().now(), to_duration(wait)), std::move(stop));
   }
   void unlock_shared();
   // The read side as a Lock of its own, for whatever takes a Lock.

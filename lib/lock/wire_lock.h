@@ -45,6 +45,7 @@ class WireLock : public Lock {
 
   void lock() override { acquire_within({}); }
   bool try_lock() override;
+  using Lock::try_lock_until;
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
   void unlock() override;
 
