@@ -19,7 +19,8 @@ bool worth_another_attempt(const redis::Error& error) {
 }
 
 void throw_lock_error(const redis::Error& error, const std::string& key, bool may_have_executed) {
-  const std::string what = "lock '" + key + "': " + error.what();
+  std::string what = "lock '" + key + "': " + error.what();
+  if (may_have_executed && !error.may_have_executed()) what += " (an earlier try may have been executed)";
   if (error.kind() == redis::Error::Kind::unsupported) {
     throw Unsupported(what, key, error.node(), may_have_executed);
   }
