@@ -104,17 +104,22 @@ bool MultiLock::acquire_all(bool wait, MonotonicTime deadline, const std::stop_t
   std::size_t first = 0;
   for (;;) {
     Taken taken;
-    Lock& waited_for = *members_[first];
-    if (!(wait ? waited_for.try_lock_until(deadline, stop) : waited_for.try_lock())) return false;
-    taken.add(waited_for);
     std::size_t refused = members_.size();
-    for (std::size_t i = 0; i < members_.size() && refused == members_.size(); ++i) {
-      if (i == first) continue;
-      if (members_[i]->try_lock()) {
-        taken.add(*members_[i]);
-      } else {
-        refused = i;
+    try {
+      Lock& waited_for = *members_[first];
+      if (!(wait ? waited_for.try_lock_until(deadline, stop) : waited_for.try_lock())) return false;
+      taken.add(waited_for);
+      for (std::size_t i = 0; i < members_.size() && refused == members_.size(); ++i) {
+        if (i == first) continue;
+        if (members_[i]->try_lock()) {
+          taken.add(*members_[i]);
+        } else {
+          refused = i;
+        }
       }
+    } catch (const TaskCancelled&) {  // the process is dead: nothing can be given back
+      taken.keep();
+      throw;
     }
     const bool all_held = std::all_of(members_.begin(), members_.end(),
                                       [](const auto& member) { return member->is_held_by_me(); });
