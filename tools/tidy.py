@@ -23,13 +23,14 @@ FORBIDDEN = re.compile(
     r"|\bstd::((recursive_|timed_|shared_)*mutex|condition_variable(_any)?|thread|jthread|async)\b"
     r"|(?<![\w:.>])(s?rand|clock_gettime|gettimeofday|nanosleep|usleep|pthread_\w+)\s*\("
 )
-# Where a port is implemented on the system, or child processes are handled.
+# Where a port is implemented on the system, child processes are handled, or an application stands.
 PORTS = (
     "lib/runtime/thread_runtime.cc",
     "lib/net/socket_network.cc",
     "sim/world/event_loop.cc",
     "sim/world/fiber.cc",
     "sim/cluster/",
+    "lib/examples/",
 )
 LAYERS = {"runtime": 0, "net": 1, "redis": 2, "lock": 3, "historic": 3}
 ROOMS = {"lib": {"lib"}, "checker": {"checker"}, "sim": {"lib", "checker", "sim"}, "tools": {"lib", "checker", "sim", "tools"}}
