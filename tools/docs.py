@@ -48,6 +48,7 @@ SEARCH_INCLUDES = NO
 WARN_IF_UNDOCUMENTED = YES
 WARN_NO_PARAMDOC = NO
 WARN_FORMAT = "$file:$line: $text"
+HAVE_DOT = NO
 QUIET = YES
 SORT_MEMBER_DOCS = NO
 """
@@ -74,9 +75,10 @@ def filtered(text):
             words = comment.group(3)
             if top:
                 header.append(escaped(words) or "<p>")
-                out.append("/// \\file" if not out else "///")
                 if len(header) == 1:
-                    out[-1] += f" {header[0]}"
+                    out.append("/// \\file")
+                else:
+                    out.append("/// " + (" ".join(header) if len(header) == 2 else header[-1]))
             elif re.match(r"-{3,} |NOLINT", words):
                 out.append(line)
                 column = None
@@ -88,7 +90,7 @@ def filtered(text):
         column = None
         if SILENT.match(line):
             out.append("")
-        elif trailing and '"' not in trailing.group(2):
+        elif trailing and trailing.group(1).count('"') % 2 == 0:
             column = len(trailing.group(1))
             out.append(f"{trailing.group(1)}///< {escaped(trailing.group(2))}")
         elif header and TYPE.match(line) and not re.match(r"///|template", before):
@@ -138,7 +140,7 @@ def self_test():
         ("// A file.\n\n// A type.\nstruct Good {\n  int a = 0;  // a member\n  // A call.\n  void b();\n};\n", False),
         ("// A file.\n\n// A type.\nstruct Bad {\n  int a = 0;\n};\n", True),
         ("// About both.\n\nstruct Good3 {};\n", False),
-        ("// A file.\n\n// A type.\nstruct Good4 {};\n\nstruct Good5 {};\nstruct Bad2 {};\n", True),
+        ("// A file.\n\n// A type.\nstruct Good4 {};\n\nstruct Good5 {\n  int a = 0;  // a \"member\"\n};\nstruct Bad2 {\n  int b = 0;  // b\n};\n", True),
         ("// A file.\n\n// Says.\nenum class E {\n  one,  // 1\n  two,\n};\n", True),
         ("// A file.\n\n// A type.\nstruct Good2 {\n  Good2(const Good2&) = delete;\n  ~Good2();\n};\n", False),
     ]

@@ -28,7 +28,7 @@ class PendingLock {
  public:
   // [parks] True: the owner holds the lock. False: not granted in time. Throws what the acquire threw.
   bool wait() const;
-  bool ready() const;
+  bool ready() const;  // wait() would not wait
 
  private:
   friend PendingLock acquire_async(std::shared_ptr<Lock> lock, const Owner& owner, MonotonicTime deadline,
@@ -45,9 +45,10 @@ PendingLock acquire_async(std::shared_ptr<Lock> lock, const Owner& owner, Monoto
 
 // The same as a std::future. `keep` must live until the future is ready: it is the task.
 struct FutureLock {
-  std::future<bool> granted;
-  PendingLock keep;
+  std::future<bool> granted;  // as PendingLock::wait()
+  PendingLock keep;           // the task
 };
+// As acquire_async().
 FutureLock acquire_future(std::shared_ptr<Lock> lock, const Owner& owner, MonotonicTime deadline = kNever,
                           std::stop_token stop = {});
 

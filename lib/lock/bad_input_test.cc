@@ -7,7 +7,11 @@
 #include <functional>
 
 #include "lib/lock/checked_options.h"
+#include "lib/lock/count_down_latch.h"
+#include "lib/lock/permit_semaphore.h"
+#include "lib/lock/read_write_lock.h"
 #include "lib/lock/reentrant_lock.h"
+#include "lib/lock/semaphore.h"
 #include "lib/lock/testing/stand.h"
 #include "lib/redis/testing/fake_server.h"
 
@@ -79,15 +83,24 @@ TEST_P(BadInput, ArgumentsWithoutSense) {
     EXPECT_EQ(client.call({"EXISTS", "k"}).reply.integer, 0);
     EXPECT_TRUE(lock->try_lock_for(0s)) << "no wait is a wait";
     lock->unlock();
+
+    ReadWriteLocks both(client, {});
+    EXPECT_THROW(both.obtain("k")->try_lock_shared_for(-1ns), std::invalid_argument);
+    Semaphores semaphores(client, {.permits = 2});
+    EXPECT_THROW(semaphores.obtain("k")->try_acquire_for(-1ns), std::invalid_argument);
+    PermitSemaphore permits(client, "k", {.permits = 2});
+    EXPECT_THROW(permits.try_acquire_for(-1ns), std::invalid_argument);
+    EXPECT_THROW(CountDownLatch(client, "k").await_for(-1ns), std::invalid_argument);
+    EXPECT_EQ(client.call({"EXISTS", "k"}).reply.integer, 0);
   });
 }
 
 TEST_P(BadInput, AKeyOfAnotherType) {
   run([](Stand& stand) {
     redis::Client client(stand.runtime, stand.network, stand.options());
-    client.call({"SET", "k", "text"});
+    client.call({"LPUSH", "k", "text"});
     EXPECT_THAT(locking(stand, patient(stand.options())), HasSubstr("Rejected: lock 'k'"));
-    EXPECT_EQ(client.call({"GET", "k"}).reply.text, "text");
+    EXPECT_EQ(client.call({"LRANGE", "k", "0", "-1"}).reply.items.at(0).text, "text");
   });
 }
 
@@ -118,8 +131,9 @@ TEST_P(BadInput, AReplica) {
   run([](Stand& stand) {
     redis::testing::FakeServer replica(
         stand.runtime, stand.network, [](redis::testing::Peer& peer, const redis::testing::Command& command) {
-          peer.send(command[0] == "EVALSHA" ? "-READONLY You can't write against a read only replica.\r\n"
-                                            : "+OK\r\n");
+          peer.send(command[0] == "EVALSHA" || command[0] == "SET"
+                        ? "-READONLY You can't write against a read only replica.\r\n"
+                        : "+OK\r\n");
         });
     const std::string what = locking(stand, patient(stand.options(replica.endpoint())));
     EXPECT_THAT(what, HasSubstr("Rejected: lock 'k'"));

@@ -104,7 +104,7 @@ std::optional<std::int64_t> CountDownLatch::count() {
 void CountDownLatch::await() { await_until(kNever); }
 
 bool CountDownLatch::await_for(Duration wait, std::stop_token stop) {
-  return await_until(deadline_after(runtime_.now(), wait), std::move(stop));
+  return await_until(end_of_wait(runtime_, wait), std::move(stop));
 }
 
 bool CountDownLatch::await_until(MonotonicTime deadline, std::stop_token stop) {

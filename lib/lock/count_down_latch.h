@@ -33,12 +33,14 @@ class LatchGone : public LockError {
 
 class CountDownLatch {
  public:
+  // Its times, each at least 1 ms.
   struct Options {
-    Duration lifetime = std::chrono::hours(24);
+    Duration lifetime = std::chrono::hours(24);      // of the record on the server
     Duration look_again = std::chrono::seconds(30);  // asks at least so often when no message comes
   };
   // `client` outlives the latch. Throws std::invalid_argument for an empty key, or times below 1 ms.
   CountDownLatch(redis::Client& client, std::string key, Options options);
+  // With the default times.
   CountDownLatch(redis::Client& client, std::string key)
       : CountDownLatch(client, std::move(key), Options()) {}
 
@@ -55,8 +57,10 @@ class CountDownLatch {
   void await();
   // [parks] False: not open by the deadline. A stop request ends the wait with Interrupted.
   bool await_until(MonotonicTime deadline, std::stop_token stop = {});
+  // [parks] As await_until(). Throws std::invalid_argument for a wait below zero.
   bool await_for(Duration wait, std::stop_token stop = {});
 
+  // As given.
   const std::string& key() const noexcept { return keys_.front(); }
 
  private:

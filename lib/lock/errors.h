@@ -10,13 +10,15 @@ namespace holdfast {
 // effect on the server although it failed here.
 class LockError : public std::runtime_error {
  public:
+  // `what` says it all in words: key, node, cause.
   LockError(const std::string& what, std::string key, std::string node, bool may_have_executed)
       : std::runtime_error(what),
         key_(std::move(key)),
         node_(std::move(node)),
         may_have_executed_(may_have_executed) {}
-  const std::string& key() const noexcept { return key_; }
-  const std::string& node() const noexcept { return node_; }
+  const std::string& key() const noexcept { return key_; }    // of the lock
+  const std::string& node() const noexcept { return node_; }  // who answered; "": nobody
+  // True: the operation may have taken effect on the server all the same.
   bool may_have_executed() const noexcept { return may_have_executed_; }
 
  private:

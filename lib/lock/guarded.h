@@ -30,8 +30,9 @@
 
 namespace holdfast {
 
+// Which lock, and for how long to wait for it.
 struct GuardedOptions {
-  std::string key;
+  std::string key;                          // of the lock, or what it begins with
   Duration wait = std::chrono::seconds(5);  // not below zero: guarded() throws std::invalid_argument
 };
 
@@ -42,9 +43,11 @@ void checked_wait(Duration wait);
 // [parks] The lock, acquired; throws WaitTimeout, std::invalid_argument.
 std::shared_ptr<Lock> acquired(Registry& registry, const std::string& key, Duration wait);
 
+// What guarded() returns.
 template <class KeyOf, class Function>
 class Guarded {
  public:
+  // See guarded().
   Guarded(Registry& registry, GuardedOptions options, KeyOf key_of, Function function)
       : registry_(registry),
         options_(std::move(options)),
@@ -53,6 +56,7 @@ class Guarded {
     checked_wait(options_.wait);
   }
 
+  // [parks] The function under the lock.
   template <class... Arguments>
   decltype(auto) operator()(Arguments&&... arguments) const {
     const auto lock = acquired(registry_, key_of_(options_.key, std::as_const(arguments)...), options_.wait);
@@ -96,6 +100,7 @@ auto guarded(Registry& registry, GuardedOptions options, Function function) {
   return guarded_detail::Guarded(registry, std::move(options), same_key, std::move(function));
 }
 
+// The same with a key that depends on the arguments.
 template <class KeyOf, class Function>
 auto guarded(Registry& registry, GuardedOptions options, KeyOf key_of, Function function) {
   const auto joined = [key_of = std::move(key_of)](const std::string& key,

@@ -25,8 +25,9 @@
 
 namespace holdfast {
 
+// What all locks of one kind and process have in common.
 struct LockOptions {
-  Duration lease = std::chrono::seconds(30);
+  Duration lease = std::chrono::seconds(30);  // at least 10 ms, in whole milliseconds
   bool renew = true;  // watchdog: renew at a third of the lease until release. false: the lease is all
   std::optional<int> max_renewals = std::nullopt;  // of one hold; then its lease runs out, and it is lost
   bool fencing = false;                            // every grant comes with a fencing token
@@ -34,10 +35,16 @@ struct LockOptions {
   // to a majority of the configured ones. Fewer did within `replica_timeout`: the grant is taken back, and
   // asked for again as if no server had answered. 0: grants are not waited for.
   int replicas = 0;
-  Duration replica_timeout = std::chrono::milliseconds(500);
-  LockObserver* observer = nullptr;  // outlives the lock
-  std::size_t max_waiters = 65536;   // tasks of this process that may queue for one key; more: Unavailable
+  Duration replica_timeout = std::chrono::milliseconds(500);  // how long a grant waits for its replicas
+  LockObserver* observer = nullptr;                           // outlives the lock
+  std::size_t max_waiters = 65536;  // tasks of this process that may queue for one key; more: Unavailable
 };
+
+// The moment at which a wait that begins now is over. Throws std::invalid_argument for a wait below zero.
+inline MonotonicTime end_of_wait(const Runtime& runtime, Duration wait) {
+  if (wait < Duration::zero()) throw std::invalid_argument("a wait cannot be below zero");
+  return deadline_after(runtime.now(), wait);
+}
 
 class Lock {
  public:
@@ -53,7 +60,7 @@ class Lock {
   // wait with Interrupted. Unavailable: until the deadline no server could be asked. Whatever does not return
   // true holds nothing, and has seen to it that a grant whose reply was lost is given back or expires.
   virtual bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) = 0;
-  // Throws std::invalid_argument for a wait below zero.
+  // [parks] As try_lock_until(). Throws std::invalid_argument for a wait below zero.
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& wait, std::stop_token stop = {}) {
     if (wait < wait.zero()) throw std::invalid_argument("a wait cannot be below zero");
@@ -103,10 +110,11 @@ class Lock {
   // Some task of this process holds it, or is inside an acquire.
   virtual bool in_use() const { return is_held_by_me(); }
 
-  virtual const std::string& key() const noexcept = 0;
-  virtual Runtime& runtime() const noexcept = 0;
-  // How its holds exclude each other: "" (exclusive), "read" or "write"; and how many permits one takes.
+  virtual const std::string& key() const noexcept = 0;  // as given to obtain()
+  virtual Runtime& runtime() const noexcept = 0;        // on which it waits
+  // How its holds exclude each other: "" (exclusive), "read" or "write".
   virtual std::string_view mode() const noexcept { return ""; }
+  // How many permits one hold takes.
   virtual int permits() const noexcept { return 1; }
 };
 

@@ -25,7 +25,7 @@ class Locks {
   // The lock of `key`: the same object as long as anybody has it. Throws std::invalid_argument for an empty
   // key. Any task may call it; O(log locks).
   std::shared_ptr<Lock> obtain(const std::string& key);
-  Runtime& runtime() const noexcept;
+  Runtime& runtime() const noexcept;  // that of the client
 
  protected:
   // `client`, and the observer in `options`, outlive this object and every lock obtained from it. Throws
@@ -33,9 +33,10 @@ class Locks {
   Locks(redis::Client& client, LockOptions options);
   // On another store than one Redis.
   Locks(std::unique_ptr<Store> store, LockOptions options);
+  // A new object, for obtain().
   virtual std::shared_ptr<Lock> make(const std::string& key) = 0;
 
-  const std::shared_ptr<LockContext> context_;
+  const std::shared_ptr<LockContext> context_;  // what all of them share
 
  private:
   Mutex mutex_;

@@ -43,8 +43,11 @@ class MultiLock final : public Lock {
   bool in_use() const override;
   bool force_unlock() override;
 
-  const std::string& key() const noexcept override { return key_; }  // "a+b+c"
+  // "a+b+c"
+  const std::string& key() const noexcept override { return key_; }
+  // Of the first member.
   Runtime& runtime() const noexcept override { return members_.front()->runtime(); }
+  // In the order of their keys.
   const std::vector<std::shared_ptr<Lock>>& members() const noexcept { return members_; }
 
  private:

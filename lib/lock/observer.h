@@ -10,7 +10,9 @@
 
 namespace holdfast {
 
+// Something that happened to one lock of this process.
 struct LockEvent {
+  // What happened.
   enum class Kind {
     acquired,      // the outermost grant, before acquire() returns to its caller
     renewing,      // a renewal is about to be sent
@@ -21,8 +23,8 @@ struct LockEvent {
     waiting,       // an acquire was refused and the task starts to wait
     queued,        // the server confirmed the task's place in the queue of a fair lock
   };
-  Kind kind{};
-  std::string_view key = {};
+  Kind kind{};                        // what happened
+  std::string_view key = {};          // to which lock
   std::string_view acquisition = {};  // identity of the outermost acquisition (the owner id on the server)
   std::string_view node = {};         // who granted or answered; "" if nobody
   std::optional<MonotonicTime> valid_until = std::nullopt;  // on this process' clock
@@ -37,6 +39,7 @@ struct LockEvent {
 class LockObserver {
  public:
   virtual ~LockObserver() = default;
+  // May be called by several tasks at once.
   virtual void on_event(const LockEvent& event) noexcept = 0;
 };
 

@@ -19,8 +19,8 @@ using HolderId = std::uint64_t;  // of a task or of an Owner; never 0
 // owner. Thread safety: any task may use it, one at a time.
 class Owner {
  public:
-  explicit Owner(Runtime& runtime);
-  HolderId id() const noexcept { return id_; }
+  explicit Owner(Runtime& runtime);             // a new one
+  HolderId id() const noexcept { return id_; }  // differs from that of every task and other owner
 
  private:
   friend std::weak_ptr<const void> life_of_holder(Runtime& runtime);
@@ -31,7 +31,7 @@ class Owner {
 // While it lives, what the calling task does with locks it does as `owner`. Scopes may be nested.
 class ActAs {
  public:
-  ActAs(Runtime& runtime, const Owner& owner);
+  ActAs(Runtime& runtime, const Owner& owner);  // the calling task, from now on
   ~ActAs();
   ActAs(const ActAs&) = delete;
   ActAs& operator=(const ActAs&) = delete;

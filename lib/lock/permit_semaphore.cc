@@ -54,7 +54,7 @@ std::optional<Permit> PermitSemaphore::try_acquire_until(MonotonicTime deadline,
 }
 
 std::optional<Permit> PermitSemaphore::try_acquire_for(Duration wait, int permits, std::stop_token stop) {
-  return try_acquire_until(deadline_after(runtime().now(), wait), permits, std::move(stop));
+  return try_acquire_until(end_of_wait(runtime(), wait), permits, std::move(stop));
 }
 
 bool PermitSemaphore::release(const std::string& id) {

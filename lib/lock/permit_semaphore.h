@@ -16,9 +16,10 @@
 
 namespace holdfast {
 
+// What was granted: so many permits under one id.
 struct Permit {
-  std::string id;  // unique in space and time
-  int permits = 1;
+  std::string id;                      // unique in space and time
+  int permits = 1;                     // how many
   MonotonicTime valid_until{};         // on this process' monotonic clock, margin taken off (lease.h)
   std::optional<std::uint64_t> token;  // LockOptions::fencing
   std::string node;                    // who granted
@@ -37,6 +38,7 @@ class PermitSemaphore {
   std::optional<Permit> try_acquire(int permits = 1);
   // [parks] nullopt: not granted by the deadline. Interrupted, Unavailable: as Lock::try_lock_until().
   std::optional<Permit> try_acquire_until(MonotonicTime deadline, int permits = 1, std::stop_token stop = {});
+  // [parks] As try_acquire_until(). Throws std::invalid_argument for a wait below zero.
   std::optional<Permit> try_acquire_for(Duration wait, int permits = 1, std::stop_token stop = {});
 
   // [parks] False: it was given back before, or had expired.
@@ -44,12 +46,11 @@ class PermitSemaphore {
   // [parks] A lease from now. nullopt: it had expired; it is not brought back.
   std::optional<MonotonicTime> extend(const std::string& id);
 
-  // [parks] See Semaphore.
-  int free_permits();
-  void set_permits(int permits);
+  int free_permits();             // [parks] see Semaphore
+  void set_permits(int permits);  // [parks] see Semaphore
 
-  const std::string& key() const noexcept;
-  Runtime& runtime() const noexcept;
+  const std::string& key() const noexcept;  // as given
+  Runtime& runtime() const noexcept;        // that of the client
 
  private:
   const std::shared_ptr<LockContext> context_;

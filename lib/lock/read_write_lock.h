@@ -27,13 +27,15 @@
 
 namespace holdfast {
 
+// What all read-write locks of one process have in common.
 struct ReadWriteOptions {
-  LockOptions lock = {};
-  bool fair = false;
+  LockOptions lock = {};  // of both sides
+  bool fair = false;      // first come, first served
 };
 
 class ReadWriteLock final : public Lock {
  public:
+  // See ReadWriteLocks::obtain().
   ReadWriteLock(std::shared_ptr<LockContext> context, const std::string& key, bool fair);
 
   // --- write side ---------------------------------------------------------------------------------------
@@ -60,21 +62,24 @@ class ReadWriteLock final : public Lock {
   void downgrade();
 
   // --- read side: as the members of Lock without "shared" ------------------------------------------------
-  void lock_shared();
-  bool try_lock_shared();
+  void lock_shared();      // [parks] as Lock::lock()
+  bool try_lock_shared();  // [parks] as Lock::try_lock()
+  // [parks] As Lock::try_lock_until().
   bool try_lock_shared_until(MonotonicTime deadline, std::stop_token stop = {});
+  // [parks] A deadline on another clock.
   template <class Clock, class Unit>
   requires(!std::same_as<Clock, MonotonicClock>) bool try_lock_shared_until(
       const std::chrono::time_point<Clock, Unit>& deadline, std::stop_token stop = {}) {
     const Duration left = to_duration(deadline - Clock::now());
     return try_lock_shared_until(deadline_after(runtime().now(), left), std::move(stop));
   }
+  // [parks] As Lock::try_lock_for().
   template <class Rep, class Period>
   bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& wait, std::stop_token stop = {}) {
     if (wait < wait.zero()) throw std::invalid_argument("a wait cannot be below zero");
     return try_lock_shared_until(deadline_after(runtime().now(), to_duration(wait)), std::move(stop));
   }
-  void unlock_shared();
+  void unlock_shared();  // [parks] as Lock::unlock()
   // The read side as a Lock of its own, for whatever takes a Lock.
   Lock& read() noexcept { return read_side_; }
 
@@ -117,6 +122,7 @@ class ReadWriteLock final : public Lock {
   std::map<HolderId, int> reading_writers_;  // how deep the holder of the write side reads
 };
 
+// The read-write locks of one process on one Redis.
 class ReadWriteLocks final : public Locks {
  public:
   // See Locks::Locks.

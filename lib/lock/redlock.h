@@ -16,6 +16,7 @@
 
 namespace holdfast {
 
+// What all Redlocks of one process have in common.
 struct RedlockOptions {
   LockOptions lock = {};                                   // `replicas` must be 0
   Duration node_timeout = std::chrono::milliseconds(200);  // after which a server counts as a no

@@ -22,6 +22,7 @@
 
 namespace holdfast {
 
+// How keys are named, and how many objects are kept.
 struct RegistryOptions {
   std::string prefix = {};  // "" : keys are taken as they are
   std::size_t capacity =
@@ -39,7 +40,8 @@ class Registry {
   std::shared_ptr<Lock> obtain(const std::string& key);
   // Gives up the objects that were obtained last longer ago than `age` and are not in use; returns how many.
   std::size_t expire_unused_older_than(Duration age);
-  std::size_t size() const;
+  std::size_t size() const;  // objects kept now
+  // That of the locks.
   Runtime& runtime() const noexcept { return locks_.runtime(); }
 
  private:

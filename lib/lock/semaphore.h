@@ -24,22 +24,26 @@
 
 namespace holdfast {
 
+// What all semaphores of one kind and process have in common.
 struct SemaphoreOptions {
-  LockOptions lock = {};
-  int permits = 1;
+  LockOptions lock = {};  // of each acquisition
+  int permits = 1;        // how many there are
 };
 
 class Semaphore final : public WireLock {
  public:
+  // See Semaphores::obtain().
   Semaphore(std::shared_ptr<LockContext> context, const std::string& key, int permits);
 
   // [parks] As Lock::lock(), try_lock() and try_lock_until(), for `permits` at once. Throws
   // std::invalid_argument for less than one, Rejected for more than there are.
   void acquire(int permits = 1);
-  bool try_acquire(int permits = 1);
+  bool try_acquire(int permits = 1);  // [parks] as acquire(), in one round trip: false: not so many are free
+  // [parks] As acquire(). False: not granted by the deadline.
   bool try_acquire_until(MonotonicTime deadline, int permits = 1, std::stop_token stop = {});
+  // [parks] As try_acquire_until(). Throws std::invalid_argument for a wait below zero.
   bool try_acquire_for(Duration wait, int permits = 1, std::stop_token stop = {}) {
-    return try_acquire_until(deadline_after(runtime().now(), wait), permits, std::move(stop));
+    return try_acquire_until(end_of_wait(runtime(), wait), permits, std::move(stop));
   }
   // [parks] Gives back what the calling task took last: all of that acquisition. Throws as Lock::unlock().
   void release() { unlock(); }
@@ -50,6 +54,7 @@ class Semaphore final : public WireLock {
   void set_permits(int permits);
 };
 
+// The semaphores of one process on one Redis.
 class Semaphores final : public Locks {
  public:
   // See Locks::Locks. Throws std::invalid_argument also for less than one permit.

@@ -22,16 +22,17 @@ namespace holdfast {
 // Where to connect to or listen at: a host (name or address) and a TCP port, or, with port 0 and a host that
 // begins with '/', the path of a unix socket.
 struct Endpoint {
-  std::string host;
-  std::uint16_t port = 0;
+  std::string host;        // name, address, or path
+  std::uint16_t port = 0;  // 0: `host` is a path
 
   std::string to_string() const;  // "host:port", "[v6]:port", "unix:/path"
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
   friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
 };
 
+// How a call on a stream, a listener or the network ended.
 enum class IoStatus {
-  ok,
+  ok,           // as wanted
   eof,          // the peer finished writing
   timed_out,    // the deadline passed first; for a write some bytes may have gone
   refused,      // nobody listens there
@@ -39,14 +40,17 @@ enum class IoStatus {
   reset,        // the peer (or the network) broke the connection off
   closed,       // this side closed it
 };
+// In words, for errors.
 std::string_view to_string(IoStatus status);
 
+// What a read or a write came to.
 struct IoResult {
-  IoStatus status = IoStatus::ok;
+  IoStatus status = IoStatus::ok;  // how it ended
   std::size_t bytes = 0;  // read: at least 1 when ok. write: how many were handed over, whatever the status
-  bool ok() const { return status == IoStatus::ok; }
+  bool ok() const { return status == IoStatus::ok; }  // it ended as wanted
 };
 
+// One end of a connection.
 class Stream {
  public:
   virtual ~Stream() = default;  // closes
@@ -60,15 +64,17 @@ class Stream {
   virtual void close() noexcept = 0;           // orderly; idempotent
   virtual void reset() noexcept = 0;           // the peer sees `reset`, and loses what it has not read
 
-  virtual Endpoint local() const = 0;
-  virtual Endpoint peer() const = 0;
+  virtual Endpoint local() const = 0;  // of this end
+  virtual Endpoint peer() const = 0;   // of the other end
 };
 
+// What an attempt to connect, or to accept, came to.
 struct Connected {
-  IoStatus status = IoStatus::ok;
+  IoStatus status = IoStatus::ok;  // how it ended
   std::unique_ptr<Stream> stream;  // set exactly when status is ok
 };
 
+// Where others can connect to.
 class Listener {
  public:
   virtual ~Listener() = default;                         // closes
@@ -80,7 +86,7 @@ class Listener {
 class Network {
  public:
   virtual ~Network() = default;
-  // [parks]
+  // [parks] Connects to `to`, or says why not.
   virtual Connected connect(const Endpoint& to, MonotonicTime deadline) = 0;
   // Port 0: any free one. Throws std::system_error when the endpoint cannot be bound.
   virtual std::unique_ptr<Listener> listen(const Endpoint& at) = 0;

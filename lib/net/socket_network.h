@@ -9,6 +9,7 @@
 
 namespace holdfast {
 
+// What the sockets of one network have in common.
 struct SocketNetworkOptions {
   // Address from which connections are made and at which an endpoint without a host listens; "": the system's
   // choice.
@@ -24,6 +25,7 @@ struct SocketNetworkOptions {
 // streams.
 class SocketNetwork final : public Network {
  public:
+  // `runtime` waits for the sockets.
   explicit SocketNetwork(Runtime& runtime, SocketNetworkOptions options = {});
 
   // Host names are resolved by the system's resolver, which blocks the calling thread; numeric addresses are

@@ -33,16 +33,19 @@
 
 namespace holdfast::redis {
 
+// One server.
 struct Node {
-  std::string name;  // how errors and observers call it; empty: endpoint.to_string()
-  Endpoint endpoint;
+  std::string name;   // how errors and observers call it; empty: endpoint.to_string()
+  Endpoint endpoint;  // where it listens
 };
 
+// Which servers, who asks, and for how long. From URLs: url.h.
 struct ClientOptions {
-  std::vector<Node> nodes;  // at least one; more: one replicated set, primary unknown
-  std::string user = {}, password = {};
-  int database = 0;
-  std::string client_name = {};                                // CLIENT SETNAME; empty: none
+  std::vector<Node> nodes;       // at least one; more: one replicated set, primary unknown
+  std::string user = {};         // AUTH; empty: the default user
+  std::string password = {};     // AUTH; empty: none is sent
+  int database = 0;              // SELECT
+  std::string client_name = {};  // CLIENT SETNAME; empty: none
   Duration connect_timeout = std::chrono::milliseconds(1000);  // one attempt: connect and handshake
   Duration command_timeout = std::chrono::milliseconds(3000);  // when a call gives no deadline
   // A subscription that has heard nothing for so long asks whether the server is still there (PING, answered
@@ -53,11 +56,12 @@ struct ClientOptions {
   // refuses or does not exist, for that is most likely a wrong address. True: it waits for its deadline then,
   // too.
   bool wait_for_servers = false;
-  Duration backoff_min = std::chrono::milliseconds(10);  // between attempts: doubled, with jitter
-  Duration backoff_max = std::chrono::milliseconds(500);
+  Duration backoff_min = std::chrono::milliseconds(10);   // between attempts: doubled, with jitter
+  Duration backoff_max = std::chrono::milliseconds(500);  // the longest pause between attempts
   std::size_t max_pending = 65536;  // calls in flight; one more fails as `unavailable`, not sent
 };
 
+// How one call is made.
 struct CallOptions {
   std::optional<MonotonicTime> deadline = std::nullopt;  // default: now + command_timeout
   bool background = false;                               // never reads for others (see above)
@@ -65,7 +69,7 @@ struct CallOptions {
 
 // What a call returned and who said so.
 struct Answer {
-  Reply reply;
+  Reply reply;            // no error, but from call_all()
   std::string_view node;  // name of the node; valid as long as the client
   MonotonicTime sent_at;  // before the (first) bytes of this command were handed to the network
 };
@@ -74,6 +78,7 @@ class Subscription;
 
 class Client {
  public:
+  // Does not connect yet. `runtime` and `network` outlive it. REQUIRES: at least one node.
   Client(Runtime& runtime, Network& network, ClientOptions options);
   ~Client();
   Client(const Client&) = delete;
@@ -83,6 +88,7 @@ class Client {
   // as Kind::rejected (READONLY, LOADING, MASTERDOWN on a set of several nodes: the primary is sought again
   // first).
   Answer call(Arguments command, const CallOptions& options = {});
+  // [parks] The same, with the command in braces.
   Answer call(std::initializer_list<std::string_view> command, const CallOptions& options = {});
 
   // [parks] Several commands back to back on one connection and nothing of other tasks in between (WAIT after
@@ -102,8 +108,8 @@ class Client {
                                           std::function<void(std::string_view payload)> on_message,
                                           std::function<void()> on_subscribed);
 
-  Runtime& runtime() noexcept;
-  const ClientOptions& options() const noexcept;
+  Runtime& runtime() noexcept;                    // on which it runs
+  const ClientOptions& options() const noexcept;  // as given
 
  private:
   class Impl;

@@ -9,6 +9,7 @@ namespace holdfast::redis {
 
 class Error : public std::runtime_error {
  public:
+  // What has gone wrong.
   enum class Kind {
     unavailable,   // no connection could be made, or no primary found, by the deadline
     disconnected,  // the connection broke while the call was under way
@@ -21,6 +22,7 @@ class Error : public std::runtime_error {
                    // (ClientOptions::wait_for_servers)
   };
 
+  // `what` says it all in words: node, command, cause.
   Error(Kind kind, std::string node, std::string command, std::string code, bool may_have_executed,
         const std::string& what)
       : std::runtime_error(what),
@@ -30,7 +32,7 @@ class Error : public std::runtime_error {
         code_(std::move(code)),
         may_have_executed_(may_have_executed) {}
 
-  Kind kind() const noexcept { return kind_; }
+  Kind kind() const noexcept { return kind_; }                      // what has gone wrong
   const std::string& node() const noexcept { return node_; }        // "" when none was reached
   const std::string& command() const noexcept { return command_; }  // its name, never its arguments
   const std::string& code() const noexcept { return code_; }        // "READONLY", ...; "" if no reply came

@@ -28,6 +28,7 @@ class ThreadedClient {
   // The client, for locks and commands.
   Client& client() noexcept { return client_; }
   operator Client&() noexcept { return client_; }  // so that it can stand where a lock wants a Client
+  // For commands: redis->call({"PING"}).
   Client* operator->() noexcept { return &client_; }
   // The threads and clocks that it runs on.
   Runtime& runtime() noexcept { return runtime_; }

@@ -50,20 +50,23 @@ class Parker {
 // A running task; joined by join() or by the destructor. Move-only.
 class Task {
  public:
+  // What an implementation of the port gives.
   class Impl {
    public:
     virtual ~Impl() = default;
-    virtual void join() = 0;  // [parks]
-    virtual bool finished() const noexcept = 0;
+    virtual void join() = 0;                     // [parks] as Task::join()
+    virtual bool finished() const noexcept = 0;  // as Task::finished()
   };
 
-  Task() = default;
-  explicit Task(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-  Task(Task&&) noexcept = default;
-  Task& operator=(Task&& other) noexcept;
+  Task() = default;                                                      // none
+  explicit Task(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}  // for implementations of the port
+  Task(Task&&) noexcept = default;                                       // takes it over
+  Task& operator=(Task&& other) noexcept;                                // [parks] joins its own one first
   ~Task();
 
+  // It is one, and was not joined yet.
   bool joinable() const noexcept { return impl_ != nullptr; }
+  // Its body has returned, or it is none: join() would not wait.
   bool finished() const noexcept { return impl_ == nullptr || impl_->finished(); }
   // [parks] Returns when the body returned. In a killed process it waits until the task has unwound, so that
   // what the task uses may be destroyed after it.
@@ -73,6 +76,7 @@ class Task {
   std::unique_ptr<Impl> impl_;
 };
 
+// What is waited for on a file descriptor.
 enum class FdInterest { readable, writable };
 
 class Runtime {
@@ -80,8 +84,8 @@ class Runtime {
   virtual ~Runtime() = default;
 
   // --- clocks -------------------------------------------------------------------------------------
-  virtual MonotonicTime now() const noexcept = 0;
-  virtual WallTime wall_now() const noexcept = 0;
+  virtual MonotonicTime now() const noexcept = 0;  // of the clock that never steps
+  virtual WallTime wall_now() const noexcept = 0;  // the time of day; nothing may be decided by it
 
   // --- tasks --------------------------------------------------------------------------------------
   // Starts `body` as a task of the same process. `role` names its kind ("client", "watchdog",
@@ -96,8 +100,9 @@ class Runtime {
   // destroyed with the task.
   virtual std::any& task_local_slot(const void* key) = 0;
 
-  // [parks]
+  // [parks] Until `deadline`, not shorter.
   virtual void sleep_until(MonotonicTime deadline) = 0;
+  // [parks] For `wait`, not shorter.
   void sleep_for(Duration wait) { sleep_until(deadline_after(now(), wait)); }
   // [parks] Lets every other runnable task run once.
   virtual void yield() = 0;
@@ -114,48 +119,54 @@ class Runtime {
   virtual bool wait_fd(int fd, FdInterest interest, MonotonicTime deadline) = 0;
 
   // --- building blocks of Mutex and Condition (use those) -------------------------------------------
+  // Behind Mutex.
   class MutexImpl {
    public:
     virtual ~MutexImpl() = default;
-    virtual void lock() = 0;  // [parks]
-    virtual bool try_lock() = 0;
-    virtual void unlock() noexcept = 0;
+    virtual void lock() = 0;             // [parks] as Mutex::lock()
+    virtual bool try_lock() = 0;         // as Mutex::try_lock()
+    virtual void unlock() noexcept = 0;  // as Mutex::unlock()
   };
+  // Behind Condition.
   class ConditionImpl {
    public:
     virtual ~ConditionImpl() = default;
     // [parks] `held` is locked by the caller, released while waiting, locked again on return.
     virtual std::cv_status wait_until(MutexImpl& held, MonotonicTime deadline) = 0;
-    virtual void notify_one() noexcept = 0;
-    virtual void notify_all() noexcept = 0;
+    virtual void notify_one() noexcept = 0;  // as Condition::notify_one()
+    virtual void notify_all() noexcept = 0;  // as Condition::notify_all()
   };
-  virtual std::unique_ptr<MutexImpl> make_mutex() = 0;
-  virtual std::unique_ptr<ConditionImpl> make_condition() = 0;
+  virtual std::unique_ptr<MutexImpl> make_mutex() = 0;          // for Mutex
+  virtual std::unique_ptr<ConditionImpl> make_condition() = 0;  // for Condition
 };
 
 // A mutex of tasks (Lockable). Fair enough not to starve; not reentrant.
 class Mutex {
  public:
-  explicit Mutex(Runtime& runtime) : impl_(runtime.make_mutex()) {}
-  void lock() { impl_->lock(); }
-  bool try_lock() { return impl_->try_lock(); }
-  void unlock() noexcept { impl_->unlock(); }
-  Runtime::MutexImpl& impl() noexcept { return *impl_; }
+  explicit Mutex(Runtime& runtime) : impl_(runtime.make_mutex()) {}  // of the tasks of `runtime`
+  void lock() { impl_->lock(); }                                     // [parks]
+  bool try_lock() { return impl_->try_lock(); }                      // false: it is locked
+  void unlock() noexcept { impl_->unlock(); }                        // REQUIRES: the caller has locked it
+  Runtime::MutexImpl& impl() noexcept { return *impl_; }             // for Condition
 
  private:
   std::unique_ptr<Runtime::MutexImpl> impl_;
 };
 
+// A condition variable of tasks, for Mutex. Wake-ups may be spurious.
 class Condition {
  public:
+  // Of the tasks of `runtime`.
   explicit Condition(Runtime& runtime) : impl_(runtime.make_condition()) {}
 
+  // [parks] Until somebody notifies, or the deadline.
   std::cv_status wait_until(std::unique_lock<Mutex>& lock, MonotonicTime deadline) {
     return impl_->wait_until(lock.mutex()->impl(), deadline);
   }
+  // [parks] Until somebody notifies.
   void wait(std::unique_lock<Mutex>& lock) { wait_until(lock, kNever); }
 
-  // False when the deadline passed and `done()` still is false.
+  // [parks] Until `done()`. False when the deadline passed and `done()` still is false.
   template <class Predicate>
   bool wait_until(std::unique_lock<Mutex>& lock, MonotonicTime deadline, Predicate done) {
     while (!done()) {
@@ -164,8 +175,8 @@ class Condition {
     return true;
   }
 
-  void notify_one() noexcept { impl_->notify_one(); }
-  void notify_all() noexcept { impl_->notify_all(); }
+  void notify_one() noexcept { impl_->notify_one(); }  // wakes one that waits
+  void notify_all() noexcept { impl_->notify_all(); }  // wakes all that wait
 
  private:
   std::unique_ptr<Runtime::ConditionImpl> impl_;

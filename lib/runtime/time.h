@@ -10,26 +10,28 @@
 
 namespace holdfast {
 
-using Duration = std::chrono::nanoseconds;
+using Duration = std::chrono::nanoseconds;  // of every span of time
 
+// The clock that never steps. It has no now(): Runtime::now() reads it.
 struct MonotonicClock {
-  using duration = Duration;
-  using rep = duration::rep;
-  using period = duration::period;
-  using time_point = std::chrono::time_point<MonotonicClock, duration>;
-  static constexpr bool is_steady = true;
+  using duration = Duration;                                             // what the standard wants of a clock
+  using rep = duration::rep;                                             // what the standard wants of a clock
+  using period = duration::period;                                       // what the standard wants of a clock
+  using time_point = std::chrono::time_point<MonotonicClock, duration>;  // what the standard wants of a clock
+  static constexpr bool is_steady = true;                                // what the standard wants of a clock
 };
 
+// The clock that steps: the time of day (Runtime::wall_now()).
 struct WallClock {
-  using duration = Duration;
-  using rep = duration::rep;
-  using period = duration::period;
-  using time_point = std::chrono::time_point<WallClock, duration>;
-  static constexpr bool is_steady = false;
+  using duration = Duration;                                        // what the standard wants of a clock
+  using rep = duration::rep;                                        // what the standard wants of a clock
+  using period = duration::period;                                  // what the standard wants of a clock
+  using time_point = std::chrono::time_point<WallClock, duration>;  // what the standard wants of a clock
+  static constexpr bool is_steady = false;                          // what the standard wants of a clock
 };
 
-using MonotonicTime = MonotonicClock::time_point;
-using WallTime = WallClock::time_point;  // since the Unix epoch
+using MonotonicTime = MonotonicClock::time_point;  // since some moment of this machine
+using WallTime = WallClock::time_point;            // since the Unix epoch
 
 // "No deadline": later than every other point in time. Never add to it.
 inline constexpr MonotonicTime kNever = MonotonicTime::max();
