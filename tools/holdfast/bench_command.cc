@@ -19,7 +19,9 @@ void on_interrupt(int) { interrupted = 1; }
 
 void require_sane(const BenchArguments& arguments) {
   std::vector<std::string> locks, suites;
-  for (const sim::LockKind& kind : sim::all_lock_kinds()) locks.emplace_back(kind.name);
+  for (const sim::LockKind& kind : sim::all_lock_kinds()) {
+    if (kind.make != nullptr) locks.emplace_back(kind.name);  // a latch is not held
+  }
   for (const Suite& suite : all_suites()) suites.emplace_back(suite.name);
   for (const std::string& name : arguments.locks) {
     if (std::find(locks.begin(), locks.end(), name) == locks.end()) {
@@ -64,6 +66,7 @@ bool Bench::interrupted() { return tools::interrupted != 0; }
 std::vector<const sim::LockKind*> Bench::locks(const std::vector<std::string>& few) const {
   std::vector<const sim::LockKind*> kinds;
   for (const sim::LockKind& kind : sim::all_lock_kinds()) {
+    if (kind.make == nullptr) continue;
     const auto has = [&](const std::vector<std::string>& names) {
       return std::find(names.begin(), names.end(), kind.name) != names.end();
     };

@@ -66,7 +66,7 @@ void add_point(Bench& bench, const Point& point, const std::vector<const sim::Lo
   const auto run = [point](const Load& load, const std::vector<redis::Node>& nodes) {
     return point.fibers ? run_load_on_fibers(nodes, load) : run_load_on_threads(nodes, load);
   };
-  const Duration length = bench.length(2, 0.5);
+  const Duration length = bench.length(2, 0.4);
   if (point.hold_ms > 0) {
     to.push_back(
         {kCeiling, [=, &bench](int) {
@@ -128,7 +128,7 @@ void on_real(Bench& bench) {
   if (bench.arguments().clients.empty()) {
     add_point(bench, {50, 1, true, false}, main_locks, {}, variants);
     add_point(bench, {1000, 1, false}, main_locks, {}, variants);
-    add_point(bench, {1000, 1, true}, bench.locks({"reentrant", "fair"}), {}, variants);
+    if (!bench.quick()) add_point(bench, {1000, 1, true}, bench.locks({"reentrant", "fair"}), {}, variants);
   }
   bench.interleave(bench.rounds(3, 1), variants);
 }

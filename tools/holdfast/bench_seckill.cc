@@ -114,8 +114,11 @@ void cells(Bench& bench, std::vector<Bench::Variant>& to, const std::vector<cons
            const std::vector<const sim::LockKind*>& guarded, int buyers, int seeds, bool embedded) {
   for (const SaleFault& fault : sale_faults()) {
     for (const Protection& protection : protections()) {
-      Sale sale{
-          .kind = nullptr, .write = protection.write, .buyers = buyers, .heeds_loss = protection.heeds_loss};
+      Sale sale{.kind = nullptr,
+                .write = protection.write,
+                .buyers = buyers,
+                .stock = embedded ? 10 : 4,
+                .heeds_loss = protection.heeds_loss};
       if (!protection.with_lock) {
         to.push_back(cell(bench, fault, sale, protection, seeds, embedded));
         continue;

@@ -54,6 +54,7 @@ nlohmann::json find(const nlohmann::json& document, const std::string& suite, co
 TEST(BenchCommand, BadInputIsOneLine) {
   for (const auto& [arguments, said] : std::vector<std::pair<std::string, std::string>>{
            {"bench --locks reentrnt", "did you mean `reentrant`?"},
+           {"bench --locks count-down-latch", "unknown lock `count-down-latch`"},  // nobody holds a latch
            {"bench --clients 0", "--clients: 0, expected 1 to 10000"},
            {"bench --clients 10001", "expected 1 to 10000"},
            {"bench --suite contnded", "did you mean `contended`?"},
@@ -91,6 +92,16 @@ TEST(BenchCommand, EmbeddedWorldNeedsNoServerAndIsTheSameEveryTime) {
   EXPECT_GT(together.at("pairs").at("median").get<double>(), 100);
   ASSERT_EQ(holdfast(line).exit, 0);
   EXPECT_EQ(read_json(file).at("measurements"), document.at("measurements"));
+}
+
+TEST(BenchCommand, EveryLockIsMeasured) {
+  const sim::TemporaryFolder folder;
+  const std::string file = folder.path() + "/r.json";
+  const Ran ran = holdfast("bench --suite uncontended --world embedded --quick --json " + file);
+  ASSERT_EQ(ran.exit, 0) << ran.out;
+  const auto document = read_json(file);
+  EXPECT_TRUE(document.at("notes").empty()) << document.at("notes");
+  EXPECT_GT(document.at("measurements").size(), 20u);
 }
 
 TEST(BenchCommand, MeasuresRealServersAndKeepsWhatIsDoneWhenInterrupted) {

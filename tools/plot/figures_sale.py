@@ -10,7 +10,7 @@ HEAT = LinearSegmentedColormap.from_list("heat", ["#ffffff", "#fde0c5", "#f0935a
 
 
 def heat(sheet, name, rows, columns, cell, message, detail, ylabel):
-    """`cell(row, column)`: (share of the seeds that oversold, mean units oversold), "cut" or None."""
+    """`cell(row, column)`: (share of the seeds that oversold, mean units oversold), "cut", "stalls" or None."""
     figure, axes = plt.subplots(figsize=(1.0 * len(columns) + 3.6, 0.32 * len(rows) + 2.1))
     grid = [[(c[0] if isinstance(c, tuple) else float("nan")) for c in (cell(r, col) for col in columns)] for r in rows]
     image = axes.imshow(grid, cmap=HEAT, vmin=0, vmax=1, aspect="auto")
@@ -19,8 +19,8 @@ def heat(sheet, name, rows, columns, cell, message, detail, ylabel):
             value = cell(row, column)
             if value is None:
                 text, colour = "–", "#888888"
-            elif value == "cut":
-                text, colour = "no sale", "#555555"
+            elif isinstance(value, str):
+                text, colour = ("no sale" if value == "cut" else value), "#555555"
             else:
                 text = "0" if value[1] == 0 else f"{value[1]:.1f}".removesuffix(".0")
                 colour = "white" if value[0] > 0.6 else "black"
@@ -42,6 +42,8 @@ def summary(m):
         return None
     if mean(m, "sold") == 0:
         return "cut"
+    if mean(m, "runs_oversold") == 0 and mean(m, "cut") > 0:
+        return "stalls"
     return mean(m, "runs_oversold"), mean(m, "oversold")
 
 

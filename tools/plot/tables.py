@@ -158,6 +158,9 @@ def faults(points):
                 row.append("no sale")
             else:
                 share = mean(m, "runs_oversold")
+                if share == 0 and mean(m, "cut") > 0:
+                    row.append("stalls")
+                    continue
                 row.append("holds" if share == 0 else "**breaks**" if share == 1 else f"**breaks** {100 * share:.0f}%")
         rows.append(row)
     return table(["lock alone"] + names, rows)
