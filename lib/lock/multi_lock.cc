@@ -199,7 +199,15 @@ bool MultiLock::in_use() const {
 
 bool MultiLock::force_unlock() {
   bool held = false;
-  for (const auto& member : members_) held = member->force_unlock() || held;
+  std::exception_ptr first_failure;
+  for (const auto& member : members_) {
+    try {
+      held = member->force_unlock() || held;
+    } catch (const LockError&) {
+      if (!first_failure) first_failure = std::current_exception();
+    }
+  }
+  if (first_failure) std::rethrow_exception(first_failure);
   return held;
 }
 

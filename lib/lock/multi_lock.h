@@ -41,7 +41,7 @@ class MultiLock final : public Lock {
   std::string acquisition() const override;                   // of the first member
   std::stop_token lost() const override;
   bool in_use() const override;
-  bool force_unlock() override;
+  bool force_unlock() override;  // every member, also when one of them fails; then throws the first failure
 
   // "a+b+c"
   const std::string& key() const noexcept override { return key_; }
