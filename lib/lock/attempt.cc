@@ -90,7 +90,10 @@ std::shared_ptr<Hold> Attempt::run() {
       } else {
         failing_since_.reset();
         failure_.reset();
+        const bool undone = context_.store.undoes_refusals();
+        if (undone) unseen_ = false;
         if (!wait(answer)) return nullptr;
+        if (undone) hold_->owner = context_.next_owner();
       }
     } catch (const redis::Error& error) {
       unseen_ = unseen_ || error.may_have_executed();

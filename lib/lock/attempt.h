@@ -1,10 +1,11 @@
 // Attempt: one acquire, from the first request to the grant or the end of patience.
 //
 // Asks with the wire's acquire script and one owner of its own, so that a request whose reply was lost is
-// asked again without harm. When refused it waits as the wire says: for a message on the lock's channel, for
-// the (re)subscription to be in force, or for the end of the holder's lease, whichever is first; it never
-// polls blindly. What may have been granted unseen, or stands in a server's queue, is given back in the
-// background when the attempt ends without a grant.
+// asked again without harm. (Another owner after a refusal that the store undoes: Store::undoes_refusals.)
+// When refused it waits as the wire says: for a message on the lock's channel, for the (re)subscription to be
+// in force, or for the end of the holder's lease, whichever is first; it never polls blindly. What may have
+// been granted unseen, or stands in a server's queue, is given back in the background when the attempt ends
+// without a grant.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,6 @@
 #include "quorum_store.h"
 
 #include <algorithm>
-#include <array>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -9,6 +8,7 @@
 
 #include "../redis/failure.h"
 #include "generated/lock_scripts.h"
+#include "lock_error_from.h"
 #include "reentrant_scripts.h"
 
 namespace holdfast {
@@ -22,8 +22,14 @@ std::vector<redis::Client*> checked(std::vector<redis::Client*> clients, Duratio
     throw std::invalid_argument(
         "a quorum needs at least one server (three or five, really), and a client for each");
   }
-  if (std::set<redis::Client*>(clients.begin(), clients.end()).size() != clients.size()) {
-    throw std::invalid_argument("a quorum needs servers that fail independently: one of them is there twice");
+  std::set<std::string> servers;
+  for (const redis::Client* client : clients) {
+    for (const redis::Node& node : client->options().nodes) {
+      if (!servers.insert(node.endpoint.to_string()).second) {
+        throw std::invalid_argument("a quorum needs servers that fail independently: " +
+                                    node.endpoint.to_string() + " is there twice");
+      }
+    }
   }
   if (node_timeout < std::chrono::milliseconds(1)) {
     throw std::invalid_argument("node_timeout: at least 1 ms");
@@ -37,89 +43,206 @@ bool is_answer(const Reply&) { return true; }
 
 std::vector<std::string> copy(redis::Arguments arguments) { return {arguments.begin(), arguments.end()}; }
 
+std::vector<std::string_view> views(const std::vector<std::string>& strings) {
+  return {strings.begin(), strings.end()};
+}
+
+constexpr std::size_t kMaxDebts = 4096;
+
 }  // namespace
 
-// What the servers have said so far. Shared with the tasks that ask them, which may outlive the question.
+struct QuorumStore::Request {
+  const redis::Script* script;
+  std::vector<std::string> keys, args;
+  redis::CallOptions options;
+};
+
+// What the servers have said so far. Shared with the jobs that ask them, which may outlive the question.
 struct QuorumStore::Poll {
   Poll(Runtime& runtime, std::size_t servers)
       : mutex(runtime), changed(runtime), replies(servers), errors(servers) {}
+  Request request;
+  bool (*counts)(const Reply&) = nullptr;
+  bool in_debt = false;
+  MonotonicTime sent_at{};
+
   Mutex mutex;
   Condition changed;
   std::vector<std::optional<Reply>> replies;
   std::vector<std::optional<redis::Error>> errors;
   std::size_t answered = 0, counted = 0;
-  MonotonicTime sent_at{};
-  std::vector<std::string> keys, args;
+  std::optional<Request> undo;  // what was granted, or will be yet, is given back
+  std::size_t giving_back = 0;  // how many servers that granted have not confirmed that
+
+  bool is_answered(std::size_t server) const { return replies[server] || errors[server]; }
+  // Whether the server may have done what it was asked for. REQUIRES: it is answered.
+  bool may_hold(std::size_t server) const {
+    return replies[server] ? counts(*replies[server]) : errors[server]->may_have_executed();
+  }
+  std::size_t refusals() const {
+    return static_cast<std::size_t>(std::count_if(
+        replies.begin(), replies.end(), [&](const auto& reply) { return reply && !counts(*reply); }));
+  }
 };
 
-QuorumStore::QuorumStore(std::vector<redis::Client*> clients, Duration node_timeout)
+struct QuorumStore::Debt {
+  std::size_t server;
+  Request request;
+  MonotonicTime until;
+};
+
+QuorumStore::QuorumStore(std::vector<redis::Client*> clients, Duration node_timeout, Duration lease)
     : clients_(checked(std::move(clients), node_timeout)),
       runtime_(clients_.front()->runtime()),
       node_timeout_(node_timeout),
+      lease_(lease),
       name_(std::to_string(quorum()) + " of " + std::to_string(clients_.size()) + " servers"),
-      mutex_(runtime_) {}
+      mutex_(runtime_),
+      changed_(runtime_),
+      voters_(runtime_, "voter") {}
 
 QuorumStore::~QuorumStore() {
   try {
-    tasks_.clear();
+    const std::scoped_lock guard(mutex_);
+    closing_ = true;
+    changed_.notify_all();
   } catch (const TaskCancelled&) {
   }
 }
 
-std::shared_ptr<QuorumStore::Poll> QuorumStore::poll(const redis::Script& script, redis::Arguments keys,
-                                                     redis::Arguments args, const redis::CallOptions& options,
-                                                     bool (*counts)(const Reply&), bool all) {
+std::shared_ptr<QuorumStore::Poll> QuorumStore::poll(Request request, bool (*counts)(const Reply&),
+                                                     Until until, bool in_debt) {
   const std::size_t servers = clients_.size();
   const auto poll = std::make_shared<Poll>(runtime_, servers);
-  poll->keys = copy(keys);
-  poll->args = copy(args);
+  poll->request = std::move(request);
+  poll->counts = counts;
+  poll->in_debt = in_debt;
   poll->sent_at = runtime_.now();
-  redis::CallOptions each = options;
-  each.deadline = std::min(options.deadline.value_or(kNever), deadline_after(poll->sent_at, node_timeout_));
-  std::list<Task> started;
+  auto& deadline = poll->request.options.deadline;
+  deadline = std::min(deadline.value_or(kNever), deadline_after(poll->sent_at, node_timeout_));
   for (std::size_t i = 0; i < servers; ++i) {
-    started.push_back(runtime_.spawn("voter", [poll, i, client = clients_[i], &script, each, counts] {
-      const std::vector<std::string_view> keys_view(poll->keys.begin(), poll->keys.end());
-      const std::vector<std::string_view> args_view(poll->args.begin(), poll->args.end());
-      std::optional<Reply> reply;
-      std::optional<redis::Error> failed;
-      try {
-        reply = client->eval(script, keys_view, args_view, each).reply;
-      } catch (const redis::Error& error) {
-        failed = error;
-      }
-      const std::scoped_lock guard(poll->mutex);
-      ++poll->answered;
-      if (reply && counts(*reply)) ++poll->counted;
-      poll->replies[i] = std::move(reply);
-      poll->errors[i] = std::move(failed);
-      poll->changed.notify_all();
-    }));
-  }
-  {
-    const std::scoped_lock guard(mutex_);
-    std::erase_if(tasks_, [](const Task& task) { return task.finished(); });
-    tasks_.splice(tasks_.end(), started);
+    voters_.run([this, poll, i] { vote(*poll, i); });
   }
   std::unique_lock guard(poll->mutex);
-  while (poll->answered < servers) {
+  poll->changed.wait_until(guard, kNever, [&] {
     const std::size_t open = servers - poll->answered;
-    if (!all && (poll->counted >= quorum() || poll->counted + open < quorum())) break;
-    poll->changed.wait(guard);
-  }
+    return open == 0 ||
+           (until == Until::decided && (poll->counted >= quorum() || poll->counted + open < quorum()));
+  });
   return poll;
+}
+
+redis::Reply QuorumStore::ask(std::size_t server, const Request& request) {
+  const std::vector<std::string_view> keys = views(request.keys), args = views(request.args);
+  return clients_[server]->eval(*request.script, keys, args, request.options).reply;
+}
+
+void QuorumStore::vote(Poll& poll, std::size_t server) {
+  std::optional<Reply> reply;
+  std::optional<redis::Error> failed;
+  try {
+    reply = ask(server, poll.request);
+  } catch (const redis::Error& error) {
+    failed = error;
+    if (poll.in_debt && worth_another_attempt(error)) add_debt(server, poll.request);
+  }
+  bool undo = false;
+  {
+    const std::scoped_lock guard(poll.mutex);
+    ++poll.answered;
+    if (reply && poll.counts(*reply)) ++poll.counted;
+    poll.replies[server] = std::move(reply);
+    poll.errors[server] = std::move(failed);
+    undo = poll.undo && poll.may_hold(server);
+    poll.changed.notify_all();
+  }
+  if (undo) give_back(poll, server);
+}
+
+// Who has answered is told now, the others by their voters when they have. Waits for those that granted.
+void QuorumStore::undo(const std::shared_ptr<Poll>& poll, const Wire& wire, std::string_view owner) {
+  std::unique_lock guard(poll->mutex);
+  poll->undo = Request{wire.release, wire.release_keys, {std::string(owner)}, {.background = true}};
+  for (std::size_t i = 0; i < clients_.size(); ++i) {
+    if (!poll->is_answered(i) || !poll->may_hold(i)) continue;
+    const bool granted = poll->replies[i].has_value();
+    if (granted) ++poll->giving_back;
+    voters_.run([this, poll, i, granted] {
+      give_back(*poll, i);
+      if (!granted) return;
+      const std::scoped_lock done(poll->mutex);
+      --poll->giving_back;
+      poll->changed.notify_all();
+    });
+  }
+  poll->changed.wait_until(guard, kNever, [&] { return poll->giving_back == 0; });
+}
+
+void QuorumStore::give_back(const Poll& poll, std::size_t server) {
+  Request request = *poll.undo;
+  request.options.deadline = deadline_after(runtime_.now(), node_timeout_);
+  try {
+    ask(server, request);
+  } catch (const redis::Error& error) {
+    if (worth_another_attempt(error)) add_debt(server, std::move(request));
+  }
+}
+
+void QuorumStore::add_debt(std::size_t server, Request request) {
+  request.options.background = true;
+  const std::scoped_lock guard(mutex_);
+  if (closing_) return;
+  if (debts_.size() >= kMaxDebts) debts_.pop_front();
+  debts_.push_back({server, std::move(request), deadline_after(runtime_.now(), lease_)});
+  if (working_off_) return;
+  working_off_ = true;
+  voters_.run([this] { work_off_debts(); });
+}
+
+void QuorumStore::work_off_debts() {
+  std::unique_lock guard(mutex_);
+  const auto closing = [this] { return closing_; };
+  while (!debts_.empty()) {
+    // A server that does not answer will not have recovered a moment later.
+    changed_.wait_until(guard, deadline_after(runtime_.now(), options().backoff_max), closing);
+    if (closing_) break;
+    std::list<Debt> round;
+    round.swap(debts_);
+    guard.unlock();
+    std::vector<bool> silent(clients_.size(), false);
+    std::erase_if(round, [&](Debt& debt) {
+      if (runtime_.now() >= debt.until) return true;
+      if (silent[debt.server]) return false;
+      debt.request.options.deadline = deadline_after(runtime_.now(), node_timeout_);
+      try {
+        ask(debt.server, debt.request);
+        return true;
+      } catch (const redis::Error& error) {
+        silent[debt.server] = worth_another_attempt(error);
+        return !silent[debt.server];
+      }
+    });
+    guard.lock();
+    debts_.splice(debts_.begin(), round);
+  }
+  working_off_ = false;
 }
 
 redis::Answer QuorumStore::answer_of(const Poll& poll, Reply reply) const {
   return {.reply = std::move(reply), .node = name_, .sent_at = poll.sent_at};
 }
 
-redis::Error QuorumStore::failure_of(const Poll& poll, bool may_have_executed) const {
+redis::Error QuorumStore::failure_of(const Poll& poll) const {
   std::string why;
-  for (const auto& error : poll.errors) {
-    if (error && !error->may_have_executed() && error->kind() == Kind::rejected)
-      return *error;  // all would say so
-    if (error) why += std::string(why.empty() ? "" : "; ") + error->what();
+  std::size_t refused_for_good = 0;
+  bool may_have_executed = false;
+  for (std::size_t i = 0; i < clients_.size(); ++i) {
+    may_have_executed = may_have_executed || !poll.is_answered(i) || poll.may_hold(i);
+    const auto& error = poll.errors[i];
+    if (!error) continue;
+    // So many say that it cannot be done that the others cannot make it up.
+    if (!worth_another_attempt(*error) && ++refused_for_good + quorum() > clients_.size()) return *error;
+    why += std::string(why.empty() ? "" : "; ") + error->what();
   }
   return redis::failure(Kind::unavailable, name_, "EVALSHA", may_have_executed,
                         "not enough servers answered: " + (why.empty() ? "none" : why));
@@ -127,22 +250,16 @@ redis::Error QuorumStore::failure_of(const Poll& poll, bool may_have_executed) c
 
 redis::Answer QuorumStore::acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,
                                    const redis::CallOptions& options) {
-  const std::shared_ptr<Poll> voted = poll(*wire.acquire, keys, args, options, is_grant, false);
+  const std::shared_ptr<Poll> voted =
+      poll({wire.acquire, copy(keys), copy(args), options}, is_grant, Until::decided);
   std::unique_lock guard(voted->mutex);
   if (voted->counted < quorum()) {
-    std::size_t refused = 0;
-    bool errors = false;
-    for (const auto& reply : voted->replies) refused += reply && !is_grant(*reply) ? 1 : 0;
-    for (const auto& error : voted->errors) errors = errors || error.has_value();
-    if (refused == 0 && errors) throw failure_of(*voted, true);
+    // Nobody said no: an answer that is still to come decides whether it is refused or unknown.
+    voted->changed.wait_until(guard, kNever,
+                              [&] { return voted->refusals() > 0 || voted->answered == clients_.size(); });
+    if (voted->refusals() == 0) throw failure_of(*voted);
     guard.unlock();
-    // A minority is given back at once: two who share the servers would else keep each other out for a lease.
-    // All answers are waited for: one that comes late would take away what the next vote, under the same
-    // name, is granted there.
-    const std::vector<std::string_view> release_keys(wire.release_keys.begin(), wire.release_keys.end());
-    redis::CallOptions undo = options;
-    undo.background = true;
-    poll(*wire.release, release_keys, args.first(1), undo, is_answer, true);
+    undo(voted, wire, args[0]);
     Reply no;
     no.type = Reply::Type::array;
     no.items.resize(2);
@@ -159,11 +276,11 @@ redis::Answer QuorumStore::acquire(const Wire& wire, redis::Arguments keys, redi
   }
   guard.unlock();
   if (token == 0) return answer_of(*voted, std::move(granted));
-  const std::string text = std::to_string(token);
-  const std::array<std::string_view, 2> raise{args[0], text};
-  const std::shared_ptr<Poll> raised = poll(lock_scripts::raise_token, keys, raise, options, is_one, false);
+  const std::shared_ptr<Poll> raised =
+      poll({&lock_scripts::raise_token, copy(keys), {std::string(args[0]), std::to_string(token)}, options},
+           is_one, Until::decided);
   const std::scoped_lock raised_guard(raised->mutex);
-  if (raised->counted < quorum()) throw failure_of(*raised, true);
+  if (raised->counted < quorum()) throw failure_of(*raised);
   granted.items[2].integer = token;
   return answer_of(*voted, std::move(granted));
 }
@@ -171,9 +288,9 @@ redis::Answer QuorumStore::acquire(const Wire& wire, redis::Arguments keys, redi
 // Each lock has its own vote: renewed by a majority, or given up by so many that a majority is out of reach.
 redis::Answer QuorumStore::renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                                  const redis::CallOptions& options) {
-  const std::shared_ptr<Poll> voted = poll(script, keys, args, options, is_answer, true);
+  const std::shared_ptr<Poll> voted = poll({&script, copy(keys), copy(args), options}, is_answer, Until::all);
   const std::scoped_lock guard(voted->mutex);
-  if (voted->counted < quorum()) throw failure_of(*voted, true);
+  if (voted->counted < quorum()) throw failure_of(*voted);
   Reply result;
   result.type = Reply::Type::array;
   result.items.resize(args.size() - 1);
@@ -197,14 +314,15 @@ redis::Answer QuorumStore::renew(const redis::Script& script, redis::Arguments k
 
 redis::Answer QuorumStore::call(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                                 const redis::CallOptions& options) {
-  // Who works in the background has the time to see that every server has it.
-  const std::shared_ptr<Poll> voted = poll(script, keys, args, options, is_one, options.background);
+  // Who works in the background has the time to see that every server has it. A release that a server did
+  // not answer is sent to that one again, unless the caller does it; not so what names no owner (force).
+  const bool in_debt = !options.background && !args.empty();
+  const std::shared_ptr<Poll> voted = poll({&script, copy(keys), copy(args), options}, is_one,
+                                           options.background ? Until::all : Until::decided, in_debt);
   const std::scoped_lock guard(voted->mutex);
-  const bool all_answered = std::none_of(voted->errors.begin(), voted->errors.end(),
-                                         [](const auto& error) { return error.has_value(); });
-  if (options.background ? !all_answered : voted->counted < quorum() && !all_answered) {
-    throw failure_of(*voted, true);
-  }
+  const bool failed = std::any_of(voted->errors.begin(), voted->errors.end(),
+                                  [](const auto& error) { return error.has_value(); });
+  if (failed && (options.background || voted->counted < quorum())) throw failure_of(*voted);
   Reply result;
   result.type = Reply::Type::integer;
   result.integer = voted->counted >= quorum() ? 1 : 0;

@@ -21,7 +21,8 @@ LockOptions checked(LockOptions options) {
 }  // namespace
 
 Redlocks::Redlocks(std::vector<redis::Client*> servers, RedlockOptions options)
-    : Locks(std::make_unique<QuorumStore>(std::move(servers), options.node_timeout), checked(options.lock)) {}
+    : Locks(std::make_unique<QuorumStore>(std::move(servers), options.node_timeout, options.lock.lease),
+            checked(options.lock)) {}
 
 std::shared_ptr<Lock> Redlocks::make(const std::string& key) {
   Wire wire = reentrant_wire(key, context_->options.fencing);

@@ -27,6 +27,9 @@ class Store {
   virtual std::optional<redis::Answer> set_if_absent(std::string_view key, std::string_view owner,
                                                      std::string_view lease_ms,
                                                      const redis::CallOptions& options) = 0;
+  // It gives back by itself what an acquire that it refused has left on some servers. That may take effect
+  // late, so that the refused owner must not ask again: the next attempt is another owner's.
+  virtual bool undoes_refusals() const noexcept { return false; }
   // [parks] wire.renew, or another script that answers one number or one text for each lock.
   virtual redis::Answer renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                               const redis::CallOptions& options) = 0;

@@ -38,6 +38,19 @@ void Relay::lose_reply_to(std::string needle, int times) {
   const std::scoped_lock guard(mutex_);
   needle_ = std::move(needle);
   to_lose_ = times;
+  lose_requests_ = false;
+}
+
+void Relay::lose_request_with(std::string needle, int times) {
+  const std::scoped_lock guard(mutex_);
+  needle_ = std::move(needle);
+  to_lose_ = times;
+  lose_requests_ = true;
+}
+
+int Relay::to_lose() {
+  const std::scoped_lock guard(mutex_);
+  return to_lose_;
 }
 
 void Relay::hold_request(std::string needle) {
@@ -105,6 +118,7 @@ void Relay::up(Link& link) {
       if (to_lose_ > 0 && bytes.find(needle_) != bytes.npos) {
         --to_lose_;
         link.lose = true;
+        if (lose_requests_) break;
       }
       if (!held_needle_.empty() && bytes.find(held_needle_) != bytes.npos) {
         held_needle_.clear();
@@ -116,6 +130,7 @@ void Relay::up(Link& link) {
     if (!link.server->write(bytes, kNever).ok()) break;
   }
   link.server->close();
+  if (link.lose) link.client->reset();
 }
 
 void Relay::down(Link& link) {

@@ -22,6 +22,9 @@ class Relay {
   // The next `times` requests that contain `needle` are executed, but their reply is lost with the
   // connection.
   void lose_reply_to(std::string needle, int times = 1);
+  // The same, but the requests do not reach the server either. One needle at a time, of both.
+  void lose_request_with(std::string needle, int times = 1);
+  int to_lose();  // how many are still to come
   // The next request that contains `needle` waits for release_request().
   void hold_request(std::string needle);
   void wait_held();  // [parks] until it has come
@@ -53,6 +56,7 @@ class Relay {
   std::string needle_, counted_needle_, held_needle_;
   bool held_ = false;
   int to_lose_ = 0;
+  bool lose_requests_ = false;
   bool stalled_ = false, closing_ = false;
   std::atomic<int> counted_ = 0;
   std::list<Link> links_;
