@@ -38,7 +38,7 @@ double median(std::vector<double> values) {
 void pairs(benchmark::State& state, bool fibers) {
   const char* wanted = std::getenv("HOLDFAST_LOCK");
   const sim::LockKind* kind = sim::find_lock_kind(wanted != nullptr ? wanted : "reentrant");
-  if (kind == nullptr || kind->quorum) {
+  if (kind == nullptr || kind->quorum || kind->make == nullptr) {
     state.SkipWithError("HOLDFAST_LOCK: not a lock of one server");
     return;
   }
