@@ -54,13 +54,15 @@ redis::ClientOptions patient(redis::ClientOptions options) {
   return options;
 }
 
-std::string locking(Stand& stand, const redis::ClientOptions& options) {
+std::string locking(Stand& stand, const redis::ClientOptions& options, bool each_way = true) {
   redis::Client client(stand.runtime, stand.network, options);
   ReentrantLocks locks(client, {.lease = 10s});
   const auto lock = locks.obtain("k");
   const std::string what = thrown_by([&] { lock->lock(); });
   const std::string type = what.substr(0, what.find(':'));
-  EXPECT_THAT(thrown_by([&] { lock->try_lock(); }), StartsWith(type)) << "each way to ask";
+  if (each_way) {
+    EXPECT_THAT(thrown_by([&] { lock->try_lock(); }), StartsWith(type));
+  }
   EXPECT_THAT(thrown_by([&] { lock->try_lock_for(10min); }), StartsWith(type));
   EXPECT_FALSE(lock->is_held_by_me());
   EXPECT_EQ(lock->hold_count(), 0);
@@ -99,7 +101,10 @@ TEST_P(BadInput, AKeyOfAnotherType) {
   run([](Stand& stand) {
     redis::Client client(stand.runtime, stand.network, stand.options());
     client.call({"LPUSH", "k", "text"});
-    EXPECT_THAT(locking(stand, patient(stand.options())), HasSubstr("Rejected: lock 'k'"));
+    EXPECT_THAT(locking(stand, patient(stand.options()), false), HasSubstr("Rejected: lock 'k'"));
+    // A try is one SET NX, which cannot tell a key of another type from a lock that is held.
+    ReentrantLocks locks(client, {.lease = 10s});
+    EXPECT_FALSE(locks.obtain("k")->try_lock());
     EXPECT_EQ(client.call({"LRANGE", "k", "0", "-1"}).reply.items.at(0).text, "text");
   });
 }
