@@ -164,7 +164,9 @@ Watchdog::Holds Watchdog::take_expired(MonotonicTime now) {
 // Everything that is due; and when something is, also what would be due soon after, to save calls.
 Watchdog::Holds Watchdog::due(MonotonicTime now) const {
   const auto is_due = [](MonotonicTime by) {
-    return [by](const std::shared_ptr<Hold>& hold) { return hold->renew && hold->next_renewal <= by; };
+    return [by](const std::shared_ptr<Hold>& hold) {
+      return hold->renew && hold->next_renewal <= by && !hold->life.expired();
+    };
   };
   Holds batch;
   if (std::none_of(holds_.begin(), holds_.end(), is_due(now))) return batch;
