@@ -99,8 +99,9 @@ std::shared_ptr<Hold> Attempt::run() {
       unseen_ = unseen_ || error.may_have_executed();
       if (!worth_another_attempt(error)) throw_lock_error(error, key(), unseen_);
       // The last question came so late that its answer could not: the answer before it stands.
-      const bool too_late = error.kind() == redis::Error::Kind::timed_out && refusals_ > 0 &&
-                            !failing_since_ && context_.runtime.now() >= patience_.deadline;
+      const bool too_late = error.kind() == redis::Error::Kind::timed_out &&
+                            (refusals_ > 0 || patience_.waited_here) && !failing_since_ &&
+                            context_.runtime.now() >= patience_.deadline;
       if (too_late) return nullptr;
       give_up_or_pause(error, asked_at, context_.store.options().backoff_min);
     }

@@ -24,6 +24,8 @@ struct Patience {
   bool wait = true;  // false: one answer is enough
   MonotonicTime deadline = kNever;
   std::stop_token stop = {};
+  bool waited_here =
+      false;  // most of it went by in the local queue: no answer in the rest is no sign of a fault
 };
 
 class Attempt {

@@ -58,14 +58,19 @@ bool WireLock::acquire_within(const Patience& patience, int permits) {
   }
   // Where holds do not exclude each other, another task that asks is no reason to refuse a single try.
   const bool queue = turn_ && (patience.wait || wire_->exclusive);
+  const MonotonicTime came = runtime().now();
   if (!enter_queue(queue, patience)) return false;
+  const MonotonicTime entered = runtime().now();
+  Patience rest = patience;
+  rest.waited_here =
+      wire_->asks_first || (patience.deadline != kNever && entered - came >= patience.deadline - entered);
   struct Turn {  // passed on unless the hold keeps it
     Turnstile* turnstile;
     ~Turn() {
       if (turnstile != nullptr) turnstile->pass();
     }
   } turn{queue ? turn_.get() : nullptr};
-  Attempt attempt(*context_, wire_, patience, permits);
+  Attempt attempt(*context_, wire_, rest, permits);
   const std::shared_ptr<Hold> hold = attempt.run();
   if (!hold) return false;
   if (wire_->exclusive && turn_) {
