@@ -106,11 +106,11 @@ TEST_P(LockRequirements, UniqueLock) {
       EXPECT_TRUE(hold.owns_lock());
       EXPECT_FALSE(std::unique_lock<Lock>(*theirs, std::try_to_lock).owns_lock());
       const MonotonicTime start = stand.runtime.now();
-      EXPECT_FALSE(std::unique_lock<Lock>(*theirs, 20ms).owns_lock());
-      EXPECT_FALSE(std::unique_lock<Lock>(*theirs, std::chrono::duration<double>(0.02)).owns_lock());
-      EXPECT_FALSE(std::unique_lock<Lock>(*theirs, stand.runtime.now() + 20ms).owns_lock());
-      EXPECT_FALSE(std::unique_lock<Lock>(*theirs, TestClock::now() + 20ms).owns_lock());
-      EXPECT_GE(stand.runtime.now() - start, 80ms - 1us);  // the other clock counts whole microseconds
+      EXPECT_FALSE(std::unique_lock<Lock>(*theirs, 250ms).owns_lock());
+      EXPECT_FALSE(std::unique_lock<Lock>(*theirs, std::chrono::duration<double>(0.25)).owns_lock());
+      EXPECT_FALSE(std::unique_lock<Lock>(*theirs, stand.runtime.now() + 250ms).owns_lock());
+      EXPECT_FALSE(std::unique_lock<Lock>(*theirs, TestClock::now() + 250ms).owns_lock());
+      EXPECT_GE(stand.runtime.now() - start, 1s - 1us);  // the other clock counts whole microseconds
       EXPECT_FALSE(std::unique_lock<Lock>(*theirs, TestClock::now() - 1h).owns_lock());
       EXPECT_THROW(theirs->try_lock_for(std::chrono::hours::min()), std::invalid_argument);
       EXPECT_THROW(theirs->try_lock_for(std::chrono::duration<double>(-0.1)), std::invalid_argument);
@@ -195,13 +195,13 @@ TEST_P(SharedLockRequirements, SharedLock) {
       std::unique_lock<ReadWriteLock> writer(*mine, 5s);
       EXPECT_TRUE(writer.owns_lock());
       EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, std::try_to_lock).owns_lock());
-      EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, 20ms).owns_lock());
-      EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, TestClock::now() + 20ms).owns_lock());
-      EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, stand.runtime.now() + 20ms).owns_lock());
+      EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, 250ms).owns_lock());
+      EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, TestClock::now() + 250ms).owns_lock());
+      EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, stand.runtime.now() + 250ms).owns_lock());
     }
     std::shared_lock<ReadWriteLock> reader(*theirs, TestClock::now() + 5s);
     EXPECT_TRUE(reader.owns_lock());
-    EXPECT_FALSE(std::unique_lock<ReadWriteLock>(*mine, TestClock::now() + 20ms).owns_lock());
+    EXPECT_FALSE(std::unique_lock<ReadWriteLock>(*mine, TestClock::now() + 250ms).owns_lock());
   });
 }
 
