@@ -266,6 +266,28 @@ TEST_P(SemaphoreTest, ExpiredPermitsAreFree) {
   });
 }
 
+// A short lease begins when the last one of the long leases is swept out: both records end with it.
+TEST_P(SemaphoreTest, WhatTheyTookDoesNotOutliveTheHolders) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, of(4)), b(stand, {.lock = {.lease = 200ms, .renew = false}, .permits = 4});
+    const auto one = a.obtain(), two = b.obtain();
+    two->acquire();
+    one->acquire();
+    one->release();
+    b.witness.wait_for(Kind::lost, 1);
+    stand.runtime.sleep_for(10ms);  // the margin of the lease (lease.h)
+    two->acquire();
+    b.witness.wait_for(Kind::lost, 2);
+    while (ask(straight, {"EXISTS", "k"}).integer == 1) stand.runtime.sleep_for(10ms);
+    EXPECT_EQ(one->free_permits(), 4);
+    EXPECT_TRUE(one->try_acquire(4));
+    one->release();
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
+    EXPECT_THROW(two->release(), LockLost);
+    EXPECT_THROW(two->release(), LockLost);
+  });
+}
+
 TEST_P(SemaphoreTest, RenewalsBringNobodyBack) {
   run([](Stand& stand, redis::Client& straight) {
     const std::int64_t now = testing::server_ms(straight);

@@ -16,6 +16,12 @@ for _, late in ipairs(call('zrangebyscore', holders, '-inf', integer(now), 'limi
   call('hdel', taken, late)
   call('zrem', holders, late)
 end
+-- The holders' key goes when the last of them does, and its time with it; what they took must not outlive them.
+local used = tonumber(call('hget', taken, 'used') or 0)
+if used ~= 0 and call('exists', holders) == 0 then
+  call('del', taken)
+  used = 0
+end
 local until_ms = tonumber(call('zscore', holders, owner) or 0)
 local first = until_ms == 0
 if first then
@@ -23,7 +29,7 @@ if first then
   if wanted > permits then
     return redis.error_reply('TOOMANY ' .. wanted .. ' permits were asked for where there are ' .. permits)
   end
-  if tonumber(call('hget', taken, 'used') or 0) + wanted > permits then
+  if used + wanted > permits then
     local next_end = call('zrange', holders, 0, 0, 'withscores')[2]
     return {0, next_end and math.max(0, tonumber(next_end) - now) or lease}
   end

@@ -5,6 +5,7 @@ local call = redis.call
 local time = call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local used = tonumber(call('hget', KEYS[2], 'used') or 0)
+if call('zcard', KEYS[1]) == 0 then used = 0 end
 for _, late in ipairs(call('zrangebyscore', KEYS[1], '-inf', string.format('%.0f', now))) do
   used = used - tonumber(call('hget', KEYS[2], late) or 0)
 end
