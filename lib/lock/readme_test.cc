@@ -1,4 +1,5 @@
-// The examples of lib/README.md: they compile as they stand there, and run against a real server.
+// The examples of lib/README.md: they compile as they stand there, and run against a real server (Redlock, which
+// wants three, in redlock_test.cc).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -127,7 +128,7 @@ void multi(ReentrantLocks& locks) {
   guard.release();
 }
 
-void redlock(redis::Client& server_a, redis::Client& server_b, redis::Client& server_c) {
+[[maybe_unused]] void redlock(redis::Client& server_a, redis::Client& server_b, redis::Client& server_c) {
   holdfast::Redlocks redlocks({&server_a, &server_b, &server_c}, {.lock = {.lease = 10s}, .node_timeout = 100ms});
   const auto leader = redlocks.obtain("leader");
   if (leader->try_lock()) lead(leader->lost());
@@ -157,9 +158,6 @@ void owner(Runtime& runtime, const std::shared_ptr<Lock>& lock) {
 TEST(LibReadme, ExamplesRun) {
   testing::on_stand(testing::Where::threads, [](Stand& stand) {
     redis::Client client(stand.runtime, stand.network, stand.options());
-    // Three clients of one server: no independent votes, but enough to see that the calls fit.
-    redis::Client a(stand.runtime, stand.network, stand.options());
-    redis::Client b(stand.runtime, stand.network, stand.options());
     done = 0;
     reentrant(client);
     fair(client, {});
@@ -174,12 +172,11 @@ TEST(LibReadme, ExamplesRun) {
       latch(client);
     }
     fenced(client);
-    redlock(a, b, client);
     ReentrantLocks locks(client, {.lease = 30s});
     multi(locks);
     a_registry(locks);
     owner(stand.runtime, locks.obtain("order"));
-    EXPECT_EQ(done, 11);
+    EXPECT_EQ(done, 10);
   });
 }
 
