@@ -1,5 +1,5 @@
-// The examples of lib/README.md: they compile as they stand there, and run against a real server (Redlock, which
-// wants three, in redlock_test.cc).
+// The examples of lib/README.md: they compile as they stand there, and run against a real server (Redlock,
+// which wants three, in redlock_test.cc).
 #include <gtest/gtest.h>
 
 #include <algorithm>

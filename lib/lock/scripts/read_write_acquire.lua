@@ -29,7 +29,7 @@ local function grant(first)
   end
   if not KEYS[6] then return {1, lease} end
   local token = tonumber(call('get', KEYS[6]) or 0)
-  if first then
+  if first or token == 0 then -- 0: mine already, but the last token was lost since
     token = math.max(token + 1, time[1] * 1000000 + time[2])
     call('set', KEYS[6], integer(token), 'px', 86400000)
   end
