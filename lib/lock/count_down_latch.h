@@ -1,13 +1,11 @@
 // The count-down latch: tasks of any process wait until a count has come down to zero.
 //
-// - set(n) starts a count, unless one is running. count_down() takes one off; a request whose reply was lost
-// is
-//   repeated under the same id and counts once.
-// - await() waits for a count that comes down to zero, also when it is set anew before a waiter looks. A
-// latch
-//   that is not there yet is waited for. One that was there and vanished (it lived out its lifetime, or a
-//   failover or restart lost it) is an error, LatchGone, and never taken for an open one: nobody knows how
-//   far it had come. So is one that was set anew more than once meanwhile.
+// - set(n) starts a count, unless one is running. count_down() takes one off; a request whose reply was
+//   lost is repeated under the same id and counts once.
+// - await() waits for a count that comes down to zero, also when it is set anew before a waiter looks.
+//   A latch that is not there yet is waited for. One that was there and vanished (it lived out its
+//   lifetime, or a failover or restart lost it) is an error, LatchGone, and never taken for an open
+//   one: nobody knows how far it had come. So is one that was set anew more than once meanwhile.
 // - The latch, open or not, is forgotten `lifetime` after it was set.
 //
 // Thread safety: any task.

@@ -1,20 +1,17 @@
 // The fair lock: exclusive and reentrant, first come, first served over all tasks of all processes.
 //
-// - The order is that in which the server saw the first request of each waiter; a reply that was lost does
-// not
-//   cost the place. Each waiting task stands in the server's queue itself (there is no local queue before
-//   it).
+// - The order is that in which the server saw the first request of each waiter; a reply that was lost
+//   does not cost the place. Each waiting task stands in the server's queue itself (there is no local
+//   queue before it).
 // - A waiter sends nothing while nothing happens but one request a lease at most, by which it keeps its
-// place. One
-//   that has not asked for a lease and a third is taken for dead and skipped: that is the longest time for
-//   which a dead waiter at the head keeps a free lock from the next one. A process that was paused for longer
-//   than that has lost its place, and comes in again at the end.
+//   place. One that has not asked for a lease and a third is taken for dead and skipped: that is the
+//   longest time for which a dead waiter at the head keeps a free lock from the next one. A process
+//   that was paused for longer than that has lost its place, and comes in again at the end.
 // - A release wakes only whose turn it is. That one, when it gives up, hands the wake-up on.
-// - All times are the server's. The record is the reentrant lock's, so that the two kinds exclude each other
-// on
-//   one key; whoever asks with the reentrant lock does not queue.
-// - A failover or a restart may lose the queue: the waiters come in again in the order in which they next
-// ask.
+// - All times are the server's. The record is the reentrant lock's, so that the two kinds exclude each
+//   other on one key; whoever asks with the reentrant lock does not queue.
+// - A failover or a restart may lose the queue: the waiters come in again in the order in which they
+//   next ask.
 //
 // Everything else is said in wire_lock.h.
 #pragma once

@@ -4,17 +4,15 @@
 //                         [](std::stop_token lost, long id) { ... return left; });
 //   const long left = deduct(42);
 //
-// - The key may depend on the arguments: guarded(registry, options, key_of, function), where key_of gets the
-// same
-//   arguments and gives what is appended to options.key after a ':'.
+// - The key may depend on the arguments: guarded(registry, options, key_of, function), where key_of
+//   gets the same arguments and gives what is appended to options.key after a ':'.
 // - Waits for options.wait, then throws WaitTimeout.
-// - A function whose first parameter is a std::stop_token gets one that fires when the lock is lost, which
-// includes the
-//   end of the last renewal that LockOptions::max_renewals allows. It should come to an end then.
-// - Result and exceptions of the function are passed through. When the function returned but the lock had
-// been lost,
-//   the call throws LockLost in place of the result: what was done may have been done next to somebody else.
-//   When the function threw, that exception is passed on, lost or not.
+// - A function whose first parameter is a std::stop_token gets one that fires when the lock is lost,
+//   which includes the end of the last renewal that LockOptions::max_renewals allows. It should come to
+//   an end then.
+// - Result and exceptions of the function are passed through. When the function returned but the lock
+//   had been lost, the call throws LockLost in place of the result: what was done may have been done
+//   next to somebody else. When the function threw, that exception is passed on, lost or not.
 #pragma once
 
 #include <concepts>

@@ -1,11 +1,11 @@
 // The multi lock: several locks as one, all or nothing. The members may be of any kind and on any servers.
 //
-// - It waits for one member at a time and only tries the others; when one of these is refused it gives back
-// what it
-//   has and waits for that one next, after a drawn pause. So two multi locks over the same members, in
-//   whatever order, cannot wait for each other (the algorithm of std::lock, with a wait that costs nothing).
-// - It is held while every member is: valid_until() is the earliest of theirs, and the loss of one is the
-// loss of all.
+// - It waits for one member at a time and only tries the others; when one of these is refused it gives
+//   back what it has and waits for that one next, after a drawn pause. So two multi locks over the same
+//   members, in whatever order, cannot wait for each other (the algorithm of std::lock, with a wait
+//   that costs nothing).
+// - It is held while every member is: valid_until() is the earliest of theirs, and the loss of one is
+//   the loss of all.
 // - unlock() gives back every member, also when one of them fails; it then throws the first failure.
 // - Reentrant, counted here.
 //

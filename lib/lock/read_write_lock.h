@@ -1,17 +1,14 @@
 // The read-write lock: many readers, or one writer. The object itself is the write side (Lock); the read side
 // has the names of std::shared_mutex (SharedTimedLockable), so that std::shared_lock<ReadWriteLock> works.
 //
-// - Each reader and the writer have leases of their own, renewed by the watchdog: a reader that died holds up
-// a
-//   writer for a lease at most, and nobody renews for another one.
-// - Both sides are reentrant. The writer may also read. When it gives the write side back while it still
-// reads, and
-//   at downgrade(), it becomes a reader without a moment between. A reader that asks for the write side would
-//   wait for itself: WouldDeadlock.
+// - Each reader and the writer have leases of their own, renewed by the watchdog: a reader that died
+//   holds up a writer for a lease at most, and nobody renews for another one.
+// - Both sides are reentrant. The writer may also read. When it gives the write side back while it
+//   still reads, and at downgrade(), it becomes a reader without a moment between. A reader that asks
+//   for the write side would wait for itself: WouldDeadlock.
 // - Not fair: readers come in as long as readers are in, so a writer may wait long. Fair
-// (ReadWriteOptions::fair):
-//   first come, first served, with readers that follow each other going in together; promises of the fair
-//   lock (fair_lock.h) about dead and paused waiters hold.
+//   (ReadWriteOptions::fair): first come, first served, with readers that follow each other going in
+//   together; promises of the fair lock (fair_lock.h) about dead and paused waiters hold.
 // - The writer's record is the reentrant lock's. All times are the server's.
 //
 // Thread safety: any task. Ownership is by task, or by Owner (owner.h).

@@ -1,15 +1,13 @@
 // The reentrant lock: exclusive, on one Redis (or one replicated set), with its record in one string
 // (reentrant_scripts.h). Everything that it promises is said in wire_lock.h.
 //
-// - Waiting: the tasks of one process queue here first come first served (turnstile.h), the first of them
-// asks
-//   Redis. When refused it subscribes to the lock's channel and asks again when the subscription is in force,
-//   on a release message, after a reconnect, and when the holder's lease runs out; it never polls. No order
-//   is kept between processes.
-// - A failover to a replica that had not received the grant loses it: another process may then be granted
-// while
-//   this one still believes that it holds. LockOptions::replicas narrows that; no lock on one replicated
-//   Redis can exclude it.
+// - Waiting: the tasks of one process queue here first come first served (turnstile.h), the first of
+//   them asks Redis. When refused it subscribes to the lock's channel and asks again when the
+//   subscription is in force, on a release message, after a reconnect, and when the holder's lease runs
+//   out; it never polls. No order is kept between processes.
+// - A failover to a replica that had not received the grant loses it: another process may then be
+//   granted while this one still believes that it holds. LockOptions::replicas narrows that; no lock on
+//   one replicated Redis can exclude it.
 #pragma once
 
 #include "locks.h"

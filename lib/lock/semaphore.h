@@ -1,16 +1,13 @@
 // The semaphore: at most so many permits are held at once, by tasks of any process; crash-safe, because every
 // acquisition has a lease of its own that the watchdog renews.
 //
-// - acquire(n) takes n permits at once, or waits; a second acquire by the same task takes more. unlock()
-// gives back
-//   what the calling task took last. As a Lock, lock() takes one.
-// - How many permits there are is SemaphoreOptions::permits, until somebody calls set_permits(): then that
-// number
-//   counts for every process, and stays on the server.
+// - acquire(n) takes n permits at once, or waits; a second acquire by the same task takes more.
+//   unlock() gives back what the calling task took last. As a Lock, lock() takes one.
+// - How many permits there are is SemaphoreOptions::permits, until somebody calls set_permits(): then
+//   that number counts for every process, and stays on the server.
 // - Permits whose holder died come back when its lease runs out. All times are the server's.
-// - Waiting tasks of a process ask one after the other, so one that wants many permits is not passed by later
-// ones of
-//   its process; between processes no order is kept.
+// - Waiting tasks of a process ask one after the other, so one that wants many permits is not passed by
+//   later ones of its process; between processes no order is kept.
 //
 // What is said in wire_lock.h about idempotence, validity and loss holds for each acquisition.
 #pragma once

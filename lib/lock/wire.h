@@ -1,18 +1,16 @@
 // Wire: what one lock says to Redis, as data: scripts, keys and arguments, made once when the lock is made
-// and shared by its holds. One kind of lock is one function that makes it (reentrant_wire(), fair_wire(),
-// ...).
+// and shared by its holds. One kind of lock is one function that makes it: reentrant_wire(), fair_wire().
 //
 // What the scripts of every kind have in common:
-//   acquire  ARGV: owner, lease in ms, then `acquire_args`[, permits][, queue]. Asks for the state "held by
-//   owner", so that asking
-//            twice changes nothing. Answers {1, lease left[, token]} or {0, ms until it is worth another look
-//            (-1: unknown)[, 1 when the owner now stands in the server's queue]}.
-//   release  ARGV: owner. Removes what the owner holds, or its place in the queue; wakes who is next. Answers
-//   1
-//            when it held, else 0.
-//   renew    KEYS: `renew_keys` of many locks, one after the other. ARGV: lease in ms, then one owner a lock.
-//            Answers a list: 1 renewed, 0 not that owner's any more, or the text of an error of this lock.
-//   force    takes it from everybody (optional). Answers 1 when somebody held it.
+//
+// - acquire. ARGV: owner, lease in ms, then `acquire_args`[, permits][, queue]. Asks for the state "held by
+//   owner", so that asking twice changes nothing. Answers {1, lease left[, token]}, or {0, ms until it is
+//   worth another look (-1: unknown)[, 1 when the owner now stands in the server's queue]}.
+// - release. ARGV: owner. Removes what the owner holds, or its place in the queue; wakes who is next.
+//   Answers 1 when it held, else 0.
+// - renew. KEYS: `renew_keys` of many locks, one after the other. ARGV: lease in ms, then one owner a lock.
+//   Answers a list: 1 renewed, 0 not that owner's any more, or the text of an error of this lock.
+// - force. Takes it from everybody (optional). Answers 1 when somebody held it.
 #pragma once
 
 #include <string>

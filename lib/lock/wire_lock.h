@@ -1,21 +1,18 @@
 // WireLock: the lock behind every kind that lives on one Redis (or one replicated set). What differs between
 // kinds is in its Wire; what they share is here and in Attempt, Watchdog and LateRelease:
 //
-// - Who owns it: each outermost acquisition draws an owner of its own, "<uuid of this process>:<number>". A
-// new
-//   acquisition can therefore never re-enter what an older one left behind. How often the holder re-entered
-//   is counted here; on the server the count stays 1.
-// - Every request can be repeated without harm: acquire asks for the state "mine", release and renew compare
-// the
-//   owner. So a request whose reply was lost is asked again. An acquire or a release that gives up with its
-//   outcome unknown is undone in the background (late_release.h).
-// - How long it is valid: valid_until() = sending of the request + lease - 1% - 2 ms on the monotonic clock
-//   (lease.h), moved on by the watchdog at a third of the lease (watchdog.h) unless LockOptions::renew is
-//   false. A grant whose reply comes after that is not accepted. Loss is told through lost() and the
-//   observer.
-// - Re-entry neither asks the server nor changes the lease. Re-entering a hold that is lost throws LockLost;
-// so
-//   does its outermost unlock(); the inner ones only count down.
+// - Who owns it: each outermost acquisition draws an owner of its own, "<uuid of this
+//   process>:<number>". A new acquisition can therefore never re-enter what an older one left behind.
+//   How often the holder re-entered is counted here; on the server the count stays 1.
+// - Every request can be repeated without harm: acquire asks for the state "mine", release and renew
+//   compare the owner. So a request whose reply was lost is asked again. An acquire or a release that
+//   gives up with its outcome unknown is undone in the background (late_release.h).
+// - How long it is valid: valid_until() = sending of the request + lease - 1% - 2 ms on the monotonic
+//   clock (lease.h), moved on by the watchdog at a third of the lease (watchdog.h) unless
+//   LockOptions::renew is false. A grant whose reply comes after that is not accepted. Loss is told
+//   through lost() and the observer.
+// - Re-entry neither asks the server nor changes the lease. Re-entering a hold that is lost throws
+//   LockLost; so does its outermost unlock(); the inner ones only count down.
 //
 // Thread safety: all members may be called by any task. Ownership is by task, or by Owner (owner.h).
 #pragma once
