@@ -266,6 +266,21 @@ TEST_P(SemaphoreTest, ExpiredPermitsAreFree) {
   });
 }
 
+// The reply of a grant is lost, and the last token before it is asked for again: there is a token all the
+// same.
+TEST_P(SemaphoreTest, ARepeatedAcquireWhoseLastTokenWasLostDrawsAnother) {
+  run([](Stand&, redis::Client& straight) {
+    const Wire wire = semaphore_wire("k", 1, true);
+    const std::vector<std::string_view> keys(wire.acquire_keys.begin(), wire.acquire_keys.end());
+    const std::array<std::string_view, 4> args{"o:1", "60000", "1", "1"};
+    const auto token = [&] { return straight.eval(kSemaphoreAcquire, keys, args).reply.items.at(2).integer; };
+    const std::int64_t first = token();
+    EXPECT_EQ(token(), first);
+    ask(straight, {"DEL", "holdfast:token:{k}"});
+    EXPECT_GT(token(), first);
+  });
+}
+
 // A short lease begins when the last one of the long leases is swept out: both records end with it.
 TEST_P(SemaphoreTest, WhatTheyTookDoesNotOutliveTheHolders) {
   run([](Stand& stand, redis::Client& straight) {

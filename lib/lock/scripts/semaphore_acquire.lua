@@ -43,7 +43,7 @@ for i = 1, 2 do
 end
 if not KEYS[4] then return {1, until_ms - now} end
 local token = tonumber(call('get', KEYS[4]) or 0)
-if first then
+if first or token == 0 then -- 0: mine already, but the last token was lost since
   token = math.max(token + 1, time[1] * 1000000 + time[2])
   call('set', KEYS[4], integer(token), 'px', 86400000)
 end
