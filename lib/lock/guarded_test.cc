@@ -1,6 +1,7 @@
 // Guarded calls: keys, results, exceptions, timeouts, and what becomes of a call whose lock is lost.
 #include "lib/lock/guarded.h"
 
+#include <cstdint>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -89,8 +90,8 @@ TEST_P(GuardedTest, ArgumentsAreForwarded) {
     const auto take = guarded(scene.registry, options, [](std::unique_ptr<int> value) { return *value; });
     EXPECT_EQ(take(std::make_unique<int>(3)), 3);
     struct Shop {
-      int left = 5;
-      int sell(int count) { return left -= count; }
+      std::int64_t left = 5;
+      std::int64_t sell(int count) { return left -= count; }
     } shop;
     EXPECT_EQ(guarded(scene.registry, options, &Shop::sell)(shop, 2), 3);
     // What takes anything is given what it was called with, and no token before it.
