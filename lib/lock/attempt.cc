@@ -27,12 +27,12 @@ constexpr Duration after_the_end(Duration lease) {
 bool is_integer(const redis::Reply& reply) { return reply.type == redis::Reply::Type::integer; }
 
 // As the acquire scripts answer.
-redis::Reply granted_or_refused(bool granted) {
+redis::Reply granted() {
   redis::Reply reply;
   reply.type = redis::Reply::Type::array;
   reply.items.resize(2);
   for (redis::Reply& item : reply.items) item.type = redis::Reply::Type::integer;
-  reply.items[0].integer = granted ? 1 : 0;
+  reply.items[0].integer = 1;
   return reply;
 }
 
@@ -115,8 +115,9 @@ redis::Answer Attempt::ask(MonotonicTime now) {
     asked_ = true;
     std::optional<redis::Answer> answer =
         context_.store.set_if_absent(key(), hold_->owner, context_.lease_ms, {.deadline = deadline});
-    if (answer && (!answer->reply.is_nil() || !patience_.wait)) {
-      answer->reply = granted_or_refused(!answer->reply.is_nil());
+    // Refused: the script tells a lock that is held from a key that is no lock at all.
+    if (answer && !answer->reply.is_nil()) {
+      answer->reply = granted();
       return std::move(*answer);
     }
   }

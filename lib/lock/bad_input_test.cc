@@ -8,10 +8,12 @@
 
 #include "lib/lock/checked_options.h"
 #include "lib/lock/count_down_latch.h"
+#include "lib/lock/multi_lock.h"
 #include "lib/lock/permit_semaphore.h"
 #include "lib/lock/read_write_lock.h"
 #include "lib/lock/reentrant_lock.h"
 #include "lib/lock/semaphore.h"
+#include "lib/lock/testing/kinds.h"
 #include "lib/lock/testing/stand.h"
 #include "lib/redis/testing/fake_server.h"
 
@@ -19,6 +21,7 @@ namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::Stand;
 using ::testing::StartsWith;
@@ -54,15 +57,13 @@ redis::ClientOptions patient(redis::ClientOptions options) {
   return options;
 }
 
-std::string locking(Stand& stand, const redis::ClientOptions& options, bool each_way = true) {
+std::string locking(Stand& stand, const redis::ClientOptions& options) {
   redis::Client client(stand.runtime, stand.network, options);
   ReentrantLocks locks(client, {.lease = 10s});
   const auto lock = locks.obtain("k");
   const std::string what = thrown_by([&] { lock->lock(); });
   const std::string type = what.substr(0, what.find(':'));
-  if (each_way) {
-    EXPECT_THAT(thrown_by([&] { lock->try_lock(); }), StartsWith(type));
-  }
+  EXPECT_THAT(thrown_by([&] { lock->try_lock(); }), StartsWith(type));
   EXPECT_THAT(thrown_by([&] { lock->try_lock_for(10min); }), StartsWith(type));
   EXPECT_FALSE(lock->is_held_by_me());
   EXPECT_EQ(lock->hold_count(), 0);
@@ -97,15 +98,70 @@ TEST_P(BadInput, ArgumentsWithoutSense) {
   });
 }
 
+// By lock(), a try and a timed one, of every kind; what is there stays as it was.
 TEST_P(BadInput, AKeyOfAnotherType) {
   run([](Stand& stand) {
+    redis::Client client(stand.runtime, stand.network, patient(stand.options()));
+    ReadWriteLocks both(client, {.lock = {.lease = 10s}});
+    Semaphores semaphores(client, {.lock = {.lease = 10s}, .permits = 2});
+    std::vector<std::shared_ptr<Locks>> kinds;
+    for (const testing::LockKind kind : testing::every_kind()) {
+      kinds.push_back(testing::make_locks(kind, client, {.lease = 10s}));
+    }
+    for (const bool list : {true, false}) {
+      client.call({"DEL", "k"});
+      list ? client.call({"LPUSH", "k", "text"}) : client.call({"SET", "k", "text"});
+      const auto refused = [&](const std::string& kind, const std::function<void()>& body) {
+        const std::string what = thrown_by(body);
+        EXPECT_THAT(what, AllOf(HasSubstr("Rejected: "), HasSubstr("'k'"))) << kind;
+        EXPECT_THAT(what, HasSubstr("something else is kept at this key: use another one, or remove that"));
+      };
+      const auto refused_each_way = [&](const std::string& kind, const std::shared_ptr<Lock>& lock) {
+        refused(kind, [&] { lock->lock(); });
+        refused(kind, [&] { lock->try_lock(); });
+        refused(kind, [&] { lock->try_lock_for(10min); });
+        refused(kind, [&] { lock->try_lock_until(MonotonicTime::min()); });
+        EXPECT_FALSE(lock->is_held_by_me()) << kind;
+        EXPECT_EQ(lock->hold_count(), 0) << kind;
+        EXPECT_FALSE(lock->in_use()) << kind;
+      };
+      for (std::size_t i = 0; i < kinds.size(); ++i) {
+        refused_each_way(testing::to_string(testing::every_kind()[i]), kinds[i]->obtain("k"));
+      }
+      const auto table = both.obtain("k");
+      refused_each_way("read", std::shared_ptr<Lock>(table, &table->read()));
+      refused_each_way("semaphore", semaphores.obtain("k"));
+      const auto member = kinds.front()->obtain("k"), other = kinds.front()->obtain("another");
+      refused_each_way("multi",
+                       std::make_shared<MultiLock>(std::vector<std::shared_ptr<Lock>>{member, other}));
+      EXPECT_FALSE(other->is_held_by_me());
+      PermitSemaphore permits(client, "k", {.permits = 2});
+      refused("permits", [&] { permits.acquire(); });
+      refused("permits", [&] { permits.try_acquire(); });
+      CountDownLatch latch(client, "k");
+      refused("latch", [&] { latch.set(2); });
+      refused("latch", [&] { latch.count_down(); });
+      refused("latch", [&] { latch.await_for(10min); });
+      const redis::Reply there =
+          list ? client.call({"LINDEX", "k", "0"}).reply : client.call({"GET", "k"}).reply;
+      EXPECT_EQ(there.text, "text");
+      client.call({"DEL", "another"});
+      EXPECT_EQ(client.call({"DBSIZE"}).reply.integer, 1) << "and nothing beside it";
+    }
+  });
+}
+
+// What is refused because somebody holds it is still just refused, and a second command is its price.
+TEST_P(BadInput, ALockThatIsHeldIsNoError) {
+  run([](Stand& stand) {
     redis::Client client(stand.runtime, stand.network, stand.options());
-    client.call({"LPUSH", "k", "text"});
-    EXPECT_THAT(locking(stand, patient(stand.options()), false), HasSubstr("Rejected: lock 'k'"));
-    // A try is one SET NX, which cannot tell a key of another type from a lock that is held.
-    ReentrantLocks locks(client, {.lease = 10s});
-    EXPECT_FALSE(locks.obtain("k")->try_lock());
-    EXPECT_EQ(client.call({"LRANGE", "k", "0", "-1"}).reply.items.at(0).text, "text");
+    ReentrantLocks mine(client, {.lease = 10s}), theirs(client, {.lease = 10s});
+    const auto held = theirs.obtain("k"), wanted = mine.obtain("k");
+    held->lock();
+    EXPECT_FALSE(wanted->try_lock());
+    held->unlock();
+    EXPECT_TRUE(wanted->try_lock());
+    wanted->unlock();
   });
 }
 

@@ -13,6 +13,7 @@
 #include "reentrant_scripts.h"
 #include "uuid.h"
 #include "wakeup.h"
+#include "wire.h"
 
 namespace holdfast {
 
@@ -85,8 +86,7 @@ CountDownLatch::State CountDownLatch::look(MonotonicTime deadline) {
 bool CountDownLatch::set(std::int64_t count) {
   if (count < 1) throw std::invalid_argument("a latch counts down from at least one");
   const std::string id = next_id(), number = std::to_string(count);
-  const std::string lifetime =
-      std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(options_.lifetime).count());
+  const std::string lifetime = milliseconds_text(options_.lifetime);
   return run(kLatchSet, {id, number, lifetime}) == 1;
 }
 

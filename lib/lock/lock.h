@@ -53,8 +53,8 @@ class Lock {
   // [parks] Waits without bound while somebody holds it. Throws LockError (Unavailable when no server
   // answered for the client's command timeout, ...).
   virtual void lock() = 0;
-  // [parks] One round trip, no waiting. False: somebody else holds it (or, in this process, is asking for
-  // it and would exclude us).
+  // [parks] One round trip, a second one where the first is refused; no waiting. False: somebody else holds
+  // it (or, in this process, is asking for it and would exclude us).
   virtual bool try_lock() = 0;
   // [parks] False: not granted by the deadline (one that has passed: as try_lock). A stop request ends the
   // wait with Interrupted. Unavailable: until the deadline no server could be asked. Whatever does not return
@@ -78,6 +78,18 @@ class Lock {
   // [parks] Throws NotOwner when the calling task does not hold it, LockLost when it no longer held it on the
   // server. After any exception but NotOwner this task no longer holds the lock.
   virtual void unlock() = 0;
+
+  // For who has a deadline for several locks together: try_lock() and unlock() that wait for a server's
+  // answer until `deadline` at most, then throw Unavailable; what may be left on it is given back in the
+  // background. A kind without them answers as the others do.
+  virtual bool try_lock_by(MonotonicTime deadline) {  // [parks]
+    static_cast<void>(deadline);
+    return try_lock();
+  }
+  virtual void unlock_by(MonotonicTime deadline) {  // [parks]
+    static_cast<void>(deadline);
+    unlock();
+  }
 
   // --- about the hold of the calling task; no round trip -----------------------------------------------
   virtual bool is_held_by_me() const = 0;  // counted in and not known to be lost

@@ -11,16 +11,12 @@
 
 namespace holdfast {
 
-std::string milliseconds(Duration time) {
-  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
-}
-
 LockContext::LockContext(std::unique_ptr<Store> store_in, LockOptions options_in)
     : store_owner(std::move(store_in)),
       store(*store_owner),
       runtime(store.runtime()),
       options(checked_options(std::move(options_in))),
-      lease_ms(milliseconds(options.lease)),
+      lease_ms(milliseconds_text(options.lease)),
       uuid(random_uuid(runtime)),
       late_release(store),
       watchdog(store, late_release, options) {}
@@ -34,12 +30,13 @@ std::string LockContext::next_owner() {
 
 redis::Answer LockContext::insist(const std::string& key, const redis::Script& script,
                                   const std::vector<std::string>& script_keys, redis::Arguments args,
-                                  bool& unseen, decltype(&Store::call) way) {
+                                  bool& unseen, decltype(&Store::call) way, MonotonicTime until) {
   std::array<std::string_view, 8> views;
   HF_CHECK(script_keys.size() <= views.size(), "room for them");
   std::copy(script_keys.begin(), script_keys.end(), views.begin());
   const redis::Arguments keys(views.data(), script_keys.size());
-  const MonotonicTime give_up = deadline_after(runtime.now(), store.options().command_timeout);
+  const MonotonicTime give_up =
+      std::min(until, deadline_after(runtime.now(), store.options().command_timeout));
   unseen = false;
   for (;;) {
     try {

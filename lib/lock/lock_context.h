@@ -28,11 +28,12 @@ struct LockContext {
   }
 
   // [parks] Runs a script that may be repeated without harm, again and again until it is answered or the
-  // client's command timeout is over. Then, or when the server refuses, throws Unavailable or Rejected.
-  // `unseen`: an earlier try may have been executed. `way`: Store::call, or Store::renew.
+  // client's command timeout is over, or `until` has come. Then, or when the server refuses, throws
+  // Unavailable or Rejected. `unseen`: an earlier try may have been executed. `way`: Store::call, or
+  // Store::renew.
   redis::Answer insist(const std::string& key, const redis::Script& script,
                        const std::vector<std::string>& script_keys, redis::Arguments args, bool& unseen,
-                       decltype(&Store::call) way = &Store::call);
+                       decltype(&Store::call) way = &Store::call, MonotonicTime until = kNever);
 
   const std::unique_ptr<Store> store_owner;
   Store& store;
@@ -44,7 +45,5 @@ struct LockContext {
   LateRelease late_release;
   Watchdog watchdog;  // after late_release, which it uses until its end
 };
-
-std::string milliseconds(Duration time);  // "1500"
 
 }  // namespace holdfast

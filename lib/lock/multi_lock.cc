@@ -28,9 +28,11 @@ std::string joined_keys(const std::vector<std::shared_ptr<Lock>>& members) {
   return keys;
 }
 
-// Gives back what it was handed, in reverse, unless that is kept.
+// Gives back what it was handed, in reverse, unless that is kept. From `deadline` on, or when a server does
+// not answer, that goes on in the background.
 class Taken {
  public:
+  explicit Taken(MonotonicTime deadline) : deadline_(deadline) {}
   ~Taken() {
     try {
       give_back();
@@ -44,13 +46,16 @@ class Taken {
       Lock* const last = locks_.back();
       locks_.pop_back();
       try {
-        last->unlock();
+        last->unlock_by(deadline_);
+      } catch (const Unavailable&) {
+        deadline_ = std::min(deadline_, last->runtime().now());
       } catch (const LockError&) {  // lost, or left to its lease: either way it is not ours any more
       }
     }
   }
 
  private:
+  MonotonicTime deadline_;
   std::vector<Lock*> locks_;
 };
 
@@ -101,17 +106,23 @@ bool MultiLock::acquire(bool wait, MonotonicTime deadline, const std::stop_token
 }
 
 bool MultiLock::acquire_all(bool wait, MonotonicTime deadline, const std::stop_token& stop) {
+  const MonotonicTime came = runtime().now();
   std::size_t first = 0;
   for (;;) {
-    Taken taken;
+    Taken taken(deadline);
     std::size_t refused = members_.size();
+    MonotonicTime asked = runtime().now();
     try {
       Lock& waited_for = *members_[first];
-      if (!(wait ? waited_for.try_lock_until(deadline, stop) : waited_for.try_lock())) return false;
+      if (!(wait ? waited_for.try_lock_until(deadline, stop) : waited_for.try_lock_by(deadline))) {
+        return false;
+      }
       taken.add(waited_for);
       for (std::size_t i = 0; i < members_.size() && refused == members_.size(); ++i) {
         if (i == first) continue;
-        if (members_[i]->try_lock()) {
+        asked = runtime().now();
+        if (wait && asked >= deadline) return false;
+        if (members_[i]->try_lock_by(deadline)) {
           taken.add(*members_[i]);
         } else {
           refused = i;
@@ -120,6 +131,12 @@ bool MultiLock::acquire_all(bool wait, MonotonicTime deadline, const std::stop_t
     } catch (const TaskCancelled&) {  // the process is dead: nothing can be given back
       taken.keep();
       throw;
+    } catch (const Unavailable&) {
+      // Most of the time went by at other members: no answer in the rest is no sign of a fault.
+      const bool too_late =
+          wait && deadline != kNever && runtime().now() >= deadline && asked - came >= deadline - asked;
+      if (!too_late) throw;
+      return false;
     }
     const bool all_held = std::all_of(members_.begin(), members_.end(),
                                       [](const auto& member) { return member->is_held_by_me(); });
@@ -132,11 +149,12 @@ bool MultiLock::acquire_all(bool wait, MonotonicTime deadline, const std::stop_t
     if (stop.stop_requested())
       throw Interrupted("lock '" + key_ + "': the wait was stopped", key_, "", false);
     if (refused < members_.size()) first = refused;
-    runtime().sleep_for(std::chrono::microseconds(runtime().random_between(0, 5000)));
+    const std::chrono::microseconds pause(runtime().random_between(0, 5000));
+    runtime().sleep_until(std::min(deadline, deadline_after(runtime().now(), pause)));
   }
 }
 
-void MultiLock::unlock() {
+void MultiLock::unlock_by(MonotonicTime deadline) {
   std::unique_ptr<Mine> mine;
   {
     const std::scoped_lock guard(mutex_);
@@ -154,7 +172,7 @@ void MultiLock::unlock() {
   std::exception_ptr first_failure;
   for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
     try {
-      (*member)->unlock();
+      (*member)->unlock_by(deadline);
     } catch (const LockError&) {
       if (!first_failure) first_failure = std::current_exception();
     }

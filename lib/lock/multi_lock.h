@@ -4,6 +4,8 @@
 //   back what it has and waits for that one next, after a drawn pause. So two multi locks over the same
 //   members, in whatever order, cannot wait for each other (the algorithm of std::lock, with a wait
 //   that costs nothing).
+// - The caller's deadline bounds the whole, whichever server hangs: what it has then is given back in the
+//   background.
 // - It is held while every member is: valid_until() is the earliest of theirs, and the loss of one is
 //   the loss of all.
 // - unlock() gives back every member, also when one of them fails; it then throws the first failure.
@@ -31,9 +33,11 @@ class MultiLock final : public Lock {
   bool try_lock() override { return acquire(false, kNever, {}); }
   using Lock::try_lock_until;
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override {
-    return acquire(true, deadline, stop);
+    return deadline <= runtime().now() ? try_lock() : acquire(true, deadline, stop);
   }
-  void unlock() override;
+  void unlock() override { unlock_by(kNever); }
+  bool try_lock_by(MonotonicTime deadline) override { return acquire(false, deadline, {}); }
+  void unlock_by(MonotonicTime deadline) override;
 
   bool is_held_by_me() const override;
   int hold_count() const override;

@@ -259,7 +259,7 @@ TEST_P(MultiLockTest, ErrorsAndStopsLeaveNothingBehind) {
     const auto multi = a.multi({"x", "y", "z"});
     ask(b.client, {"SET", "y", "something else"});
     EXPECT_THROW(multi->lock(), Rejected);
-    EXPECT_FALSE(multi->try_lock());
+    EXPECT_THROW(multi->try_lock(), Rejected);
     EXPECT_EQ(ask(b.client, {"DBSIZE"}).integer, 1);
     ask(b.client, {"DEL", "y"});
 
@@ -278,6 +278,92 @@ TEST_P(MultiLockTest, ErrorsAndStopsLeaveNothingBehind) {
     EXPECT_THROW(multi->try_lock_for(100ms), Unavailable);
     a.relay.lose_reply_to("", 0);
     const auto other = b.multi({"z", "y", "x"});
+    EXPECT_TRUE(other->try_lock_for(30s));
+    other->unlock();
+  });
+}
+
+// Whichever member's server hangs, the caller's deadline holds, though the command timeout is two seconds;
+// what was taken on the others is given back, at the latest in the background.
+TEST_P(MultiLockTest, AHungServerDoesNotOverrunTheDeadline) {
+  testing::on_servers(GetParam(), 3, [](Stand& stand, Servers& servers) {
+    const bool exact = stand.where == Where::embedded;
+    for (std::size_t hung = 0; hung < 3; ++hung) {
+      std::list<redis::Client> clients;
+      std::list<ReentrantLocks> locks;
+      std::vector<std::shared_ptr<Lock>> members;
+      for (std::size_t i = 0; i < 3; ++i) {
+        clients.emplace_back(stand.runtime, stand.network, stand.options(servers.endpoint(i)));
+        clients.back().call({"PING"});
+        locks.emplace_back(clients.back(), LockOptions{.lease = 60s});
+        members.push_back(locks.back().obtain(std::string(1, static_cast<char>('a' + i))));
+      }
+      MultiLock multi(members);
+      servers.pause(hung);
+      const MonotonicTime deadline = stand.runtime.now() + 300ms;
+      EXPECT_THROW(multi.try_lock_until(deadline), Unavailable) << hung;
+      EXPECT_GE(stand.runtime.now(), deadline);
+      if (exact) {
+        EXPECT_LE(stand.runtime.now(), deadline + 1ms) << hung;
+      }
+      EXPECT_EQ(multi.hold_count(), 0);
+      for (const auto& member : members) EXPECT_FALSE(member->is_held_by_me());
+      servers.resume(hung);
+      for (redis::Client& client : clients) {
+        while (ask(client, {"DBSIZE"}).integer != 0) stand.runtime.sleep_for(1ms);  // long before the lease
+      }
+      EXPECT_TRUE(multi.try_lock_for(30s));
+      multi.unlock();
+    }
+  });
+}
+
+// The member that is waited for takes almost all the time, and then the other one's server has none left to
+// answer in: not granted, which is no sign of a fault.
+TEST(MultiLockInVirtualTime, WhoWaitedForOneMemberIsNotToldOfAnothersServer) {
+  testing::on_servers(Where::embedded, 2, [](Stand& stand, Servers& servers) {
+    redis::Client one(stand.runtime, stand.network, stand.options(servers.endpoint(0)));
+    redis::Client two(stand.runtime, stand.network, stand.options(servers.endpoint(1)));
+    redis::Client elsewhere(stand.runtime, stand.network, stand.options(servers.endpoint(0)));
+    ReentrantLocks ones(one, {.lease = 60s}), twos(two, {.lease = 60s}), others(elsewhere, {.lease = 60s});
+    two.call({"PING"});
+    MultiLock multi({ones.obtain("a"), twos.obtain("b")});
+    const auto held = others.obtain("a");
+    held->lock();
+    servers.pause(1);
+    const MonotonicTime deadline = stand.runtime.now() + 400ms;
+    Task holder = stand.runtime.spawn("client", [&] {
+      const ActAs me(stand.runtime, Owner(stand.runtime));
+      stand.runtime.sleep_until(deadline - 100ms);
+      ask(elsewhere, {"DEL", "a"});
+      ask(elsewhere, {"PUBLISH", "holdfast:channel:{a}", "0"});
+    });
+    EXPECT_FALSE(multi.try_lock_until(deadline));
+    EXPECT_LE(stand.runtime.now(), deadline + 1ms);
+    holder.join();
+    servers.resume(1);
+    stand.runtime.sleep_for(1s);
+    EXPECT_EQ(ask(one, {"DBSIZE"}).integer + ask(two, {"DBSIZE"}).integer, 0);
+    EXPECT_THROW(held->unlock(), LockLost);
+  });
+}
+
+// Several members on the server that hangs: giving back waits for it once, not once for each.
+TEST(MultiLockInVirtualTime, GivingBackWaitsForAHungServerOnce) {
+  testing::on_stand(Where::embedded, [](Stand& stand) {
+    Peer a(stand, {.lease = 60s}), b(stand, {.lease = 60s});
+    ask(a.client, {"PING"});
+    const auto multi = a.multi({"u", "v", "w", "x"});
+    a.witness.on_kind(Kind::acquired, [&] {
+      if (a.witness.count(Kind::acquired) == 3) a.relay.stall(true);
+    });
+    const MonotonicTime start = stand.runtime.now();
+    EXPECT_THROW(multi->try_lock(), Unavailable);
+    EXPECT_LE(stand.runtime.now() - start,
+              2 * 2000ms + 100ms);  // one command timeout for x, one for the rest
+    a.witness.on_kind(Kind::acquired, nullptr);
+    a.relay.stall(false);
+    const auto other = b.multi({"x", "w", "v", "u"});
     EXPECT_TRUE(other->try_lock_for(30s));
     other->unlock();
   });

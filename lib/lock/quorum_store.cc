@@ -159,8 +159,9 @@ void QuorumStore::vote(Poll& poll, std::size_t server) {
   if (undo) give_back(poll, server);
 }
 
-// Who has answered is told now, the others by their voters when they have. Waits for those that granted.
-void QuorumStore::undo(const std::shared_ptr<Poll>& poll, const Wire& wire, std::string_view owner) {
+// Who has answered is told now, the others by their voters when they have.
+void QuorumStore::undo(const std::shared_ptr<Poll>& poll, const Wire& wire, std::string_view owner,
+                       MonotonicTime deadline) {
   std::unique_lock guard(poll->mutex);
   poll->undo = Request{wire.release, wire.release_keys, {std::string(owner)}, {.background = true}};
   for (std::size_t i = 0; i < clients_.size(); ++i) {
@@ -175,7 +176,7 @@ void QuorumStore::undo(const std::shared_ptr<Poll>& poll, const Wire& wire, std:
       poll->changed.notify_all();
     });
   }
-  poll->changed.wait_until(guard, kNever, [&] { return poll->giving_back == 0; });
+  poll->changed.wait_until(guard, deadline, [&] { return poll->giving_back == 0; });
 }
 
 void QuorumStore::give_back(const Poll& poll, std::size_t server) {
@@ -234,18 +235,25 @@ redis::Answer QuorumStore::answer_of(const Poll& poll, Reply reply) const {
 
 redis::Error QuorumStore::failure_of(const Poll& poll) const {
   std::string why;
+  const redis::Error* hopeless = nullptr;  // one that no other attempt would mend
   std::size_t refused_for_good = 0;
   bool may_have_executed = false;
   for (std::size_t i = 0; i < clients_.size(); ++i) {
     may_have_executed = may_have_executed || !poll.is_answered(i) || poll.may_hold(i);
     const auto& error = poll.errors[i];
     if (!error) continue;
-    // So many say that it cannot be done that the others cannot make it up.
-    if (!worth_another_attempt(*error) && ++refused_for_good + quorum() > clients_.size()) return *error;
+    if (!worth_another_attempt(*error)) {
+      ++refused_for_good;
+      if (hopeless == nullptr || hopeless->kind() == Kind::unreachable) hopeless = &*error;
+    }
     why += std::string(why.empty() ? "" : "; ") + error->what();
   }
-  return redis::failure(Kind::unavailable, name_, "EVALSHA", may_have_executed,
-                        "not enough servers answered: " + (why.empty() ? "none" : why));
+  const std::string what = "not enough servers answered: " + (why.empty() ? "none" : why);
+  // So many say that it cannot be done that the others cannot make it up.
+  if (refused_for_good + quorum() > clients_.size()) {
+    return redis::Error(hopeless->kind(), name_, "EVALSHA", hopeless->code(), may_have_executed, what);
+  }
+  return redis::failure(Kind::unavailable, name_, "EVALSHA", may_have_executed, what);
 }
 
 redis::Answer QuorumStore::acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,
@@ -259,7 +267,7 @@ redis::Answer QuorumStore::acquire(const Wire& wire, redis::Arguments keys, redi
                               [&] { return voted->refusals() > 0 || voted->answered == clients_.size(); });
     if (voted->refusals() == 0) throw failure_of(*voted);
     guard.unlock();
-    undo(voted, wire, args[0]);
+    undo(voted, wire, args[0], options.deadline.value_or(kNever));
     Reply no;
     no.type = Reply::Type::array;
     no.items.resize(2);

@@ -65,8 +65,10 @@ class QuorumStore final : public Store {
                              bool in_debt = false);
   redis::Reply ask(std::size_t server, const Request& request);
   void vote(Poll& poll, std::size_t server);
-  // Gives back in the name of `owner` what was granted, or is granted yet, by a poll that was not won.
-  void undo(const std::shared_ptr<Poll>& poll, const Wire& wire, std::string_view owner);
+  // Gives back in the name of `owner` what was granted, or is granted yet, by a poll that was not won. Waits
+  // for those that granted, until `deadline` at most.
+  void undo(const std::shared_ptr<Poll>& poll, const Wire& wire, std::string_view owner,
+            MonotonicTime deadline);
   void give_back(const Poll& poll, std::size_t server);
   void add_debt(std::size_t server, Request request);
   void work_off_debts();

@@ -29,9 +29,9 @@ void ReadWriteLock::lock() {
   write_.lock();
 }
 
-bool ReadWriteLock::try_lock() {
+bool ReadWriteLock::try_lock_by(MonotonicTime deadline) {
   refuse_upgrade();
-  return write_.try_lock();
+  return write_.try_lock_by(deadline);
 }
 
 bool ReadWriteLock::try_lock_until(MonotonicTime deadline, std::stop_token stop) {
@@ -39,7 +39,7 @@ bool ReadWriteLock::try_lock_until(MonotonicTime deadline, std::stop_token stop)
   return write_.try_lock_until(deadline, std::move(stop));
 }
 
-void ReadWriteLock::unlock() {
+void ReadWriteLock::unlock_by(MonotonicTime deadline) {
   int reads = 0;
   if (write_.hold_count() == 1) {
     const std::scoped_lock guard(mutex_);
@@ -50,9 +50,9 @@ void ReadWriteLock::unlock() {
     }
   }
   if (reads > 0) {
-    become_reader(reads);
+    become_reader(reads, deadline);
   } else {
-    write_.unlock();
+    write_.unlock_by(deadline);
   }
 }
 
@@ -73,7 +73,7 @@ void ReadWriteLock::downgrade() {
   become_reader(depth);
 }
 
-void ReadWriteLock::become_reader(int depth) {
+void ReadWriteLock::become_reader(int depth, MonotonicTime deadline) {
   const std::shared_ptr<Hold> hold = write_.take(1);
   struct PassTurn {
     Turnstile* turn;
@@ -85,8 +85,8 @@ void ReadWriteLock::become_reader(int depth) {
   redis::Answer answer;
   bool unseen = false;
   try {
-    answer =
-        context_->insist(key(), kReadWriteDowngrade, write_.wire().release_keys, args, unseen, &Store::renew);
+    answer = context_->insist(key(), kReadWriteDowngrade, write_.wire().release_keys, args, unseen,
+                              &Store::renew, deadline);
   } catch (const LockError&) {
     context_->late_release.add(hold->wire, hold->owner, runtime().now() + context_->options.lease);
     throw;
@@ -133,13 +133,15 @@ void ReadWriteLock::lock_shared() {
   if (!reads_as_writer()) read_.lock();
 }
 
-bool ReadWriteLock::try_lock_shared() { return reads_as_writer() || read_.try_lock(); }
+bool ReadWriteLock::try_lock_shared_by(MonotonicTime deadline) {
+  return reads_as_writer() || read_.try_lock_by(deadline);
+}
 
 bool ReadWriteLock::try_lock_shared_until(MonotonicTime deadline, std::stop_token stop) {
   return reads_as_writer() || read_.try_lock_until(deadline, std::move(stop));
 }
 
-void ReadWriteLock::unlock_shared() {
+void ReadWriteLock::unlock_shared_by(MonotonicTime deadline) {
   {
     const std::scoped_lock guard(mutex_);
     const auto found = reading_writers_.find(current_holder(runtime()));
@@ -148,7 +150,7 @@ void ReadWriteLock::unlock_shared() {
       return;
     }
   }
-  read_.unlock();
+  read_.unlock_by(deadline);
 }
 
 const WireLock& ReadWriteLock::ReadSide::side() const {

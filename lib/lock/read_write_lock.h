@@ -37,10 +37,12 @@ class ReadWriteLock final : public Lock {
 
   // --- write side ---------------------------------------------------------------------------------------
   void lock() override;
-  bool try_lock() override;
+  bool try_lock() override { return try_lock_by(kNever); }
   using Lock::try_lock_until;
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
-  void unlock() override;
+  void unlock() override { unlock_by(kNever); }
+  bool try_lock_by(MonotonicTime deadline) override;
+  void unlock_by(MonotonicTime deadline) override;
   bool is_held_by_me() const override { return write_.is_held_by_me(); }
   int hold_count() const override { return write_.hold_count(); }
   std::optional<MonotonicTime> valid_until() const override { return write_.valid_until(); }
@@ -59,8 +61,8 @@ class ReadWriteLock final : public Lock {
   void downgrade();
 
   // --- read side: as the members of Lock without "shared" ------------------------------------------------
-  void lock_shared();      // [parks] as Lock::lock()
-  bool try_lock_shared();  // [parks] as Lock::try_lock()
+  void lock_shared();                                            // [parks] as Lock::lock()
+  bool try_lock_shared() { return try_lock_shared_by(kNever); }  // [parks] as Lock::try_lock()
   // [parks] As Lock::try_lock_until().
   bool try_lock_shared_until(MonotonicTime deadline, std::stop_token stop = {});
   // [parks] A deadline on another clock.
@@ -76,15 +78,17 @@ class ReadWriteLock final : public Lock {
     if (wait < wait.zero()) throw std::invalid_argument("a wait cannot be below zero");
     return try_lock_shared_until(deadline_after(runtime().now(), to_duration(wait)), std::move(stop));
   }
-  void unlock_shared();  // [parks] as Lock::unlock()
+  void unlock_shared() { unlock_shared_by(kNever); }  // [parks] as Lock::unlock()
   // The read side as a Lock of its own, for whatever takes a Lock.
   Lock& read() noexcept { return read_side_; }
 
  private:
   class ReadSide;
   void refuse_upgrade() const;
+  bool try_lock_shared_by(MonotonicTime deadline);
+  void unlock_shared_by(MonotonicTime deadline);
   bool reads_as_writer();  // the caller holds the write side: counted, nothing else to do
-  void become_reader(int depth);
+  void become_reader(int depth, MonotonicTime deadline = kNever);
 
   class ReadSide final : public Lock {
    public:
@@ -95,6 +99,8 @@ class ReadWriteLock final : public Lock {
       return whole_.try_lock_shared_until(deadline, std::move(stop));
     }
     void unlock() override { whole_.unlock_shared(); }
+    bool try_lock_by(MonotonicTime deadline) override { return whole_.try_lock_shared_by(deadline); }
+    void unlock_by(MonotonicTime deadline) override { whole_.unlock_shared_by(deadline); }
     bool is_held_by_me() const override { return side().is_held_by_me(); }
     int hold_count() const override;
     std::optional<MonotonicTime> valid_until() const override { return side().valid_until(); }

@@ -14,10 +14,6 @@
 namespace holdfast {
 namespace {
 
-std::string milliseconds(Duration time) {
-  return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(time).count());
-}
-
 using Command = std::vector<std::string_view>;
 
 Command script_call(std::string_view name, std::string_view script, std::string_view count,
@@ -85,7 +81,7 @@ redis::Answer OneRedis::acknowledged(const redis::Script& script, redis::Argumen
                                      bool (*refused)(const redis::Reply&)) {
   if (replicas_ == 0) return client_.eval(script, keys, args, options);
   const std::string count = std::to_string(keys.size()), replicas = std::to_string(replicas_);
-  const std::string timeout = milliseconds(replica_timeout_);
+  const std::string timeout = milliseconds_text(replica_timeout_);
   std::array<Command, 2> commands{script_call("EVALSHA", script.sha1, count, keys, args),
                                   Command{"WAIT", replicas, timeout}};
   std::vector<redis::Answer> answers = client_.call_all(commands, options);

@@ -195,8 +195,7 @@ void Watchdog::renew(const Holds& holds) {
     for (const auto& hold : holds_) deadline = std::min(deadline, hold->valid_until());
     for (const auto& hold : holds) hold->renewal_unanswered = true;
   }
-  const std::string lease_ms =
-      std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(lease_).count());
+  const std::string lease_ms = milliseconds_text(lease_);
   std::vector<std::string_view> keys, args{lease_ms};
   for (const auto& hold : holds) {
     for (const std::string& key : hold->wire->renew_keys) keys.push_back(key);

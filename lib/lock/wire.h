@@ -13,6 +13,7 @@
 // - force. Takes it from everybody (optional). Answers 1 when somebody held it.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,11 @@
 #include "../runtime/time.h"
 
 namespace holdfast {
+
+// As commands and scripts take a time: in whole milliseconds, rounded up, "1500".
+inline std::string milliseconds_text(Duration time) {
+  return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(time).count());
+}
 
 struct Wire {
   // What the calling task's second acquire means.

@@ -32,9 +32,10 @@ WireLock::~WireLock() {
   }
 }
 
-bool WireLock::try_lock() {
+bool WireLock::try_lock_by(MonotonicTime deadline) {
   const Duration timeout = context_->store.options().command_timeout;
-  return acquire_within({.wait = false, .deadline = deadline_after(runtime().now(), timeout)});
+  return acquire_within(
+      {.wait = false, .deadline = std::min(deadline, deadline_after(runtime().now(), timeout))});
 }
 
 bool WireLock::try_lock_until(MonotonicTime deadline, std::stop_token stop) {
@@ -138,7 +139,7 @@ void WireLock::put(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at, int
                   .token = hold->token});
 }
 
-void WireLock::unlock() {
+void WireLock::unlock_by(MonotonicTime deadline) {
   const std::shared_ptr<Hold> hold = take(1);
   if (!hold) return;
   struct PassTurn {
@@ -147,7 +148,7 @@ void WireLock::unlock() {
       if (turn != nullptr) turn->pass();
     }
   } pass_turn{hold->turn.get()};
-  release(*hold);
+  release(*hold, deadline);
 }
 
 std::shared_ptr<Hold> WireLock::take(int depth) {
@@ -175,12 +176,13 @@ LockLost WireLock::lost_error(const Hold& hold) const {
       key(), std::string(hold.node), false);
 }
 
-void WireLock::release(Hold& hold) {
+void WireLock::release(Hold& hold, MonotonicTime deadline) {
   const std::array<std::string_view, 1> args{hold.owner};
   redis::Answer answer;
   bool unseen = false;  // an earlier try may have removed it
   try {
-    answer = context_->insist(key(), *wire_->release, wire_->release_keys, args, unseen);
+    answer =
+        context_->insist(key(), *wire_->release, wire_->release_keys, args, unseen, &Store::call, deadline);
   } catch (const LockError&) {
     context_->late_release.add(wire_, hold.owner, runtime().now() + context_->options.lease);
     throw;

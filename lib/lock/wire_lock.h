@@ -41,10 +41,12 @@ class WireLock : public Lock {
   ~WireLock() override;
 
   void lock() override { acquire_within({}); }
-  bool try_lock() override;
+  bool try_lock() override { return try_lock_by(kNever); }
   using Lock::try_lock_until;
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
-  void unlock() override;
+  void unlock() override { unlock_by(kNever); }
+  bool try_lock_by(MonotonicTime deadline) override;
+  void unlock_by(MonotonicTime deadline) override;
 
   bool is_held_by_me() const override;
   int hold_count() const override;
@@ -86,7 +88,7 @@ class WireLock : public Lock {
 
   bool enter_queue(bool queue, const Patience& patience);
   bool reenter(Hold& hold, const Patience& patience);
-  void release(Hold& hold);
+  void release(Hold& hold, MonotonicTime deadline);
   const Mine* mine() const;  // under the mutex; null: the caller does not hold it
   Mine* mine() { return const_cast<Mine*>(std::as_const(*this).mine()); }
   LockLost lost_error(const Hold& hold) const;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -177,6 +178,62 @@ TEST_F(Sockets, ABrokenConnectionRaisesNoSignal) {
   IoResult result;
   for (int i = 0; i < 3; ++i) result = here->write("x", soon());
   EXPECT_EQ(result.status, IoStatus::reset);
+}
+
+// The descriptor whose ends are those of `stream`; -1: none.
+int descriptor_of(const Stream& stream) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(entry.path().filename().string());
+    sockaddr_in here{}, there{};
+    socklen_t length = sizeof here;
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&here), &length) != 0 || here.sin_family != AF_INET)
+      continue;
+    length = sizeof there;
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&there), &length) != 0) continue;
+    if (ntohs(here.sin_port) == stream.local().port && ntohs(there.sin_port) == stream.peer().port) return fd;
+  }
+  return -1;
+}
+
+int option(int fd, int level, int name) {
+  int value = -1;
+  socklen_t length = sizeof value;
+  return getsockopt(fd, level, name, &value, &length) == 0 ? value : -1;
+}
+
+// Both ends are probed, from the time that the options say on, and three times; none of that on unix sockets.
+TEST_F(Sockets, KeepAlive) {
+  const int system_idle = [] {
+    int seconds = 7200;
+    if (FILE* setting = std::fopen("/proc/sys/net/ipv4/tcp_keepalive_time", "r")) {
+      if (std::fscanf(setting, "%d", &seconds) != 1) seconds = 7200;
+      std::fclose(setting);
+    }
+    return seconds;
+  }();
+  struct Case {
+    Duration wanted;
+    int idle, between;  // in seconds; between: 0, the system's
+  };
+  for (const Case& expected :
+       {Case{SocketNetworkOptions{}.keep_alive, 15, 5}, Case{60s, 60, 20}, Case{2s, 2, 1}, Case{10ms, 1, 1},
+        Case{24h, 32767, 10922}, Case{0s, system_idle, 0}}) {
+    SocketNetwork probing(runtime, {.keep_alive = expected.wanted});
+    const auto listener = probing.listen({"127.0.0.1", 0});
+    const Connected out = probing.connect(listener->endpoint(), soon());
+    const Connected in = listener->accept(soon());
+    ASSERT_EQ(in.status, IoStatus::ok);
+    for (const Stream* const end : {out.stream.get(), in.stream.get()}) {
+      const int fd = descriptor_of(*end);
+      ASSERT_GE(fd, 0);
+      EXPECT_EQ(option(fd, SOL_SOCKET, SO_KEEPALIVE), 1) << expected.idle;
+      EXPECT_EQ(option(fd, IPPROTO_TCP, TCP_KEEPIDLE), expected.idle);
+      EXPECT_EQ(option(fd, IPPROTO_TCP, TCP_NODELAY), 1);
+      if (expected.between == 0) continue;
+      EXPECT_EQ(option(fd, IPPROTO_TCP, TCP_KEEPINTVL), expected.between);
+      EXPECT_EQ(option(fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
+    }
+  }
 }
 
 TEST_F(Sockets, DescriptorsAreNotInherited) {

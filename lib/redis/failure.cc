@@ -40,6 +40,7 @@ std::string_view advice(std::string_view code) {
   if (code == "NOREPLICAS") return "the primary has fewer good replicas than its min-replicas-to-write";
   if (code == "MISCONF") return "the server cannot persist and refuses writes: see its log";
   if (code == "OOM") return "the server has reached its maxmemory";
+  if (code == "WRONGTYPE") return "something else is kept at this key: use another one, or remove that";
   if (code == "BUSY") return "a script has been running too long on the server";
   return {};
 }

@@ -59,7 +59,7 @@ void FairQueue::add_ghost(Stand& stand, const std::string& key, std::string_view
   const Wire wire = fair_wire(key, false);
   const bool free = client.call({"EXISTS", key}).reply.integer == 0;
   if (free) client.call({"SET", key, "somebody", "PX", "60000"});
-  const std::string lease_ms = milliseconds(lease);
+  const std::string lease_ms = milliseconds_text(lease);
   const std::vector<std::string_view> args{owner, lease_ms, "1"};
   client.eval(kFairAcquire, views(wire.acquire_keys), args);
   if (free) client.call({"DEL", key});
