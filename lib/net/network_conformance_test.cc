@@ -181,6 +181,37 @@ TEST_P(NetworkConformance, ReadTimesOutAndTheStreamGoesOn) {
   });
 }
 
+// An implementation may guess from reads that leave room whether more is there: it must not matter.
+TEST_P(NetworkConformance, ReadsThatLeaveRoomGoOn) {
+  on([](Runtime& runtime, Network& network) {
+    const Pair pair = connected(runtime, network);
+    Task echo = runtime.spawn("echo", [&] {
+      char buffer[64];
+      for (;;) {
+        const IoResult got = pair.there->read(buffer, soon(runtime));
+        if (!got.ok()) return;
+        pair.there->write({buffer, got.bytes}, soon(runtime));
+      }
+    });
+    char buffer[64];
+    for (int i = 0; i < 100; ++i) {
+      const std::string sent(static_cast<std::size_t>(1 + i % 64), static_cast<char>('a' + i % 26));
+      pair.here->write(sent, soon(runtime));
+      EXPECT_EQ(read_all(runtime, *pair.here, sent.size()), sent);
+      if (i % 7 == 0) {
+        EXPECT_EQ(pair.here->read(buffer, runtime.now() + 1ms).status, IoStatus::timed_out);
+        EXPECT_EQ(pair.here->read(buffer, runtime.now() - 1s).status, IoStatus::timed_out);
+      }
+    }
+    pair.here->finish_writing();
+    echo.join();
+    pair.there->write("xyz", soon(runtime));
+    pair.there->finish_writing();
+    EXPECT_EQ(read_all(runtime, *pair.here, 4), "xyz");
+    EXPECT_EQ(pair.here->read(buffer, soon(runtime)).status, IoStatus::eof);
+  });
+}
+
 TEST_P(NetworkConformance, NobodyListensThere) {
   on([](Runtime& runtime, Network& network) {
     Endpoint endpoint;

@@ -122,16 +122,20 @@ IoStatus status_of(int error) {
 
 class FileDescriptor {
  public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(Runtime& runtime, int fd) : runtime_(runtime), fd_(fd) {}
   FileDescriptor(const FileDescriptor&) = delete;
   FileDescriptor& operator=(const FileDescriptor&) = delete;
   ~FileDescriptor() {
-    if (fd_ >= 0) ::close(fd_);
+    if (fd_ < 0) return;
+    runtime_.forget_fd(fd_);
+    ::close(fd_);
   }
   int get() const { return fd_; }
+  // To be another's; the runtime may be watching it.
   int release() { return std::exchange(fd_, -1); }
 
  private:
+  Runtime& runtime_;
   int fd_;
 };
 
@@ -150,20 +154,32 @@ void set_stream_options(int fd, int family, Duration keep_alive) {
 }
 
 class SocketStream final : public Stream {
+  static constexpr std::uint8_t kUntriedAfterVainTry = 31;
+
  public:
   SocketStream(Runtime& runtime, int fd, Endpoint local, Endpoint peer)
-      : runtime_(runtime), fd_(fd), local_(std::move(local)), peer_(std::move(peer)) {}
+      : runtime_(runtime), fd_(runtime, fd), local_(std::move(local)), peer_(std::move(peer)) {}
 
   IoResult read(std::span<char> into, MonotonicTime deadline) override {
     HF_CHECK(!into.empty(), "read into nothing");
+    // After a read that left room there is seldom more at once. It is tried all the same as long as it
+    // succeeds; a try in vain makes the next ones wait first, which saves a call each.
+    bool wait = left_room_ && untried_ > 0;
+    if (wait) --untried_;
     for (;;) {
       if (closed_.load(std::memory_order_acquire)) return {IoStatus::closed, 0};
+      const bool in_time = !wait || runtime_.wait_fd(fd_.get(), FdInterest::readable, deadline);
       const ssize_t got = ::recv(fd_.get(), into.data(), into.size(), 0);
-      if (got > 0) return {IoStatus::ok, static_cast<std::size_t>(got)};
+      if (got > 0) {
+        left_room_ = static_cast<std::size_t>(got) < into.size();
+        return {IoStatus::ok, static_cast<std::size_t>(got)};
+      }
       if (got == 0) return {closed_.load(std::memory_order_acquire) ? IoStatus::closed : IoStatus::eof, 0};
       if (errno == EINTR) continue;
       if (errno != EAGAIN && errno != EWOULDBLOCK) return {broken(), 0};
-      if (!runtime_.wait_fd(fd_.get(), FdInterest::readable, deadline)) return {IoStatus::timed_out, 0};
+      if (!in_time) return {IoStatus::timed_out, 0};
+      if (!wait) untried_ = kUntriedAfterVainTry;
+      wait = true;
     }
   }
 
@@ -213,13 +229,15 @@ class SocketStream final : public Stream {
   Runtime& runtime_;
   FileDescriptor fd_;
   std::atomic<bool> closed_{false};
+  bool left_room_ = false;    // the last read did not fill its buffer
+  std::uint8_t untried_ = 0;  // so many reads after such a one wait first
   Endpoint local_, peer_;
 };
 
 class SocketListener final : public Listener {
  public:
   SocketListener(Runtime& runtime, int fd, Endpoint endpoint, Duration keep_alive)
-      : runtime_(runtime), fd_(fd), endpoint_(std::move(endpoint)), keep_alive_(keep_alive) {}
+      : runtime_(runtime), fd_(runtime, fd), endpoint_(std::move(endpoint)), keep_alive_(keep_alive) {}
   ~SocketListener() override {
     if (is_unix(endpoint_)) ::unlink(endpoint_.host.c_str());
   }
@@ -310,7 +328,7 @@ Connected SocketNetwork::connect(const Endpoint& to, MonotonicTime deadline) {
   IoStatus status = IoStatus::unreachable;
   for (const Address& address : addresses) {
     if (address.length == 0) continue;
-    FileDescriptor fd(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    FileDescriptor fd(runtime_, ::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd.get() < 0) return {IoStatus::unreachable, nullptr};
     set_stream_options(fd.get(), address.family(), options_.keep_alive);
     if (!bind_source(fd.get(), address.family(), options_.source_address)) {
@@ -342,7 +360,7 @@ std::unique_ptr<Listener> SocketNetwork::listen(const Endpoint& at) {
   int error = EADDRNOTAVAIL;
   for (const Address& address : addresses) {
     if (address.length == 0) continue;
-    FileDescriptor fd(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    FileDescriptor fd(runtime_, ::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd.get() < 0) fail_to_listen(wanted, errno);
     const int on = 1;
     if (address.family() != AF_UNIX) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

@@ -117,6 +117,9 @@ class Runtime {
   // [parks] True when `fd` is ready (or broken: the next call on it tells), false at the deadline.
   // The embedded world has no descriptors and fails an assertion.
   virtual bool wait_fd(int fd, FdInterest interest, MonotonicTime deadline) = 0;
+  // Called before a descriptor is closed that was waited for: a runtime may go on watching it between waits,
+  // and would take the next one of that number for it. Nobody waits for it any more.
+  virtual void forget_fd(int fd) noexcept { static_cast<void>(fd); }
 
   // --- building blocks of Mutex and Condition (use those) -------------------------------------------
   // Behind Mutex.

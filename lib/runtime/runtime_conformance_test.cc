@@ -4,9 +4,7 @@
 // Waits are bounded by generous deadlines that a sound implementation never reaches; nothing is measured.
 #include "lib/runtime/runtime.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -431,40 +429,6 @@ TEST_P(RuntimeConformance, RandomBetweenStaysInBoundsAndReachesThem) {
     std::set<std::uint64_t> wide;
     for (int i = 0; i < 100; ++i) wide.insert(runtime.random_between(0, UINT64_MAX));
     EXPECT_EQ(wide.size(), 100u);
-  });
-}
-
-// --- file descriptors: threads and the event loop ----------------------------------------------------------
-
-class FdConformance : public RuntimeConformance {
- protected:
-  void SetUp() override { ASSERT_EQ(pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC), 0); }
-  void TearDown() override {
-    for (const int end : ends) ::close(end);
-  }
-  std::array<int, 2> ends{};
-};
-INSTANTIATE_TEST_SUITE_P(Implementations, FdConformance, testing::Values(Ports::threads, Ports::event_loop),
-                         [](const auto& info) { return to_string(info.param); });
-
-TEST_P(FdConformance, ReadinessAndDeadlines) {
-  on([this](Runtime& runtime) {
-    EXPECT_TRUE(runtime.wait_fd(ends[1], FdInterest::writable, soon(runtime)));
-    EXPECT_FALSE(runtime.wait_fd(ends[0], FdInterest::readable, runtime.now() + 2ms));
-    EXPECT_FALSE(runtime.wait_fd(ends[0], FdInterest::readable, runtime.now() - 1s));
-    const Task writer = runtime.spawn("writer", [&] {
-      runtime.sleep_for(2ms);
-      EXPECT_EQ(::write(ends[1], "x", 1), 1);
-    });
-    EXPECT_TRUE(runtime.wait_fd(ends[0], FdInterest::readable, kNever));
-  });
-}
-
-TEST_P(FdConformance, ABrokenDescriptorCountsAsReady) {
-  on([this](Runtime& runtime) {
-    ::close(ends[1]);
-    ends[1] = -1;
-    EXPECT_TRUE(runtime.wait_fd(ends[0], FdInterest::readable, soon(runtime)));  // end of file
   });
 }
 

@@ -8,11 +8,15 @@
 #include <array>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include "lib/runtime/check.h"
 
 namespace holdfast::sim {
 namespace {
+
+constexpr std::uint32_t kReads = EPOLLIN | EPOLLRDHUP;
+constexpr std::uint32_t kWrites = EPOLLOUT;
 
 std::int64_t read_clock(clockid_t clock) noexcept {
   timespec now{};
@@ -35,6 +39,7 @@ std::int64_t EventLoop::now() const noexcept { return boot_ns() - start_ns_; }
 void EventLoop::fire_due(Scheduler& scheduler) {
   std::int64_t time = 0;
   std::uint64_t sequence = 0;
+  if (!scheduler.next_timer(time, sequence)) return;
   const std::int64_t until = now();
   while (scheduler.next_timer(time, sequence) && time <= until) scheduler.fire_next_timer();
 }
@@ -44,50 +49,71 @@ bool EventLoop::advance(Scheduler& scheduler) {
   std::int64_t time = 0;
   std::uint64_t sequence = 0;
   const bool timer = scheduler.next_timer(time, sequence);
-  if (!timer && waiting_.empty()) return false;
-  look(scheduler, timer ? std::clamp<std::int64_t>(time - now(), 0, kLongestNs) : kLongestNs);
+  if (!timer && waiting_ == 0) return false;
+  look(scheduler, timer ? std::clamp<std::int64_t>(time - now(), 0, kLongestNs) : kLongestNs, true);
   fire_due(scheduler);
   return true;
 }
 
 void EventLoop::poll(Scheduler& scheduler) {
-  if (!waiting_.empty()) look(scheduler, 0);
+  if (waiting_ > 0) look(scheduler, 0, false);
   fire_due(scheduler);
 }
 
-bool EventLoop::watch(int fd, const Waiting& waiting) noexcept {
+// Arms at least `events`.
+bool EventLoop::arm(int fd, Watched& watched, std::uint32_t events) noexcept {
+  if (watched.known && (watched.armed & events) == events) return true;
   epoll_event event{};
-  event.events = EPOLLONESHOT;
-  if (waiting.reader != nullptr && !waiting.read_ready) event.events |= EPOLLIN | EPOLLRDHUP;
-  if (waiting.writer != nullptr && !waiting.write_ready) event.events |= EPOLLOUT;
+  event.events = watched.armed | events;
   event.data.fd = fd;
-  if (::epoll_ctl(epoll_, EPOLL_CTL_MOD, fd, &event) == 0) return true;
-  return errno == ENOENT && ::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0;
+  const bool changed = watched.known && ::epoll_ctl(epoll_, EPOLL_CTL_MOD, fd, &event) == 0;
+  if (!changed && ::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) return false;
+  watched.known = true;
+  watched.armed = event.events;
+  return true;
+}
+
+void EventLoop::disarm(int fd, Watched& watched, std::uint32_t events) noexcept {
+  epoll_event event{};
+  event.events = watched.armed & ~events;
+  event.data.fd = fd;
+  // Errors and hang-ups cannot be masked: what waits for nothing goes.
+  const bool keep = event.events != 0;
+  ::epoll_ctl(epoll_, keep ? EPOLL_CTL_MOD : EPOLL_CTL_DEL, fd, &event);
+  watched.known = keep;
+  watched.armed = event.events;
+}
+
+void EventLoop::forget_fd(int fd) noexcept {
+  const auto at = static_cast<std::size_t>(fd);
+  if (fd < 0 || at >= watched_.size() || !watched_[at].known) return;
+  disarm(fd, watched_[at],
+         ~0U);  // closing would do it, unless a child process that was just forked holds a copy
 }
 
 bool EventLoop::wait_fd(Scheduler& scheduler, const ProcessClock& clock, int fd, FdInterest interest,
                         MonotonicTime deadline) {
+  if (fd < 0) return true;
+  const auto at = static_cast<std::size_t>(fd);
+  if (at >= watched_.size()) watched_.resize(at + 1);
   const bool reads = interest == FdInterest::readable;
-  const auto place = waiting_.try_emplace(fd).first;  // stays while somebody waits
-  Waiting& waiting = place->second;
-  Fiber*& fiber = reads ? waiting.reader : waiting.writer;
-  bool& ready = reads ? waiting.read_ready : waiting.write_ready;
-  HF_CHECK(fiber == nullptr, "two tasks wait for the same side of a descriptor");
-  fiber = &scheduler.current();
-  ready = false;
-  if (watch(fd, waiting)) {
-    scheduler.suspend(reads ? "a readable descriptor" : "a writable descriptor", clock, deadline);
-  } else {
-    ready = true;
+  {
+    Watched& watched = watched_[at];
+    Fiber*& fiber = reads ? watched.reader : watched.writer;
+    HF_CHECK(fiber == nullptr, "two tasks wait for the same side of a descriptor");
+    if (!arm(fd, watched, reads ? kReads : kWrites)) return true;
+    fiber = &scheduler.current();
+    (reads ? watched.read_ready : watched.write_ready) = false;
   }
-  const bool was_ready = ready;
-  fiber = nullptr;
-  ready = false;
-  if (waiting.reader == nullptr && waiting.writer == nullptr) waiting_.erase(place);
-  return was_ready;
+  ++waiting_;
+  scheduler.suspend(reads ? "a readable descriptor" : "a writable descriptor", clock, deadline);
+  --waiting_;
+  Watched& watched = watched_[at];  // may have moved
+  (reads ? watched.reader : watched.writer) = nullptr;
+  return std::exchange(reads ? watched.read_ready : watched.write_ready, false);
 }
 
-void EventLoop::look(Scheduler& scheduler, std::int64_t timeout_ns) {
+void EventLoop::look(Scheduler& scheduler, std::int64_t timeout_ns, bool idle) {
   std::array<epoll_event, 256> events;
   const int size = static_cast<int>(events.size());
   const timespec timeout{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
@@ -98,21 +124,27 @@ void EventLoop::look(Scheduler& scheduler, std::int64_t timeout_ns) {
   for (int i = 0; i < count; ++i) {
     const std::uint32_t what = events[static_cast<std::size_t>(i)].events;
     const int fd = events[static_cast<std::size_t>(i)].data.fd;
-    const auto found = waiting_.find(fd);
-    if (found == waiting_.end()) continue;  // nobody waits any more
-    Waiting& waiting = found->second;
+    Watched& watched = watched_[static_cast<std::size_t>(fd)];
     const bool broken = (what & (EPOLLERR | EPOLLHUP)) != 0;
-    if (waiting.reader != nullptr && (broken || (what & (EPOLLIN | EPOLLRDHUP)) != 0)) {
-      waiting.read_ready = true;
-      scheduler.wake(*waiting.reader);
+    std::uint32_t unwanted = 0;
+    if (broken || (what & kReads) != 0) {
+      if (watched.reader == nullptr || watched.read_ready) {
+        unwanted |= kReads;
+      } else {
+        watched.read_ready = true;
+        scheduler.wake(*watched.reader);
+      }
     }
-    if (waiting.writer != nullptr && (broken || (what & EPOLLOUT) != 0)) {
-      waiting.write_ready = true;
-      scheduler.wake(*waiting.writer);
+    if (broken || (what & kWrites) != 0) {
+      if (watched.writer == nullptr || watched.write_ready) {
+        unwanted |= kWrites;
+      } else {
+        watched.write_ready = true;
+        scheduler.wake(*watched.writer);
+      }
     }
-    const bool reader_waits = waiting.reader != nullptr && !waiting.read_ready;
-    const bool writer_waits = waiting.writer != nullptr && !waiting.write_ready;
-    if (reader_waits || writer_waits) watch(fd, waiting);  // one shot: again
+    // While others run, its task may just not have had its turn.
+    if (idle && (watched.armed & unwanted) != 0) disarm(fd, watched, unwanted);
   }
 }
 

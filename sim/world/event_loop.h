@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <vector>
 
 #include "lib/runtime/runtime.h"
 #include "sim/world/fiber_runtime.h"
@@ -27,22 +27,31 @@ class EventLoop final : public Driver, public FdWaiter {
   bool wait_fd(Scheduler& scheduler, const ProcessClock& clock, int fd, FdInterest interest,
                MonotonicTime deadline) override;
 
+  void forget_fd(int fd) noexcept override;
+
   static std::int64_t boot_ns() noexcept;  // CLOCK_BOOTTIME
   static std::int64_t wall_ns() noexcept;  // CLOCK_REALTIME
 
  private:
-  struct Waiting {
+  // A descriptor stays armed between waits, so that a connection that is read again and again costs no call
+  // of epoll_ctl; it is disarmed when something happens that nobody waits for, or whose task is paused.
+  struct Watched {
     Fiber* reader = nullptr;
     Fiber* writer = nullptr;
     bool read_ready = false, write_ready = false;
+    bool known = false;       // to epoll
+    std::uint32_t armed = 0;  // events
   };
-  void look(Scheduler& scheduler, std::int64_t timeout_ns);
-  bool watch(int fd, const Waiting& waiting) noexcept;
+  // `idle`: no task can run.
+  void look(Scheduler& scheduler, std::int64_t timeout_ns, bool idle);
+  bool arm(int fd, Watched& watched, std::uint32_t events) noexcept;
+  void disarm(int fd, Watched& watched, std::uint32_t events) noexcept;
   void fire_due(Scheduler& scheduler);
 
   int epoll_;
   std::int64_t start_ns_;
-  std::map<int, Waiting> waiting_;  // descriptors that somebody waits for
+  std::vector<Watched> watched_;  // by descriptor
+  std::size_t waiting_ = 0;       // tasks that wait for one
 };
 
 }  // namespace holdfast::sim

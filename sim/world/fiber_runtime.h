@@ -21,6 +21,7 @@ class FdWaiter {
   virtual ~FdWaiter() = default;
   virtual bool wait_fd(Scheduler& scheduler, const ProcessClock& clock, int fd, FdInterest interest,
                        MonotonicTime deadline) = 0;
+  virtual void forget_fd(int fd) noexcept = 0;
 };
 
 class FiberRuntime final : public Runtime {
@@ -38,6 +39,9 @@ class FiberRuntime final : public Runtime {
   void yield() override;
   std::uint64_t random() override { return rng_.next(); }
   bool wait_fd(int fd, FdInterest interest, MonotonicTime deadline) override;
+  void forget_fd(int fd) noexcept override {
+    if (fds_ != nullptr) fds_->forget_fd(fd);
+  }
   std::unique_ptr<MutexImpl> make_mutex() override;
   std::unique_ptr<ConditionImpl> make_condition() override;
 

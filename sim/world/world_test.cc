@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -272,6 +273,37 @@ TEST(World, NothingLeftToHappenIsAnErrorThatNamesWhoWaits) {
   } catch (const std::logic_error& error) {
     EXPECT_NE(std::string(error.what()).find("main in harness"), std::string::npos) << error.what();
   }
+}
+
+// What has come for a paused process must not keep the event loop awake.
+TEST(World, APausedProcessWithSomethingToReadCostsNothing) {
+  auto world = make_real_world({});
+  world->run([&] {
+    Process& server = world->add_process("server");
+    Runtime& runtime = world->harness().runtime();
+    const auto listener = server.network().listen({"", 0});
+    std::size_t bytes = 0;
+    server.start("reader", [&] {
+      const auto stream = listener->accept(kNever).stream;
+      char buffer[256];
+      for (IoResult got = stream->read(buffer, kNever); got.ok(); got = stream->read(buffer, kNever)) {
+        bytes += got.bytes;
+      }
+    });
+    const auto stream = world->harness().network().connect(listener->endpoint(), kNever).stream;
+    for (int i = 0; i < 5; ++i) {
+      stream->write("before", kNever);
+      runtime.sleep_for(1ms);
+    }
+    server.pause();
+    stream->write("meanwhile", kNever);
+    const std::clock_t start = std::clock();
+    runtime.sleep_for(300ms);
+    EXPECT_LT(std::clock() - start, CLOCKS_PER_SEC / 10);  // of the CPU
+    EXPECT_EQ(bytes, 30u);
+    server.resume();
+    while (bytes < 39) runtime.sleep_for(1ms);
+  });
 }
 
 TEST(World, ExceptionsOfTheBodyArePassedOnAfterEverythingEnded) {
