@@ -3,8 +3,8 @@
 // another order, on connections that stay open, so that a noisy machine cannot lie; differences and ratios
 // are taken within a round, medians reported.
 //
-//   build/bench_proxy                                           # 7 rounds of 300 ms each
-//   build/bench_proxy --benchmark_filter='connections:50' --rounds=15 --length_ms=200
+//   build/bench_proxy                                           # 15 rounds of 120 ms each
+//   build/bench_proxy --benchmark_filter='connections:50' --rounds=41 --length_ms=50
 //
 // Rows: VARIANT/connections:C/pipeline:P; each connection has P commands in flight (the SET of an acquire).
 // direct; relay; proxy: no rule, so nothing is taken apart; proxy_byte_rule: a rule on bytes that does
@@ -35,8 +35,8 @@ namespace {
 using namespace holdfast;
 using bench::LoadOutcome;
 
-int rounds = 7;
-std::chrono::milliseconds length{300};
+int rounds = 15;
+std::chrono::milliseconds length{120};
 
 // Lets everything pass.
 class PassRule final : public sim::Rule {

@@ -36,6 +36,21 @@ def load(path):
     return documents, Points(points.values())
 
 
+def load_proxy(path):
+    """What `bench_proxy --benchmark_out` wrote: its context, and rows by (variant, connections, pipeline)."""
+    try:
+        with open(path, encoding="utf-8") as handle:
+            document = json.load(handle)
+        rows = {}
+        for b in document["benchmarks"]:
+            if not b.get("error_occurred"):
+                name, connections, pipeline = b["name"].split("/")[:3]
+                rows[name, int(connections.split(":")[1]), int(pipeline.split(":")[1])] = b
+    except (ValueError, KeyError, IndexError, TypeError):
+        raise BadResult(f"{path}: is not what bench_proxy wrote, or was cut short; run `build/bench_proxy` again") from None
+    return document["context"], rows
+
+
 class Points:
     """A list of measurements that can be narrowed: points.where(suite="contended", hold_ms="1")."""
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Tables of results of `holdfast bench`: tables.py RESULT.json|DIR results
+"""Tables of results of `holdfast bench`: tables.py RESULT.json|DIR results [PROXY.json]
 
 Writes results/SUITE.md for each suite that is there, and the blocks between `<!-- begin NAME -->` and `<!-- end NAME -->`
-of results/README.md. Needs no matplotlib.
+of results/README.md and results/harness.md. PROXY.json: what bench_proxy wrote (--benchmark_out). Needs no matplotlib.
 """
 import os
 import re
@@ -79,7 +79,46 @@ def suite_page(documents, points, suite):
     return text
 
 
-def goals(points):
+PROXY_ROWS = {
+    "direct": "no relay",
+    "relay": "bare byte relay",
+    "proxy": "proxy, no rule",
+    "proxy_byte_rule": "proxy, a rule on bytes",
+    "proxy_message_rule": "proxy, every message through a rule",
+    "proxy_ledger": "proxy, ledger kept",
+}
+
+
+def proxy_table(context, rows):
+    """What stands between client and server, one line each."""
+    body = []
+    for (name, connections, pipeline), b in rows.items():
+        body.append([connections, pipeline, PROXY_ROWS.get(name, name), number(b["items_per_second"]),
+                     number(b["bytes_per_second"] / 1e6), number(b["p50_us"]), number(b["p99_us"]),
+                     "" if name == "direct" else number(b["added_us"]),
+                     "" if name == "direct" else f"{b['of_relay']:.2f} ({b['of_relay_low']:.2f})",
+                     f"{b['of_direct']:.2f}", "" if name == "direct" else number(b["cpu_us"])])
+    rounds = max((b["iterations"] for b in rows.values()), default=0)
+    load = ", ".join(f"{x:.1f}" for x in context.get("load_avg", []))
+    return (f"{context.get('num_cpus', '?')} cores, {rounds} rounds, load when it began {load or '?'}, {context.get('date', '?')[:10]}.\n\n"
+            + table(["connections", "in flight on each", "between client and server", "commands/s", "MB/s", "p50, us", "p99, us",
+                     "p50 added, us", "of the bare relay (lowest round)", "of no relay", "its CPU, us a command"], body))
+
+
+def proxy_goals(rows):
+    """The same, as rows of the table of goals."""
+    one, many = rows.get(("proxy", 1, 1)), rows.get(("proxy", 50, 1))
+    result = []
+    for goal, wanted, value, met in (
+            ("proxy without rules, one connection: p50 added, us", "below 50", one and one["added_us"], lambda v: v < 50),
+            ("proxy without rules, 50 connections: of a bare relay's throughput", "at least 0.9", many and many["of_relay"],
+             lambda v: v >= 0.9)):
+        result.append([goal, wanted, "not measured" if value is None else number(value),
+                       "" if value is None else "met" if met(value) else "missed", "`build/bench_proxy`"])
+    return result
+
+
+def goals(points, proxy):
     """The goals, each with what was measured."""
     u = points.where(suite="uncontended", subject="reentrant")
     rows = []
@@ -122,7 +161,7 @@ def goals(points):
     m = points.where(suite="watchdog", subject="reentrant", locks=10000).first()
     value = median(m, "client_cpu_at_30s")
     row("10,000 locks held, lease 30 s: client CPU, % of a core", "below 5", value, value is not None and value < 5, "watchdog")
-    return table(["goal", "wanted", "measured", "", "command"], rows)
+    return table(["goal", "wanted", "measured", "", "command"], rows + proxy_goals(proxy))
 
 
 def costs(points):
@@ -166,12 +205,29 @@ def faults(points):
     return table(["lock alone"] + names, rows)
 
 
+def fill(page, blocks):
+    """Puts each block of text between its marks in that page."""
+    if not os.path.exists(page):
+        return
+    with open(page, encoding="utf-8") as handle:
+        text = handle.read()
+    for name, block in blocks.items():
+        text = re.sub(f"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)",
+                      lambda match, block=block: match.group(1) + block + match.group(2), text, flags=re.S)
+    with open(page, "w", encoding="utf-8") as out:
+        out.write(text)
+    print(page)
+
+
 def main():
-    if len(sys.argv) != 3:
-        data.complain("usage: tables.py RESULT.json|DIR results")
+    if len(sys.argv) not in (3, 4):
+        data.complain("usage: tables.py RESULT.json|DIR results [PROXY.json]")
         return 64
+    context, proxy = {}, {}
     try:
         documents, points = data.load(sys.argv[1])
+        if len(sys.argv) == 4 and os.path.exists(sys.argv[3]):
+            context, proxy = data.load_proxy(sys.argv[3])
     except data.BadResult as error:
         data.complain(error)
         return 64
@@ -182,16 +238,10 @@ def main():
             with open(path, "w", encoding="utf-8") as out:
                 out.write(suite_page(documents, points, suite))
             print(path)
-    page = os.path.join(folder, "README.md")
-    if os.path.exists(page):
-        with open(page, encoding="utf-8") as handle:
-            text = handle.read()
-        for name, block in (("goals", goals), ("costs", costs), ("faults", faults)):
-            text = re.sub(f"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)",
-                          lambda match, block=block: match.group(1) + block(points) + match.group(2), text, flags=re.S)
-        with open(page, "w", encoding="utf-8") as out:
-            out.write(text)
-        print(page)
+    fill(os.path.join(folder, "README.md"),
+         {"goals": goals(points, proxy), "costs": costs(points), "faults": faults(points)})
+    if proxy:
+        fill(os.path.join(folder, "harness.md"), {"proxy": proxy_table(context, proxy)})
     return 0
 
 
