@@ -1,8 +1,8 @@
 // Guarded calls: keys, results, exceptions, timeouts, and what becomes of a call whose lock is lost.
 #include "lib/lock/guarded.h"
 
-#include <cstdint>
 #include <gtest/gtest.h>
+#include <cstdint>
 
 #include <atomic>
 #include <list>
