@@ -232,6 +232,7 @@ TEST_P(CountDownLatchTest, AVanishedLatchIsNoOpenOne) {
     wait_for_waiters(stand, straight, 1);
     ask(straight, {"DEL", "k"});  // as a failover does, or a restart
     waiter.join();
+    wait_for_waiters(stand, straight, 0);  // else the next one would be taken for there already
     // The waiter looks when it has been set again: still not the one that it waits for.
     a.latch.set(2);
     Peer b(stand);

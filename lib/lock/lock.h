@@ -79,14 +79,14 @@ class Lock {
   // server. After any exception but NotOwner this task no longer holds the lock.
   virtual void unlock() = 0;
 
-  // For who has a deadline for several locks together: try_lock() and unlock() that wait for a server's
-  // answer until `deadline` at most, then throw Unavailable; what may be left on it is given back in the
-  // background. A kind without them answers as the others do.
-  virtual bool try_lock_by(MonotonicTime deadline) {  // [parks]
+  // [parks] try_lock() that waits for a server's answer until `deadline` at most, then throws Unavailable,
+  // for who has one deadline for several locks. Designs that know no such bound answer as try_lock().
+  virtual bool try_lock_by(MonotonicTime deadline) {
     static_cast<void>(deadline);
     return try_lock();
   }
-  virtual void unlock_by(MonotonicTime deadline) {  // [parks]
+  // [parks] unlock(), the same way: after Unavailable it goes on in the background.
+  virtual void unlock_by(MonotonicTime deadline) {
     static_cast<void>(deadline);
     unlock();
   }

@@ -199,7 +199,7 @@ TEST_P(MultiLockTest, WhoWaitsIsWoken) {
 
 TEST_P(MultiLockTest, TheLossOfOneIsTheLossOfAll) {
   run([](Stand& stand) {
-    Peer a(stand, {.lease = 300ms}), b(stand, {});
+    Peer a(stand, {.lease = stand.lease(300ms)}), b(stand, {});
     const auto multi = a.multi({"x", "y"});
     multi->lock();
     std::atomic<bool> told = false;

@@ -56,22 +56,21 @@ class EmbeddedServers final : public Servers {
 }  // namespace
 
 void on_servers(Where where, int count, const std::function<void(Stand&, Servers&)>& body) {
-  if (where == Where::threads) {
-    ThreadRuntime runtime;
-    SocketNetwork network(runtime);
-    RealServers servers(runtime, network, count);
-    Stand stand{where, runtime, network, servers.endpoint(0)};
-    body(stand, servers);
-    return;
-  }
-  if (where == Where::event_loop) {
-    const auto world = sim::make_real_world({});
-    world->run([&] {
-      Runtime& runtime = world->harness().runtime();
-      Network& network = world->harness().network();
-      RealServers servers(runtime, network, count);
-      Stand stand{where, runtime, network, servers.endpoint(0), world.get()};
-      body(stand, servers);
+  if (where != Where::embedded) {
+    with_attempts(where, [&](int attempt) {
+      const auto attempted = [&](Runtime& runtime, Network& network, sim::World* world) {
+        RealServers servers(runtime, network, count);
+        Stand stand{where, runtime, network, servers.endpoint(0), world, attempt};
+        body(stand, servers);
+      };
+      if (where == Where::threads) {
+        ThreadRuntime runtime;
+        SocketNetwork network(runtime);
+        attempted(runtime, network, nullptr);
+        return;
+      }
+      const auto world = sim::make_real_world({});
+      world->run([&] { attempted(world->harness().runtime(), world->harness().network(), world.get()); });
     });
     return;
   }

@@ -38,17 +38,34 @@ std::string to_string(Where where) {
 
 std::vector<Where> everywhere() { return {Where::threads, Where::event_loop, Where::embedded}; }
 
-void on_stand(Where where, const std::function<void(Stand&)>& body) {
-  if (where == Where::threads) {
-    ThreadRuntime runtime;
-    SocketNetwork network(runtime);
-    with_real_redis(where, runtime, network, nullptr, body);
-    return;
+void with_attempts(Where where, const std::function<void(int attempt)>& body) {
+  for (int attempt = 0;; ++attempt) {
+    try {
+      return body(attempt);
+    } catch (const LostWhileWaiting&) {
+      if (where == Where::embedded || attempt == 4) throw;
+    }
   }
-  if (where == Where::event_loop) {
-    const auto world = sim::make_real_world({});
-    world->run([&] {
-      with_real_redis(where, world->harness().runtime(), world->harness().network(), world.get(), body);
+}
+
+void on_stand(Where where, const std::function<void(Stand&)>& body) {
+  if (where != Where::embedded) {
+    with_attempts(where, [&](int attempt) {
+      const auto attempted = [&](Stand& stand) {
+        stand.attempt = attempt;
+        body(stand);
+      };
+      if (where == Where::threads) {
+        ThreadRuntime runtime;
+        SocketNetwork network(runtime);
+        with_real_redis(where, runtime, network, nullptr, attempted);
+        return;
+      }
+      const auto world = sim::make_real_world({});
+      world->run([&] {
+        with_real_redis(where, world->harness().runtime(), world->harness().network(), world.get(),
+                        attempted);
+      });
     });
     return;
   }
@@ -93,10 +110,19 @@ std::size_t Witness::count(LockEvent::Kind kind) {
 
 void Witness::wait_for(LockEvent::Kind kind, std::size_t times) {
   std::unique_lock guard(mutex_);
-  changed_.wait_until(guard, kNever, [&] {
-    return static_cast<std::size_t>(std::count_if(
-               told_.begin(), told_.end(), [&](const Told& told) { return told.kind == kind; })) >= times;
-  });
+  const auto is = [](LockEvent::Kind wanted) {
+    return [wanted](const Told& told) { return told.kind == wanted; };
+  };
+  const auto enough = [&] {
+    return static_cast<std::size_t>(std::count_if(told_.begin(), told_.end(), is(kind))) >= times;
+  };
+  const auto hopeless = [&] {
+    if (kind != LockEvent::Kind::renewed) return false;
+    const auto acquired = std::find_if(told_.rbegin(), told_.rend(), is(LockEvent::Kind::acquired));
+    return std::find_if(told_.rbegin(), acquired, is(LockEvent::Kind::lost)) != acquired;
+  };
+  changed_.wait_until(guard, kNever, [&] { return enough() || hopeless(); });
+  if (!enough()) throw LostWhileWaiting();
 }
 
 MonotonicTime Witness::last(LockEvent::Kind kind) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,13 @@ struct Stand {
   Network& network;
   Endpoint redis;
   sim::World* world = nullptr;  // not on threads
+  int attempt = 0;              // how often `body` has begun before, see on_stand()
+
+  // On real time a machine that is busy elsewhere may miss any lease: three times as long in each attempt.
+  Duration lease(Duration first) const {
+    for (int i = 0; i < attempt; ++i) first *= 3;
+    return first;
+  }
 
   redis::ClientOptions options() const { return options(redis); }
   redis::ClientOptions options(const Endpoint& endpoint) const {
@@ -34,7 +42,16 @@ struct Stand {
   }
 };
 
-// Brings a Redis up and runs `body` on a task of a process. Exceptions are passed on.
+// A hold was lost while a test waited for its renewal. It would wait for ever.
+struct LostWhileWaiting : std::runtime_error {
+  LostWhileWaiting() : std::runtime_error("a hold was lost while its renewal was waited for") {}
+};
+
+// Runs `body`, on real time again, and up to five times, when it was stopped by LostWhileWaiting: once the
+// machine may have been busy elsewhere for the length of a lease.
+void with_attempts(Where where, const std::function<void(int attempt)>& body);
+
+// Brings a Redis up and runs `body` on a task of a process, as with_attempts(). Exceptions are passed on.
 void on_stand(Where where, const std::function<void(Stand&)>& body);
 
 // An observer that remembers, and can be waited for.
@@ -44,7 +61,8 @@ class Witness final : public LockObserver {
   void on_event(const LockEvent& event) noexcept override;
 
   std::size_t count(LockEvent::Kind kind);
-  // [parks] Until `kind` was told `times` times.
+  // [parks] Until `kind` was told `times` times. Throws LostWhileWaiting where that is `renewed` and the
+  // latest hold was lost.
   void wait_for(LockEvent::Kind kind, std::size_t times = 1);
   MonotonicTime last(LockEvent::Kind kind);  // when it was told last
   // `hook` runs inside each event of `kind`; null: none. Only in worlds.
