@@ -12,6 +12,7 @@
 #include "lib/lock/permit_semaphore.h"
 #include "lib/lock/read_write_lock.h"
 #include "lib/lock/reentrant_lock.h"
+#include "lib/lock/reentrant_scripts.h"
 #include "lib/lock/semaphore.h"
 #include "lib/lock/testing/kinds.h"
 #include "lib/lock/testing/stand.h"
@@ -151,17 +152,24 @@ TEST_P(BadInput, AKeyOfAnotherType) {
   });
 }
 
-// What is refused because somebody holds it is still just refused, and a second command is its price.
+// What is refused because somebody holds it is still just refused; the script's word is the price of that,
+// and of nothing else.
 TEST_P(BadInput, ALockThatIsHeldIsNoError) {
   run([](Stand& stand) {
-    redis::Client client(stand.runtime, stand.network, stand.options());
-    ReentrantLocks mine(client, {.lease = 10s}), theirs(client, {.lease = 10s});
-    const auto held = theirs.obtain("k"), wanted = mine.obtain("k");
+    testing::RelayedPeer<ReentrantLocks> mine(stand, {.lease = 10s}), theirs(stand, {.lease = 10s});
+    for (const redis::Script* script : {&kReentrantAcquire, &kReentrantRelease}) {
+      mine.peer.ask({"SCRIPT", "LOAD", script->text});
+    }
+    const auto held = theirs.peer.locks.obtain("k"), wanted = mine.peer.locks.obtain("k");
     held->lock();
+    mine.relay.count("*");
     EXPECT_FALSE(wanted->try_lock());
+    EXPECT_EQ(mine.relay.counted(), 2);
     held->unlock();
+    mine.relay.count("*");
     EXPECT_TRUE(wanted->try_lock());
     wanted->unlock();
+    EXPECT_EQ(mine.relay.counted(), 2);
   });
 }
 

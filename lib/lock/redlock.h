@@ -6,6 +6,11 @@
 // Waiting: there is no channel that all servers share, so who is refused asks again after a drawn pause that
 // grows from 1 ms to 128 ms. Nothing decides between two that each got a minority, but the draw.
 //
+// A server that does not answer counts as a no, and a majority that does not as a fault that may pass: it is
+// asked again until the deadline. But where so many were never there, refuse the password or the key's type
+// that no majority is left, the error comes at once, as from the locks of one server
+// (ClientOptions::wait_for_servers).
+//
 // What it cannot do: see quorum_store.h; and as every lock with a lease it cannot stop a holder that was
 // paused.
 #pragma once
