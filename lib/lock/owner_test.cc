@@ -168,7 +168,8 @@ TEST_P(OwnerTest, AcquireAsyncThatIsNotGranted) {
     const auto held = a.obtain("k"), lock = b.obtain("k");
     held->lock();
     const Owner order(stand.runtime);
-    EXPECT_FALSE(acquire_async(lock, order, stand.runtime.now() + 50ms).wait());
+    b.ask({"PING"});  // connected: what follows is the wait alone
+    EXPECT_FALSE(acquire_async(lock, order, stand.runtime.now() + 200ms).wait());
     std::stop_source stop;
     const PendingLock stopped = acquire_async(lock, order, kNever, stop.get_token());
     b.witness.wait_for(Kind::waiting, 2);
@@ -230,7 +231,8 @@ TEST(OwnerOnThreads, AcquireFuture) {
     const auto held = a.obtain("k"), lock = b.obtain("k");
     const Owner order(stand.runtime);
     held->lock();
-    EXPECT_FALSE(acquire_future(lock, order, stand.runtime.now() + 30ms).granted.get());
+    b.ask({"PING"});
+    EXPECT_FALSE(acquire_future(lock, order, stand.runtime.now() + 200ms).granted.get());
     FutureLock pending = acquire_future(lock, order);
     EXPECT_EQ(pending.granted.wait_for(5ms), std::future_status::timeout);
     held->unlock();
