@@ -62,6 +62,7 @@ Attempt::Attempt(LockContext& context, std::shared_ptr<const Wire> wire, const P
 Attempt::~Attempt() {
   if (granted_) return;
   subscription_.reset();
+  listener_.reset();
   if (!unseen_ && !queued_) return;
   try {
     context_.late_release.add(wire_, hold_->owner, context_.runtime.now() + context_.options.lease);
@@ -121,6 +122,9 @@ redis::Answer Attempt::ask(MonotonicTime now) {
       return std::move(*answer);
     }
   }
+  if (wire_->waiting == Wire::Waiting::call && patience_.wait && !listener_) {
+    listener_ = context_.wake_channel.listen_if_in_force(hold_->owner, [this](Duration in) { heard(in); });
+  }
   constexpr std::size_t kMost = 8;
   std::array<std::string_view, kMost> keys, args;
   HF_CHECK(wire_->acquire_keys.size() <= kMost && wire_->acquire_args.size() + 4 <= kMost, "room for them");
@@ -147,6 +151,7 @@ bool Attempt::accept(const redis::Answer& answer) {
     hold_->token = static_cast<std::uint64_t>(answer.reply.items[2].integer);
   }
   subscription_.reset();
+  listener_.reset();
   granted_ = true;
   return true;
 }
@@ -178,6 +183,10 @@ bool Attempt::wait(const redis::Answer& refusal) {
     const auto half = static_cast<std::uint64_t>(back_off.count() / 2);
     look_again =
         std::min(look_again, Duration(static_cast<Duration::rep>(half + runtime.random_between(0, half))));
+  } else if (wire_->waiting == Wire::Waiting::call) {
+    if (!listener_) {
+      listener_ = context_.wake_channel.listen(hold_->owner, [this](Duration in) { heard(in); });
+    }
   } else if (!subscription_) {
     subscribe();
   }

@@ -2,9 +2,9 @@
 //
 // Asks with the wire's acquire script and one owner of its own, so that a request whose reply was lost is
 // asked again without harm. (Another owner after a refusal that the store undoes: Store::undoes_refusals.)
-// When refused it waits as the wire says: for a message on the lock's channel, for the (re)subscription to be
-// in force, or for the end of the holder's lease, whichever is first; it never polls blindly. What may have
-// been granted unseen, or stands in a server's queue, is given back in the background when the attempt ends
+// When refused it waits as the wire says: for a message or a call, for the (re)subscription to be in force,
+// or for the end of the holder's lease, whichever is first; it never polls blindly. What may have been
+// granted unseen, or stands in a server's queue, is given back in the background when the attempt ends
 // without a grant.
 #pragma once
 
@@ -56,8 +56,9 @@ class Attempt {
   const std::shared_ptr<Hold> hold_;  // what it will be
   std::string permits_;
   Wakeup wakeup_;
-  std::atomic<Duration::rep> ask_by_ns_;  // by a message: ask no later than this
-  std::unique_ptr<redis::Subscription> subscription_;
+  std::atomic<Duration::rep> ask_by_ns_;               // by a message: ask no later than this
+  std::unique_ptr<redis::Subscription> subscription_;  // Wire::Waiting::message
+  std::unique_ptr<WakeChannel::Listener> listener_;    // Wire::Waiting::call
   std::optional<MonotonicTime> failing_since_;
   std::optional<redis::Error> failure_;  // since then: the last one that says more than "too late"
   MonotonicTime sent_at_{};

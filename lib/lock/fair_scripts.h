@@ -1,6 +1,6 @@
-// What the fair lock says to Redis: HASH <key> { owner: 1 } as the reentrant lock; ZSET
+// What the fair lock says to Redis: STRING <key>, its owner, as the reentrant lock; ZSET
 // "holdfast:fair:queue:{key}" of owners by ticket; ZSET "holdfast:fair:patience:{key}" of owners by the
-// server's time in ms until which they count as alive; messages on "holdfast:fair:channel:{key}".
+// server's time in ms until which they count as alive. A release calls the head (wake_channel.h).
 #pragma once
 
 #include <string>
@@ -12,9 +12,6 @@ namespace holdfast {
 extern const redis::Script kFairAcquire;
 extern const redis::Script kFairRelease;
 extern const redis::Script kFairForce;
-
-// When the owner has to ask, by the message of a release: Wire::heard.
-Duration heard_on_fair_channel(std::string_view message, std::string_view owner);
 
 Wire fair_wire(const std::string& key, bool fencing);
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <atomic>
+#include <cstdint>
 #include <list>
 #include <memory>
 

@@ -1,5 +1,5 @@
 // LockContext: what the locks of one kind share in a process: the client, the options, the owners' names, the
-// watchdog and the janitor.
+// channel that wakes waiting tasks, the watchdog and the janitor.
 #pragma once
 
 #include <atomic>
@@ -11,6 +11,7 @@
 #include "late_release.h"
 #include "lock.h"
 #include "store.h"
+#include "wake_channel.h"
 #include "watchdog.h"
 #include "wire.h"
 
@@ -42,6 +43,7 @@ struct LockContext {
   const std::string lease_ms;
   const std::string uuid;
   std::atomic<std::uint64_t> next_number{1};
+  WakeChannel wake_channel;
   LateRelease late_release;
   Watchdog watchdog;  // after late_release, which it uses until its end
 };

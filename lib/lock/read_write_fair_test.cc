@@ -34,6 +34,20 @@ constexpr std::string_view kQueue = "holdfast:rw:queue:{k}", kWriters = "holdfas
 
 ReadWriteOptions fair(Duration lease) { return {.lock = {.lease = lease}, .fair = true}; }
 
+TEST(ReadWriteScripts, WhoHasToAsk) {
+  EXPECT_EQ(heard_on_read_write_channel("a:1\n250\nb:2", "a:1"), Duration::zero());
+  EXPECT_EQ(heard_on_read_write_channel("a:1\n250\nb:2", "b:2"), 251ms);
+  EXPECT_EQ(heard_on_read_write_channel("a:1\n250\nb:2", "c:3"), Wire::kForever);
+  EXPECT_EQ(heard_on_read_write_channel("a:1\n250\n", "b:2"), Wire::kForever);
+  EXPECT_EQ(heard_on_read_write_channel("\n0\n", "b:2"), Duration::zero());
+  // What somebody else may have sent there: at worst one question too many, or none.
+  EXPECT_EQ(heard_on_read_write_channel("", "b:2"), Duration::zero());
+  EXPECT_EQ(heard_on_read_write_channel("0", "b:2"), Wire::kForever);
+  EXPECT_EQ(heard_on_read_write_channel("a:1\nsoon\nb:2", "b:2"), 1ms);
+  EXPECT_GT(heard_on_read_write_channel("a:1\n9223372036854775807\nb:2", "b:2"), 1h);
+  EXPECT_EQ(heard_on_read_write_channel("a:1\n-9223372036854775807\nb:2", "b:2"), 1ms);
+}
+
 TEST_P(ReadWriteFair, Layout) {
   run([](Stand& stand) {
     Peer a(stand, fair(20s)), b(stand, fair(20s)), c(stand, fair(20s));

@@ -1,6 +1,8 @@
 #include "read_write_scripts.h"
 
-#include "fair_scripts.h"
+#include <algorithm>
+#include <charconv>
+
 #include "generated/lock_scripts.h"
 #include "reentrant_scripts.h"
 
@@ -12,15 +14,34 @@ const redis::Script kReadWriteRenew = lock_scripts::read_write_renew;
 const redis::Script kReadWriteDowngrade = lock_scripts::read_write_downgrade;
 const redis::Script kReadWriteForce = lock_scripts::read_write_force;
 
+// "<head>\n<ms for which it counts as alive>\n<next>": the head asks at once, the next one when the head
+// should turn out to be dead. No head: nobody stands in the queue, and whoever waits all the same (its place
+// was lost with the queue) has to ask.
+Duration heard_on_read_write_channel(std::string_view message, std::string_view owner) {
+  const auto line = [&] {
+    const std::size_t end = std::min(message.find('\n'), message.size());
+    const std::string_view first = message.substr(0, end);
+    message.remove_prefix(std::min(end + 1, message.size()));
+    return first;
+  };
+  const std::string_view head = line();
+  if (head.empty() || head == owner) return Duration::zero();
+  const std::string_view alive = line();
+  std::int64_t ms = 0;
+  std::from_chars(alive.data(), alive.data() + alive.size(), ms);
+  ms = std::clamp<std::int64_t>(ms, 0, 86'400'000);  // anybody can publish anything
+  return line() == owner ? Duration(std::chrono::milliseconds(ms + 1)) : Wire::kForever;
+}
+
 namespace {
 
-// "": everybody, "r": every reader, else as on the fair lock's channel.
+// "": everybody, "r": every reader, else who is called by name.
 Duration heard_by_reader(std::string_view message, std::string_view owner) {
-  return message.empty() || message == "r" ? Duration::zero() : heard_on_fair_channel(message, owner);
+  return message.empty() || message == "r" ? Duration::zero() : heard_on_read_write_channel(message, owner);
 }
 
 Duration heard_by_writer(std::string_view message, std::string_view owner) {
-  return message.empty() ? Duration::zero() : heard_on_fair_channel(message, owner);
+  return message.empty() ? Duration::zero() : heard_on_read_write_channel(message, owner);
 }
 
 }  // namespace

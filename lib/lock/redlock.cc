@@ -25,9 +25,7 @@ Redlocks::Redlocks(std::vector<redis::Client*> servers, RedlockOptions options)
             checked(options.lock)) {}
 
 std::shared_ptr<Lock> Redlocks::make(const std::string& key) {
-  Wire wire = reentrant_wire(key, context_->options.fencing);
-  wire.waiting = Wire::Waiting::back_off;
-  return std::make_shared<WireLock>(context_, std::move(wire));
+  return std::make_shared<WireLock>(context_, reentrant_wire_polling(key, context_->options.fencing));
 }
 
 }  // namespace holdfast

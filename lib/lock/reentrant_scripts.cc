@@ -17,22 +17,30 @@ std::string beside_key(const std::string& prefix, const std::string& key) {
   return key.find('{') == std::string::npos ? prefix + ":{" + key + "}" : prefix + ":" + key;
 }
 
-std::string reentrant_channel(const std::string& key) { return beside_key("holdfast:channel", key); }
+std::string waiting_key(const std::string& key) { return beside_key("holdfast:waiting", key); }
 std::string token_key(const std::string& key) { return beside_key("holdfast:token", key); }
 
 Wire reentrant_wire(const std::string& key, bool fencing) {
-  const std::string channel = reentrant_channel(key);
+  const std::string waiting = waiting_key(key);
   Wire wire{.key = key,
             .acquire = &kReentrantAcquire,
             .release = &kReentrantRelease,
             .renew = &kReentrantRenew,
             .force = &kReentrantForce,
-            .acquire_keys = {key},
-            .release_keys = {key, channel},
+            .acquire_keys = {key, waiting},
+            .release_keys = {key, waiting},
             .renew_keys = {key},
-            .channel = channel,
-            .set_first = !fencing};
+            .waiting = Wire::Waiting::call,
+            .set_first = !fencing,
+            .server_queue = true};
   if (fencing) wire.acquire_keys.push_back(token_key(key));
+  return wire;
+}
+
+Wire reentrant_wire_polling(const std::string& key, bool fencing) {
+  Wire wire = reentrant_wire(key, fencing);
+  wire.waiting = Wire::Waiting::back_off;
+  wire.server_queue = false;
   return wire;
 }
 

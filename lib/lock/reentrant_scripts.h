@@ -1,5 +1,6 @@
 // What the reentrant lock says to Redis: its scripts (scripts/*.lua) and its names. STRING <key>, its owner
-// "<uuid>:<number>", with the lease as its PTTL, and the message "0" on "holdfast:channel:{key}" at release.
+// "<uuid>:<number>", with the lease as its PTTL; ZSET "holdfast:waiting:{key}" of owners that wait, by the
+// server's time in ms when they asked first. A release calls the first of them (wake_channel.h).
 // The first request of an acquire is a plain SET NX PX, which costs the server a third of a script call; only
 // who was refused, or does not know what became of that, asks with the script.
 //
@@ -28,14 +29,15 @@ extern const redis::Script kRedissonRelease;
 extern const redis::Script kRedissonRenew;
 extern const redis::Script kRedissonForce;
 
-// "holdfast:channel:{key}"
-std::string reentrant_channel(const std::string& key);
+// "holdfast:waiting:{key}"
+std::string waiting_key(const std::string& key);
 // "holdfast:token:{key}"
 std::string token_key(const std::string& key);
 // PREFIX:{key}, or PREFIX:key when the key has a hash tag of its own: in the same hash slot as the key.
 std::string beside_key(const std::string& prefix, const std::string& key);
 
 Wire reentrant_wire(const std::string& key, bool fencing);
+Wire reentrant_wire_polling(const std::string& key, bool fencing);  // the same, but nobody is called
 Wire redisson_wire(const std::string& key);  // it has no place for tokens
 
 }  // namespace holdfast

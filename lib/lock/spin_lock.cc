@@ -6,9 +6,7 @@
 namespace holdfast {
 
 std::shared_ptr<Lock> SpinLocks::make(const std::string& key) {
-  Wire wire = reentrant_wire(key, context_->options.fencing);
-  wire.waiting = Wire::Waiting::back_off;
-  return std::make_shared<WireLock>(context_, std::move(wire));
+  return std::make_shared<WireLock>(context_, reentrant_wire_polling(key, context_->options.fencing));
 }
 
 }  // namespace holdfast

@@ -31,9 +31,10 @@ inline std::string milliseconds_text(Duration time) {
 struct Wire {
   // What the calling task's second acquire means.
   enum class Reentry { counts, refused, another_hold };
-  // How a refused task waits: for a message on `channel` (and the end of the holder's lease), or asking again
-  // after 1, 2, 4 .. 128 ms.
-  enum class Waiting { message, back_off };
+  // What a refused task waits for, beside the end of the holder's lease: a message on `channel`, which
+  // everybody hears; a call: the server knows who waits and calls one after the other (wake_channel.h); or
+  // nothing, it asks again after 1, 2, 4 .. 128 ms.
+  enum class Waiting { message, call, back_off };
 
   std::string key;
   const redis::Script* acquire = nullptr;
@@ -57,8 +58,8 @@ struct Wire {
   // The record is a string: an acquire begins with a plain SET NX PX, and goes on with the script when that
   // was refused or its outcome is not known.
   bool set_first = false;
-  bool server_queue = false;   // a refused owner stands in a queue on the server: its last argument says
-                               // whether it wants to, and who gives up takes leave
+  bool server_queue = false;   // the server keeps the names of those who wait: the last argument says whether
+                               // a refused owner will, and who gives up takes leave
   std::string_view mode = {};  // Lock::mode()
 };
 

@@ -1,0 +1,102 @@
+#include "wake_channel.h"
+
+#include <algorithm>
+#include <charconv>
+#include <mutex>
+#include <utility>
+
+namespace holdfast {
+
+WakeChannel::Listener::Listener(WakeChannel& channel, std::string owner, Call call)
+    : channel_(channel), owner_(std::move(owner)), call_(std::move(call)) {}
+
+WakeChannel::Listener::~Listener() {
+  try {
+    Task finished;  // joined after the mutex is free again
+    const std::scoped_lock guard(channel_.mutex_);
+    channel_.listeners_.erase(owner_);
+    if (!channel_.listeners_.empty()) return;
+    channel_.idle_since_ = channel_.store_.runtime().now();
+    if (channel_.lingering_ || channel_.closing_) return;
+    channel_.lingering_ = true;
+    finished = std::move(channel_.linger_task_);
+    channel_.linger_task_ =
+        channel_.store_.runtime().spawn("linger", [&channel = channel_] { channel.linger(); });
+  } catch (const TaskCancelled&) {  // the process is being killed
+  }
+}
+
+WakeChannel::WakeChannel(Store& store, std::string_view uuid)
+    : store_(store),
+      name_("holdfast:wake:" + std::string(uuid)),
+      mutex_(store.runtime()),
+      closed_(store.runtime()) {}
+
+WakeChannel::~WakeChannel() {
+  try {
+    {
+      const std::scoped_lock guard(mutex_);
+      closing_ = true;
+      closed_.notify_all();
+    }
+    linger_task_.join();
+  } catch (const TaskCancelled&) {
+  }
+}
+
+std::unique_ptr<WakeChannel::Listener> WakeChannel::listen_if_in_force(const std::string& owner, Call call) {
+  if (!in_force_) return nullptr;
+  const std::scoped_lock guard(mutex_);
+  if (!in_force_) return nullptr;
+  auto listener = std::make_unique<Listener>(*this, owner, std::move(call));
+  listeners_[owner] = listener.get();
+  return listener;
+}
+
+std::unique_ptr<WakeChannel::Listener> WakeChannel::listen(const std::string& owner, Call call) {
+  auto listener = std::make_unique<Listener>(*this, owner, std::move(call));
+  const std::scoped_lock guard(mutex_);
+  listeners_[owner] = listener.get();
+  if (in_force_) {
+    listener->call_(Duration::zero());
+  } else if (!subscription_) {
+    subscription_ = store_.subscribe(
+        name_, [this](std::string_view message) { on_message(message); },
+        [this, number = ++subscriptions_] { on_subscribed(number); });
+  }
+  return listener;
+}
+
+void WakeChannel::on_message(std::string_view message) {
+  const std::size_t space = std::min(message.find(' '), message.size());
+  std::int64_t ms = 0;
+  std::from_chars(message.data() + std::min(space + 1, message.size()), message.data() + message.size(), ms);
+  ms = std::clamp<std::int64_t>(ms, 0, 86'400'000);  // anybody can publish anything
+  const std::scoped_lock guard(mutex_);
+  const auto found = listeners_.find(message.substr(0, space));
+  if (found != listeners_.end()) found->second->call_(std::chrono::milliseconds(ms));
+}
+
+void WakeChannel::on_subscribed(std::uint64_t subscription) {
+  const std::scoped_lock guard(mutex_);
+  if (subscription != subscriptions_ || !subscription_) return;
+  in_force_ = true;
+  for (const auto& [owner, listener] : listeners_) listener->call_(Duration::zero());
+}
+
+// Until nobody has listened for kLinger, or somebody does then: who goes last lingers anew.
+void WakeChannel::linger() {
+  std::unique_ptr<redis::Subscription> over;  // ended without the mutex: that waits for its callbacks
+  std::unique_lock guard(mutex_);
+  while (!closing_ && listeners_.empty() && store_.runtime().now() < idle_since_ + kLinger) {
+    const MonotonicTime end = idle_since_ + kLinger;
+    closed_.wait_until(guard, end, [this] { return closing_; });
+  }
+  lingering_ = false;
+  if (!listeners_.empty()) return;
+  in_force_ = false;
+  over = std::move(subscription_);
+  guard.unlock();
+}
+
+}  // namespace holdfast
