@@ -14,6 +14,13 @@ std::int64_t milliseconds(Duration time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
 }
 
+// As long as the script says. TimeUnit.MILLISECONDS.toNanos() stops at its largest value, and so does this:
+// the fair script can answer with centuries when the clock of its server has stepped.
+Duration as_long_as(std::int64_t ms) {
+  constexpr std::int64_t kMost = std::chrono::floor<std::chrono::milliseconds>(Duration::max()).count();
+  return ms > kMost ? Duration::max() : std::chrono::milliseconds(ms);
+}
+
 // One user of a channel's latch, from subscribe to unsubscribe.
 class Waiting {
  public:
@@ -111,7 +118,7 @@ void RedissonLock::lock(Request request) {
   }
   while (!attempt(request, told)) {
     const MonotonicTime until =
-        *told.ttl_ms < 0 ? kNever : deadline_after(runtime().now(), std::chrono::milliseconds(*told.ttl_ms));
+        *told.ttl_ms < 0 ? kNever : deadline_after(runtime().now(), as_long_as(*told.ttl_ms));
     redisson_->latches().acquire(waiting.latch(), until, {});
   }
 }
@@ -140,7 +147,7 @@ bool RedissonLock::try_lock(Request request, const std::stop_token& stop) {
     if (attempt(request, told)) return true;
     if (out_of_time()) return false;
     Duration time = left();
-    const Duration ttl = std::chrono::milliseconds(*told.ttl_ms);
+    const Duration ttl = as_long_as(*told.ttl_ms);
     if (ttl >= Duration::zero() && ttl < time) time = ttl;
     redisson_->latches().acquire(waiting.latch(), deadline_after(runtime().now(), time), stop);
     if (stop.stop_requested()) throw_interrupted();

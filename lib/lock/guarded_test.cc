@@ -2,7 +2,6 @@
 #include "lib/lock/guarded.h"
 
 #include <gtest/gtest.h>
-#include <cstdint>
 
 #include <atomic>
 #include <cstdint>
