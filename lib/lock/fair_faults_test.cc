@@ -175,7 +175,8 @@ TEST_P(FairFaults, AnExpiredHolderIsFollowedByTheHead) {
   });
 }
 
-// Redis forgot the queue (an eviction, an operator): nobody is called, and all look again after a lease at most.
+// Redis forgot the queue (an eviction, an operator): nobody is called, and all look again after a lease at
+// most.
 TEST_P(FairFaults, TheQueueVanishes) {
   run(1s, [](Scene& scene) {
     const MonotonicTime start = scene.stand.runtime.now();

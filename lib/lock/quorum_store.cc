@@ -284,9 +284,11 @@ redis::Answer QuorumStore::acquire(const Wire& wire, redis::Arguments keys, redi
   }
   guard.unlock();
   if (token == 0) return answer_of(*voted, std::move(granted));
-  const std::shared_ptr<Poll> raised =
-      poll({&lock_scripts::raise_token, copy(keys), {std::string(args[0]), std::to_string(token)}, options},
-           is_one, Until::decided);
+  const std::shared_ptr<Poll> raised = poll({&lock_scripts::raise_token,
+                                             {std::string(keys.front()), std::string(keys.back())},
+                                             {std::string(args[0]), std::to_string(token)},
+                                             options},
+                                            is_one, Until::decided);
   const std::scoped_lock raised_guard(raised->mutex);
   if (raised->counted < quorum()) throw failure_of(*raised);
   granted.items[2].integer = token;

@@ -64,7 +64,7 @@ struct Votes {
   }
 
   redis::Answer acquire(std::optional<MonotonicTime> deadline = std::nullopt, bool fencing = false) {
-    const Wire wire = reentrant_wire("k", fencing);
+    const Wire wire = reentrant_wire_polling("k", fencing);
     const std::string lease_ms = milliseconds_text(kLease);
     const std::vector<std::string_view> keys(wire.acquire_keys.begin(), wire.acquire_keys.end());
     const std::vector<std::string_view> args{kMe, lease_ms};
@@ -72,7 +72,7 @@ struct Votes {
   }
   bool granted() { return acquire().reply.items.at(0).integer == 1; }
   std::int64_t release(bool background = false) {
-    const Wire wire = reentrant_wire("k", false);
+    const Wire wire = reentrant_wire_polling("k", false);
     const std::vector<std::string_view> keys(wire.release_keys.begin(), wire.release_keys.end());
     const std::vector<std::string_view> args{kMe};
     return store->call(*wire.release, keys, args, {.background = background}).reply.integer;

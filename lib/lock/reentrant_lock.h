@@ -2,9 +2,10 @@
 // (reentrant_scripts.h). Everything that it promises is said in wire_lock.h.
 //
 // - Waiting: the tasks of one process queue here first come first served (turnstile.h), the first of
-//   them asks Redis. When refused it subscribes to the lock's channel and asks again when the
-//   subscription is in force, on a release message, after a reconnect, and when the holder's lease runs
-//   out; it never polls. No order is kept between processes.
+//   them asks Redis. When refused it is called by a release (wake_channel.h): the server calls who has
+//   waited longest, and should that one be unable to ask, the next one 100 ms later. It also asks when the
+//   channel comes back after a reconnect, and when the holder's lease runs out; it never polls. No order
+//   is kept between processes: who comes just then may be faster than who was called.
 // - A failover to a replica that had not received the grant loses it: another process may then be
 //   granted while this one still believes that it holds. LockOptions::replicas narrows that; no lock on
 //   one replicated Redis can exclude it.

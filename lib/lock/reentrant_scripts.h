@@ -38,6 +38,6 @@ std::string beside_key(const std::string& prefix, const std::string& key);
 
 Wire reentrant_wire(const std::string& key, bool fencing);
 Wire reentrant_wire_polling(const std::string& key, bool fencing);  // the same, but nobody is called
-Wire redisson_wire(const std::string& key);  // it has no place for tokens
+Wire redisson_wire(const std::string& key);                         // it has no place for tokens
 
 }  // namespace holdfast
