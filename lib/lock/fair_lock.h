@@ -7,7 +7,8 @@
 //   place. One that has not asked for a lease and a third is taken for dead and skipped: that is the
 //   longest time for which a dead waiter at the head keeps a free lock from the next one. A process
 //   that was paused for longer than that has lost its place, and comes in again at the end.
-// - A release wakes only whose turn it is. That one, when it gives up, hands the wake-up on.
+// - A release calls only whose turn it is (wake_channel.h). That one, when it gives up, hands the call on;
+//   when its process listens no more, the next one is told when to ask.
 // - All times are the server's. The record is the reentrant lock's, so that the two kinds exclude each
 //   other on one key; whoever asks with the reentrant lock does not queue.
 // - A failover or a restart may lose the queue: the waiters come in again in the order in which they

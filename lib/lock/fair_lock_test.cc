@@ -98,10 +98,9 @@ TEST_P(FairLockTest, LayoutByteForByte) {
       const std::scoped_lock guard(mutex);
       return messages.size();
     };
-    while (told() < 3) stand.runtime.sleep_for(1ms);
+    while (told() < 2) stand.runtime.sleep_for(1ms);
     EXPECT_EQ(messages[0], second + " 0");
-    EXPECT_TRUE(std::regex_match(messages[1], std::regex(third + " [1-9][0-9]+"))) << messages[1];
-    EXPECT_EQ(messages[2], third + " 0");
+    EXPECT_EQ(messages[1], third + " 0");
   });
 }
 

@@ -10,14 +10,14 @@ if not holder:match('^%x+%-%x+%-%x+%-%x+%-%x+:%d+$') then
   return redis.error_reply('WRONGTYPE the key holds something that is no lock')
 end
 call('del', KEYS[1])
-local next = call('zrange', queue, 0, 1)
-local in_ms = '0'
-for i, waiting in ipairs(next) do
-  call('publish', 'holdfast:wake:' .. (waiting:match('^(.*):') or waiting), waiting .. ' ' .. in_ms)
-  if next[i + 1] then
-    local time = call('time')
-    local now = time[1] * 1000 + math.floor(time[2] / 1000)
-    in_ms = string.format('%.0f', math.max(0, tonumber(call('zscore', patience, waiting) or 0) - now) + 1)
+local in_ms = 0
+for _, next in ipairs(call('zrange', queue, 0, 1)) do
+  local message = next .. ' ' .. string.format('%.0f', in_ms)
+  if call('publish', 'holdfast:wake:' .. (next:match('^(.*):') or next), message) > 0 then
+    break
   end
+  local time = call('time')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  in_ms = math.max(0, tonumber(call('zscore', patience, next) or 0) - now) + 1
 end
 return 1
