@@ -48,6 +48,7 @@ std::vector<std::string_view> views(const std::vector<std::string>& strings) {
 }
 
 constexpr std::size_t kMaxDebts = 4096;
+constexpr Duration kLeastGrace = std::chrono::milliseconds(5);
 
 }  // namespace
 
@@ -124,11 +125,19 @@ std::shared_ptr<QuorumStore::Poll> QuorumStore::poll(Request request, bool (*cou
     voters_.run([this, poll, i] { vote(*poll, i); });
   }
   std::unique_lock guard(poll->mutex);
-  poll->changed.wait_until(guard, kNever, [&] {
+  const auto decided = [&] {
     const std::size_t open = servers - poll->answered;
     return open == 0 ||
-           (until == Until::decided && (poll->counted >= quorum() || poll->counted + open < quorum()));
-  });
+           (until != Until::all && (poll->counted >= quorum() || poll->counted + open < quorum()));
+  };
+  const auto contested = [&] {
+    return until == Until::decided_soon && poll->answered >= quorum() && poll->refusals() > 0;
+  };
+  poll->changed.wait_until(guard, kNever, [&] { return decided() || contested(); });
+  if (!decided()) {
+    const Duration took = std::max<Duration>(runtime_.now() - poll->sent_at, kLeastGrace);
+    poll->changed.wait_until(guard, deadline_after(runtime_.now(), took), decided);
+  }
   return poll;
 }
 
@@ -253,13 +262,17 @@ redis::Error QuorumStore::failure_of(const Poll& poll) const {
   if (refused_for_good + quorum() > clients_.size()) {
     return redis::Error(hopeless->kind(), name_, "EVALSHA", hopeless->code(), may_have_executed, what);
   }
-  return redis::failure(Kind::unavailable, name_, "EVALSHA", may_have_executed, what);
+  const bool all_late = std::all_of(poll.errors.begin(), poll.errors.end(), [](const auto& error) {
+    return !error || error->kind() == Kind::timed_out;
+  });
+  return redis::failure(all_late ? Kind::timed_out : Kind::unavailable, name_, "EVALSHA", may_have_executed,
+                        what);
 }
 
 redis::Answer QuorumStore::acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,
                                    const redis::CallOptions& options) {
   const std::shared_ptr<Poll> voted =
-      poll({wire.acquire, copy(keys), copy(args), options}, is_grant, Until::decided);
+      poll({wire.acquire, copy(keys), copy(args), options}, is_grant, Until::decided_soon);
   std::unique_lock guard(voted->mutex);
   if (voted->counted < quorum()) {
     // Nobody said no: an answer that is still to come decides whether it is refused or unknown.

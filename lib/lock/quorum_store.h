@@ -8,6 +8,9 @@
 // - A minority is given back at once: who holds some servers would keep others from a majority. A server that
 //   does not answer that is told again until the lease is over. Such a word may come late; so each round is
 //   an owner of its own (undoes_refusals()), else it could take away the grant of a later one.
+// - A server that does not answer must not prolong a contest: two that have one of three servers each, and
+// wait
+//   for the dead third one, would keep everybody out for a node_timeout, again and again (decided_soon).
 // - A token (LockOptions::fencing) is the greatest that the voters drew, and counts when a majority has been
 //   raised to it: a later majority shares a server with this one and so draws a greater one.
 //
@@ -56,11 +59,12 @@ class QuorumStore final : public Store {
   struct Request;
   struct Poll;
   struct Debt;  // a release that a server has yet to confirm
-  enum class Until { decided, all };
+  enum class Until { decided, decided_soon, all };
 
   // Sends the request to all servers and waits until so many replies satisfy `counts`, or so many did not,
-  // that the rest cannot change the outcome; or for every reply. `in_debt`: who does not answer is asked
-  // again.
+  // that the rest cannot change the outcome; or for every reply. decided_soon: when a quorum has answered and
+  // one of them refuses, the rest gets as long again as those took (5 ms at least), then counts as a no.
+  // `in_debt`: who does not answer is asked again.
   std::shared_ptr<Poll> poll(Request request, bool (*counts)(const redis::Reply&), Until until,
                              bool in_debt = false);
   redis::Reply ask(std::size_t server, const Request& request);
