@@ -167,8 +167,8 @@ class SocketStream final : public Stream {
     bool wait = left_room_ && untried_ > 0;
     if (wait) --untried_;
     for (;;) {
-      if (closed_.load(std::memory_order_acquire)) return {IoStatus::closed, 0};
       const bool in_time = !wait || runtime_.wait_fd(fd_.get(), FdInterest::readable, deadline);
+      if (closed_.load(std::memory_order_acquire)) return {IoStatus::closed, 0};
       const ssize_t got = ::recv(fd_.get(), into.data(), into.size(), 0);
       if (got > 0) {
         left_room_ = static_cast<std::size_t>(got) < into.size();
