@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 
 #include "lib/lock/checked_options.h"
@@ -175,19 +176,20 @@ TEST_P(BadInput, ALockThatIsHeldIsNoError) {
 
 TEST_P(BadInput, AWrongServer) {
   run([](Stand& stand) {
-    std::string answer;
+    const std::string http = "HTTP/1.1 400 Bad Request\r\n\r\n", old = redis::testing::greeting("6.0.9"),
+                      locked = "-NOAUTH Authentication required.\r\n";
+    std::atomic<const std::string*> answer = &http;
     redis::testing::FakeServer server(
         stand.runtime, stand.network,
-        [&](redis::testing::Peer& peer, const redis::testing::Command&) { peer.send(answer); },
+        [&](redis::testing::Peer& peer, const redis::testing::Command&) { peer.send(*answer); },
         {"127.0.0.1", 0}, redis::testing::FakeServer::Greets::no);
     const auto options = patient(stand.options(server.endpoint()));
-    answer = "HTTP/1.1 400 Bad Request\r\n\r\n";
     EXPECT_THAT(locking(stand, options), HasSubstr("is this a Redis server?; it speaks HTTP"));
     EXPECT_THAT(locking(stand, options), HasSubstr("Rejected: lock 'k'"));
-    answer = redis::testing::greeting("6.0.9");
+    answer = &old;
     EXPECT_THAT(locking(stand, options), HasSubstr("Unsupported: lock 'k'"));
     EXPECT_THAT(locking(stand, options), HasSubstr("Redis 6.2 or newer is needed"));
-    answer = "-NOAUTH Authentication required.\r\n";
+    answer = &locked;
     EXPECT_THAT(locking(stand, options), HasSubstr("asks for a password"));
     server.stop();
     EXPECT_THAT(locking(stand, options), HasSubstr("Unavailable: lock 'k'"));
