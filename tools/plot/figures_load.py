@@ -45,7 +45,7 @@ def bars(sheet, name, points, metric, xlabel, message, detail, log=False, mark=N
     axes.grid(axis="y", visible=False)
     if log:
         axes.set_xscale("log")
-        style.plain_log(axes.xaxis)
+        style.plain_log(axes.xaxis, between=(2, 5) if max(values) < 100 * min(values) else ())
     if limit is not None and max(values) > limit:  # what is far beyond would flatten all others
         axes.set_xlim(0, limit)
         for i, value in enumerate(values):
@@ -54,8 +54,8 @@ def bars(sheet, name, points, metric, xlabel, message, detail, log=False, mark=N
                               va="center", fontsize=8, color="white", fontweight="bold")
     if mark is not None:
         axes.axvline(mark[0], color=style.BLACK, linestyle="--", linewidth=1)
-        axes.annotate(mark[1], (mark[0], 0.02), xycoords=("data", "axes fraction"), xytext=(4, 0),
-                      textcoords="offset points", fontsize=8)
+        axes.annotate(mark[1], (mark[0], 0.975), xycoords=("data", "axes fraction"), xytext=(-4, 0),
+                      textcoords="offset points", fontsize=8, ha="right")
     axes.margins(x=0.12)
     style.title(axes, message, detail)
     legend(axes, {kind(m) for m in rows}, loc="lower right", fontsize=8)

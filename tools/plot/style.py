@@ -48,10 +48,14 @@ def title(axes, message, detail=""):
     axes.set_title(detail, fontsize=8.5, color="#444444", fontweight="normal")
 
 
-def plain_log(axis):
-    """Numbers, not powers, on a logarithmic axis."""
+def plain_log(axis, between=()):
+    """Numbers, not powers, on a logarithmic axis; `between`: where it is labelled inside a decade."""
     axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda x, _: f"{x:,.0f}" if x >= 1 else f"{x:g}"))
-    axis.set_minor_formatter(matplotlib.ticker.NullFormatter())
+    if between:
+        axis.set_minor_locator(matplotlib.ticker.LogLocator(subs=between))
+        axis.set_minor_formatter(axis.get_major_formatter())
+    else:
+        axis.set_minor_formatter(matplotlib.ticker.NullFormatter())
 
 
 def line(axes, i, xs, ys, label, low=None, high=None):
