@@ -210,6 +210,19 @@ TEST(PlotCommand, BadInputIsOneLine) {
   }
 }
 
+TEST(PlotCommand, WithoutMatplotlibItSaysHowToGetIt) {
+  const sim::TemporaryFolder folder;
+  BenchResult result;
+  result.at("uncontended", "reentrant", "embedded", {{"clients", "1"}}).add("pairs", "1/s", 463);
+  std::ofstream(folder.path() + "/r.json") << to_json(result);
+  std::ofstream(folder.path() + "/matplotlib.py") << "raise ImportError('not here')\n";  // hides the real one
+  const Ran ran = holdfast("plot " + folder.path() + "/r.json --out " + folder.path() + "/figures",
+                           "PYTHONPATH=" + folder.path() + " ");
+  EXPECT_EQ(ran.exit, 69) << ran.out;
+  EXPECT_NE(ran.out.find("apt-get install python3-matplotlib"), std::string::npos) << ran.out;
+  EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
+}
+
 TEST(BenchResult, ADocumentThatCannotBeReadIsExplained) {
   BenchResult result;
   result.at("uncontended", "reentrant", "embedded", {{"clients", "1"}}).add("pairs", "1/s", 463);
