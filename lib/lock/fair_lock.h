@@ -5,8 +5,9 @@
 //   queue before it).
 // - A waiter sends nothing while nothing happens but one request a lease at most, by which it keeps its
 //   place. One that has not asked for a lease and a third is taken for dead and skipped: that is the
-//   longest time for which a dead waiter at the head keeps a free lock from the next one. A process
-//   that was paused for longer than that has lost its place, and comes in again at the end.
+//   longest time for which a dead waiter at the head keeps a free lock from the next one (or the next one's
+//   own lease, where that is longer and the head's connection still stands). A process that was paused for
+//   longer than that has lost its place, and comes in again at the end.
 // - A release calls only whose turn it is (wake_channel.h). That one, when it gives up, hands the call on;
 //   when its process listens no more, the next one is told when to ask.
 // - All times are the server's. The record is the reentrant lock's, so that the two kinds exclude each

@@ -19,7 +19,7 @@ extern const redis::Script kReadWriteDowngrade;
 extern const redis::Script kReadWriteForce;
 
 enum class Side { read, write };
-// When the owner has to ask, by a message of the fair lock's release: Wire::heard.
+// When the owner has to ask, by a message of the fair one's release: Wire::heard.
 Duration heard_on_read_write_channel(std::string_view message, std::string_view owner);
 Wire read_write_wire(const std::string& key, Side side, bool fair, bool fencing);
 

@@ -185,8 +185,9 @@ TEST_P(WakeChannelTest, OneSubscriptionServesManyWaits) {
         task.join();
       }
     }
+    EXPECT_GE(b.relay.counted(), 1);
+    if (!exact()) return;  // on a machine that stands still for so long a subscription may end in between
     EXPECT_EQ(b.relay.counted(), 1);
-    if (!exact()) return;
     EXPECT_EQ(a.ask({"PUBSUB", "CHANNELS", "holdfast:wake:*"}).items.size(), 1u);
     stand.runtime.sleep_for(WakeChannel::kLinger + 1s);
     EXPECT_EQ(a.ask({"PUBSUB", "CHANNELS", "holdfast:wake:*"}).items.size(), 0u);
