@@ -97,8 +97,8 @@ bool RedisProcess::try_start(const std::vector<std::string>& extra) {
                                    "--enable-debug-command",
                                    "yes"},
                      .folder = data_folder_,
-                     .output = log_file_,
-                     .environment = clock_.environment()};
+                     .output = log_file_};
+  if (options_.clock_under_control) child.environment = clock_.environment();
   child.arguments.insert(child.arguments.end(), options_.settings.begin(), options_.settings.end());
   child.arguments.insert(child.arguments.end(), extra.begin(), extra.end());
   child_ = std::make_unique<ChildProcess>(child);

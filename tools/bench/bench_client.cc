@@ -21,7 +21,7 @@ using namespace holdfast;
 
 void call_from_many(benchmark::State& state, Runtime& runtime, Network& network) {
   sim::TemporaryFolder folder;
-  sim::RedisProcess server(runtime, network, {.folder = folder.path()});
+  sim::RedisProcess server(runtime, network, {.folder = folder.path(), .clock_under_control = false});
   server.start();
   redis::ClientOptions options;
   options.nodes.push_back({"", server.endpoint()});

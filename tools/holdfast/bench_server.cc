@@ -50,7 +50,8 @@ BenchServers::BenchServers(int count) {
     servers_.push_back(std::make_unique<sim::RedisProcess>(
         runtime_, network_,
         sim::RedisProcessOptions{.folder = folder_.path() + "/" + name,
-                                 .settings = {"--maxclients", "25000", "--tcp-backlog", "4096"}}));
+                                 .settings = {"--maxclients", "25000", "--tcp-backlog", "4096"},
+                                 .clock_under_control = false}));
     servers_.back()->start();
     nodes_.push_back({name, servers_.back()->endpoint()});
   }
