@@ -46,8 +46,13 @@ class Bench {
   bool quick() const { return arguments_.quick; }
   bool real() const { return arguments_.world != "embedded"; }
   bool embedded() const { return arguments_.world != "real"; }
-  // The locks that were asked for; those of `few` when none was and the run is quick (`few` empty: all).
+  // The locks that were asked for, or else those of `few` (empty: all).
   std::vector<const sim::LockKind*> locks(const std::vector<std::string>& few = {}) const;
+  // The same, `few` in a quick run only.
+  std::vector<const sim::LockKind*> locks(const std::vector<std::string>& full,
+                                          const std::vector<std::string>& quick) const {
+    return locks(arguments_.quick ? quick : full);
+  }
   std::vector<int> clients(std::vector<int> full, std::vector<int> quick) const;
   int rounds(int full, int quick) const;
   Duration length(double full, double quick) const;  // seconds
@@ -70,6 +75,9 @@ class Bench {
   BenchResult& result_;
   std::unique_ptr<BenchServers> one_, several_;
 };
+
+// One of each design and each history, for the points at which all would tell a reader nothing more.
+const std::vector<std::string>& main_locks();
 
 // The quantiles of a curve, 0..1, and of a histogram at them in microseconds.
 const std::vector<double>& curve_quantiles();

@@ -70,8 +70,7 @@ std::vector<const sim::LockKind*> Bench::locks(const std::vector<std::string>& f
     const auto has = [&](const std::vector<std::string>& names) {
       return std::find(names.begin(), names.end(), kind.name) != names.end();
     };
-    const bool asked =
-        !arguments_.locks.empty() ? has(arguments_.locks) : few.empty() || !quick() || has(few);
+    const bool asked = !arguments_.locks.empty() ? has(arguments_.locks) : few.empty() || has(few);
     if (asked) kinds.push_back(&kind);
   }
   return kinds;
@@ -131,6 +130,23 @@ void Bench::interleave(int rounds, const std::vector<Variant>& variants) {
     }
   }
   if (interrupted()) throw BenchInterrupted();
+}
+
+const std::vector<std::string>& main_locks() {
+  static const std::vector<std::string> names = {"reentrant",
+                                                 "redisson",
+                                                 "non-reentrant",
+                                                 "fair",
+                                                 "spin",
+                                                 "redlock",
+                                                 "read-write",
+                                                 "semaphore",
+                                                 "spring-registry",
+                                                 "annotation",
+                                                 "lock-interface",
+                                                 "redisson-3.13-reentrant",
+                                                 "redisson-3.13-fair"};
+  return names;
 }
 
 const std::vector<double>& curve_quantiles() {

@@ -156,10 +156,10 @@ void bench_failover(Bench& bench) {
   std::vector<Bench::Variant> variants;
   for (const bool embedded : {true, false}) {
     if (embedded ? !bench.embedded() : !bench.real()) continue;
-    for (const sim::LockKind* kind : bench.locks({"reentrant", "lock-interface"})) {
-      const bool usual = kind->name == "reentrant" || kind->name == "fair" ||
-                         kind->name == "lock-interface" || kind->name == "redisson-3.13-reentrant";
-      if (kind->quorum || (!usual && bench.arguments().locks.empty())) continue;
+    for (const sim::LockKind* kind :
+         bench.locks({"reentrant", "fair", "lock-interface", "redisson-3.13-reentrant"},
+                     {"reentrant", "lock-interface"})) {
+      if (kind->quorum) continue;
       if (bench.quick() && !embedded && kind->name != "reentrant") continue;
       variants.push_back({fmt::format("{} across a failover{}", kind->name, embedded ? "" : " (real)"),
                           [=, &bench](int) { throughput(bench, kind, embedded); }});

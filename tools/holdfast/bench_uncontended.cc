@@ -123,7 +123,9 @@ void on_real(Bench& bench) {
     }
   }
   const std::vector<Peer> peers = find_peers(bench);
-  const auto main_locks = bench.locks({"reentrant"});
+  const auto usual = bench.locks(main_locks(), {"reentrant"});
+  const auto on_threads =
+      bench.locks({"reentrant", "fair", "redlock", "spring-registry", "lock-interface"}, {"reentrant"});
   std::vector<std::unique_ptr<PointRun>> runs;
   std::vector<Bench::Variant> variants;
   for (const Point& point : points) {
@@ -132,9 +134,12 @@ void on_real(Bench& bench) {
     const auto limit = std::make_shared<double>(0);  // of this round
     run.add_limit(variants, limit);
     run.add_round_trips(variants, limit);
-    // A quick run compares all locks at one point only.
-    const bool all = point.fibers && point.clients == 50 && !point.own;
-    for (const sim::LockKind* kind : all ? bench.locks() : main_locks) run.add_lock(variants, *kind, limit);
+    // All locks side by side at one point (two in a full run); elsewhere one of each kind.
+    const bool all =
+        point.fibers && !point.own && (point.clients == 50 || (point.clients == 1 && !bench.quick()));
+    for (const sim::LockKind* kind : all ? bench.locks() : point.fibers ? usual : on_threads) {
+      run.add_lock(variants, *kind, limit);
+    }
     if (point.fibers) {
       for (const Peer& peer : peers) run.add_peer(variants, peer, limit);
     }
