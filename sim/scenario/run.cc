@@ -2,7 +2,10 @@
 // the time is up; then every process is ended, and the checks read the history.
 #include "sim/scenario/run.h"
 
+#include <algorithm>
+#include <chrono>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 
@@ -59,19 +62,33 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
 }
 
 // [parks] Until workload and faults are done. False: the time was up first.
-bool play(Stage& stage, const Scenario& scenario) {
+bool play(Stage& stage, const Scenario& scenario, const std::function<bool()>& interrupted) {
   Runtime& runtime = stage.world->harness().runtime();
   const MonotonicTime cap = deadline_after(runtime.now(), scenario.time);
+  // wait(deadline) until it says true; false at the cap.
+  const auto until_cap = [&](const auto& wait) {
+    if (!interrupted) return wait(cap);
+    while (!wait(std::min(cap, deadline_after(runtime.now(), std::chrono::milliseconds(100))))) {
+      if (interrupted()) throw std::runtime_error("interrupted");
+      if (runtime.now() >= cap) return false;
+    }
+    return true;
+  };
+  const auto work = [&](MonotonicTime deadline) { return stage.workload->wait_finished(deadline); };
+  Parker& parker = runtime.parker();
+  const auto faults = [&](MonotonicTime deadline) {
+    while (stage.director->busy()) {
+      if (!parker.park_until(deadline) && stage.director->busy()) return false;
+    }
+    return true;
+  };
   stage.director->start();
   stage.workload->start();
-  if (!stage.workload->wait_finished(cap)) return false;
-  Parker& parker = runtime.parker();
+  if (!until_cap(work)) return false;
   stage.director->on_idle([&parker] { parker.unpark(); });
-  while (stage.director->busy()) {
-    if (!parker.park_until(cap) && stage.director->busy()) return false;
-  }
+  if (!until_cap(faults)) return false;
   stage.director->on_idle(nullptr);
-  return stage.workload->wait_finished(cap);  // a fault may have restarted a client
+  return until_cap(work);  // a fault may have restarted a client
 }
 
 std::uint64_t digest(const checker::History& history, std::uint64_t of_world) {
@@ -153,7 +170,7 @@ RunResult run_once(const Scenario& scenario, const RunOptions& options) {
   stage.world->run([&] {
     set_up(stage, scenario, options);
     begin_ns = stage.world->now_ns();
-    result.capped = !play(stage, scenario);
+    result.capped = !play(stage, scenario, options.embedded ? std::function<bool()>{} : options.interrupted);
     end_ns = stage.world->now_ns();
     const auto stock = stage.workload->final_stock();
     result.final_stock = stock;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +19,8 @@ struct RunOptions {
   std::uint64_t seed = 1;
   std::string folder = {};    // real: an existing folder for the servers' data and logs
   bool keep_history = false;  // RunResult::history
+  // real: looked at ten times a second; true ends the run by std::runtime_error. Embedded runs are over soon.
+  std::function<bool()> interrupted = {};
 };
 
 struct RunResult {

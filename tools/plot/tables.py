@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Tables of results of `holdfast bench`: tables.py RESULT.json|DIR results [PROXY.json]
+"""Tables of results of `holdfast bench`: tables.py RESULT.json|DIR results [PROXY.json], or tables.py --self-test
 
 Writes results/SUITE.md for each suite that is there, and the blocks between `<!-- begin NAME -->` and `<!-- end NAME -->`
 of results/README.md and results/harness.md. PROXY.json: what bench_proxy wrote (--benchmark_out). Needs no matplotlib.
 """
+import contextlib
+import io
 import os
 import re
 import sys
+import tempfile
 
 import data
 from data import mean, median, number
@@ -205,6 +208,77 @@ def faults(points):
     return table(["lock alone"] + names, rows)
 
 
+def both_worlds(points):
+    """Lock x fault: the share of the runs that oversold in the embedded world beside that on real Redis."""
+    def answer(m):
+        if mean(m, "sold") == 0:
+            return "no sale"
+        share = mean(m, "runs_oversold")
+        return "stalls" if share == 0 and mean(m, "cut") > 0 else f"{100 * share:.0f}%"
+
+    def breaks(text):
+        return text.endswith("%") and text != "0%"
+
+    sale = points.where(suite="seckill", buyers=lambda n: int(n) < 50)
+    worlds = [{(m["subject"], m["parameters"]["protection"], m["parameters"]["fault"]): m for m in sale.where(world=world)}
+              for world in ("embedded", "real/fibers")]
+    common = [key for key in worlds[1] if key in worlds[0]]
+    if not common:
+        return "No cell was measured in both worlds.\n"
+    names = list(dict.fromkeys(fault for _, _, fault in worlds[1]))
+    rows, differ = [], []
+    for subject, protection in dict.fromkeys(key[:2] for key in common):
+        row = [f"`{subject}`" if subject != "no lock" else subject, protection]
+        for fault in names:
+            pair = [world.get((subject, protection, fault)) for world in worlds]
+            if None in pair:
+                row.append("–")
+                continue
+            one, two = (answer(m) for m in pair)
+            unlike = breaks(one) != breaks(two)
+            if unlike:
+                differ.append(f"{subject}, {protection}, {fault}")
+            row.append(f"**{one} / {two}**" if unlike else f"{one} / {two}")
+        rows.append(row)
+    # The lock alone first, lock by lock; then the other protections.
+    rows.sort(key=lambda row: row[1] != "lock")
+    seeds = [max(len(worlds[i][key]["metrics"]["oversold"]["rounds"]) for key in common) for i in (0, 1)]
+    text = f"{len(common)} cells, {seeds[0]} / {seeds[1]} runs each: in {len(common) - len(differ)} both worlds break, or both hold"
+    text += ". In bold those where one breaks and the other does not.\n\n" if differ else ".\n\n"
+    return text + table(["lock", "protection"] + names, rows)
+
+
+def self_test():
+    """Whether both worlds are read as they are."""
+    def m(world, fault, oversold, sold=4, cut=0):
+        rounds = {"sold": [sold] * len(oversold), "oversold": oversold, "runs_oversold": [float(x > 0) for x in oversold],
+                  "cut": [cut] * len(oversold)}
+        return {"suite": "seckill", "subject": "reentrant", "world": world,
+                "parameters": {"fault": fault, "protection": "lock", "buyers": "4"},
+                "metrics": {name: {"rounds": values} for name, values in rounds.items()}}
+    points = data.Points([m("embedded", "none", [0, 0]), m("real/fibers", "none", [0]),
+                          m("embedded", "holder paused", [1, 0]), m("real/fibers", "holder paused", [0]),
+                          m("embedded", "clock", [0, 0]), m("real/fibers", "partition", [0]),
+                          m("embedded", "failover", [0, 0], cut=1), m("real/fibers", "failover", [0], sold=0)])
+    text = both_worlds(points)
+    for wanted in ("3 cells, 2 / 1 runs each: in 2 both worlds break, or both hold. In bold",
+                   "| lock | protection | none | holder paused | partition | failover |",
+                   "| `reentrant` | lock | 0% / 0% | **50% / 0%** | – | stalls / no sale |"):
+        if wanted not in text:
+            print(f"tables.py: expected `{wanted}` in\n{text}", file=sys.stderr)
+            return 1
+    if both_worlds(data.Points([])) != "No cell was measured in both worlds.\n":
+        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        page = os.path.join(folder, "README.md")
+        with open(page, "w", encoding="utf-8") as out:
+            out.write("before\n<!-- begin worlds -->\nold\n<!-- end worlds -->\nafter\n")
+        with contextlib.redirect_stdout(io.StringIO()):
+            fill(page, {"worlds": "new\n"})
+        with open(page, encoding="utf-8") as handle:
+            return 0 if handle.read() == "before\n<!-- begin worlds -->\nnew\n<!-- end worlds -->\nafter\n" else 1
+
+
 def fill(page, blocks):
     """Puts each block of text between its marks in that page."""
     if not os.path.exists(page):
@@ -220,6 +294,8 @@ def fill(page, blocks):
 
 
 def main():
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
     if len(sys.argv) not in (3, 4):
         data.complain("usage: tables.py RESULT.json|DIR results [PROXY.json]")
         return 64
@@ -239,7 +315,8 @@ def main():
                 out.write(suite_page(documents, points, suite))
             print(path)
     fill(os.path.join(folder, "README.md"),
-         {"goals": goals(points, proxy), "costs": costs(points), "faults": faults(points)})
+         {"goals": goals(points, proxy), "costs": costs(points), "faults": faults(points),
+          "worlds": both_worlds(points)})
     if proxy:
         fill(os.path.join(folder, "harness.md"), {"proxy": proxy_table(context, proxy)})
     return 0
