@@ -34,7 +34,8 @@ struct BenchArguments {
   std::string command;  // the command line
 };
 
-// Ctrl-C: unwinds to the command, which keeps what is done.
+// Ctrl-C: every measurement stops within about a second and is not recorded; this unwinds to the command,
+// which keeps what was whole before it.
 class BenchInterrupted {};
 
 class Bench {

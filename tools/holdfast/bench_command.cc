@@ -110,6 +110,7 @@ void Bench::note(const std::string& text) {
 
 void Bench::interleave(int rounds, const std::vector<Variant>& variants) {
   Progress progress(static_cast<std::uint64_t>(rounds) * variants.size(), "measurements", false);
+  progress.show_next();  // the first may take minutes
   std::vector<bool> out(variants.size());
   std::uint64_t done = 0;
   for (int round = 0; round < rounds; ++round) {

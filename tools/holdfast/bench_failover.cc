@@ -51,9 +51,11 @@ check = "lease-exclusion"
 
 sim::RunResult run(const sim::Scenario& scenario, bool embedded) {
   const sim::TemporaryFolder folder;
-  return sim::run_once(
-      scenario,
-      {.embedded = embedded, .seed = 1, .folder = embedded ? "" : folder.path(), .keep_history = true});
+  return sim::run_once(scenario, {.embedded = embedded,
+                                  .seed = 1,
+                                  .folder = embedded ? "" : folder.path(),
+                                  .keep_history = true,
+                                  .interrupted = Bench::interrupted});
 }
 
 void add_faults(Measurement& m, const checker::History& history, double begin, double end) {

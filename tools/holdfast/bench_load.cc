@@ -6,8 +6,10 @@
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <exception>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 
 #include "lib/lock/errors.h"
 #include "lib/net/socket_network.h"
@@ -75,9 +77,16 @@ class LoadRun {
       go_ = true;
     }
     changed_.notify_all();
+    bool cut = false;
     while (runtime_.now() < end_) {
-      if (load_.interrupted && load_.interrupted()) break;
+      cut = load_.interrupted && load_.interrupted();
+      if (cut) break;
       runtime_.sleep_until(std::min(end_, runtime_.now() + milliseconds(50)));
+    }
+    if (cut) {
+      stop_.store(true, std::memory_order_relaxed);  // who is granted now leaves at once
+      tasks.clear();
+      throw std::runtime_error("interrupted");
     }
     const MonotonicTime over = runtime_.now();
     over_.store(over.time_since_epoch().count());
@@ -206,7 +215,7 @@ class LoadRun {
         }
         const MonotonicTime granted = runtime_.now();
         const std::int64_t released = one_key ? last_release_.load(std::memory_order_relaxed) : 0;
-        if (load_.hold.count() > 0) runtime_.sleep_for(load_.hold);
+        if (load_.hold.count() > 0 && !stop_.load(std::memory_order_relaxed)) runtime_.sleep_for(load_.hold);
         const MonotonicTime leaving = load_.hold.count() > 0 ? runtime_.now() : granted;
         if (one_key) last_release_.store(leaving.time_since_epoch().count(), std::memory_order_relaxed);
         leave(i);
@@ -294,10 +303,38 @@ LoadResult run_load(Runtime& runtime, Network& network, const std::vector<redis:
   return run.run();
 }
 
+void run_interruptible(sim::World& world, const std::function<bool()>& interrupted,
+                       const std::function<void()>& body) {
+  bool done = false;  // outlives the tasks
+  std::exception_ptr failure;
+  world.run([&] {
+    Runtime& runtime = world.harness().runtime();
+    Parker& waiter = runtime.parker();
+    world.harness().start("load", [&] {
+      try {
+        body();
+      } catch (const std::exception&) {
+        failure = std::current_exception();
+      }
+      done = true;
+      waiter.unpark();
+    });
+    // A millisecond of a crowd's virtual time may take long.
+    const Duration step = milliseconds(world.embedded() ? 1 : 50);
+    while (!done) {
+      if (interrupted && interrupted()) throw std::runtime_error("interrupted");
+      waiter.park_until(interrupted ? deadline_after(runtime.now(), step) : kNever);
+    }
+  });
+  if (failure) std::rethrow_exception(failure);
+}
+
 LoadResult run_load_on_fibers(const std::vector<redis::Node>& nodes, const Load& load) {
   LoadResult result;
   const auto world = sim::make_real_world({});
-  world->run([&] { result = run_load(world->harness().runtime(), world->harness().network(), nodes, load); });
+  run_interruptible(*world, load.interrupted, [&] {
+    result = run_load(world->harness().runtime(), world->harness().network(), nodes, load);
+  });
   return result;
 }
 
@@ -312,7 +349,7 @@ LoadResult run_load_embedded(int servers, Duration latency, std::uint64_t seed, 
   const auto world = sim::make_embedded_world({.seed = seed});
   std::unique_ptr<sim::Proxy> proxy;
   std::unique_ptr<sim::Cluster> cluster;
-  world->run([&] {
+  run_interruptible(*world, load.interrupted, [&] {
     proxy = std::make_unique<sim::Proxy>(*world);
     sim::ClusterOptions options;
     options.topology = servers > 1 ? sim::Topology::independent : sim::Topology::single;

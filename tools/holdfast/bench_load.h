@@ -11,6 +11,7 @@
 #include "lib/redis/client.h"
 #include "lib/runtime/runtime.h"
 #include "sim/client/lock_kind.h"
+#include "sim/world/world.h"
 #include "tools/holdfast/histogram.h"
 
 namespace holdfast::tools {
@@ -29,7 +30,8 @@ struct Load {
   Duration length{};   // of the measured time
   Duration hold{};     // inside the lock
   Duration lease = std::chrono::seconds(30);
-  std::function<bool()> interrupted = {};  // looked at now and then; true ends the measured time early
+  // Looked at every 50 ms: true ends the load, and std::runtime_error("interrupted") says that it was cut.
+  std::function<bool()> interrupted = {};
 };
 
 struct LoadResult {
@@ -61,6 +63,11 @@ struct LoadResult {
 // reached.
 LoadResult run_load(Runtime& runtime, Network& network, const std::vector<redis::Node>& nodes,
                     const Load& load);
+
+// world.run(body), until `interrupted` says so: then every task of the world is unwound where it stands, and
+// std::runtime_error("interrupted") is thrown. An exception of `body` is passed on.
+void run_interruptible(sim::World& world, const std::function<bool()>& interrupted,
+                       const std::function<void()>& body);
 
 // The same against real servers, on a fresh world of fibers or on threads.
 LoadResult run_load_on_fibers(const std::vector<redis::Node>& nodes, const Load& load);

@@ -29,7 +29,7 @@ std::string install_redis_semaphore() {
     std::string said;
     try {
       said = run_program(npm, {"ci", "--prefix", kInstalled, "--ignore-scripts", "--no-audit", "--no-fund"},
-                         seconds(120));
+                         seconds(120), Bench::interrupted);
     } catch (const std::exception& error) {
       said = error.what();
     }
@@ -55,8 +55,8 @@ std::string find_python(const std::string& module) {
   for (const std::string& python : candidates) {
     if (python.empty() || !fs::exists(python)) continue;
     try {
-      const std::string said =
-          run_program(python, {"-c", "import " + module + "; print('has it')"}, seconds(60));
+      const std::string said = run_program(python, {"-c", "import " + module + "; print('has it')"},
+                                           seconds(60), Bench::interrupted);
       if (said.find("has it") != std::string::npos) return python;
     } catch (const std::exception&) {  // the next one
     }
@@ -68,12 +68,14 @@ std::vector<Peer> find_peers(Bench& bench) {
   std::vector<Peer> peers;
   if (!bench.arguments().peers) return peers;
   const std::string python = find_python("redis");
+  if (Bench::interrupted()) throw BenchInterrupted();
   if (python.empty()) {
     bench.note("redis-py is left out: no python3 that has it (apt-get install python3-redis)");
   } else {
     peers.push_back({"redis-py Lock", {python, kPeers + "/redis_py.py"}, false});
   }
   const std::string problem = install_redis_semaphore();
+  if (Bench::interrupted()) throw BenchInterrupted();
   if (!problem.empty()) {
     bench.note("redis-semaphore is left out: " + problem);
   } else {

@@ -63,7 +63,7 @@ void hold_many(Bench& bench, const sim::LockKind* kind, int count, Duration leas
   bool lost = false;
   double cpu = 0;
   ServerUsage before, after;
-  world->run([&] {
+  run_interruptible(*world, Bench::interrupted, [&] {
     Runtime& runtime = world->harness().runtime();
     redis::Client client(runtime, world->harness().network(), {.nodes = servers.first()});
     const auto locks = kind->make({.client = client, .lock = {.lease = lease}});

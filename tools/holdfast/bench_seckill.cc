@@ -90,6 +90,7 @@ class SaleRuns {
     for (unsigned job = 0; job < jobs; ++job) threads.emplace_back([this] { work(); });
     {
       Progress progress(runs_.size(), "sales", false);
+      progress.show_next();
       while (done_ < runs_.size() && !Bench::interrupted() && !missing_) {
         progress.update(done_, 0, runs_[std::min(next_.load(), runs_.size()) - 1].first->name());
         std::this_thread::sleep_for(std::chrono::milliseconds(20));

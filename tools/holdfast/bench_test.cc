@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -132,6 +133,48 @@ TEST(BenchCommand, MeasuresRealServersAndKeepsWhatIsDoneWhenInterrupted) {
   const auto partial = read_json(file);
   EXPECT_EQ(partial.at("complete"), false);
   EXPECT_FALSE(partial.at("measurements").empty());
+}
+
+// How many processes run in a folder below `path`.
+int processes_below(const std::string& path) {
+  namespace fs = std::filesystem;
+  int found = 0;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    std::error_code gone;
+    const std::string where = fs::read_symlink(entry.path() / "cwd", gone).string();
+    if (!gone && where.rfind(path, 0) == 0) ++found;
+  }
+  return found;
+}
+
+// Measurements that would take ten minutes, each cut once the command has said that it began: were one of
+// them played to its end, this test would run into its time limit.
+TEST(BenchCommand, AnInterruptEndsTheMeasurementThatRuns) {
+  if (sim::find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
+  for (const char* what :
+       {"--suite watchdog --world real --clients 20 --locks reentrant",
+        "--suite scale --world real --clients 50 --locks reentrant,fair",
+        "--suite contended --world real --clients 20 --locks fair --no-peers",
+        "--suite uncontended --world real --clients 5 --locks reentrant --no-peers",
+        "--suite contended --world embedded --clients 1000 --locks redisson", "--suite seckill --world real",
+        "--suite failover --world real --locks reentrant"}) {
+    const sim::TemporaryFolder folder;
+    const std::string file = folder.path() + "/r.json", said = folder.path() + "/said";
+    const std::string below = folder.path() + "/tmp";
+    std::filesystem::create_directory(below);
+    const Ran ran = shell(
+        "TMPDIR=" + below + " " HOLDFAST_BINARY_DIR "/holdfast bench --seconds 600 " + what + " --json " +
+        file + " >" + said + " 2>&1 & pid=$!; until grep -q ' 0 of ' " + said + " || grep -q '^0 of ' " +
+        said + "; do kill -0 $pid || exit 99; sleep 0.05; done; sleep 0.5; kill -INT $pid; wait $pid");
+    EXPECT_EQ(ran.exit, 130) << what << ran.out;
+    const auto document = read_json(file);
+    EXPECT_EQ(document.at("complete"), false) << what;
+    for (const auto& m : document.at("measurements")) EXPECT_FALSE(m.at("metrics").empty()) << what << m;
+    if (std::string(what).find("watchdog") != std::string::npos) {
+      EXPECT_TRUE(document.at("measurements").empty()) << "the one that was cut";
+    }
+    EXPECT_EQ(processes_below(below), 0) << what;
+  }
 }
 
 TEST(BenchCommand, ASaleBehindALockOversellsWhereTheLockBreaksAndBehindATokenDoesNot) {

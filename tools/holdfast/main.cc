@@ -125,7 +125,8 @@ ExitCode dispatch(int argc, char** argv) {
       app.add_subcommand("bench",
                          "measure locks beside each other: throughput, latency, fairness, oversell under "
                          "faults, cost of scale.\n"
-                         "Everything is started by the command; variants are interleaved round by round.");
+                         "Everything is started by the command; variants are interleaved round by round.\n"
+                         "Ctrl-C ends it within about a second and keeps what is whole (exit 130).");
   std::string suites;
   for (const Suite& suite : all_suites()) {
     suites += "\n  " + std::string(suite.name) + ": " + std::string(suite.about);

@@ -13,7 +13,8 @@ class Progress {
   Progress(std::uint64_t total, std::string unit, bool judged = true);
   ~Progress();  // takes the live line away
   void update(std::uint64_t done, std::uint64_t violations, const std::string& what);
-  void clear();  // before something else is printed
+  void show_next() { last_ = {}; }  // the next update is printed however soon it comes
+  void clear();                     // before something else is printed
 
  private:
   void print(const std::string& line);
