@@ -73,6 +73,7 @@ Attempt::~Attempt() {
 std::shared_ptr<Hold> Attempt::run() {
   for (;;) {
     if (patience_.stop.stop_requested()) throw_interrupted();
+    if (accept_call()) return hold_;
     wakeup_.clear();
     ask_by_ns_ = kNever.time_since_epoch().count();
     const MonotonicTime asked_at = context_.runtime.now();
@@ -112,7 +113,7 @@ std::shared_ptr<Hold> Attempt::run() {
 redis::Answer Attempt::ask(MonotonicTime now) {
   const MonotonicTime deadline =
       std::min(patience_.deadline, deadline_after(now, context_.store.options().command_timeout));
-  if (wire_->set_first && !asked_) {
+  if (wire_->set_first && !patience_.contended && !asked_) {
     asked_ = true;
     std::optional<redis::Answer> answer =
         context_.store.set_if_absent(key(), hold_->owner, context_.lease_ms, {.deadline = deadline});
@@ -123,7 +124,7 @@ redis::Answer Attempt::ask(MonotonicTime now) {
     }
   }
   if (wire_->waiting == Wire::Waiting::call && patience_.wait && !listener_) {
-    listener_ = context_.wake_channel.listen_if_in_force(hold_->owner, [this](Duration in) { heard(in); });
+    listener_ = context_.wake_channel.listen_if_in_force(hold_->owner, [this](const WakeCall& call) { called(call); });
   }
   constexpr std::size_t kMost = 8;
   std::array<std::string_view, kMost> keys, args;
@@ -143,16 +144,37 @@ redis::Answer Attempt::ask(MonotonicTime now) {
 bool Attempt::accept(const redis::Answer& answer) {
   const MonotonicTime valid_until = lease_end(answer.sent_at, context_.options.lease);
   if (context_.runtime.now() >= valid_until) return false;
-  sent_at_ = answer.sent_at;
-  hold_->node = answer.node;
-  hold_->life = life_of_holder(context_.runtime);
-  hold_->valid_until_ns = valid_until.time_since_epoch().count();
   if (answer.reply.items.size() > 2) {
     hold_->token = static_cast<std::uint64_t>(answer.reply.items[2].integer);
   }
+  hold_it(answer.sent_at, answer.node);
+  return true;
+}
+
+void Attempt::hold_it(MonotonicTime sent_at, std::string_view node) {
+  sent_at_ = sent_at;
+  hold_->node = node;
+  hold_->life = life_of_holder(context_.runtime);
+  hold_->valid_until_ns = lease_end(sent_at, context_.options.lease).time_since_epoch().count();
   subscription_.reset();
   listener_.reset();
   granted_ = true;
+}
+
+// Whether a call has made me the holder, and that is enough: the record lives at least a lease from my last
+// request on, the one whose refusal gave me the ticket. Not enough for who wants a whole lease (it is not
+// renewed, or not for long) or the confirmation of replicas.
+bool Attempt::accept_call() {
+  const std::int64_t ticket = called_holder_.load();
+  if (ticket == 0) return false;
+  const std::uint64_t token = called_token_.load();
+  called_holder_ = 0;
+  const LockOptions& options = context_.options;
+  if (ticket != ticket_ || !hold_->renew || hold_->renewals_left >= 0 || options.replicas > 0) return false;
+  if (options.fencing && token == 0) return false;
+  if (context_.runtime.now() >= lease_end(refused_at_, options.lease) - options.lease / 3) return false;
+  if (token != 0) hold_->token = token;
+  hold_it(refused_at_, refused_by_);
   return true;
 }
 
@@ -170,7 +192,10 @@ bool Attempt::wait(const redis::Answer& refusal) {
   };
   if (refusals_++ == 0) tell(LockEvent::Kind::waiting);
   const auto& items = refusal.reply.items;
-  if (items.size() > 2 && items[2].integer == 1) tell(LockEvent::Kind::queued);
+  refused_at_ = refusal.sent_at;
+  refused_by_ = refusal.node;
+  ticket_ = items.size() > 2 ? items[2].integer : 0;
+  if (ticket_ > 0) tell(LockEvent::Kind::queued);
 
   // A record without a lease (nobody of ours makes one) can only end by a message, or be looked at again.
   Duration look_again = items[1].integer < 0
@@ -185,7 +210,7 @@ bool Attempt::wait(const redis::Answer& refusal) {
         std::min(look_again, Duration(static_cast<Duration::rep>(half + runtime.random_between(0, half))));
   } else if (wire_->waiting == Wire::Waiting::call) {
     if (!listener_) {
-      listener_ = context_.wake_channel.listen(hold_->owner, [this](Duration in) { heard(in); });
+      listener_ = context_.wake_channel.listen(hold_->owner, [this](const WakeCall& call) { called(call); });
     }
   } else if (!subscription_) {
     subscribe();
@@ -217,6 +242,15 @@ void Attempt::heard(Duration ask_in) {
   const MonotonicTime by = deadline_after(context_.runtime.now(), ask_in);
   ask_by_ns_ = std::min(ask_by_ns_.load(), by.time_since_epoch().count());
   wakeup_.signal();
+}
+
+// On the subscription's task.
+void Attempt::called(const WakeCall& call) {
+  if (call.held != 0 && called_holder_ == 0) {
+    called_token_ = call.token.value_or(0);
+    called_holder_ = call.held;
+  }
+  heard(call.ask_in);
 }
 
 // No server answered. An acquire without a deadline bears that for the client's command timeout, the others

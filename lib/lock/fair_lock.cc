@@ -9,7 +9,6 @@ namespace holdfast {
 
 const redis::Script kFairAcquire = lock_scripts::fair_acquire;
 const redis::Script kFairRelease = lock_scripts::fair_release;
-const redis::Script kFairForce = lock_scripts::fair_force;
 
 Wire fair_wire(const std::string& key, bool fencing) {
   const std::string queue = beside_key("holdfast:fair:queue", key);
@@ -18,14 +17,17 @@ Wire fair_wire(const std::string& key, bool fencing) {
             .acquire = &kFairAcquire,
             .release = &kFairRelease,
             .renew = &kReentrantRenew,
-            .force = &kFairForce,
+            .force = &kFairRelease,
             .acquire_keys = {key, queue, patience},
             .release_keys = {key, queue, patience},
             .renew_keys = {key},
             .waiting = Wire::Waiting::call,
             .local_queue = false,
             .server_queue = true};
-  if (fencing) wire.acquire_keys.push_back(token_key(key));
+  if (fencing) {
+    wire.acquire_keys.push_back(token_key(key));
+    wire.release_keys.push_back(token_key(key));
+  }
   return wire;
 }
 

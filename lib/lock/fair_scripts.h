@@ -11,7 +11,6 @@ namespace holdfast {
 
 extern const redis::Script kFairAcquire;
 extern const redis::Script kFairRelease;
-extern const redis::Script kFairForce;
 
 Wire fair_wire(const std::string& key, bool fencing);
 

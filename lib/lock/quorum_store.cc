@@ -38,7 +38,7 @@ std::vector<redis::Client*> checked(std::vector<redis::Client*> clients, Duratio
 }
 
 bool is_grant(const Reply& reply) { return reply.items.size() >= 2 && reply.items[0].integer == 1; }
-bool is_one(const Reply& reply) { return reply.type == Reply::Type::integer && reply.integer == 1; }
+bool is_yes(const Reply& reply) { return reply.type == Reply::Type::integer && reply.integer >= 1; }
 bool is_answer(const Reply&) { return true; }
 
 std::vector<std::string> copy(redis::Arguments arguments) { return {arguments.begin(), arguments.end()}; }
@@ -301,7 +301,7 @@ redis::Answer QuorumStore::acquire(const Wire& wire, redis::Arguments keys, redi
                                              {std::string(keys.front()), std::string(keys.back())},
                                              {std::string(args[0]), std::to_string(token)},
                                              options},
-                                            is_one, Until::decided);
+                                            is_yes, Until::decided);
   const std::scoped_lock raised_guard(raised->mutex);
   if (raised->counted < quorum()) throw failure_of(*raised);
   granted.items[2].integer = token;
@@ -340,7 +340,7 @@ redis::Answer QuorumStore::call(const redis::Script& script, redis::Arguments ke
   // Who works in the background has the time to see that every server has it. A release that a server did
   // not answer is sent to that one again, unless the caller does it; not so what names no owner (force).
   const bool in_debt = !options.background && !args.empty();
-  const std::shared_ptr<Poll> voted = poll({&script, copy(keys), copy(args), options}, is_one,
+  const std::shared_ptr<Poll> voted = poll({&script, copy(keys), copy(args), options}, is_yes,
                                            options.background ? Until::all : Until::decided, in_debt);
   const std::scoped_lock guard(voted->mutex);
   const bool failed = std::any_of(voted->errors.begin(), voted->errors.end(),

@@ -45,7 +45,7 @@ struct Votes {
       pointers.push_back(&clients.emplace_back(stand.runtime, stand.network, to(relays.back().endpoint())));
       straight.emplace_back(stand.runtime, stand.network, to(servers.endpoint(i)));
       testing::load(straight.back(),
-                    {&kReentrantAcquire, &kReentrantRelease, &kReentrantRenew, &kReentrantForce});
+                    {&kReentrantAcquire, &kReentrantRelease, &kReentrantRenew});
       clients.back().call({"PING"});
     }
     store.emplace(pointers, node_timeout, lease);
@@ -342,9 +342,9 @@ TEST(QuorumStore, WhatIsNotOwed) {
     EXPECT_EQ(votes.holder(1), "");
 
     for (std::size_t i = 0; i < 3; ++i) votes.give(i, kOther);
-    votes.relay(1).lose_request_with(std::string(kReentrantForce.sha1), 1000);
+    votes.relay(1).lose_request_with(std::string(kReentrantRelease.sha1), 1000);
     const std::vector<std::string_view> keys{"k", "channel"};
-    EXPECT_EQ(votes.store->call(kReentrantForce, keys, {}, {}).reply.integer, 1);
+    EXPECT_EQ(votes.store->call(kReentrantRelease, keys, {}, {}).reply.integer, 1);
     stand.runtime.sleep_for(5s);
     EXPECT_EQ(votes.relay(1).to_lose(), 999);
     EXPECT_EQ(votes.holder(1), kOther);

@@ -47,7 +47,7 @@ struct Peer {
       clients.emplace_back(stand.runtime, stand.network, to(relays.back().endpoint(), i));
       straight.emplace_back(stand.runtime, stand.network, to(servers.endpoint(i), i));
       testing::load(straight.back(),
-                    {&kReentrantAcquire, &kReentrantRelease, &kReentrantRenew, &kReentrantForce});
+                    {&kReentrantAcquire, &kReentrantRelease, &kReentrantRenew});
       clients.back().call({"PING"});
     }
     std::vector<redis::Client*> pointers;

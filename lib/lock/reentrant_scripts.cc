@@ -7,7 +7,6 @@ namespace holdfast {
 const redis::Script kReentrantAcquire = lock_scripts::reentrant_acquire;
 const redis::Script kReentrantRelease = lock_scripts::reentrant_release;
 const redis::Script kReentrantRenew = lock_scripts::reentrant_renew;
-const redis::Script kReentrantForce = lock_scripts::reentrant_force;
 const redis::Script kRedissonAcquire = lock_scripts::redisson_acquire;
 const redis::Script kRedissonRelease = lock_scripts::redisson_release;
 const redis::Script kRedissonRenew = lock_scripts::redisson_renew;
@@ -26,7 +25,7 @@ Wire reentrant_wire(const std::string& key, bool fencing) {
             .acquire = &kReentrantAcquire,
             .release = &kReentrantRelease,
             .renew = &kReentrantRenew,
-            .force = &kReentrantForce,
+            .force = &kReentrantRelease,
             .acquire_keys = {key, waiting},
             .release_keys = {key, waiting},
             .renew_keys = {key},

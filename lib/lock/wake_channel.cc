@@ -6,6 +6,23 @@
 #include <utility>
 
 namespace holdfast {
+namespace {
+
+// Takes it off `text`, with the space behind it.
+std::string_view first_word(std::string_view& text) {
+  const std::size_t space = std::min(text.find(' '), text.size());
+  const std::string_view word = text.substr(0, space);
+  text.remove_prefix(std::min(space + 1, text.size()));
+  return word;
+}
+
+std::int64_t number_in(std::string_view word) {
+  std::int64_t number = 0;
+  std::from_chars(word.data(), word.data() + word.size(), number);
+  return number;
+}
+
+}  // namespace
 
 WakeChannel::Listener::Listener(WakeChannel& channel, std::string owner, Call call)
     : channel_(channel), owner_(std::move(owner)), call_(std::move(call)) {}
@@ -58,7 +75,7 @@ std::unique_ptr<WakeChannel::Listener> WakeChannel::listen(const std::string& ow
   const std::scoped_lock guard(mutex_);
   listeners_[owner] = listener.get();
   if (in_force_) {
-    listener->call_(Duration::zero());
+    listener->call_({});
   } else if (!subscription_) {
     subscription_ = store_.subscribe(
         name_, [this](std::string_view message) { on_message(message); },
@@ -68,20 +85,27 @@ std::unique_ptr<WakeChannel::Listener> WakeChannel::listen(const std::string& ow
 }
 
 void WakeChannel::on_message(std::string_view message) {
-  const std::size_t space = std::min(message.find(' '), message.size());
-  std::int64_t ms = 0;
-  std::from_chars(message.data() + std::min(space + 1, message.size()), message.data() + message.size(), ms);
-  ms = std::clamp<std::int64_t>(ms, 0, 86'400'000);  // anybody can publish anything
+  const std::string_view owner = first_word(message);
+  const std::string_view what = first_word(message);
+  WakeCall call;
+  if (what == "held") {
+    call.held = number_in(first_word(message));
+    if (const std::int64_t token = number_in(first_word(message)); token > 0) {
+      call.token = static_cast<std::uint64_t>(token);
+    }
+  } else {  // anybody can publish anything
+    call.ask_in = std::chrono::milliseconds(std::clamp<std::int64_t>(number_in(what), 0, 86'400'000));
+  }
   const std::scoped_lock guard(mutex_);
-  const auto found = listeners_.find(message.substr(0, space));
-  if (found != listeners_.end()) found->second->call_(std::chrono::milliseconds(ms));
+  const auto found = listeners_.find(owner);
+  if (found != listeners_.end()) found->second->call_(call);
 }
 
 void WakeChannel::on_subscribed(std::uint64_t subscription) {
   const std::scoped_lock guard(mutex_);
   if (subscription != subscriptions_ || !subscription_) return;
   in_force_ = true;
-  for (const auto& [owner, listener] : listeners_) listener->call_(Duration::zero());
+  for (const auto& [owner, listener] : listeners_) listener->call_({});
 }
 
 // Until nobody has listened for kLinger, or somebody does then: who goes last lingers anew.

@@ -1,7 +1,8 @@
 // WakeChannel: how a server that knows who waits wakes one task of this process, and nobody else.
 //
 // One channel for all locks of a LockContext, "holdfast:wake:<its uuid>"; a message is "<owner> <ms>": that
-// owner is to ask in so many milliseconds. So a release costs one message however many wait, and a wait costs
+// owner is to ask in so many milliseconds; or "<owner> held <ticket>[ <token>]": the server has made that owner
+// the holder, after it had given it this ticket with its last refusal. So a release costs one message however many wait, and a wait costs
 // no SUBSCRIBE of its own: the subscription begins with the first refusal and stays until nobody has waited
 // for 5 s. On a Redis that is locked down by ACL the user needs the channels "holdfast:wake:*".
 //
@@ -16,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,10 +25,17 @@
 
 namespace holdfast {
 
+// What a waiting owner is told.
+struct WakeCall {
+  Duration ask_in{};
+  std::int64_t held = 0;  // the ticket, where it holds the lock already; else 0
+  std::optional<std::uint64_t> token = {};
+};
+
 class WakeChannel {
  public:
-  // In how long the owner has to ask. Called under the channel's mutex: it must not park, nor call back.
-  using Call = std::function<void(Duration ask_in)>;
+  // Called under the channel's mutex: it must not park, nor call back.
+  using Call = std::function<void(const WakeCall&)>;
 
   // Somebody who wants to be called, until it is destroyed; after that no call is under way any more.
   class Listener {

@@ -5,9 +5,9 @@
 //
 // - acquire. ARGV: owner, lease in ms, then `acquire_args`[, permits][, queue]. Asks for the state "held by
 //   owner", so that asking twice changes nothing. Answers {1, lease left[, token]}, or {0, ms until it is
-//   worth another look (-1: unknown)[, 1 when the owner now stands in the server's queue]}.
+//   worth another look (-1: unknown)[, a ticket, not 0, when the owner now stands in the server's queue]}.
 // - release. ARGV: owner. Removes what the owner holds, or its place in the queue; wakes who is next.
-//   Answers 1 when it held, else 0.
+//   Answers 1 when it held (2: and somebody else gets it next), else 0.
 // - renew. KEYS: `renew_keys` of many locks, one after the other. ARGV: lease in ms, then one owner a lock.
 //   Answers a list: 1 renewed, 0 not that owner's any more, or the text of an error of this lock.
 // - force. Takes it from everybody (optional). Answers 1 when somebody held it.

@@ -63,6 +63,7 @@ bool WireLock::acquire_within(const Patience& patience, int permits) {
   if (!enter_queue(queue, patience)) return false;
   const MonotonicTime entered = runtime().now();
   Patience rest = patience;
+  rest.contended = contended_ && patience.wait;
   rest.waited_here =
       wire_->asks_first || (patience.deadline != kNever && entered - came >= patience.deadline - entered);
   struct Turn {  // passed on unless the hold keeps it
@@ -187,7 +188,8 @@ void WireLock::release(Hold& hold, MonotonicTime deadline) {
     context_->late_release.add(wire_, hold.owner, runtime().now() + context_->options.lease);
     throw;
   }
-  if (answer.reply.integer != 1 && !unseen) {
+  contended_ = answer.reply.integer == 2;
+  if (answer.reply.integer < 1 && !unseen) {
     context_->watchdog.lost_at_release(hold, "the server no longer held it for this owner at its release");
     throw LockLost(
         "lock '" + key() + "': node " + std::string(answer.node) +
@@ -206,7 +208,7 @@ void WireLock::release(Hold& hold, MonotonicTime deadline) {
 bool WireLock::force_unlock() {
   if (wire_->force == nullptr) return Lock::force_unlock();
   bool unseen = false;
-  return context_->insist(key(), *wire_->force, wire_->release_keys, {}, unseen).reply.integer == 1 || unseen;
+  return context_->insist(key(), *wire_->force, wire_->release_keys, {}, unseen).reply.integer >= 1 || unseen;
 }
 
 // The latest of the caller's holds.

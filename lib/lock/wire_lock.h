@@ -96,6 +96,7 @@ class WireLock : public Lock {
   const std::shared_ptr<const Wire> wire_;  // shared with its holds
   const std::shared_ptr<Turnstile> turn_;   // null: tasks do not queue locally
   std::atomic<std::size_t> waiting_ = 0;    // tasks inside acquire()
+  std::atomic<bool> contended_ = false;     // the last release made way for somebody else
   mutable Mutex mutex_;
   std::atomic<std::size_t> mine_count_ = 0;  // of mine_, to be read without the mutex
   std::vector<Mine> mine_;  // the present holders, and tasks whose hold was lost before they unlocked

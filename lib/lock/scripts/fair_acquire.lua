@@ -4,7 +4,8 @@
 -- ticket.  KEYS[3] their patience: a sorted set of owners by the time (ms, this server's) until which they
 -- are taken for alive.  KEYS[4] the last token (only with fencing).
 -- ARGV[1] owner.  ARGV[2] lease in ms.  ARGV[3] 1: queue when refused.
--- Returns {1, lease left, token} when it is mine now, else {0, ms until it is worth another look, 1 when queued}.
+-- Returns {1, lease left[, token]} when it is mine now, else {0, ms until it is worth another look[, when queued: my
+-- patience]}. Who stands in the queue may find itself the holder: see fair_release.
 local call, key, queue, patience, owner = redis.call, KEYS[1], KEYS[2], KEYS[3], ARGV[1]
 local lease = tonumber(ARGV[2])
 local time = call('time')
@@ -76,4 +77,4 @@ for _, name in ipairs({queue, patience}) do
     call('pexpire', name, alive_until - now)
   end
 end
-return {0, look_again, 1}
+return {0, look_again, alive_until}

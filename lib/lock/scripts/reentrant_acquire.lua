@@ -1,10 +1,13 @@
 -- Reentrant lock, acquire: asks for the wanted state "held by me", so that asking twice changes nothing.
--- KEYS[1] the lock: a string, its owner.  KEYS[2] who waits: a sorted set of owners by the time (ms, this server's)
+-- KEYS[1] the lock: a string, its owner; or "<owner> called", see reentrant_release.  KEYS[2] who waits: a sorted set of owners by the time (ms, this server's)
 -- when they asked first.  KEYS[3] its last token (only with fencing).
 -- ARGV[1] owner.  ARGV[2] lease in ms.  ARGV[3] 1: when refused, I wait to be called (see reentrant_release).
 -- Returns {1, lease left[, token]} when it is mine now, {0, PTTL of the holder} when it is somebody else's.
 local call, key, waiting, owner = redis.call, KEYS[1], KEYS[2], ARGV[1]
 local holder = call('get', key)
+if holder == owner .. ' called' then
+  holder = false -- kept for me
+end
 local lease = tonumber(ARGV[2])
 if holder and holder ~= owner then
   local left = call('pttl', key)
