@@ -6,7 +6,8 @@
 // It is foreign when there is a grant G of b != a on n and k such that
 //   1. G took effect, and its reply had been seen before X was forwarded: G came before X on n;
 //   2. no grant of a on n and k may have come after G: each one that was forwarded before X's reply was seen
-//      was answered before G was forwarded (one that was never answered counts as possible);
+//      was answered before G was forwarded (one that was never answered counts as possible, also one of
+//      which only the answer would have told to whom it was: a release that hands over);
 //   3. records of a and b cannot stand side by side (both acquisitions are exclusive);
 //   4. from G's forwarding to X's reply no fault changed what n stores (crash, restart, promotion,
 //   replication).
@@ -116,8 +117,9 @@ class NoForeignRelease : public Check {
     std::size_t own_until = 0;
     const Command* own = nullptr;
     for (const Command& grant : commands) {
-      if (grant.f != Function::store_grant || grant.id != x.id || grant.forwarded > x.answered) continue;
-      if (grant.answered == kNowhere) return;
+      if (grant.f != Function::store_grant || grant.forwarded > x.answered) continue;
+      if (grant.answered == kNowhere && (grant.id == x.id || grant.id == 0)) return;
+      if (grant.id != x.id) continue;
       if (own == nullptr || grant.answered > own_until) own = &grant;
       own_until = std::max(own_until, grant.answered);
     }

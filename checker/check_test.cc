@@ -215,6 +215,18 @@ TEST(NoForeignRelease, RemovalAndExtension) {
     21 c1/watchdog ok store-extend k id=c1-1 node=r1 value=1
   )")),
                   "foreign-extension");
+  // The other one was handed it by a release; later ones handed over nothing.
+  expect_violated(run("no-foreign-release", history_of(R"(
+    1  c1/0 invoke store-grant k id=c1-1 node=r1
+    2  c1/0 ok store-grant k id=c1-1 node=r1 value=1
+    10 c3/0 invoke store-grant k node=r1
+    11 c3/0 ok store-grant k id=c2-1 node=r1 value=1
+    12 c3/0 invoke store-grant k node=r1
+    13 c3/0 ok store-grant k node=r1 value=0
+    20 c1/0 invoke store-remove k id=c1-1 node=r1
+    21 c1/0 ok store-remove k id=c1-1 node=r1 value=1
+  )")),
+                  "foreign-removal");
   // Granted on another node, before a failover that did not carry the record over.
   expect_violated(run("no-foreign-release", history_of(R"(
     1  c1/0 invoke store-grant k id=c1-1 node=r1
@@ -234,6 +246,10 @@ TEST(NoForeignRelease, NoFalseAlarm) {
            "12 c1/0 invoke store-grant k id=c1-1 node=r1\n 13 c1/0 ok store-grant k id=c1-1 node=r1 value=1",
            // a grant of its own that nobody saw answered
            "12 c1/0 invoke store-grant k id=c1-1 node=r1",
+           // handed over to it by a release
+           "12 c3/0 invoke store-grant k node=r1\n 13 c3/0 ok store-grant k id=c1-1 node=r1 value=1",
+           // handed over to somebody, nobody saw to whom
+           "12 c3/0 invoke store-grant k node=r1",
            // the server lost or swapped its memory
            "12 nemesis info fault kill value=1 error=crash",
            "12 nemesis info fault p value=1 error=promote",

@@ -124,7 +124,8 @@ redis::Answer Attempt::ask(MonotonicTime now) {
     }
   }
   if (wire_->waiting == Wire::Waiting::call && patience_.wait && !listener_) {
-    listener_ = context_.wake_channel.listen_if_in_force(hold_->owner, [this](const WakeCall& call) { called(call); });
+    listener_ = context_.wake_channel.listen_if_in_force(hold_->owner,
+                                                         [this](const WakeCall& call) { called(call); });
   }
   constexpr std::size_t kMost = 8;
   std::array<std::string_view, kMost> keys, args;

@@ -4,8 +4,8 @@
 // asked again without harm. (Another owner after a refusal that the store undoes: Store::undoes_refusals.)
 // When refused it waits as the wire says: for a message or a call, for the (re)subscription to be in force,
 // or for the end of the holder's lease, whichever is first; it never polls blindly. A call may say that the
-// server has made this owner the holder: then it holds it at once, as from its last request, where that leaves
-// a third of the lease for the watchdog to renew it; else it asks once more. What may have been
+// server has made this owner the holder: then it holds it at once, as from its last request, where that
+// leaves a third of the lease for the watchdog to renew it; else it asks once more. What may have been
 // granted unseen, or stands in a server's queue, is given back in the background when the attempt ends
 // without a grant.
 #pragma once

@@ -8,8 +8,12 @@
 //   longest time for which a dead waiter at the head keeps a free lock from the next one (or the next one's
 //   own lease, where that is longer and the head's connection still stands). A process that was paused for
 //   longer than that has lost its place, and comes in again at the end.
-// - A release calls only whose turn it is (wake_channel.h). That one, when it gives up, hands the call on;
-//   when its process listens no more, the next one is told when to ask.
+// - A release makes whose turn it is the holder and tells it (wake_channel.h): one round trip from the
+//   release to the next grant, and two commands a grant however many wait. Such a hold counts from the last
+//   request of its waiter, at most a lease ago, and is renewed soon; who asked for a lease without renewal,
+//   or for the word of replicas, asks once more. Who gives up just then hands it on; when its process listens
+//   no more, the next one is told when to ask. A process that stands still when its turn comes keeps the
+//   others waiting as any holder that stands still does.
 // - All times are the server's. The record is the reentrant lock's, so that the two kinds exclude each
 //   other on one key; whoever asks with the reentrant lock does not queue.
 // - A failover or a restart may lose the queue: the waiters come in again in the order in which they

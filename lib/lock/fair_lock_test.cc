@@ -89,7 +89,8 @@ TEST_P(FairLockTest, LayoutByteForByte) {
       EXPECT_LE(left, most) << key;
     }
 
-    const std::string held_until = ask(a.client, {"ZSCORE", "holdfast:fair:patience:{stock:42}", second}).text;
+    const std::string held_until =
+        ask(a.client, {"ZSCORE", "holdfast:fair:patience:{stock:42}", second}).text;
     const auto to_second = listen_to(second), to_third = listen_to(third);
     while (listening < 2) stand.runtime.sleep_for(1ms);
     lock->unlock();
@@ -102,7 +103,8 @@ TEST_P(FairLockTest, LayoutByteForByte) {
     while (told() < 2) stand.runtime.sleep_for(1ms);
     EXPECT_EQ(messages[0].substr(0, messages[0].find(' ')), second);
     EXPECT_TRUE(std::regex_match(messages[0], std::regex(".*:[0-9]+ held [0-9]{13}"))) << messages[0];
-    EXPECT_GE(messages[0].substr(messages[0].rfind(' ') + 1), held_until);  // it may have asked once more since
+    EXPECT_GE(messages[0].substr(messages[0].rfind(' ') + 1),
+              held_until);  // it may have asked once more since
     EXPECT_EQ(messages[1].substr(0, messages[1].find(' ')), third);
   });
 }

@@ -40,7 +40,8 @@ template <class Kind>
 struct Scene {
   Scene(Stand& stand_in, const LockOptions& of_a, const LockOptions& of_b, const char* queue)
       : stand(stand_in), a(stand, of_a), b(stand, of_b) {
-    for (const redis::Script* script : {&kFairAcquire, &kFairRelease, &kReentrantAcquire, &kReentrantRelease}) {
+    for (const redis::Script* script :
+         {&kFairAcquire, &kFairRelease, &kReentrantAcquire, &kReentrantRelease}) {
       a.ask({"SCRIPT", "LOAD", script->text});
     }
     b.peer.ask({"PING"});
@@ -160,7 +161,8 @@ TEST_P(HandOverTest, AnOldRequestIsAskedAgain) {
   });
 }
 
-// Somebody publishes what the server did not say, or what it said about an earlier request: no grant by itself.
+// Somebody publishes what the server did not say, or what it said about an earlier request: no grant by
+// itself.
 TEST_P(HandOverTest, AMessageWithAnotherTicketGrantsNothing) {
   run([](Stand& stand) {
     FairScene scene(stand, {.lease = 60s}, {.lease = 60s}, kQueue);
@@ -173,7 +175,7 @@ TEST_P(HandOverTest, AMessageWithAnotherTicketGrantsNothing) {
       stand.runtime.sleep_for(5ms);
     }
     EXPECT_EQ(scene.b.peer.witness.count(Kind::acquired), 0u);
-    EXPECT_GE(scene.b.relay.counted(), 1);  // it looks
+    EXPECT_GE(scene.b.relay.counted(), 1);                              // it looks
     EXPECT_NE(scene.a.ask({"ZSCORE", kPatience, owner}).text, ticket);  // and has another ticket now
     scene.a.ask({"PUBLISH", channel, owner + " held " + ticket});
     stand.runtime.sleep_for(5ms);
@@ -183,8 +185,8 @@ TEST_P(HandOverTest, AMessageWithAnotherTicketGrantsNothing) {
   });
 }
 
-// The message is lost: the new holder learns of its luck when it asks again, by the end of the lease that it was
-// told of.
+// The message is lost: the new holder learns of its luck when it asks again, by the end of the lease that it
+// was told of.
 TEST_P(HandOverTest, ALostMessageCostsALeaseAtMost) {
   run([](Stand& stand) {
     FairScene scene(stand, {.lease = 600ms}, {.lease = 600s}, kQueue);

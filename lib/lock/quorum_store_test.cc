@@ -44,8 +44,7 @@ struct Votes {
       relays.emplace_back(stand.runtime, stand.network, servers.endpoint(i));
       pointers.push_back(&clients.emplace_back(stand.runtime, stand.network, to(relays.back().endpoint())));
       straight.emplace_back(stand.runtime, stand.network, to(servers.endpoint(i)));
-      testing::load(straight.back(),
-                    {&kReentrantAcquire, &kReentrantRelease, &kReentrantRenew});
+      testing::load(straight.back(), {&kReentrantAcquire, &kReentrantRelease, &kReentrantRenew});
       clients.back().call({"PING"});
     }
     store.emplace(pointers, node_timeout, lease);

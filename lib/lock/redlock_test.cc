@@ -46,8 +46,7 @@ struct Peer {
       relays.emplace_back(stand.runtime, stand.network, servers.endpoint(i));
       clients.emplace_back(stand.runtime, stand.network, to(relays.back().endpoint(), i));
       straight.emplace_back(stand.runtime, stand.network, to(servers.endpoint(i), i));
-      testing::load(straight.back(),
-                    {&kReentrantAcquire, &kReentrantRelease, &kReentrantRenew});
+      testing::load(straight.back(), {&kReentrantAcquire, &kReentrantRelease, &kReentrantRenew});
       clients.back().call({"PING"});
     }
     std::vector<redis::Client*> pointers;

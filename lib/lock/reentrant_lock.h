@@ -3,9 +3,10 @@
 //
 // - Waiting: the tasks of one process queue here first come first served (turnstile.h), the first of
 //   them asks Redis. When refused it is called by a release (wake_channel.h): the server calls who has
-//   waited longest, and should that one be unable to ask, the next one 100 ms later. It also asks when the
-//   channel comes back after a reconnect, and when the holder's lease runs out; it never polls. No order
-//   is kept between processes: who comes just then may be faster than who was called.
+//   waited longest, keeps the lock for it for 100 ms, and should that one be unable to ask by then, the next
+//   one does. It also asks when the channel comes back after a reconnect, and when the holder's lease runs
+//   out; it never polls. So processes that want a lock again and again take turns; where a lease ran out, or
+//   who was called did not come, whoever asks first gets it (the fair lock keeps the order then, too).
 // - A failover to a replica that had not received the grant loses it: another process may then be
 //   granted while this one still believes that it holds. LockOptions::replicas narrows that; no lock on
 //   one replicated Redis can exclude it.

@@ -1,6 +1,7 @@
 // What the reentrant lock says to Redis: its scripts (scripts/*.lua) and its names. STRING <key>, its owner
 // "<uuid>:<number>", with the lease as its PTTL; ZSET "holdfast:waiting:{key}" of owners that wait, by the
-// server's time in ms when they asked first. A release calls the first of them (wake_channel.h).
+// server's time in ms when they asked first. A release calls the first of them (wake_channel.h) and leaves
+// "<owner> called" in <key> for 100 ms, which to everybody else is a lock that is held.
 // The first request of an acquire is a plain SET NX PX, which costs the server a third of a script call; only
 // who was refused, or does not know what became of that, asks with the script.
 //

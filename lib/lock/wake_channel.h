@@ -1,10 +1,11 @@
 // WakeChannel: how a server that knows who waits wakes one task of this process, and nobody else.
 //
 // One channel for all locks of a LockContext, "holdfast:wake:<its uuid>"; a message is "<owner> <ms>": that
-// owner is to ask in so many milliseconds; or "<owner> held <ticket>[ <token>]": the server has made that owner
-// the holder, after it had given it this ticket with its last refusal. So a release costs one message however many wait, and a wait costs
-// no SUBSCRIBE of its own: the subscription begins with the first refusal and stays until nobody has waited
-// for 5 s. On a Redis that is locked down by ACL the user needs the channels "holdfast:wake:*".
+// owner is to ask in so many milliseconds; or "<owner> held <ticket>[ <token>]": the server has made that
+// owner the holder, after it had given it this ticket with its last refusal. So a release costs one message
+// however many wait, and a wait costs no SUBSCRIBE of its own: the subscription begins with the first refusal
+// and stays until nobody has waited for 5 s. On a Redis that is locked down by ACL the user needs the
+// channels "holdfast:wake:*".
 //
 // A message for somebody who is not listening yet is lost; hence listen() before the server is asked, or a
 // call at once when the channel comes (back) into force. https://redis.io/docs/latest/develop/pubsub/

@@ -7,10 +7,13 @@
 //   owner", so that asking twice changes nothing. Answers {1, lease left[, token]}, or {0, ms until it is
 //   worth another look (-1: unknown)[, a ticket, not 0, when the owner now stands in the server's queue]}.
 // - release. ARGV: owner. Removes what the owner holds, or its place in the queue; wakes who is next.
-//   Answers 1 when it held (2: and somebody else gets it next), else 0.
+//   Answers 1 when it held (2: and somebody else gets it next), else 0; or a list that begins with that, and
+//   goes on with the owner whose it is now.
 // - renew. KEYS: `renew_keys` of many locks, one after the other. ARGV: lease in ms, then one owner a lock.
 //   Answers a list: 1 renewed, 0 not that owner's any more, or the text of an error of this lock.
-// - force. Takes it from everybody (optional). Answers 1 when somebody held it.
+// - force. No ARGV. Takes it from everybody (optional). Answers 1 or 2 when somebody held it. Where the
+// record
+//   knows its owner it is the release.
 #pragma once
 
 #include <chrono>
@@ -18,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "../redis/reply.h"
 #include "../redis/script.h"
 #include "../runtime/time.h"
 
@@ -26,6 +30,11 @@ namespace holdfast {
 // As commands and scripts take a time: in whole milliseconds, rounded up, "1500".
 inline std::string milliseconds_text(Duration time) {
   return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(time).count());
+}
+
+// Of a release, or a forced one: whether the owner (or anybody) held it.
+inline std::int64_t released(const redis::Reply& reply) {
+  return reply.items.empty() ? reply.integer : reply.items.front().integer;
 }
 
 struct Wire {

@@ -188,8 +188,9 @@ void WireLock::release(Hold& hold, MonotonicTime deadline) {
     context_->late_release.add(wire_, hold.owner, runtime().now() + context_->options.lease);
     throw;
   }
-  contended_ = answer.reply.integer == 2;
-  if (answer.reply.integer < 1 && !unseen) {
+  const std::int64_t said = released(answer.reply);
+  contended_ = said == 2;
+  if (said < 1 && !unseen) {
     context_->watchdog.lost_at_release(hold, "the server no longer held it for this owner at its release");
     throw LockLost(
         "lock '" + key() + "': node " + std::string(answer.node) +
@@ -208,7 +209,8 @@ void WireLock::release(Hold& hold, MonotonicTime deadline) {
 bool WireLock::force_unlock() {
   if (wire_->force == nullptr) return Lock::force_unlock();
   bool unseen = false;
-  return context_->insist(key(), *wire_->force, wire_->release_keys, {}, unseen).reply.integer >= 1 || unseen;
+  return released(context_->insist(key(), *wire_->force, wire_->release_keys, {}, unseen).reply) >= 1 ||
+         unseen;
 }
 
 // The latest of the caller's holds.

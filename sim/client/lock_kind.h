@@ -36,6 +36,9 @@ struct StoreEffect {
   std::string record;  // whose acquisition the command was sent for, in the lock's own terms; "": the command
                        // does not say (a plain DEL), so it is whatever its client acquired last
   bool took_effect = false;  // by the reply
+  // A grant to somebody who waited for it, maybe of another client, by the release of who held it: `record`
+  // is known from the reply only.
+  bool handed_over = false;
 };
 
 struct LockKind {

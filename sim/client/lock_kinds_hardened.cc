@@ -110,7 +110,15 @@ std::vector<StoreEffect> hardened_effects(const Command& command, const redis::R
                         calls(command, kFairRelease, call) || calls(command, kReadWriteRelease, call) ||
                         calls(command, kSemaphoreRelease, call);
   if (releases && !call.keys.empty() && call.args.size() == 1) {
-    return {effect(Function::store_remove, call.keys[0], call.args[0], is_one(reply))};
+    const bool to_next = reply.items.size() == 2;
+    std::vector<StoreEffect> effects = {
+        effect(Function::store_remove, call.keys[0], call.args[0], is_one(to_next ? reply.items[0] : reply))};
+    if (calls(command, kFairRelease, call)) {
+      effects.push_back(
+          effect(Function::store_grant, call.keys[0], to_next ? reply.items[1].text : "", to_next));
+      effects.back().handed_over = true;
+    }
+    return effects;
   }
   std::vector<StoreEffect> effects;
   const std::size_t stride = renewed_keys(command, call);

@@ -131,6 +131,13 @@ void Recorder::fault(std::string_view id, bool acts, std::string_view descriptio
   append(event);
 }
 
+checker::Symbol Recorder::acquisition(std::string_view record) {
+  for (const auto& [name, client] : clients_) {
+    if (const checker::Symbol id = client->known_acquisition(record)) return id;
+  }
+  return 0;
+}
+
 // --- ClientRecorder
 // -------------------------------------------------------------------------------------------
 
@@ -174,6 +181,11 @@ Acquisition* ClientRecorder::asked(std::string_view record) {
 
 Symbol ClientRecorder::next_name() {
   return recorder_.history().intern(name_ + "-" + std::to_string(next_acquisition_++));
+}
+
+Symbol ClientRecorder::known_acquisition(std::string_view record) {
+  const Acquisition* const found = acquisitions_.find(record);
+  return found == nullptr ? 0 : found->id;
 }
 
 Symbol ClientRecorder::asked_acquisition(std::string_view record) {

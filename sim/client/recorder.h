@@ -59,6 +59,8 @@ class Recorder {
 
   // The recorder of one client; the same object for all incarnations of that name.
   ClientRecorder& client(const std::string& name);
+  // The acquisition of any client whose command named `record`; 0: none did, or it is forgotten.
+  checker::Symbol acquisition(std::string_view record);
 
   // `callback` runs at once, on the task on which the event happens: it must not park, but it may crash or
   // pause processes (that task's own included) and wake others.
@@ -115,7 +117,10 @@ class ClientRecorder : public LockObserver {
   // The short name "c1-7" of an acquisition known by the lock's own (or the server's) name for it. First
   // come, first numbered.
   checker::Symbol acquisition(std::string_view record);
-  // The same for a command that asks for a grant: a record that was held and given up begins anew.
+  // 0: no command of this client named it, or it is forgotten.
+  checker::Symbol known_acquisition(std::string_view record);
+  // The same as acquisition() for a command that asks for a grant: a record that was held and given up begins
+  // anew.
   checker::Symbol asked_acquisition(std::string_view record);
   // The acquisition of `key` that this client was granted last; 0: none.
   checker::Symbol last_acquisition(std::string_view key) const;

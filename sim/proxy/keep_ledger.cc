@@ -11,12 +11,15 @@ namespace holdfast::sim {
 void keep_ledger(Proxy& proxy, const LockKind& kind, Recorder& recorder) {
   if (kind.read_effects == nullptr) return;
   // The acquisition that an operation is for is told when it begins: later the client may have a newer one.
+  // Only to whom a lock was handed over the reply tells.
   auto ids = std::make_shared<std::vector<checker::Symbol>>();
   proxy.watch(make_ledger(kind, [&recorder, ids](const LedgerEntry& entry) {
     checker::History& history = recorder.history();
     if (entry.slot >= ids->size()) ids->resize(entry.slot + 1);
     checker::Symbol& id = (*ids)[entry.slot];
-    if (!entry.answered) {
+    if (entry.effect.handed_over) {
+      id = entry.answered ? recorder.acquisition(entry.effect.record) : 0;
+    } else if (!entry.answered) {
       ClientRecorder& client = recorder.client(std::string(entry.client));
       const std::string& record = entry.effect.record;
       id = record.empty()                                     ? client.last_acquisition(entry.effect.key)

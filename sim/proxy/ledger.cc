@@ -42,7 +42,8 @@ std::vector<StoreEffect> effects_of(const LockKind& kind, const Message& message
 }
 
 bool same(const StoreEffect& one, const StoreEffect& other) {
-  return one.f == other.f && one.key == other.key && one.record == other.record;
+  return one.f == other.f && one.key == other.key && one.handed_over == other.handed_over &&
+         (one.record == other.record || one.handed_over);
 }
 
 class Ledger {
@@ -110,6 +111,7 @@ class Ledger {
       bool took_effect = false;
       std::erase_if(effects, [&](const StoreEffect& effect) {
         if (!same(effect, operation.effect)) return false;
+        operation.effect.record = effect.record;
         took_effect = took_effect || effect.took_effect;
         return true;
       });

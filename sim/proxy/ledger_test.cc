@@ -17,7 +17,8 @@ using testing::Wire;
 using testing::with_rig;
 using Strings = std::vector<std::string>;
 
-// "GRANT key record": granted when the reply is +1; "FREE key": says not for whom.
+// "GRANT key record": granted when the reply is +1; "FREE key": says not for whom; "HAND key": grants it to
+// whom the reply names.
 std::vector<StoreEffect> read_effects(const std::vector<std::string_view>& command,
                                       const redis::Reply& reply) {
   const bool took_effect = reply.text == "1";
@@ -26,6 +27,9 @@ std::vector<StoreEffect> read_effects(const std::vector<std::string_view>& comma
   }
   if (command.front() == "FREE") {
     return {{checker::Function::store_remove, std::string(command[1]), "", took_effect}};
+  }
+  if (command.front() == "HAND") {
+    return {{checker::Function::store_grant, std::string(command[1]), reply.text, !reply.text.empty(), true}};
   }
   return {};
 }
@@ -41,6 +45,7 @@ std::string answer(const std::vector<std::string_view>& arguments) {
   if (arguments.front() == "GRANT") {
     return arguments[1] == "taken" ? "+0\r\n" : arguments[1] == "lost" ? "" : "+1\r\n";
   }
+  if (arguments.front() == "HAND") return "+b-7\r\n";
   if (arguments.front() == "MULTI") return "+OK\r\n";
   if (arguments.front() == "EXEC") return "*1\r\n+1\r\n";
   return "+1\r\n";
@@ -80,6 +85,17 @@ TEST_F(LedgerTest, OneOperationForEachEffect) {
   EXPECT_EQ(entries_, (Strings{"invoke 0 c1>r1 grant k a-1", "ok 0 c1>r1 grant k a-1 yes",
                                "invoke 0 c1>r1 remove k ", "invoke 1 c1>r1 grant taken a-2",
                                "ok 0 c1>r1 remove k  yes", "ok 1 c1>r1 grant taken a-2 no"}));
+}
+
+TEST_F(LedgerTest, TheReplyTellsToWhomALockWasHanded) {
+  with_rig(
+      Kind::embedded,
+      [&](Rig& rig) {
+        rig.proxy.watch(ledger());
+        rig.as_client([&] { Wire(rig.client, rig.door).ask("HAND k"); });
+      },
+      answer);
+  EXPECT_EQ(entries_, (Strings{"invoke 0 c1>r1 grant k ", "ok 0 c1>r1 grant k b-7 yes"}));
 }
 
 TEST_F(LedgerTest, AnUnansweredCommandStaysOpenAndItsSlotIsNotUsedAgain) {

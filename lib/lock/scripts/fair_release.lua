@@ -6,7 +6,7 @@
 -- the lock until its patience ends, which is no earlier than the lease that it asked for. Where nobody listens there,
 -- "<owner> <ms>" to the one behind it: to ask when the head is no longer taken for alive. "<owner> 0" where the head's
 -- patience was lost.
--- Returns 1 when I held it, else 0.
+-- Returns 1 when I held it, else 0; and where it became somebody else's a list of that and its new owner.
 local call, key, queue, patience, owner = redis.call, KEYS[1], KEYS[2], KEYS[3], ARGV[1]
 local holder = redis.pcall('get', key)
 local held = holder == owner
@@ -47,7 +47,7 @@ while line[1] do
       if token then
         call('set', KEYS[4], token, 'px', 86400000)
       end
-      return held and 1 or 0
+      return {held and 1 or 0, head}
     end
     if line[2] then
       call('publish', channel(line[2]), line[2] .. string.format(' %.0f', left + 1))
