@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "check.h"
+#include "yield_budget.h"
 
 namespace holdfast {
 namespace {
@@ -41,9 +42,12 @@ class ThreadParker final : public Parker {
 
   bool park_until(MonotonicTime deadline) override {
     if (word_.exchange(kEmpty, std::memory_order_acquire) == kPermit) return true;
-    for (;;) {
-      const MonotonicTime now = runtime_.now();
-      if (now >= deadline) return word_.exchange(kEmpty, std::memory_order_acquire) == kPermit;
+    MonotonicTime now = runtime_.now();
+    if (now < deadline && budget_.worth_a_try()) now = yield_awhile(now, deadline);
+    for (;; now = runtime_.now()) {
+      if (now >= deadline || word_.load(std::memory_order_relaxed) == kPermit) {
+        return word_.exchange(kEmpty, std::memory_order_acquire) == kPermit;
+      }
       std::int32_t expected = kEmpty;
       if (word_.compare_exchange_strong(expected, kAsleep, std::memory_order_acquire)) {
         const std::int64_t ns = std::min(kLongestWait, Duration(deadline - now)).count();
@@ -63,10 +67,25 @@ class ThreadParker final : public Parker {
   }
 
  private:
+  // Lets others run until the permit comes, a few times at most (YieldBudget says why). Returns the time.
+  MonotonicTime yield_awhile(MonotonicTime now, MonotonicTime deadline) {
+    bool came = false, slow = false;
+    for (int i = 0; i < YieldBudget::kYields && !came && !slow && now < deadline; ++i) {
+      std::this_thread::yield();
+      const MonotonicTime later = runtime_.now();
+      slow = later - now >= YieldBudget::kSlow;
+      now = later;
+      came = word_.load(std::memory_order_relaxed) == kPermit;
+    }
+    budget_.tried(came, slow);
+    return now;
+  }
+
   static constexpr std::int32_t kEmpty = 0, kPermit = 1, kAsleep = 2;
   static_assert(sizeof(std::atomic<std::int32_t>) == sizeof(std::int32_t));
   const Runtime& runtime_;
   std::atomic<std::int32_t> word_{kEmpty};
+  YieldBudget budget_;  // the owner's
 };
 
 // A runtime for what lives as long as its thread, whichever ThreadRuntime object it goes through.
