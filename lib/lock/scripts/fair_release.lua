@@ -4,8 +4,8 @@
 -- fencing).  ARGV[1] owner.
 -- The message on "holdfast:wake:<uuid of the process>" is "<owner> held <its patience>[ <token>]" to the head: it holds
 -- the lock until its patience ends, which is no earlier than the lease that it asked for. Where nobody listens there,
--- "<owner> <ms>" to the one behind it: to ask when the head is no longer taken for alive. "<owner> 0" where the head's
--- patience was lost.
+-- "<owner> <ms>" to the one behind it: to ask when the head is no longer taken for alive. "<owner> 0" to who was taken
+-- for dead: to ask at once, as the server's clock may have jumped.
 -- Returns 1 when I held it, else 0; and where it became somebody else's a list of that and its new owner.
 local call, key, queue, patience, owner = redis.call, KEYS[1], KEYS[2], KEYS[3], ARGV[1]
 local holder = redis.pcall('get', key)
@@ -25,38 +25,40 @@ if not held then
     held = true
   end
 end
-local line = call('zrange', queue, 0, 1)
-local time = line[1] and call('time')
-local now = time and time[1] * 1000 + math.floor(time[2] / 1000)
 local function channel(of) return 'holdfast:wake:' .. (of:match('^(.*):') or of) end
-while line[1] do
-  local head = line[1]
-  local alive_until = call('zscore', patience, head)
-  if not alive_until and call('publish', channel(head), head .. ' 0') > 0 then
-    break
-  end
-  local left = tonumber(alive_until or 0) - now
-  if left > 0 then
-    local token = KEYS[4] and
-      string.format('%.0f', math.max((call('get', KEYS[4]) or 0) + 1, time[1] * 1000000 + time[2]))
-    local message = head .. ' held ' .. alive_until .. (token and ' ' .. token or '')
+local popped = call('zpopmin', queue)
+while popped[1] do
+  local head, ticket = popped[1], popped[2]
+  local time, alive_until = call('time'), call('zscore', patience, head)
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  if alive_until and tonumber(alive_until) > now then
+    local message, token = head .. ' held ' .. alive_until, nil
+    if KEYS[4] then
+      token = string.format('%.0f', math.max((call('get', KEYS[4]) or 0) + 1, time[1] * 1000000 + time[2]))
+      message = message .. ' ' .. token
+    end
     if call('publish', channel(head), message) > 0 then
-      call('set', key, head, 'px', string.format('%.0f', left))
-      call('zrem', queue, head)
+      call('set', key, head, 'pxat', alive_until)
       call('zrem', patience, head)
       if token then
         call('set', KEYS[4], token, 'px', 86400000)
       end
       return {held and 1 or 0, head}
     end
-    if line[2] then
-      call('publish', channel(line[2]), line[2] .. string.format(' %.0f', left + 1))
+    local behind = call('zrange', queue, 0, 0)[1]
+    if behind then
+      call('publish', channel(behind), behind .. string.format(' %.0f', alive_until - now + 1))
+    end
+    call('zadd', queue, ticket, head) -- it may be connecting anew: it keeps its place
+    if call('pttl', queue) == -1 then
+      call('pexpire', queue, string.format('%.0f', alive_until - now))
     end
     break
   end
-  call('zrem', queue, head) -- who has not asked for too long has died
+  -- Who has not asked for too long has died. One that has not, as it listens, comes in again at the end.
   call('zrem', patience, head)
-  line = call('zrange', queue, 0, 1)
+  call('publish', channel(head), head .. ' 0')
+  popped = call('zpopmin', queue)
 end
 if held then
   call('del', key)

@@ -22,10 +22,14 @@ if not held then
     held = true
   end
 end
+local first = call('zpopmin', waiting)[1]
+if not first then
+  call('del', key)
+  return held and 1 or 0
+end
 local function tell(whom, ms)
   return call('publish', 'holdfast:wake:' .. (whom:match('^(.*):') or whom), whom .. ms) > 0
 end
-local first = call('zpopmin', waiting)[1]
 while first and not tell(first, ' 0') do
   first = call('zpopmin', waiting)[1] -- nobody listens there: it has died, or asks again when it listens
 end
