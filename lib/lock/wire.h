@@ -11,9 +11,8 @@
 //   goes on with the owner whose it is now.
 // - renew. KEYS: `renew_keys` of many locks, one after the other. ARGV: lease in ms, then one owner a lock.
 //   Answers a list: 1 renewed, 0 not that owner's any more, or the text of an error of this lock.
-// - force. No ARGV. Takes it from everybody (optional). Answers 1 or 2 when somebody held it. Where the
-// record
-//   knows its owner it is the release.
+// - force (optional). No ARGV. Takes it from everybody; answers as a release. Where the record knows its
+//   owner it is the release.
 #pragma once
 
 #include <chrono>
