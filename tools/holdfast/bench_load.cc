@@ -107,6 +107,7 @@ class LoadRun {
       result.any_wait.merge(times.any_wait);
       result.hand_off.merge(times.hand_off);
       result.held.merge(times.held);
+      result.trips.merge(times.trips);
     }
     result.commands = after.commands - before.commands;
     result.sent_bytes = after.sent - before.sent;
@@ -129,7 +130,7 @@ class LoadRun {
   // across a park.
   struct Times {
     std::mutex mutex;
-    Histogram pair, wait, any_wait, hand_off, held;
+    Histogram pair, wait, any_wait, hand_off, held, trips;
   };
   // What is one process in an application.
   struct Party {
@@ -230,6 +231,12 @@ class LoadRun {
           if (released != 0) times.hand_off.record(granted.time_since_epoch().count() - released);
         }
         lane.longest = std::max(lane.longest, nanoseconds(granted - begin).count());
+        if (load_.trips_between) {
+          const MonotonicTime setting_out = runtime_.now();
+          trips(i);
+          const std::lock_guard guard(times.mutex);
+          times.trips.record(nanoseconds(runtime_.now() - setting_out).count());
+        }
       } catch (const std::exception& error) {
         failed(lane, error);
         runtime_.sleep_for(milliseconds(1));
@@ -253,6 +260,9 @@ class LoadRun {
   void leave(std::size_t i) {
     if (load_.what == Load::What::lock) lock_of_[i]->unlock();
     if (load_.what == Load::What::round_trips) party_of_[i]->clients.front()->call({"GET", "bench"});
+  }
+  void trips(std::size_t i) {
+    for (int trip = 0; trip < 2; ++trip) party_of_[i]->clients.front()->call({"GET", "bench"});
   }
   static void failed(Lane& lane, const std::exception& error) {
     ++lane.errors;

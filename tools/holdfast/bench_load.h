@@ -29,6 +29,7 @@ struct Load {
   int keys = 0;        // callers are spread over so many; 0: a key for each caller
   Duration length{};   // of the measured time
   Duration hold{};     // inside the lock
+  bool trips_between = false;  // after each pair two bare GETs, for LoadResult::trips
   Duration lease = std::chrono::seconds(30);
   // Looked at every 50 ms: true ends the load, and std::runtime_error("interrupted") says that it was cut.
   std::function<bool()> interrupted = {};
@@ -44,6 +45,7 @@ struct LoadResult {
   Histogram wait;      // ns of acquire
   Histogram hand_off;  // keys = 1: ns from the beginning of a release to the next grant
   Histogram held;      // ns of the hold
+  Histogram trips;     // ns of two bare round trips between the pairs
   std::int64_t longest_wait_ns = 0;   // those that were not granted until the end included
   std::vector<std::uint64_t> grants;  // by caller
 

@@ -157,17 +157,29 @@ namespace {
 
 // Which of two metrics comes first in a table: the important ones, then the others by name.
 bool comes_first(const std::string& a, const std::string& b) {
-  static const std::vector<std::string> order = {"pairs",        "of_limit",
-                                                 "of_trips",     "of_ceiling",
-                                                 "round_trips",  "p50",
-                                                 "p99",          "p999",
-                                                 "hand_off_p50", "hand_off_p99",
-                                                 "wait_p50",     "wait_p99",
-                                                 "wait_p999",    "p99_by_fair_share",
-                                                 "longest_wait", "min_max",
-                                                 "jain",         "commands",
-                                                 "sent",         "received",
-                                                 "server_cpu",   "client_cpu"};
+  static const std::vector<std::string> order = {"pairs",
+                                                 "of_limit",
+                                                 "of_trips",
+                                                 "of_trips_by_turns",
+                                                 "of_ceiling",
+                                                 "round_trips",
+                                                 "p50",
+                                                 "p99",
+                                                 "p999",
+                                                 "hand_off_p50",
+                                                 "hand_off_p99",
+                                                 "wait_p50",
+                                                 "wait_p99",
+                                                 "wait_p999",
+                                                 "p99_by_fair_share",
+                                                 "longest_wait",
+                                                 "min_max",
+                                                 "jain",
+                                                 "commands",
+                                                 "sent",
+                                                 "received",
+                                                 "server_cpu",
+                                                 "client_cpu"};
   const auto place = [](const std::string& name) { return std::find(order.begin(), order.end(), name); };
   return std::pair(place(a), a) < std::pair(place(b), b);
 }

@@ -110,7 +110,7 @@ TEST(BenchCommand, MeasuresRealServersAndKeepsWhatIsDoneWhenInterrupted) {
   const sim::TemporaryFolder folder;
   const std::string file = folder.path() + "/r.json";
   const Ran ran = holdfast(
-      "bench --suite uncontended,contended --world real --locks reentrant --clients 2 --seconds 0.05 "
+      "bench --suite uncontended,contended --world real --locks reentrant --clients 1,2 --seconds 0.05 "
       "--rounds 2 "
       "--no-peers --json " +
       file);
@@ -121,6 +121,9 @@ TEST(BenchCommand, MeasuresRealServersAndKeepsWhatIsDoneWhenInterrupted) {
     EXPECT_EQ(metrics.at("pairs").at("rounds").size(), 2u);
     EXPECT_GT(metrics.at("of_limit").at("median").get<double>(), 0);
     EXPECT_NEAR(metrics.at("commands").at("median").get<double>(), 2, 0.2);
+    // Of one caller: bare round trips between its pairs, and no further commands counted for that.
+    EXPECT_EQ(metrics.at("of_trips_by_turns").at("rounds").size(), 2u);
+    EXPECT_GT(metrics.at("of_trips_by_turns").at("median").get<double>(), 0.1);
   }
   EXPECT_FALSE(find(document, "contended", "reentrant", "real/fibers").empty());
 

@@ -66,6 +66,7 @@ class PointRun {
                     const LoadResult result = run(base(&kind), servers);
                     servers.flush();
                     record(at(std::string(kind.name)), result, *limit);
+                    if (point_.clients == 1) by_turns(kind, servers);
                   }});
   }
   void add_peer(std::vector<Bench::Variant>& to, const Peer& peer, const std::shared_ptr<double>& limit) {
@@ -81,7 +82,7 @@ class PointRun {
   }
 
  private:
-  Measurement& at(const std::string& subject) {
+  Measurement& at(const std::string& subject) const {
     return bench_.result().at(kSuite, subject, world_, point_.parameters());
   }
   Load base(const sim::LockKind* kind) const {
@@ -102,6 +103,17 @@ class PointRun {
     to.add("server_cpu", "us a pair", result.server_cpu_seconds / pairs * 1e6);
     if (limit > 0) to.add("of_limit", "ratio", result.rate() / limit);
     if (trips_ > 0) to.add("of_trips", "ratio", trips_ / result.rate());
+  }
+  // One caller's round trip takes three times as long when the kernel puts client and server on two cores
+  // that fall asleep in between, and it changes its mind from second to second: so pair and bare trips by
+  // turns.
+  void by_turns(const sim::LockKind& kind, BenchServers& servers) const {
+    Load load = base(&kind);
+    load.trips_between = true;
+    const LoadResult result = run(load, servers);
+    servers.flush();
+    if (result.pairs == 0 || result.trips.count() == 0) return;
+    at(std::string(kind.name)).add("of_trips_by_turns", "ratio", result.pair.mean() / result.trips.mean());
   }
 
   Bench& bench_;
