@@ -3,8 +3,8 @@
 // Its operations are the register's: write adds its value, read sees the sum.
 #include <gtest/gtest.h>
 
-#include "checker/history_jsonl.h"
-#include "checker/linearizability.h"
+#include "checker/history/history_jsonl.h"
+#include "checker/linearizability/linearizability.h"
 
 namespace {
 

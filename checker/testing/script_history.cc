@@ -4,7 +4,7 @@
 #include <sstream>
 #include <string>
 
-#include "checker/invariant.h"
+#include "checker/checks/invariant.h"
 
 namespace holdfast::checker::testing {
 

@@ -12,7 +12,7 @@
 
 #include <string_view>
 
-#include "checker/history.h"
+#include "checker/history/history.h"
 
 namespace holdfast::checker::testing {
 

@@ -1,4 +1,4 @@
-#include "network.h"
+#include "lib/net/network.h"
 
 namespace holdfast {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "../runtime/time.h"
+#include "lib/runtime/time.h"
 
 namespace holdfast {
 

@@ -17,7 +17,7 @@
 #include <system_error>
 #include <vector>
 
-#include "lib/redis/testing/ports.h"
+#include "lib/testing/ports.h"
 
 namespace holdfast {
 namespace {

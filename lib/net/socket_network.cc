@@ -1,7 +1,7 @@
 // A descriptor is closed by the destructor alone: close() and reset() of another task shut it down, which
 // wakes whoever waits on it, and can never hit a descriptor that the system has given to somebody else
 // meanwhile.
-#include "socket_network.h"
+#include "lib/net/socket_network.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "../runtime/check.h"
+#include "lib/runtime/check.h"
 
 namespace holdfast {
 namespace {

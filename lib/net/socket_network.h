@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "../runtime/runtime.h"
-#include "network.h"
+#include "lib/net/network.h"
+#include "lib/runtime/runtime.h"
 
 namespace holdfast {
 

@@ -1,11 +1,11 @@
-#include "client.h"
+#include "lib/redis/client.h"
 
 #include <array>
 #include <charconv>
 #include <utility>
 
-#include "client_impl.h"
-#include "failure.h"
+#include "lib/redis/client_impl.h"
+#include "lib/redis/failure.h"
 
 namespace holdfast::redis {
 

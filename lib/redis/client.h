@@ -24,12 +24,12 @@
 #include <string_view>
 #include <vector>
 
-#include "../net/network.h"
-#include "../runtime/runtime.h"
-#include "command.h"
-#include "error.h"
-#include "reply.h"
-#include "script.h"
+#include "lib/net/network.h"
+#include "lib/redis/command.h"
+#include "lib/redis/error.h"
+#include "lib/redis/reply.h"
+#include "lib/redis/script.h"
+#include "lib/runtime/runtime.h"
 
 namespace holdfast::redis {
 

@@ -1,12 +1,12 @@
-#include "client_impl.h"
+#include "lib/redis/client_impl.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "../runtime/check.h"
-#include "failure.h"
-#include "primary_finder.h"
-#include "role.h"
+#include "lib/redis/failure.h"
+#include "lib/redis/primary_finder.h"
+#include "lib/redis/role.h"
+#include "lib/runtime/check.h"
 
 namespace holdfast::redis {
 namespace {

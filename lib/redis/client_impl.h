@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "client.h"
-#include "connection.h"
-#include "error.h"
-#include "pubsub.h"
+#include "lib/redis/client.h"
+#include "lib/redis/connection.h"
+#include "lib/redis/error.h"
+#include "lib/redis/pubsub.h"
 
 namespace holdfast::redis {
 

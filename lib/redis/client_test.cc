@@ -6,8 +6,8 @@
 
 #include <optional>
 
-#include "lib/redis/testing/fake_server.h"
-#include "lib/redis/testing/ports.h"
+#include "lib/testing/fake_server.h"
+#include "lib/testing/ports.h"
 
 namespace holdfast::redis {
 namespace {

@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "lib/redis/client.h"
-#include "lib/redis/testing/fake_server.h"
+#include "lib/testing/fake_server.h"
 #include "sim/world/world.h"
 
 namespace holdfast::redis {

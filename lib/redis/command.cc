@@ -1,9 +1,9 @@
-#include "command.h"
+#include "lib/redis/command.h"
 
 #include <algorithm>
 #include <charconv>
 
-#include "../runtime/check.h"
+#include "lib/runtime/check.h"
 
 namespace holdfast::redis {
 namespace {

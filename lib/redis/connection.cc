@@ -1,10 +1,10 @@
-#include "connection.h"
+#include "lib/redis/connection.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "../runtime/check.h"
-#include "role.h"
+#include "lib/redis/role.h"
+#include "lib/runtime/check.h"
 
 namespace holdfast::redis {
 namespace {

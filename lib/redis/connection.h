@@ -24,12 +24,12 @@
 #include <string>
 #include <vector>
 
-#include "../net/network.h"
-#include "../runtime/runtime.h"
-#include "command.h"
-#include "reply.h"
-#include "reply_reader.h"
-#include "ring.h"
+#include "lib/net/network.h"
+#include "lib/redis/command.h"
+#include "lib/redis/reply.h"
+#include "lib/redis/reply_reader.h"
+#include "lib/redis/ring.h"
+#include "lib/runtime/runtime.h"
 
 namespace holdfast::redis {
 

@@ -1,8 +1,8 @@
 // The task of a connection that serves background calls, and finishes what a writer that gave up left behind.
 #include <algorithm>
 
-#include "connection.h"
-#include "role.h"
+#include "lib/redis/connection.h"
+#include "lib/redis/role.h"
 
 namespace holdfast::redis {
 

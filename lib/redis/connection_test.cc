@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/redis/testing/ports.h"
-#include "lib/redis/testing/scripted_stream.h"
+#include "lib/testing/ports.h"
+#include "lib/testing/scripted_stream.h"
 
 namespace holdfast::redis {
 namespace {

@@ -1,4 +1,4 @@
-#include "failure.h"
+#include "lib/redis/failure.h"
 
 #include <algorithm>
 #include <array>

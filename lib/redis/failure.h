@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "error.h"
-#include "reply.h"
+#include "lib/redis/error.h"
+#include "lib/redis/reply.h"
 
 namespace holdfast::redis {
 

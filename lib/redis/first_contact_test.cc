@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "lib/redis/client.h"
-#include "lib/redis/testing/fake_server.h"
-#include "lib/redis/testing/ports.h"
 #include "lib/redis/url.h"
+#include "lib/testing/fake_server.h"
+#include "lib/testing/ports.h"
 #include "sim/cluster/redis_process.h"
 #include "sim/cluster/temporary_folder.h"
 

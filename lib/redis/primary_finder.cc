@@ -1,4 +1,4 @@
-#include "primary_finder.h"
+#include "lib/redis/primary_finder.h"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "command.h"
-#include "reply_reader.h"
+#include "lib/redis/command.h"
+#include "lib/redis/reply_reader.h"
 
 namespace holdfast::redis {
 namespace {

@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 
-#include "../net/network.h"
-#include "../runtime/runtime.h"
-#include "client.h"
+#include "lib/net/network.h"
+#include "lib/redis/client.h"
+#include "lib/runtime/runtime.h"
 
 namespace holdfast::redis {
 

@@ -1,12 +1,12 @@
-#include "pubsub.h"
+#include "lib/redis/pubsub.h"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
-#include "command.h"
-#include "primary_finder.h"
-#include "role.h"
+#include "lib/redis/command.h"
+#include "lib/redis/primary_finder.h"
+#include "lib/redis/role.h"
 
 namespace holdfast::redis {
 namespace {

@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "../net/network.h"
-#include "../runtime/runtime.h"
-#include "client.h"
-#include "reply_reader.h"
+#include "lib/net/network.h"
+#include "lib/redis/client.h"
+#include "lib/redis/reply_reader.h"
+#include "lib/runtime/runtime.h"
 
 namespace holdfast::redis {
 

@@ -4,8 +4,8 @@
 #include <atomic>
 
 #include "lib/redis/client.h"
-#include "lib/redis/testing/fake_server.h"
-#include "lib/redis/testing/ports.h"
+#include "lib/testing/fake_server.h"
+#include "lib/testing/ports.h"
 
 namespace holdfast::redis {
 namespace {

@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "lib/redis/client.h"
-#include "lib/redis/testing/ports.h"
+#include "lib/testing/ports.h"
 #include "sim/cluster/redis_process.h"
 #include "sim/cluster/temporary_folder.h"
 

@@ -1,4 +1,4 @@
-#include "reply.h"
+#include "lib/redis/reply.h"
 
 namespace holdfast::redis {
 

@@ -1,4 +1,4 @@
-#include "reply_reader.h"
+#include "lib/redis/reply_reader.h"
 
 #include <hiredis/read.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "reply.h"
+#include "lib/redis/reply.h"
 
 struct redisReader;
 

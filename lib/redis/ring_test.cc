@@ -1,4 +1,4 @@
-#include "ring.h"
+#include "lib/redis/ring.h"
 
 #include <gtest/gtest.h>
 

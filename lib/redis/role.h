@@ -2,8 +2,8 @@
 // its parker.
 #pragma once
 
-#include "../runtime/check.h"
-#include "../runtime/runtime.h"
+#include "lib/runtime/check.h"
+#include "lib/runtime/runtime.h"
 
 namespace holdfast::redis {
 

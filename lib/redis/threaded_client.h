@@ -10,10 +10,10 @@
 #include <string_view>
 #include <utility>
 
-#include "../net/socket_network.h"
-#include "../runtime/thread_runtime.h"
-#include "client.h"
-#include "url.h"
+#include "lib/net/socket_network.h"
+#include "lib/redis/client.h"
+#include "lib/redis/url.h"
+#include "lib/runtime/thread_runtime.h"
 
 namespace holdfast::redis {
 

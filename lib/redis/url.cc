@@ -1,4 +1,4 @@
-#include "url.h"
+#include "lib/redis/url.h"
 
 #include <algorithm>
 #include <charconv>

@@ -18,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-#include "client.h"
+#include "lib/redis/client.h"
 
 namespace holdfast::redis {
 

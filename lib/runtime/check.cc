@@ -1,4 +1,4 @@
-#include "check.h"
+#include "lib/runtime/check.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,6 @@
-#include "runtime.h"
+#include "lib/runtime/runtime.h"
 
-#include "check.h"
+#include "lib/runtime/check.h"
 
 namespace holdfast {
 namespace {

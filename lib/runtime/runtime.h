@@ -21,7 +21,7 @@
 #include <mutex>  // std::unique_lock only
 #include <string_view>
 
-#include "time.h"
+#include "lib/runtime/time.h"
 
 namespace holdfast {
 

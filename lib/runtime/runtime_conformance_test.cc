@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/redis/testing/ports.h"
+#include "lib/testing/ports.h"
 
 namespace holdfast {
 namespace {

@@ -1,4 +1,4 @@
-#include "thread_runtime.h"
+#include "lib/runtime/thread_runtime.h"
 
 #include <linux/futex.h>
 #include <poll.h>
@@ -17,8 +17,8 @@
 #include <string>
 #include <thread>
 
-#include "check.h"
-#include "yield_budget.h"
+#include "lib/runtime/check.h"
+#include "lib/runtime/yield_budget.h"
 
 namespace holdfast {
 namespace {

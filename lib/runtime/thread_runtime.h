@@ -5,7 +5,7 @@
 // it as well; they get an id, a parker and slots on first use, kept until they end.
 #pragma once
 
-#include "runtime.h"
+#include "lib/runtime/runtime.h"
 
 namespace holdfast {
 

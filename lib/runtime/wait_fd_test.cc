@@ -7,8 +7,8 @@
 #include <chrono>
 #include <functional>
 
-#include "lib/redis/testing/ports.h"
 #include "lib/runtime/runtime.h"
+#include "lib/testing/ports.h"
 
 namespace holdfast {
 namespace {

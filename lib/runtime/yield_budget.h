@@ -8,7 +8,7 @@
 // would get a time slice at each of them, many do.
 #pragma once
 
-#include "time.h"
+#include "lib/runtime/time.h"
 
 namespace holdfast {
 

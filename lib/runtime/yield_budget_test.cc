@@ -1,4 +1,4 @@
-#include "yield_budget.h"
+#include "lib/runtime/yield_budget.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "checker/history.h"
+#include "checker/history/history.h"
 #include "lib/runtime/time.h"
 
 namespace holdfast::sim {

@@ -3,7 +3,7 @@
 // threads of all clients wait for it, and whoever got through goes on with the next round.
 #include <stdexcept>
 
-#include "lib/lock/count_down_latch.h"
+#include "lib/lock/latch/count_down_latch.h"
 #include "sim/client/fleet.h"
 
 namespace holdfast::sim {

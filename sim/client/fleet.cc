@@ -4,7 +4,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "lib/lock/wakeup.h"
+#include "lib/lock/waiting/wakeup.h"
 
 namespace holdfast::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <set>
 
-#include "checker/check.h"
+#include "checker/checks/check.h"
 #include "sim/client/testing/tiny_lock.h"
 #include "sim/cluster/cluster.h"
 #include "sim/cluster/temporary_folder.h"

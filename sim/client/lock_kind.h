@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "checker/history.h"
-#include "lib/lock/lock.h"
+#include "checker/history/history.h"
+#include "lib/lock/api/lock.h"
 #include "lib/redis/client.h"
 
 namespace holdfast::sim {

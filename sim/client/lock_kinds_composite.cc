@@ -4,9 +4,9 @@
 #include <memory>
 #include <mutex>
 
-#include "lib/lock/multi_lock.h"
-#include "lib/lock/permit_semaphore.h"
-#include "lib/lock/reentrant_lock.h"
+#include "lib/lock/multi/multi_lock.h"
+#include "lib/lock/reentrant/reentrant_lock.h"
+#include "lib/lock/semaphore/permit_semaphore.h"
 #include "sim/client/lock_kind_rows.h"
 
 namespace holdfast::sim {

@@ -2,19 +2,16 @@
 #include <map>
 #include <memory>
 
-#include "lib/lock/fair_lock.h"
-#include "lib/lock/fair_scripts.h"
-#include "lib/lock/fenced_lock.h"
-#include "lib/lock/non_reentrant_lock.h"
-#include "lib/lock/read_write_lock.h"
-#include "lib/lock/read_write_scripts.h"
-#include "lib/lock/redisson_lock.h"
-#include "lib/lock/redlock.h"
-#include "lib/lock/reentrant_lock.h"
-#include "lib/lock/reentrant_scripts.h"
-#include "lib/lock/semaphore.h"
-#include "lib/lock/semaphore_scripts.h"
-#include "lib/lock/spin_lock.h"
+#include "lib/lock/fair/fair_lock.h"
+#include "lib/lock/fair/fair_scripts.h"
+#include "lib/lock/read_write/read_write_lock.h"
+#include "lib/lock/read_write/read_write_scripts.h"
+#include "lib/lock/redisson/redisson_lock.h"
+#include "lib/lock/redlock/redlock.h"
+#include "lib/lock/reentrant/reentrant_lock.h"
+#include "lib/lock/reentrant/reentrant_scripts.h"
+#include "lib/lock/semaphore/semaphore.h"
+#include "lib/lock/semaphore/semaphore_scripts.h"
 #include "sim/client/lock_kind_rows.h"
 
 namespace holdfast::sim {

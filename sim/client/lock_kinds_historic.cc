@@ -2,17 +2,17 @@
 #include <map>
 #include <memory>
 
-#include "lib/historic/annotation.h"
-#include "lib/historic/annotation_renewing.h"
-#include "lib/historic/fencing_incr.h"
-#include "lib/historic/get_del_unlock.h"
-#include "lib/historic/lock_interface.h"
-#include "lib/historic/lock_interface_fair.h"
-#include "lib/historic/lock_interface_reentrant.h"
-#include "lib/historic/lock_interface_watchdog.h"
-#include "lib/historic/setnx_expire.h"
-#include "lib/historic/spring_registry.h"
 #include "sim/client/lock_kind_rows.h"
+#include "sim/historic/annotation/annotation.h"
+#include "sim/historic/annotation/annotation_renewing.h"
+#include "sim/historic/lock_interface/lock_interface.h"
+#include "sim/historic/lock_interface/lock_interface_fair.h"
+#include "sim/historic/lock_interface/lock_interface_reentrant.h"
+#include "sim/historic/lock_interface/lock_interface_watchdog.h"
+#include "sim/historic/naive/fencing_incr.h"
+#include "sim/historic/naive/get_del_unlock.h"
+#include "sim/historic/naive/setnx_expire.h"
+#include "sim/historic/spring/spring_registry.h"
 
 namespace holdfast::sim {
 namespace {

@@ -4,11 +4,11 @@
 #include <string>
 #include <utility>
 
-#include "lib/historic/redisson_fair.h"
-#include "lib/historic/redisson_reentrant.h"
-#include "lib/historic/redisson_wait_connected.h"
-#include "lib/historic/redlock_classic.h"
 #include "sim/client/lock_kind_rows.h"
+#include "sim/historic/redisson/redisson_fair.h"
+#include "sim/historic/redisson/redisson_reentrant.h"
+#include "sim/historic/redisson/redisson_wait_connected.h"
+#include "sim/historic/redlock/redlock_classic.h"
 
 namespace holdfast::sim {
 namespace {

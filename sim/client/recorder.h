@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "checker/history.h"
-#include "lib/lock/lock.h"
+#include "checker/history/history.h"
+#include "lib/lock/api/lock.h"
 #include "sim/client/acquisitions.h"
 #include "sim/world/world.h"
 

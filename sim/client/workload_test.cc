@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "checker/check.h"
-#include "checker/holds.h"
+#include "checker/checks/check.h"
+#include "checker/holds/holds.h"
 #include "sim/cluster/cluster.h"
 #include "sim/cluster/temporary_folder.h"
 #include "sim/proxy/proxy.h"

@@ -4,7 +4,7 @@
  * here calls back into the C library) and the values in the file named by HOLDFAST_CLOCK_FILE (clock_shim.h).
  * It never allocates: the server's allocator reads the clock while it starts. */
 #define _GNU_SOURCE
-#include "clock_shim.h"
+#include "sim/cluster/clock_shim.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <iostream>
 
+#include "lib/testing/folders.h"
 #include "sim/redis/testing/embedded_oracle.h"
 #include "sim/redis/testing/real_oracle.h"
 
@@ -12,7 +13,7 @@ namespace holdfast::sim::oracle {
 namespace {
 
 const std::vector<Case>& all_cases() {
-  static const std::vector<Case> cases = load_cases(HOLDFAST_SOURCE_DIR "/sim/redis/conformance");
+  static const std::vector<Case> cases = load_cases(holdfast::testing::source_path("sim/redis/conformance"));
   return cases;
 }
 

@@ -1,5 +1,5 @@
 // Every file of scenarios/guarantees does what it says, for each of its locks: the table in lib/README.md is
-// made of what they say (tools/guarantees.py).
+// made of what they say (tools/house/guarantees.py).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/testing/folders.h"
 #include "sim/scenario/judge.h"
 #include "sim/scenario/run.h"
 #include "sim/scenario/scenario.h"
@@ -16,7 +17,8 @@ namespace {
 
 std::vector<std::string> files() {
   std::vector<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator(HOLDFAST_SOURCE_DIR "/scenarios/guarantees")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(holdfast::testing::source_path("scenarios/guarantees"))) {
     if (entry.path().extension() == ".toml") found.push_back(entry.path().stem().string());
   }
   std::sort(found.begin(), found.end());
@@ -25,7 +27,7 @@ std::vector<std::string> files() {
 
 void expect_met(const std::string& file, std::uint64_t first, std::uint64_t last) {
   for (const Scenario& scenario :
-       read_scenarios(HOLDFAST_SOURCE_DIR "/scenarios/guarantees/" + file + ".toml")) {
+       read_scenarios(holdfast::testing::source_path("scenarios/guarantees/" + file + ".toml"))) {
     Judge judge(scenario);
     for (std::uint64_t seed = first; seed <= last; ++seed) judge.add(run_once(scenario, {.seed = seed}));
     for (std::size_t i = 0; i < scenario.expectations.size(); ++i) {

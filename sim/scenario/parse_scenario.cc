@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "checker/check.h"
+#include "checker/checks/check.h"
 #include "sim/client/lock_kind.h"
 #include "sim/scenario/parse_fault.h"
 #include "sim/scenario/table_reader.h"

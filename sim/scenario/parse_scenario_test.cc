@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 
+#include "lib/testing/folders.h"
 #include "sim/client/lock_kind.h"
 #include "sim/scenario/scenario.h"
 
@@ -268,7 +269,8 @@ TEST(ParseScenario, FilesThatCannotBeRead) {
 
 TEST(ParseScenario, EveryShippedFileIsValidInTheEmbeddedWorld) {
   int files = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(HOLDFAST_SOURCE_DIR "/scenarios")) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(holdfast::testing::source_path("scenarios"))) {
     if (entry.path().extension() != ".toml") continue;
     ++files;
     for (const Scenario& scenario : read_scenarios(entry.path().string())) require_world(scenario, true);

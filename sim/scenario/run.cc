@@ -9,7 +9,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "checker/story.h"
+#include "checker/story/story.h"
 #include "sim/client/recorder.h"
 #include "sim/client/workload.h"
 #include "sim/cluster/cluster.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "checker/check.h"
-#include "checker/history.h"
+#include "checker/checks/check.h"
+#include "checker/history/history.h"
 #include "sim/scenario/scenario.h"
 
 namespace holdfast::sim {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/testing/folders.h"
 #include "sim/scenario/judge.h"
 #include "sim/scenario/scenario.h"
 
@@ -14,7 +15,7 @@ namespace holdfast::sim {
 namespace {
 
 std::vector<Scenario> shipped(const std::string& name) {
-  return read_scenarios(std::string(HOLDFAST_SOURCE_DIR) + "/scenarios/" + name + ".toml");
+  return read_scenarios(holdfast::testing::source_path("scenarios/" + name + ".toml"));
 }
 
 RunResult run_embedded(const Scenario& scenario, std::uint64_t seed) {
@@ -102,7 +103,8 @@ TEST(Run, ShippedScenariosMeetTheirExpectations) {
 
 TEST(Run, HistoricScenariosMeetTheirExpectations) {
   int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(HOLDFAST_SOURCE_DIR "/scenarios/historic")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(holdfast::testing::source_path("scenarios/historic"))) {
     if (entry.path().extension() != ".toml") continue;
     ++files;
     expect_met(read_scenarios(entry.path().string()), 3);

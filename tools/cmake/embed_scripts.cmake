@@ -1,10 +1,10 @@
-# holdfast_embed_scripts(TARGET NAME FOLDER): one redis::Script per FOLDER/*.lua, in a generated header
+# holdfast_embed_scripts(TARGET NAME FOLDER): one redis::Script per *.lua below FOLDER, in a generated header
 # generated/NAME.h: namespace holdfast::NAME { inline constexpr redis::Script reentrant_acquire{...}; }
 # The file's bytes are the script's bytes, so the SHA-1 is the one that Redis computes.
 
 function(holdfast_embed_scripts target name folder)
-  file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.lua)
-  set(body "// Generated from ${folder}/*.lua. Do not edit.\n#pragma once\n\n#include \"lib/redis/script.h\"\n\n")
+  file(GLOB_RECURSE scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.lua)
+  set(body "// Generated from the *.lua below ${folder}. Do not edit.\n#pragma once\n\n#include \"lib/redis/script.h\"\n\n")
   string(APPEND body "namespace holdfast::${name} {\n")
   foreach(script ${scripts})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${script})

@@ -1,47 +1,80 @@
-# What `cmake --install` puts into a prefix, and the short headers of both trees.
+# What an application may include, and what `cmake --install` puts into a prefix.
 #
-#   include/holdfast/reentrant_lock.h              short header: a lock, Guard, and what connects it to a Redis
-#   include/holdfast/{runtime,net,redis,lock,historic}/*.h   the headers of lib/, as they are
-#   lib/libholdfast.a, lib/cmake/holdfast/         find_package(holdfast)
+#   include/holdfast/reentrant_lock.h      the public headers of lib/lock
+#   include/holdfast/{redis,net,runtime}/  those of the ports and of the client
+#   lib/libholdfast.a, lib/cmake/holdfast/ find_package(holdfast)
 #
-# The short headers are one for each lib/lock/*_lock.h and for the others named here; a new lock needs no line.
+# Only what is named here is public. In the tree <holdfast/X.h> is a line that includes the header in its room; installed,
+# it is that header with the includes of other public ones renamed. A public header includes no private one: this function
+# refuses it when the tree is configured.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+set(HOLDFAST_PUBLIC_HEADERS
+    lib/lock/api/any_duration.h
+    lib/lock/api/async_lock.h
+    lib/lock/api/errors.h
+    lib/lock/api/guard.h
+    lib/lock/api/guarded.h
+    lib/lock/api/lock.h
+    lib/lock/api/locks.h
+    lib/lock/api/observer.h
+    lib/lock/api/owner.h
+    lib/lock/api/registry.h
+    lib/lock/fair/fair_lock.h
+    lib/lock/latch/count_down_latch.h
+    lib/lock/multi/multi_lock.h
+    lib/lock/read_write/read_write_lock.h
+    lib/lock/redisson/redisson_lock.h
+    lib/lock/redlock/redlock.h
+    lib/lock/reentrant/reentrant_lock.h
+    lib/lock/semaphore/permit_semaphore.h
+    lib/lock/semaphore/semaphore.h
+    lib/net/network.h
+    lib/net/socket_network.h
+    lib/redis/client.h
+    lib/redis/command.h
+    lib/redis/error.h
+    lib/redis/reply.h
+    lib/redis/script.h
+    lib/redis/threaded_client.h
+    lib/redis/url.h
+    lib/runtime/runtime.h
+    lib/runtime/thread_runtime.h
+    lib/runtime/time.h)
+
+# lib/lock/fair/fair_lock.h -> holdfast/fair_lock.h, lib/redis/url.h -> holdfast/redis/url.h
+function(holdfast_public_name header result)
+  string(REGEX REPLACE "^lib/lock/.*/" "holdfast/" name ${header})
+  string(REGEX REPLACE "^lib/" "holdfast/" name ${name})
+  set(${result} ${name} PARENT_SCOPE)
+endfunction()
+
 function(holdfast_install target)
-  file(GLOB locks CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/lib ${PROJECT_SOURCE_DIR}/lib/lock/*_lock.h)
-  list(FILTER locks EXCLUDE REGEX "/wire_lock\\.h$")  # what others are built of
-  foreach(name async_lock count_down_latch errors guard guarded lock locks observer permit_semaphore redlock registry semaphore)
-    if(EXISTS ${PROJECT_SOURCE_DIR}/lib/lock/${name}.h)
-      list(APPEND locks lock/${name}.h)
-    endif()
-  endforeach()
-  list(REMOVE_DUPLICATES locks)
-  set(others redis/client.h redis/threaded_client.h redis/url.h runtime/thread_runtime.h net/socket_network.h)
-  set(here ${PROJECT_BINARY_DIR}/include/holdfast)
-  set(there ${PROJECT_BINARY_DIR}/install_include)
-  foreach(header ${locks} ${others})
-    get_filename_component(name ${header} NAME)
-    foreach(tree here there)
-      set(prefix "lib/")
-      if("${tree}" STREQUAL "there")
-        set(prefix "")
+  foreach(header ${HOLDFAST_PUBLIC_HEADERS})
+    holdfast_public_name(${header} name)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/include/${name} @ONLY
+         CONTENT "// Generated: ${header}, as applications include it.\n#pragma once\n\n#include \"${header}\"\n")
+
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${header})
+    file(READ ${PROJECT_SOURCE_DIR}/${header} text)
+    string(REGEX MATCHALL "#include \"[^\"]+\"" includes "${text}")
+    foreach(include ${includes})
+      string(REGEX REPLACE "#include \"(.*)\"" "\\1" included ${include})
+      if(NOT included IN_LIST HOLDFAST_PUBLIC_HEADERS)
+        message(FATAL_ERROR "${header} is public and includes ${included}, which is not (tools/cmake/install.cmake)")
       endif()
-      set(body "// Generated: short for ${header}.\n#pragma once\n\n#include \"${prefix}${header}\"\n")
-      if(header IN_LIST locks)
-        string(APPEND body "#include \"${prefix}lock/guard.h\"\n#include \"${prefix}redis/threaded_client.h\"\n")
-      endif()
-      file(CONFIGURE OUTPUT ${${tree}}/${name} CONTENT "@body@" @ONLY)
+      holdfast_public_name(${included} included_name)
+      string(REPLACE "${include}" "#include \"${included_name}\"" text "${text}")
     endforeach()
-    install(FILES ${there}/${name} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/holdfast COMPONENT holdfast)
+    set(installed ${PROJECT_BINARY_DIR}/install_include/${name})
+    file(GENERATE OUTPUT ${installed} CONTENT "${text}")
+    get_filename_component(folder ${name} DIRECTORY)
+    install(FILES ${installed} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder} COMPONENT holdfast)
   endforeach()
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
                                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
-  foreach(room runtime net redis lock historic)
-    install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/holdfast COMPONENT holdfast
-            FILES_MATCHING PATTERN "*.h" PATTERN testing EXCLUDE PATTERN scripts EXCLUDE)
-  endforeach()
   install(TARGETS ${target} EXPORT holdfastTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT holdfast)
   set(config ${CMAKE_INSTALL_LIBDIR}/cmake/holdfast)
   install(EXPORT holdfastTargets NAMESPACE holdfast:: DESTINATION ${config} COMPONENT holdfast)

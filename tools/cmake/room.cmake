@@ -1,22 +1,29 @@
-# holdfast_room(TARGET FOLDERS dir...): a static library of every *.cc below the folders that is no test, main or example.
+# holdfast_room(TARGET FOLDERS dir... [WITHOUT dir...]): a static library of every *.cc below the folders that is no test,
+#   main or example.
+# holdfast_knows_folders(FILE): FILE alone is told the absolute paths of source and build folder. They stand in one file,
+#   so that ccache finds all the others again in another checkout.
 # holdfast_tests(): one test program a room, of the *_test.cc files noted by holdfast_room.
 # holdfast_examples(DIR): one program build/examples/NAME for each DIR/NAME.cc.
 # holdfast_benchmarks(DIR): one program build/bench_NAME for each DIR/bench_NAME.cc.
 
+function(holdfast_knows_folders file)
+  set_property(SOURCE ${file} APPEND PROPERTY COMPILE_DEFINITIONS HOLDFAST_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                                                                  HOLDFAST_BINARY_DIR="${PROJECT_BINARY_DIR}")
+endfunction()
+
 function(holdfast_room target)
-  cmake_parse_arguments(ROOM "" "" "FOLDERS" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "FOLDERS;WITHOUT" ${ARGN})
   set(sources "")
   foreach(folder ${ROOM_FOLDERS})
     file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${folder}/*.cc)
     list(APPEND sources ${found})
   endforeach()
+  foreach(folder ${ROOM_WITHOUT})
+    list(FILTER sources EXCLUDE REGEX "^${folder}/")
+  endforeach()
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$|/main\\.cc$|/examples/|/testing/")
-  if(NOT sources)  # a room that is still empty
-    file(WRITE ${PROJECT_BINARY_DIR}/generated/${target}_empty.cc "")
-    set(sources ${PROJECT_BINARY_DIR}/generated/${target}_empty.cc)
-  endif()
   add_library(${target} STATIC ${sources})
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   target_link_libraries(${target} PUBLIC $<BUILD_INTERFACE:holdfast_flags>)
@@ -28,7 +35,11 @@ endfunction()
 function(holdfast_tests)
   include(GoogleTest)
   file(GLOB_RECURSE shared CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
-       lib/testing/*.cc sim/testing/*.cc checker/testing/*.cc sim/*/testing/*.cc lib/*/testing/*.cc)
+       lib/testing/*.cc sim/testing/*.cc sim/*/testing/*.cc checker/testing/*.cc)
+  holdfast_knows_folders(lib/testing/folders.cc)
+  add_library(holdfast_testing STATIC ${shared})
+  target_link_libraries(holdfast_testing PUBLIC holdfast_sim holdfast_flags GTest::gtest GTest::gmock rapidcheck
+                        PkgConfig::HIREDIS Boost::context PkgConfig::LUA51 OpenSSL::Crypto fmt::fmt nlohmann_json::nlohmann_json)
   get_property(rooms GLOBAL PROPERTY holdfast_rooms)
   foreach(room ${rooms})
     get_property(tests GLOBAL PROPERTY holdfast_tests_of_${room})
@@ -36,12 +47,8 @@ function(holdfast_tests)
       continue()
     endif()
     set(program test_${room})
-    add_executable(${program} ${tests} ${shared})
-    target_link_libraries(${program} PRIVATE holdfast_tools holdfast_flags GTest::gtest GTest::gtest_main GTest::gmock
-                          rapidcheck fmt::fmt nlohmann_json::nlohmann_json PkgConfig::HIREDIS Boost::context
-                          PkgConfig::LUA51 OpenSSL::Crypto)
-    target_compile_definitions(${program} PRIVATE HOLDFAST_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-                               HOLDFAST_BINARY_DIR="${PROJECT_BINARY_DIR}")
+    add_executable(${program} ${tests})
+    target_link_libraries(${program} PRIVATE holdfast_testing holdfast_tools GTest::gtest_main)
     # Suites whose name begins with "Long" are hunts: label "long", run only when asked for.
     gtest_discover_tests(${program} TEST_FILTER "-Long*" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
     gtest_discover_tests(${program} TEST_FILTER "Long*" TEST_LIST ${program}_long DISCOVERY_TIMEOUT 60
@@ -68,6 +75,6 @@ function(holdfast_benchmarks folder)
     get_filename_component(name ${file} NAME_WE)
     add_executable(${name} ${file})
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-    target_link_libraries(${name} PRIVATE holdfast_tools holdfast_flags fmt::fmt benchmark::benchmark)
+    target_link_libraries(${name} PRIVATE holdfast_testing holdfast_tools holdfast_flags fmt::fmt benchmark::benchmark)
   endforeach()
 endfunction()

@@ -7,7 +7,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "checker/timeline.h"
+#include "checker/story/timeline.h"
 #include "tools/holdfast/check_report.h"
 #include "tools/holdfast/commands.h"
 #include "tools/holdfast/reports.h"

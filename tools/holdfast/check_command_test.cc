@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "lib/testing/folders.h"
 #include "sim/cluster/temporary_folder.h"
 
 namespace holdfast::tools {
@@ -17,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kTestdata = HOLDFAST_SOURCE_DIR "/checker/testdata/";
+const std::string kTestdata = holdfast::testing::source_path("checker/testdata/");
 
 struct Ran {
   int exit = -1;
@@ -25,7 +26,8 @@ struct Ran {
 };
 
 Ran check(const std::string& arguments, const std::string& before = "") {
-  const std::string line = before + " " HOLDFAST_BINARY_DIR "/holdfast check " + arguments + " 2>&1";
+  const std::string line =
+      before + " " + holdfast::testing::build_path("holdfast check ") + arguments + " 2>&1";
   Ran ran;
   std::FILE* pipe = popen(line.c_str(), "r");
   std::array<char, 4096> buffer;
@@ -54,7 +56,7 @@ constexpr const char* kTwoOwners = R"([{:type :invoke :f :acquire :process 0 :va
  {:type :invoke, :f :release, :process 0, :value nil :index 72}
  {:type :info, :f :release, :process 0, :value nil :index 73}])";
 
-class CheckFile : public testing::Test {
+class CheckFile : public ::testing::Test {
  protected:
   std::string file(const std::string& name, const std::string& text) {
     const std::string path = folder_.path() + "/" + name;
@@ -95,7 +97,7 @@ const Known kKnown[] = {
 };
 
 TEST(Check, ReproducesKnownVerdicts) {
-  const std::string folder = HOLDFAST_SOURCE_DIR "/../shared/histories/";
+  const std::string folder = holdfast::testing::source_path("../shared/histories/");
   if (!fs::is_directory(folder)) GTEST_SKIP() << "no folder ../shared/histories beside the repository";
   for (const Known& known : kKnown) {
     const bool log = std::string_view(known.file).ends_with(".log");
@@ -108,7 +110,7 @@ TEST(Check, ReproducesKnownVerdicts) {
 }
 
 TEST(Check, KnownWitnessesAreViolationsByThemselves) {
-  const std::string folder = HOLDFAST_SOURCE_DIR "/../shared/histories/";
+  const std::string folder = holdfast::testing::source_path("../shared/histories/");
   if (!fs::is_directory(folder)) GTEST_SKIP() << "no folder ../shared/histories beside the repository";
   for (const Known& known : kKnown) {
     if (known.valid) continue;

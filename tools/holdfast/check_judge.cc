@@ -10,8 +10,8 @@
 #include <fstream>
 #include <iostream>
 
-#include "checker/holds.h"
-#include "checker/packed_history.h"
+#include "checker/history/packed_history.h"
+#include "checker/holds/holds.h"
 #include "sim/scenario/problem.h"
 #include "tools/holdfast/commands.h"
 #include "tools/holdfast/progress.h"

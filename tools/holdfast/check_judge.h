@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "checker/check.h"
-#include "checker/formats.h"
-#include "checker/linearizability.h"
-#include "checker/summary.h"
+#include "checker/checks/check.h"
+#include "checker/checks/summary.h"
+#include "checker/history/formats.h"
+#include "checker/linearizability/linearizability.h"
 
 namespace holdfast::tools {
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "checker/history_jsonl.h"
-#include "checker/story.h"
+#include "checker/history/history_jsonl.h"
+#include "checker/story/story.h"
 
 namespace holdfast::tools {
 

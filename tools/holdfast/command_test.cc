@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "lib/testing/folders.h"
 #include "sim/cluster/temporary_folder.h"
 #include "tools/holdfast/commands.h"
 #include "tools/holdfast/reports.h"
@@ -17,7 +18,7 @@
 namespace holdfast::tools {
 namespace {
 
-const std::string kScenarios = HOLDFAST_SOURCE_DIR "/scenarios/";
+const std::string kScenarios = holdfast::testing::source_path("scenarios/");
 
 struct Ran {
   int exit = -1;
@@ -32,7 +33,8 @@ struct Ran {
 Ran holdfast(const std::string& arguments, const std::string& before = "") {
   const sim::TemporaryFolder folder;
   const std::string err = folder.path() + "/err";
-  const std::string line = before + " " HOLDFAST_BINARY_DIR "/holdfast " + arguments + " 2>" + err;
+  const std::string line =
+      before + " " + holdfast::testing::build_path("holdfast ") + arguments + " 2>" + err;
   Ran ran;
   std::FILE* pipe = popen(line.c_str(), "r");
   std::array<char, 4096> buffer;

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "checker/check.h"
-#include "checker/models/model.h"
+#include "checker/checks/check.h"
+#include "checker/linearizability/models/model.h"
 #include "sim/client/lock_kind.h"
 #include "sim/fault/fault.h"
 #include "sim/scenario/scenario.h"

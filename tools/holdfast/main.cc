@@ -6,7 +6,7 @@
 
 #include "sim/cluster/redis_process.h"
 #include "sim/scenario/problem.h"
-#include "tools/holdfast/bench.h"
+#include "tools/bench/bench.h"
 #include "tools/holdfast/commands.h"
 
 namespace {

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <string>
 
+#include "lib/testing/folders.h"
+
 namespace holdfast::tools {
 namespace {
 
@@ -21,7 +23,7 @@ std::string without_times(const std::string& text) {
 // The first block of the README whose command begins with `marker` has what that command prints.
 void expect_printed(const std::string& marker, int exit) {
   std::ostringstream file;
-  file << std::ifstream(HOLDFAST_SOURCE_DIR "/README.md").rdbuf();
+  file << std::ifstream(holdfast::testing::source_path("README.md")).rdbuf();
   const std::string readme = file.str();
   const std::size_t begin = readme.find(marker);
   ASSERT_NE(begin, std::string::npos);
@@ -29,8 +31,9 @@ void expect_printed(const std::string& marker, int exit) {
   const std::string command = readme.substr(begin + 2, line_end - begin - 2);
   const std::string block = readme.substr(line_end + 1, readme.find("```", line_end) - line_end - 1);
 
-  const std::string line = "cd " HOLDFAST_SOURCE_DIR " && " HOLDFAST_BINARY_DIR "/" +
-                           command.substr(std::string("build/").size()) + " 2>&1";
+  const std::string line = "cd " + holdfast::testing::source_path("") + " && " +
+                           holdfast::testing::build_path(command.substr(std::string("build/").size())) +
+                           " 2>&1";
   std::FILE* pipe = popen(line.c_str(), "r");
   std::string output;
   std::array<char, 4096> buffer;

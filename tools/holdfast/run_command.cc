@@ -17,8 +17,8 @@
 #include <sstream>
 #include <thread>
 
-#include "checker/history_jsonl.h"
-#include "checker/timeline.h"
+#include "checker/history/history_jsonl.h"
+#include "checker/story/timeline.h"
 #include "sim/cluster/redis_process.h"
 #include "sim/cluster/temporary_folder.h"
 #include "sim/scenario/run.h"

@@ -1,0 +1,221 @@
+// mutual-exclusion and lease-exclusion: the same sweep, over holds and over claims.
+//
+// A conflict of claims is a double grant: the lock service promised one lock to two owners. A conflict of
+// holds whose claims do not meet is an overrun: a holder outlived its lease.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "checker/checks/check_registry.h"
+#include "checker/holds/exclusion.h"
+#include "checker/holds/holds.h"
+#include "checker/story/wording.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+constexpr std::size_t kWitnesses = 16;
+
+Span span_of(const Hold& hold, std::size_t number, bool claim) {
+  return {.from_ns = hold.from_ns,
+          .to_ns = claim ? std::max(hold.from_ns, hold.claim_to_ns()) : hold.to_ns,
+          .key = hold.key,
+          .owner = hold.owner,
+          .permits = hold.permits,
+          .shared = hold.shared,
+          .number = number};
+}
+
+bool claims_conflict(const Hold& a, const Hold& b, const ExclusionRules& rules) {
+  if (!a.has_claim() || !b.has_claim() || a.expired_at_return() || b.expired_at_return()) return false;
+  ExclusionRules pairwise = rules;
+  pairwise.permits = 0;
+  return conflict(span_of(a, 0, true), span_of(b, 1, true), pairwise);
+}
+
+void add(std::vector<std::size_t>& events, std::size_t position) {
+  if (position != kNowhere) events.push_back(position);
+}
+
+// The fewest renewals that carry the claim of `hold` beyond `until_ns`.
+void add_renewals(const History& history, const Hold& hold, std::int64_t until_ns,
+                  std::vector<std::size_t>& events) {
+  std::int64_t claimed_ns = hold.granted_until_ns;
+  std::size_t next = 0;
+  while (claimed_ns != kAbsent && claimed_ns <= until_ns) {
+    std::size_t best = kNowhere;
+    while (next < hold.renewals.size() && history.events()[hold.renewals[next]].time_ns <= claimed_ns) {
+      best = hold.renewals[next++];  // each one that counts reaches farther than those before
+    }
+    if (best == kNowhere) return;
+    events.push_back(best);
+    claimed_ns = history.events()[best].valid_until_ns;
+  }
+}
+
+std::string end_of(const Wording& words, const Hold& hold) {
+  switch (hold.end) {
+    case HoldEnd::released: return "released it only at " + words.time(hold.to_ns);
+    case HoldEnd::told_lost: return "was told of its loss only at " + words.time(hold.to_ns);
+    case HoldEnd::crashed: return "held it until it died at " + words.time(hold.to_ns);
+    case HoldEnd::changed_mode: return "changed its mode only at " + words.time(hold.to_ns);
+    case HoldEnd::never: break;
+  }
+  return "never released it";
+}
+
+Witness witness_of(const History& history, const std::vector<Hold>& holds, const Conflict& found, bool claims,
+                   const ExclusionRules& rules) {
+  const Wording words(history);
+  const Hold& second = holds[found.number];
+  const Hold& first = holds[found.with.front()];
+  Witness witness;
+  witness.key = words.text(second.key);
+  witness.acquires = std::pair(first.acquired, second.acquired);
+  witness.from_ns = found.from_ns;
+  witness.to_ns = found.to_ns;
+  std::vector<std::size_t> involved = found.with;
+  involved.push_back(found.number);
+  for (const std::size_t number : involved) {
+    const Hold& hold = holds[number];
+    add(witness.events, hold.invoked);
+    add(witness.events, hold.acquired);
+    if (claims) add_renewals(history, hold, found.from_ns, witness.events);
+    add(witness.events, hold.ended);
+  }
+  std::sort(witness.events.begin(), witness.events.end());
+  witness.events.erase(std::unique(witness.events.begin(), witness.events.end()), witness.events.end());
+
+  const std::string from = words.time(found.from_ns), to = words.time(found.to_ns);
+  const bool doubled = claims || claims_conflict(first, second, rules);
+  if (rules.permits > 0) {
+    std::int64_t taken = 0;
+    std::string owners;
+    for (std::size_t i = 0; i < involved.size(); ++i) {
+      taken += holds[involved[i]].permits;
+      owners += (i == 0 ? "" : i + 1 == involved.size() ? " and " : ", ") + words.owner(holds[involved[i]]);
+    }
+    witness.kind = doubled ? "double-grant" : first.has_claim() && second.has_claim() ? "overrun" : "overlap";
+    witness.why = fmt::format("{} hold {} of the {} permits of {} from {} to {}.", owners, taken,
+                              rules.permits, witness.key, from, to);
+  } else if (doubled) {
+    witness.kind = "double-grant";
+    witness.why = fmt::format(
+        "{} was granted to {} while it was promised to {} until {}: both own it from {} to {}.", witness.key,
+        words.grant(second), words.grant(first), words.time(first.valid_until_ns), from, to);
+  } else if (first.has_claim() && second.has_claim()) {
+    witness.kind = "overrun";
+    witness.why =
+        first.claim_to_ns() <= second.from_ns
+            ? fmt::format("The lease of {} on {} ended at {}, but it {}; {} got it meanwhile.",
+                          words.grant(first), witness.key, words.time(first.valid_until_ns),
+                          end_of(words, first), words.grant(second))
+            : fmt::format("The lock returned {} to {} when its lease, until {}, was over; {} still held it.",
+                          witness.key, words.grant(second), words.time(second.valid_until_ns),
+                          words.grant(first));
+  } else {
+    witness.kind = "overlap";
+    witness.why = fmt::format("{} was granted to {} while {} held it, who {}.", witness.key,
+                              words.grant(second), words.grant(first), end_of(words, first));
+  }
+  return witness;
+}
+
+// Permits: as the history tells it (the most there ever were, so that nothing legal is reported), unless
+// somebody knows.
+ExclusionRules rules_of(const History& history, const CheckContext& context) {
+  ExclusionRules rules{.reentrant = context.reentrant, .permits = context.permits};
+  if (rules.permits > 0) return rules;
+  for (const Event& event : history.events()) {
+    if (event.f == Function::resize && event.type == EventType::ok && event.value != kAbsent)
+      rules.permits = std::max(rules.permits, event.value);
+  }
+  return rules;
+}
+
+Verdict judge(const History& history, const std::vector<Hold>& holds, std::vector<Span>& spans, bool claims,
+              const CheckContext& context) {
+  const ExclusionRules rules = rules_of(history, context);
+  const ExclusionResult found = sweep_exclusion(spans, rules, kWitnesses);
+  Verdict verdict;
+  verdict.outcome = found.count > 0 ? Outcome::violated : Outcome::holds;
+  verdict.violations = found.count;
+  for (const Conflict& each : found.conflicts) {
+    verdict.witnesses.push_back(witness_of(history, holds, each, claims, rules));
+  }
+  if (found.count > 0) {
+    verdict.reason = verdict.witnesses.front().why;
+    verdict.out_of_bounds = !context.clocks_within_bounds;
+  }
+  return verdict;
+}
+
+class MutualExclusion : public Check {
+ public:
+  std::string_view name() const override { return "mutual-exclusion"; }
+  std::string_view about() const override { return "no two owners hold one key at the same time"; }
+  Verdict run(const History& history, const CheckContext& context) const override {
+    const std::vector<Hold> holds = build_holds(history, context.reentrant);
+    std::vector<Span> spans;
+    spans.reserve(holds.size());
+    for (std::size_t i = 0; i < holds.size(); ++i) spans.push_back(span_of(holds[i], i, false));
+    Verdict verdict = judge(history, holds, spans, false, context);
+    if (verdict.outcome == Outcome::holds)
+      verdict.reason = fmt::format("{} holds, no two overlap", holds.size());
+    return verdict;
+  }
+};
+
+class LeaseExclusion : public Check {
+ public:
+  std::string_view name() const override { return "lease-exclusion"; }
+  std::string_view about() const override {
+    return "the lock service promises no key to two owners at the same time (else: a double grant)";
+  }
+  Verdict run(const History& history, const CheckContext& context) const override {
+    const std::vector<Hold> holds = build_holds(history, context.reentrant);
+    std::vector<Span> spans, strict;
+    std::size_t expired = 0, silent = 0;
+    for (std::size_t i = 0; i < holds.size(); ++i) {
+      strict.push_back(span_of(holds[i], i, false));
+      if (!holds[i].has_claim()) {
+        ++silent;
+      } else if (holds[i].expired_at_return()) {
+        ++expired;
+      } else {
+        spans.push_back(span_of(holds[i], i, true));
+      }
+    }
+    const std::size_t claims = spans.size();
+    Verdict verdict = judge(history, holds, spans, true, context);
+    if (verdict.outcome == Outcome::violated) return verdict;
+    if (silent > 0) {
+      verdict.outcome = Outcome::unknown;
+      verdict.reason = silent == holds.size()
+                           ? "the history has no valid_until"
+                           : fmt::format("{} of {} grants have no valid_until", silent, holds.size());
+      return verdict;
+    }
+    verdict.reason = fmt::format("{} claims, no two overlap", claims);
+    if (const auto overruns = sweep_exclusion(strict, rules_of(history, context), 1).count; overruns > 0) {
+      verdict.reason +=
+          fmt::format("; {} overrun{} (a holder outlived its lease)", overruns, overruns == 1 ? "" : "s");
+    }
+    if (expired > 0) verdict.reason += fmt::format("; {} times the lock returned an expired lock", expired);
+    return verdict;
+  }
+};
+
+}  // namespace
+
+const Check& mutual_exclusion_check() {
+  static const MutualExclusion check;
+  return check;
+}
+const Check& lease_exclusion_check() {
+  static const LeaseExclusion check;
+  return check;
+}
+
+}  // namespace holdfast::checker

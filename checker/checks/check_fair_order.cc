@@ -1,0 +1,207 @@
+// fair-order: whoever waits in a lock's queue is not overtaken more often than the lock promised.
+//
+// A waiter is known to be queued from the moment at which its client, or the server's ledger, said so (a
+// `queue` event). It is overtaken by each hold of its key that was asked for truly later than that and
+// granted truly before its own grant. Only waiters that were granted count: one that gave up may have left
+// the queue at any time (that nobody is granted at all is for `progress`). A fault that changes what servers
+// store (crash, restart, promotion, replication) resets the queue: what counts is what a waiter was told
+// after the last one. Counting pairs: one sort and a Fenwick tree, O(n log n).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "checker/checks/check_registry.h"
+#include "checker/holds/holds.h"
+#include "checker/story/wording.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+struct Waiter {
+  const Hold* hold = nullptr;
+  std::size_t told = kNowhere;  // position of the `queue` event
+  std::int64_t told_ns = 0;
+  std::int64_t overtaken = 0;
+};
+
+struct Grant {
+  const Hold* hold = nullptr;
+  std::int64_t asked_ns = 0;
+};
+
+class Counts {
+ public:
+  explicit Counts(std::size_t size) : sums_(size + 1, 0) {}
+  void add(std::size_t at) {
+    for (++at; at < sums_.size(); at += at & (~at + 1)) ++sums_[at];
+  }
+  std::int64_t below(std::size_t end) const {  // of those added before `end`
+    std::int64_t sum = 0;
+    for (; end > 0; end -= end & (~end + 1)) sum += sums_[end];
+    return sum;
+  }
+
+ private:
+  std::vector<std::int64_t> sums_;
+};
+
+bool resets(std::string_view kind) {
+  constexpr std::array<std::string_view, 4> kKinds = {"crash", "restart", "promote", "replication"};
+  return std::any_of(kKinds.begin(), kKinds.end(),
+                     [&](std::string_view word) { return kind.find(word) != std::string_view::npos; });
+}
+
+void count(std::vector<Waiter>& waiters, std::vector<Grant>& grants) {
+  std::vector<std::int64_t> times;
+  for (const Grant& grant : grants) times.push_back(grant.hold->from_ns);
+  std::sort(times.begin(), times.end());
+  const auto rank = [&](std::int64_t time_ns) {
+    return static_cast<std::size_t>(std::lower_bound(times.begin(), times.end(), time_ns) - times.begin());
+  };
+  std::sort(grants.begin(), grants.end(),
+            [](const Grant& a, const Grant& b) { return a.asked_ns > b.asked_ns; });
+  std::sort(waiters.begin(), waiters.end(),
+            [](const Waiter& a, const Waiter& b) { return a.told_ns > b.told_ns; });
+  Counts counts(times.size());
+  std::size_t next = 0;
+  for (Waiter& waiter : waiters) {
+    for (; next < grants.size() && grants[next].asked_ns > waiter.told_ns; ++next) {
+      counts.add(rank(grants[next].hold->from_ns));
+    }
+    waiter.overtaken = counts.below(rank(waiter.hold->from_ns));
+  }
+}
+
+class FairOrder : public Check {
+ public:
+  std::string_view name() const override { return "fair-order"; }
+  std::string_view about() const override {
+    return "who waits is not overtaken more often than promised by requests made later";
+  }
+  Verdict run(const History& history, const CheckContext& context) const override {
+    const auto& events = history.events();
+    const std::vector<Hold> holds = build_holds(history, context.reentrant);
+    std::vector<std::vector<std::size_t>> told(history.symbols());  // by acquisition, else by process
+    std::vector<std::int64_t> reset_ns;
+    std::size_t queued = 0;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const Event& event = events[i];
+      if (event.f == Function::queue && event.type == EventType::ok) {
+        told[event.id != 0 ? event.id : event.process].push_back(i);
+        ++queued;
+      } else if (event.f == Function::fault && resets(history.text(event.error))) {
+        reset_ns.push_back(event.time_ns);
+      }
+    }
+    Verdict verdict;
+    if (queued == 0 || holds.empty()) {
+      verdict.reason = holds.empty() ? "the history has no grants"
+                                     : "the history has no queue event (nobody was told that it waits)";
+      return verdict;
+    }
+    std::sort(reset_ns.begin(), reset_ns.end());
+    std::map<Symbol, std::pair<std::vector<Waiter>, std::vector<Grant>>> keys;
+    std::size_t waited = 0, reset = 0;
+    for (const Hold& hold : holds) {
+      const std::size_t asked = hold.invoked == kNowhere ? hold.acquired : hold.invoked;
+      auto& [waiters, grants] = keys[hold.key];
+      grants.push_back({&hold, events[asked].time_ns});
+      const auto last = std::upper_bound(reset_ns.begin(), reset_ns.end(), hold.from_ns);
+      const std::int64_t since_ns =
+          last == reset_ns.begin() ? std::numeric_limits<std::int64_t>::min() : *std::prev(last);
+      const std::vector<std::size_t>& by_id = told[hold.id];
+      const std::vector<std::size_t>& mine = hold.id != 0 && !by_id.empty() ? by_id : told[hold.process];
+      bool forgotten = false;
+      for (auto at = std::lower_bound(mine.begin(), mine.end(), asked);
+           at != mine.end() && *at < hold.acquired; ++at) {
+        const Event& event = events[*at];
+        if (event.key != 0 && event.key != hold.key) continue;
+        if (event.time_ns <= since_ns) {
+          forgotten = true;
+          continue;
+        }
+        waiters.push_back({.hold = &hold, .told = *at, .told_ns = event.time_ns});
+        ++waited;
+        forgotten = false;
+        break;
+      }
+      reset += forgotten ? 1 : 0;
+    }
+    std::int64_t most = 0;
+    std::vector<std::pair<Waiter, const std::vector<Grant>*>> found;
+    for (auto& [key, both] : keys) {
+      count(both.first, both.second);
+      for (const Waiter& waiter : both.first) {
+        most = std::max(most, waiter.overtaken);
+        if (waiter.overtaken > context.promised_overtakes) found.emplace_back(waiter, &both.second);
+      }
+    }
+    std::sort(found.begin(), found.end(),
+              [](const auto& a, const auto& b) { return a.first.hold->acquired < b.first.hold->acquired; });
+    verdict.violations = found.size();
+    const Wording words(history);
+    for (const auto& [waiter, grants] : found) {
+      if (verdict.witnesses.size() >= 16) break;
+      verdict.witnesses.push_back(
+          witness_of(words, waiter, *grants, static_cast<std::size_t>(context.promised_overtakes) + 1));
+    }
+    const std::string measured =
+        fmt::format("overtaken {} times at most, promised {}", most, context.promised_overtakes);
+    if (verdict.violations > 0) {
+      verdict.outcome = Outcome::violated;
+      verdict.witnesses.front().why.insert(verdict.witnesses.front().why.size() - 1, " (" + measured + ")");
+      verdict.reason = verdict.witnesses.front().why;
+    } else if (waited == 0) {
+      verdict.reason = "the history has no grant to anybody who waited in a queue that was not reset";
+    } else {
+      verdict.outcome = Outcome::holds;
+      verdict.reason = fmt::format("{} of {} grants had waited: {}", waited, holds.size(), measured);
+      if (reset > 0) verdict.reason += fmt::format("; {} waits were reset by a fault", reset);
+    }
+    return verdict;
+  }
+
+ private:
+  static Witness witness_of(const Wording& words, const Waiter& waiter, const std::vector<Grant>& grants,
+                            std::size_t enough) {
+    const Hold& hold = *waiter.hold;
+    std::vector<const Hold*> others;
+    for (const Grant& grant : grants) {
+      if (grant.asked_ns > waiter.told_ns && grant.hold->from_ns < hold.from_ns) others.push_back(grant.hold);
+    }
+    std::sort(others.begin(), others.end(),
+              [](const Hold* a, const Hold* b) { return a->acquired < b->acquired; });
+    const Hold& first = *others.front();
+    if (others.size() > enough) others.resize(enough);
+    Witness witness;
+    witness.kind = "overtaken";
+    witness.key = words.text(hold.key);
+    witness.acquires = std::pair(first.acquired, hold.acquired);
+    witness.from_ns = waiter.told_ns;
+    witness.to_ns = hold.from_ns;
+    witness.why = fmt::format(
+        "{} waited for {} since {} and was overtaken {} times, first by {}, who asked later.",
+        words.owner(hold), witness.key, words.time(waiter.told_ns), waiter.overtaken, words.grant(first));
+    others.push_back(&hold);
+    for (const Hold* each : others) {
+      for (const std::size_t position : {each->invoked, each->acquired}) {
+        if (position != kNowhere) witness.events.push_back(position);
+      }
+    }
+    witness.events.push_back(waiter.told);
+    std::sort(witness.events.begin(), witness.events.end());
+    return witness;
+  }
+};
+
+}  // namespace
+
+const Check& fair_order_check() {
+  static const FairOrder check;
+  return check;
+}
+
+}  // namespace holdfast::checker

@@ -1,0 +1,160 @@
+// fencing-monotonic: tokens rise strictly along the order of holds of one key.
+//
+// Hold a comes before hold b when b was invoked after a's acquire had returned, or when they exclude one
+// another and a's claim (cut at its end; without one: its hold) was over when b began. Then b's token must be
+// the greater one; among readers it may be equal. Holds that overlap in neither way are not ordered. One
+// sweep each: by time, against the greatest token among what came before.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "checker/checks/check_registry.h"
+#include "checker/holds/holds.h"
+#include "checker/story/wording.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+// Something that happens to a hold: from `at` on it counts as "before" (end) or asks who was before it
+// (begin).
+struct Point {
+  Symbol key;
+  std::int64_t time_ns;
+  std::size_t position;  // program order among equal times of one process
+  bool asks;
+  const Hold* hold;
+};
+
+bool earlier(const Point& a, const Point& b) {
+  if (a.key != b.key) return a.key < b.key;
+  if (a.time_ns != b.time_ns) return a.time_ns < b.time_ns;
+  return a.position < b.position;
+}
+
+struct Greatest {
+  const Hold* writer = nullptr;
+  const Hold* reader = nullptr;
+  void add(const Hold* hold) {
+    const Hold*& best = hold->shared ? reader : writer;
+    if (best == nullptr || hold->token > best->token) best = hold;
+  }
+  // Whose token is not below that of `hold` although it must be.
+  const Hold* against(const Hold& hold) const {
+    if (writer != nullptr && writer->token >= hold.token) return writer;
+    if (reader != nullptr && (hold.shared ? reader->token > hold.token : reader->token >= hold.token))
+      return reader;
+    return nullptr;
+  }
+};
+
+class FencingMonotonic : public Check {
+ public:
+  std::string_view name() const override { return "fencing-monotonic"; }
+  std::string_view about() const override { return "fencing tokens rise strictly from hold to hold"; }
+  Verdict run(const History& history, const CheckContext& context) const override {
+    const auto& events = history.events();
+    const std::vector<Hold> holds = build_holds(history, context.reentrant);
+    std::vector<Point> asked, by_claims;
+    std::size_t tokens = 0;
+    for (const Hold& hold : holds) {
+      if (hold.token == kAbsent) continue;
+      ++tokens;
+      const std::size_t invoked = hold.invoked == kNowhere ? hold.acquired : hold.invoked;
+      asked.push_back({hold.key, events[invoked].time_ns, invoked, true, &hold});
+      asked.push_back({hold.key, hold.from_ns, hold.acquired, false, &hold});
+      const std::int64_t to_ns = hold.has_claim() ? std::max(hold.from_ns, hold.claim_to_ns()) : hold.to_ns;
+      by_claims.push_back({hold.key, hold.from_ns, hold.acquired, true, &hold});
+      if (to_ns == kForever) continue;
+      const bool ended = hold.ended != kNowhere && to_ns == hold.to_ns;
+      by_claims.push_back({hold.key, to_ns, ended ? hold.ended : hold.acquired, false, &hold});
+    }
+    Verdict verdict;
+    if (tokens == 0) {
+      verdict.reason = holds.empty() ? "the history has no grants" : "the history has no token";
+      return verdict;
+    }
+    std::vector<std::pair<const Hold*, const Hold*>> found;
+    sweep(asked, found);
+    sweep(by_claims, found);
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+      return a.second->acquired != b.second->acquired ? a.second->acquired < b.second->acquired
+                                                      : a.first->acquired < b.first->acquired;
+    });
+    found.erase(std::unique(found.begin(), found.end(),
+                            [](const auto& a, const auto& b) { return a.second == b.second; }),
+                found.end());
+    verdict.violations = found.size();
+    const Wording words(history);
+    for (const auto& [first, second] : found) {
+      if (verdict.witnesses.size() >= 16) break;
+      Witness witness;
+      witness.kind = first->token == second->token ? "token-repeated" : "token-fell";
+      witness.key = words.text(second->key);
+      witness.acquires = std::pair(first->acquired, second->acquired);
+      witness.from_ns = witness.to_ns = second->from_ns;
+      witness.why =
+          fmt::format("{} got token {} for {}, later {} got token {}: it must be greater.",
+                      words.grant(*first), first->token, witness.key, words.grant(*second), second->token);
+      for (const Hold* hold : {first, second}) {
+        for (const std::size_t position : {hold->invoked, hold->acquired, hold->ended}) {
+          if (position != kNowhere) witness.events.push_back(position);
+        }
+      }
+      std::sort(witness.events.begin(), witness.events.end());
+      verdict.witnesses.push_back(std::move(witness));
+    }
+    if (verdict.violations > 0) {
+      verdict.outcome = Outcome::violated;
+      verdict.reason = verdict.witnesses.front().why;
+    } else if (tokens < holds.size()) {
+      verdict.reason =
+          fmt::format("the history has no token for {} of {} grants", holds.size() - tokens, holds.size());
+    } else {
+      verdict.outcome = Outcome::holds;
+      verdict.reason = fmt::format("{} tokens, rising", tokens);
+    }
+    return verdict;
+  }
+
+ private:
+  // At equal times another process' end is concurrent with a beginning; one's own end comes first if its
+  // position does. So among equal times all questions are asked before ends are entered, but for the asker's
+  // own.
+  static void sweep(std::vector<Point>& points, std::vector<std::pair<const Hold*, const Hold*>>& found) {
+    std::sort(points.begin(), points.end(), earlier);
+    for (std::size_t i = 0; i < points.size();) {
+      const Symbol key = points[i].key;
+      Greatest greatest;
+      while (i < points.size() && points[i].key == key) {
+        std::size_t end = i;
+        while (end < points.size() && points[end].key == key && points[end].time_ns == points[i].time_ns)
+          ++end;
+        for (std::size_t at = i; at < end; ++at) {
+          if (!points[at].asks) continue;
+          const Hold* worse = greatest.against(*points[at].hold);
+          for (std::size_t own = i; own < at && worse == nullptr; ++own) {
+            if (points[own].asks || points[own].hold->process != points[at].hold->process) continue;
+            Greatest alone;
+            alone.add(points[own].hold);
+            worse = alone.against(*points[at].hold);
+          }
+          if (worse != nullptr && worse != points[at].hold) found.emplace_back(worse, points[at].hold);
+        }
+        for (std::size_t at = i; at < end; ++at) {
+          if (!points[at].asks) greatest.add(points[at].hold);
+        }
+        i = end;
+      }
+    }
+  }
+};
+
+}  // namespace
+
+const Check& fencing_monotonic_check() {
+  static const FencingMonotonic check;
+  return check;
+}
+
+}  // namespace holdfast::checker

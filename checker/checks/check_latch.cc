@@ -1,0 +1,148 @@
+// latch: nobody gets through a count-down latch before its count is down, and who waits gets through
+// afterwards.
+//
+// An await that returned ok needs a count that was set (invoked) before it returned, and as many count-downs
+// that had been invoked by then: each of them may have taken effect, none of a later one can have. And when
+// as many have returned ok, an await that is open is bound to return within the bound that progress has,
+// unless its client died or a fault still acts. A key is one count: one that is set twice is not judged.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "checker/checks/check_registry.h"
+#include "checker/holds/holds.h"
+#include "checker/story/wording.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+struct Latch {
+  std::size_t set = kNowhere;  // position of the invocation
+  bool again = false;
+  std::vector<std::size_t> invoked, counted;  // count-downs: invocations, returns
+};
+
+class LatchCheck : public Check {
+ public:
+  std::string_view name() const override { return "latch"; }
+  std::string_view about() const override {
+    return "nobody gets through a latch before its count is down, and everybody who waits does afterwards";
+  }
+  Verdict run(const History& history, const CheckContext& context) const override {
+    const auto& events = history.events();
+    const Pairs pairs = pair_events(history);
+    const Wording words(history);
+    std::map<Symbol, Latch> latches;
+    std::map<std::string, std::int64_t> died_ns;  // client -> its last death
+    std::map<Symbol, bool> acting;                // fault -> it acts
+    std::int64_t healed_ns = 0;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const Event& event = events[i];
+      if (event.f == Function::crash) died_ns[std::string(history.text(event.process))] = event.time_ns;
+      if (event.f == Function::fault) {
+        acting[event.key] = event.value != 0;
+        healed_ns = event.time_ns;
+      }
+      if (event.f == Function::resize && (event.type == EventType::invoke || pairs.other[i] == kNowhere)) {
+        Latch& latch = latches[event.key];
+        latch.again = latch.set != kNowhere;
+        latch.set = i;
+      }
+      if (event.f != Function::count_down) continue;
+      if (event.type == EventType::invoke) latches[event.key].invoked.push_back(i);
+      if (event.type == EventType::ok) latches[event.key].counted.push_back(i);
+    }
+    Verdict verdict;
+    std::size_t awaits = 0, open = 0;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const Event& event = events[i];
+      if (event.f != Function::await) continue;
+      const Latch& latch = latches[event.key];
+      if (latch.again) continue;
+      if (event.type == EventType::ok) {
+        ++awaits;
+        early(words, events, latch, pairs.other[i], i, verdict);
+      } else if (event.type == EventType::invoke && pairs.other[i] == kNowhere) {
+        ++open;
+        const auto died = died_ns.find(std::string(client_of(history.text(event.process))));
+        if (died != died_ns.end() && died->second >= event.time_ns) continue;
+        if (std::any_of(acting.begin(), acting.end(), [](const auto& fault) { return fault.second; }))
+          continue;
+        stuck(words, events, latch, i, std::max(healed_ns, event.time_ns), context, verdict);
+      }
+    }
+    if (verdict.violations > 0) {
+      verdict.outcome = Outcome::violated;
+      verdict.reason = verdict.witnesses.front().why;
+    } else if (awaits == 0) {
+      verdict.reason = "the history has no await that returned";
+    } else {
+      verdict.outcome = Outcome::holds;
+      verdict.reason =
+          fmt::format("{} awaits returned, each after the count was down; {} still wait", awaits, open);
+    }
+    return verdict;
+  }
+
+ private:
+  static void report(const Wording& words, const std::vector<Event>& events, std::string kind,
+                     std::string why, std::vector<std::size_t> positions, Verdict& verdict) {
+    ++verdict.violations;
+    if (verdict.witnesses.size() >= 16) return;
+    std::erase(positions, kNowhere);
+    std::sort(positions.begin(), positions.end());
+    Witness witness;
+    witness.kind = std::move(kind);
+    witness.why = std::move(why);
+    witness.key = words.text(events[positions.back()].key);
+    witness.from_ns = events[positions.front()].time_ns;
+    witness.to_ns = events[positions.back()].time_ns;
+    witness.events = std::move(positions);
+    verdict.witnesses.push_back(std::move(witness));
+  }
+
+  static void early(const Wording& words, const std::vector<Event>& events, const Latch& latch,
+                    std::size_t asked, std::size_t returned, Verdict& verdict) {
+    const auto before = std::lower_bound(latch.invoked.begin(), latch.invoked.end(), returned);
+    const auto counted = before - latch.invoked.begin();
+    const bool was_set = latch.set < returned;
+    if (was_set && counted >= events[latch.set].value) return;
+    std::vector<std::size_t> positions(latch.invoked.begin(), before);
+    positions.insert(positions.end(), {asked, returned, was_set ? latch.set : kNowhere});
+    const Event& event = events[returned];
+    report(words, events, "opened-early",
+           was_set ? fmt::format("{} got through {} at {}, when {} of {} had begun to count down.",
+                                 words.text(event.process), words.text(event.key), words.time(event.time_ns),
+                                 counted, events[latch.set].value)
+                   : fmt::format("{} got through {} at {}, before anybody had set it.",
+                                 words.text(event.process), words.text(event.key), words.time(event.time_ns)),
+           std::move(positions), verdict);
+  }
+
+  static void stuck(const Wording& words, const std::vector<Event>& events, const Latch& latch,
+                    std::size_t asked, std::int64_t since_ns, const CheckContext& context, Verdict& verdict) {
+    if (latch.set == kNowhere || std::ssize(latch.counted) < events[latch.set].value) return;
+    const std::size_t last =
+        latch.counted[static_cast<std::size_t>(std::max<std::int64_t>(events[latch.set].value, 1) - 1)];
+    const std::int64_t down_ns = std::max(events[last].time_ns, since_ns);
+    if (context.end_ns - down_ns <= context.lease_ns + context.progress_bound_ns) return;
+    std::vector<std::size_t> positions(latch.counted.begin(), latch.counted.end());
+    positions.insert(positions.end(), {asked, latch.set});
+    const Event& event = events[asked];
+    report(words, events, "never-opened",
+           fmt::format("{} waits for {}, which was counted down at {}, to the end of the run.",
+                       words.text(event.process), words.text(event.key), words.time(events[last].time_ns)),
+           std::move(positions), verdict);
+  }
+};
+
+}  // namespace
+
+const Check& latch_check() {
+  static const LatchCheck check;
+  return check;
+}
+
+}  // namespace holdfast::checker

@@ -1,0 +1,170 @@
+// no-foreign-release: no command that was sent for acquisition a removed, shortened or extended the server's
+// record of another acquisition b. Decided from the ledger (store_* events): which command took effect on
+// which node.
+//
+// Reported only when it is forced. X is a removal or extension sent for a; on node n it took effect on key k.
+// It is foreign when there is a grant G of b != a on n and k such that
+//   1. G took effect, and its reply had been seen before X was forwarded: G came before X on n;
+//   2. no grant of a on n and k may have come after G: each one that was forwarded before X's reply was seen
+//      was answered before G was forwarded (one that was never answered counts as possible, also one of
+//      which only the answer would have told to whom it was: a release that hands over);
+//   3. records of a and b cannot stand side by side (both acquisitions are exclusive);
+//   4. from G's forwarding to X's reply no fault changed what n stores (crash, restart, promotion,
+//   replication).
+// When G took effect n had no record of a, or G would have been refused (3); by 2 none was granted on n from
+// there to X, and by 4 none came from elsewhere. So the record on which X took effect was not a's. There is
+// no false alarm. A command of which only the reply told (forwarded and answered at one time) may have come
+// earlier: it proves nothing. A foreign removal in a race that leaves another order possible is passed over.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "checker/checks/check_registry.h"
+#include "checker/holds/holds.h"
+#include "checker/story/wording.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+struct Command {
+  std::size_t forwarded = kNowhere, answered = kNowhere;  // positions
+  Symbol id = 0;
+  Function f = Function::store_grant;
+  bool took_effect = false;
+};
+
+bool is_store(Function f) {
+  return f == Function::store_grant || f == Function::store_remove || f == Function::store_extend;
+}
+
+// Faults that change what a node stores, by the names of their kinds; of others the record of a node knows
+// nothing.
+bool changes_stores(std::string_view kind) {
+  constexpr std::array<std::string_view, 4> kKinds = {"crash", "restart", "promote", "replication"};
+  return std::any_of(kKinds.begin(), kKinds.end(),
+                     [&](std::string_view word) { return kind.find(word) != std::string_view::npos; });
+}
+
+class NoForeignRelease : public Check {
+ public:
+  std::string_view name() const override { return "no-foreign-release"; }
+  std::string_view about() const override {
+    return "no command removes, shortens or extends the record of somebody else's acquisition";
+  }
+  Verdict run(const History& history, const CheckContext&) const override {
+    const auto& events = history.events();
+    const Pairs pairs = pair_events(history);
+    std::map<std::pair<Symbol, Symbol>, std::vector<Command>>
+        ledger;  // by node and key, in order of forwarding
+    std::vector<std::size_t> upheavals;
+    std::vector<bool> shared(history.symbols(), false);  // by acquisition
+    bool any = false;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const Event& event = events[i];
+      if (event.f == Function::fault && changes_stores(history.text(event.error))) upheavals.push_back(i);
+      if (event.f == Function::acquire && (history.text(event.mode) == "read" || event.permits > 0)) {
+        shared[event.id] = true;
+      }
+      if (!is_store(event.f)) continue;
+      any = true;
+      if (event.type != EventType::invoke) continue;
+      const std::size_t answer = pairs.other[i];
+      const bool effect =
+          answer != kNowhere && events[answer].type == EventType::ok && events[answer].value == 1;
+      const Symbol id = event.id != 0 || answer == kNowhere ? event.id : events[answer].id;
+      ledger[{event.node, event.key}].push_back(
+          {.forwarded = i, .answered = answer, .id = id, .f = event.f, .took_effect = effect});
+    }
+    Verdict verdict;
+    if (!any) {
+      verdict.reason = "the history has no ledger of the commands at the servers (store-* events)";
+      return verdict;
+    }
+    std::size_t looked_at = 0;
+    for (const auto& [place, commands] : ledger) {
+      for (const Command& x : commands) {
+        if (x.f == Function::store_grant || !x.took_effect || x.id == 0 || shared[x.id]) continue;
+        ++looked_at;
+        judge(history, commands, x, upheavals, shared, verdict);
+      }
+    }
+    std::stable_sort(verdict.witnesses.begin(), verdict.witnesses.end(),
+                     [](const Witness& a, const Witness& b) { return a.from_ns < b.from_ns; });
+    if (verdict.witnesses.size() > 16) verdict.witnesses.resize(16);
+    verdict.outcome = verdict.violations > 0 ? Outcome::violated : Outcome::holds;
+    verdict.reason = verdict.violations > 0 ? verdict.witnesses.front().why
+                                            : fmt::format(
+                                                  "{} removals and extensions took effect, each on its own "
+                                                  "record as far as the order is known",
+                                                  looked_at);
+    return verdict;
+  }
+
+ private:
+  static void judge(const History& history, const std::vector<Command>& commands, const Command& x,
+                    const std::vector<std::size_t>& upheavals, const std::vector<bool>& shared,
+                    Verdict& verdict) {
+    const auto& events = history.events();
+    const auto strictly_before = [&](std::size_t a, std::size_t b) {
+      return a < b && (events[a].time_ns < events[b].time_ns || events[a].node == events[b].node);
+    };
+    // The last moment at which a grant of a may have taken effect: its answer, or "still possible".
+    if (events[x.forwarded].time_ns >= events[x.answered].time_ns) return;  // known only by its reply
+    std::size_t own_until = 0;
+    const Command* own = nullptr;
+    for (const Command& grant : commands) {
+      if (grant.f != Function::store_grant || grant.forwarded > x.answered) continue;
+      if (grant.answered == kNowhere && (grant.id == x.id || grant.id == 0)) return;
+      if (grant.id != x.id) continue;
+      if (own == nullptr || grant.answered > own_until) own = &grant;
+      own_until = std::max(own_until, grant.answered);
+    }
+    const Command* latest = nullptr;  // the last grant of another acquisition between those and X
+    for (const Command& grant : commands) {
+      if (grant.forwarded > x.forwarded) break;
+      if (grant.f != Function::store_grant || !grant.took_effect || grant.id == x.id || grant.id == 0)
+        continue;
+      if (events[grant.forwarded].time_ns >= events[grant.answered].time_ns) continue;
+      if (shared[grant.id] || !strictly_before(grant.answered, x.forwarded)) continue;
+      if (own != nullptr && !strictly_before(own_until, grant.forwarded)) continue;
+      const auto upheaval = std::lower_bound(upheavals.begin(), upheavals.end(), grant.forwarded);
+      if (upheaval != upheavals.end() && *upheaval < x.answered) continue;
+      latest = &grant;
+    }
+    if (latest == nullptr) return;
+    ++verdict.violations;
+    const Wording words(history);
+    const Event& done = events[x.forwarded];
+    Witness witness;
+    witness.kind = x.f == Function::store_remove ? "foreign-removal" : "foreign-extension";
+    witness.key = words.text(done.key);
+    witness.from_ns = done.time_ns;
+    witness.to_ns = events[x.answered].time_ns;
+    witness.why = fmt::format(
+        "A command sent for {} at {} {} the record of {} on {}: {} had been granted to {} at {}{}.",
+        words.text(x.id), words.time(done.time_ns), x.f == Function::store_remove ? "removed" : "extended",
+        witness.key, words.text(done.node), witness.key, words.text(latest->id),
+        words.time(events[latest->answered].time_ns),
+        own == nullptr ? "" : ", after " + words.text(x.id) + "'s own grant was gone");
+    for (const Command* command : {own, latest, &x}) {
+      if (command == nullptr) continue;
+      witness.events.push_back(command->forwarded);
+      witness.events.push_back(command->answered);
+    }
+    std::sort(witness.events.begin(), witness.events.end());
+    verdict.witnesses.push_back(std::move(witness));
+  }
+};
+
+}  // namespace
+
+const Check& no_foreign_release_check() {
+  static const NoForeignRelease check;
+  return check;
+}
+
+}  // namespace holdfast::checker

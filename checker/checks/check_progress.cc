@@ -1,0 +1,224 @@
+// progress: after the last fault healed, a key that nobody alive holds and somebody waits for is granted
+// within (longest lease left + the scenario's bound); and a release settles.
+//
+// What may still occupy a free key is an orphan (a grant whose client died, or whose reply was lost); it
+// lives for a lease at most, since nobody renews it. So the clock starts at the last of: last fault, end of
+// the last hold, the moment from which on somebody waits. A fault that never healed leaves a stall undecided:
+// unknown.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "checker/checks/check_registry.h"
+#include "checker/holds/holds.h"
+#include "checker/story/wording.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+struct Change {
+  std::int64_t time_ns;
+  int order;  // at one instant: what ends a stall goes first
+  int holders, waiters;
+  bool granted;
+  std::size_t position;
+};
+
+class Progress : public Check {
+ public:
+  std::string_view name() const override { return "progress"; }
+  std::string_view about() const override {
+    return "after the last fault, who waits for a free key is granted it in time";
+  }
+  Verdict run(const History& history, const CheckContext& context) const override {
+    Run run(history, context);
+    return run.judge();
+  }
+
+ private:
+  class Run {
+   public:
+    Run(const History& history, const CheckContext& context)
+        : history_(history), context_(context), words_(history), pairs_(pair_events(history)) {
+      end_ns_ = context.end_ns;
+      if (!history.events().empty()) end_ns_ = std::max(end_ns_, history.events().back().time_ns);
+      limit_ns_ = context.lease_ns + context.progress_bound_ns;
+    }
+
+    Verdict judge() {
+      gather();
+      if (acquires_ == 0) {
+        verdict_.reason = "the history has no acquires";
+        return verdict_;
+      }
+      for (auto& [key, changes] : by_key_) scan(key, changes);
+      unsettled_releases();
+      std::stable_sort(verdict_.witnesses.begin(), verdict_.witnesses.end(),
+                       [](const Witness& a, const Witness& b) { return a.from_ns < b.from_ns; });
+      if (verdict_.violations > 0 && !unhealed_.empty()) {
+        verdict_.outcome = Outcome::unknown;
+        verdict_.reason = fmt::format("{} But the fault `{}` never healed.", verdict_.witnesses.front().why,
+                                      *unhealed_.begin());
+        verdict_.witnesses.clear();
+        verdict_.violations = 0;
+      } else if (verdict_.violations > 0) {
+        verdict_.outcome = Outcome::violated;
+        verdict_.reason = verdict_.witnesses.front().why;
+      } else if (!open_question_.empty()) {
+        verdict_.reason = open_question_;
+      } else {
+        verdict_.outcome = Outcome::holds;
+        verdict_.reason =
+            fmt::format("{} acquires after the last fault, nobody waited in vain", acquires_after_);
+      }
+      return verdict_;
+    }
+
+   private:
+    void gather() {
+      const auto& events = history_.events();
+      for (const Event& event : events) {
+        if (event.f != Function::fault) continue;
+        calm_ns_ = std::max(calm_ns_, event.time_ns);
+        const std::string id = words_.text(event.key != 0 ? event.key : event.error);
+        if (event.value == 0) {
+          unhealed_.erase(id);
+        } else if (history_.text(event.error) != "promote" && history_.text(event.error) != "restart") {
+          unhealed_.insert(id);  // a promotion or a restart is no ailment
+        }
+      }
+      for (const Hold& hold : build_holds(history_, pairs_, context_.reentrant)) {
+        auto& changes = by_key_[hold.key];
+        changes.push_back({hold.from_ns, 0, 1, 0, true, hold.acquired});
+        if (hold.to_ns != kForever) changes.push_back({hold.to_ns, 1, -1, 0, false, hold.ended});
+      }
+      std::map<std::string_view, std::vector<std::int64_t>> deaths;
+      for (const Event& event : events) {
+        if (event.f == Function::crash) {
+          deaths[client_of(history_.text(event.process))].push_back(event.time_ns);
+        }
+      }
+      for (std::size_t i = 0; i < events.size(); ++i) {
+        if (events[i].f != Function::acquire || events[i].type != EventType::invoke) continue;
+        ++acquires_;
+        if (events[i].time_ns >= calm_ns_) ++acquires_after_;
+        std::int64_t until_ns = pairs_.other[i] == kNowhere ? end_ns_ : events[pairs_.other[i]].time_ns;
+        if (const auto dead = deaths.find(client_of(history_.text(events[i].process)));
+            dead != deaths.end()) {
+          for (const std::int64_t death_ns : dead->second) {
+            if (death_ns >= events[i].time_ns) until_ns = std::min(until_ns, death_ns);
+          }
+        }
+        auto& changes = by_key_[events[i].key];
+        changes.push_back({events[i].time_ns, 1, 0, 1, false, i});
+        changes.push_back({until_ns, 2, 0, -1, false, i});
+      }
+      deaths_ = std::move(deaths);
+    }
+
+    void scan(Symbol key, std::vector<Change>& changes) {
+      std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+        return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.order < b.order;
+      });
+      int holders = 0, waiters = 0;
+      std::int64_t since_ns = calm_ns_;  // of the present stall, if there is one
+      std::size_t waiter = kNowhere;
+      for (const Change& change : changes) {
+        if (holders == 0 && waiters > 0) stall(key, since_ns, change.time_ns, waiter, false);
+        const bool stalled = holders == 0 && waiters > 0;
+        holders += change.holders;
+        waiters += change.waiters;
+        if (change.waiters > 0) waiter = change.position;
+        if (!stalled || change.granted || waiters == 0 || holders > 0) {
+          since_ns = std::max(calm_ns_, change.time_ns);
+        }
+      }
+      if (holders == 0 && waiters > 0) stall(key, since_ns, end_ns_, waiter, true);
+      // Whoever waits at the end and is alive was let go by `until_ns == end_ns_` above: that is the end as
+      // well.
+    }
+
+    void stall(Symbol key, std::int64_t since_ns, std::int64_t until_ns, std::size_t waiter, bool at_end) {
+      if (until_ns - since_ns > limit_ns_) {
+        if (reported_.insert({key, since_ns}).second) report(key, since_ns, until_ns, waiter);
+      } else if ((at_end || until_ns == end_ns_) && until_ns > since_ns && !context_.run_ended_by_itself &&
+                 open_question_.empty()) {
+        open_question_ =
+            fmt::format("the run ended when somebody had waited for {} for {} of the {} that are allowed",
+                        words_.text(key), words_.duration(until_ns - since_ns), words_.duration(limit_ns_));
+      }
+    }
+
+    void report(Symbol key, std::int64_t since_ns, std::int64_t until_ns, std::size_t waiter) {
+      ++verdict_.violations;
+      Witness witness;
+      witness.kind = "stall";
+      witness.key = words_.text(key);
+      witness.from_ns = since_ns;
+      witness.to_ns = until_ns;
+      witness.events = {waiter};
+      if (pairs_.other[waiter] != kNowhere) witness.events.push_back(pairs_.other[waiter]);
+      witness.why = fmt::format(
+          "From {} on nobody alive held {} and {} waited for it, but nobody was granted it within {} (lease "
+          "{} + "
+          "bound {}).",
+          words_.time(since_ns), witness.key, words_.text(history_.events()[waiter].process),
+          words_.duration(limit_ns_), words_.duration(context_.lease_ns),
+          words_.duration(context_.progress_bound_ns));
+      verdict_.witnesses.push_back(std::move(witness));
+    }
+
+    void unsettled_releases() {
+      const auto& events = history_.events();
+      for (std::size_t i = 0; i < events.size(); ++i) {
+        const Event& event = events[i];
+        if (event.f != Function::release || event.type != EventType::invoke) continue;
+        const bool settled = pairs_.other[i] != kNowhere;
+        const std::int64_t until_ns = settled ? events[pairs_.other[i]].time_ns : end_ns_;
+        const std::int64_t since_ns = std::max(calm_ns_, event.time_ns);
+        if (until_ns - since_ns <= limit_ns_) continue;
+        const std::string_view client = client_of(history_.text(event.process));
+        const auto dead = deaths_.find(client);
+        if (dead != deaths_.end() && dead->second.back() >= event.time_ns) continue;
+        if (context_.paused.contains(std::string(client))) continue;
+        ++verdict_.violations;
+        Witness witness;
+        witness.kind = "unsettled-call";
+        witness.key = words_.text(event.key);
+        witness.from_ns = event.time_ns;
+        witness.to_ns = until_ns;
+        witness.events = {i};
+        if (settled) witness.events.push_back(pairs_.other[i]);
+        witness.why =
+            fmt::format("The release of {} by {}, invoked at {}, did not settle within {}.", witness.key,
+                        words_.text(event.process), words_.time(event.time_ns), words_.duration(limit_ns_));
+        verdict_.witnesses.push_back(std::move(witness));
+      }
+    }
+
+    const History& history_;
+    const CheckContext& context_;
+    const Wording words_;
+    const Pairs pairs_;
+    Verdict verdict_;
+    std::map<Symbol, std::vector<Change>> by_key_;
+    std::map<std::string_view, std::vector<std::int64_t>> deaths_;
+    std::set<std::string> unhealed_;
+    std::set<std::pair<Symbol, std::int64_t>> reported_;
+    std::string open_question_;
+    std::size_t acquires_ = 0, acquires_after_ = 0;
+    std::int64_t calm_ns_ = 0, end_ns_ = 0, limit_ns_ = 0;
+  };
+};
+
+}  // namespace
+
+const Check& progress_check() {
+  static const Progress check;
+  return check;
+}
+
+}  // namespace holdfast::checker

@@ -1,0 +1,41 @@
+// The list behind `holdfast list checks`.
+#include "checker/checks/check_registry.h"
+
+namespace holdfast::checker {
+
+std::string_view to_string(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::holds: return "holds";
+    case Outcome::violated: return "violated";
+    case Outcome::unknown: return "unknown";
+  }
+  return "unknown";
+}
+
+const std::vector<const Check*>& all_checks() {
+  static const std::vector<const Check*> checks = {
+      &mutual_exclusion_check(),
+      &lease_exclusion_check(),
+      &told_in_time_check(),
+      &linearizable_check(),
+      &fair_order_check(),
+      &fencing_monotonic_check(),
+      &no_foreign_release_check(),
+      &progress_check(),
+      &oversell_check(),
+      &lost_update_check(),
+      &latch_check(),
+      &effects_inside_hold_check(),
+      &reached_check(),
+  };
+  return checks;
+}
+
+const Check* find_check(std::string_view name) {
+  for (const Check* check : all_checks()) {
+    if (check->name() == name) return check;
+  }
+  return nullptr;
+}
+
+}  // namespace holdfast::checker

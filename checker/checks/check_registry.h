@@ -1,0 +1,23 @@
+// The checks of this build. A new check: one file check_NAME.cc, one line here, one line in
+// check_registry.cc.
+#pragma once
+
+#include "checker/checks/check.h"
+
+namespace holdfast::checker {
+
+const Check& mutual_exclusion_check();
+const Check& lease_exclusion_check();
+const Check& told_in_time_check();
+const Check& linearizable_check();
+const Check& no_foreign_release_check();
+const Check& progress_check();
+const Check& oversell_check();
+const Check& lost_update_check();
+const Check& fencing_monotonic_check();
+const Check& fair_order_check();
+const Check& latch_check();
+const Check& effects_inside_hold_check();
+const Check& reached_check();
+
+}  // namespace holdfast::checker

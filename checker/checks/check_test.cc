@@ -1,0 +1,523 @@
+// Each check: planted bugs that it must catch, clean histories that it must pass, and what it must not guess.
+#include "checker/checks/check.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "checker/testing/script_history.h"
+
+namespace holdfast::checker {
+namespace {
+
+using testing::history_of;
+
+constexpr std::int64_t kMs = 1'000'000;
+
+Verdict run(std::string_view check, const History& history, const CheckContext& context = {}) {
+  const Check* found = find_check(check);
+  EXPECT_NE(found, nullptr) << check;
+  return found->run(history, context);
+}
+
+void expect_violated(const Verdict& verdict, std::string_view kind) {
+  EXPECT_EQ(verdict.outcome, Outcome::violated) << verdict.reason;
+  ASSERT_FALSE(verdict.witnesses.empty());
+  EXPECT_EQ(verdict.witnesses.front().kind, kind) << verdict.reason;
+  EXPECT_EQ(verdict.reason, verdict.witnesses.front().why);
+  EXPECT_GE(verdict.violations, verdict.witnesses.size());
+  for (const Witness& witness : verdict.witnesses) {
+    EXPECT_TRUE(std::is_sorted(witness.events.begin(), witness.events.end()));
+    EXPECT_EQ(witness.why.back(), '.');
+  }
+}
+
+TEST(Registry, NamesAreKnown) {
+  std::set<std::string_view> names;
+  for (const Check* check : all_checks()) {
+    EXPECT_EQ(find_check(check->name()), check);
+    EXPECT_TRUE(names.insert(check->name()).second);
+    EXPECT_FALSE(check->about().empty());
+    // Nothing to look at is no violation, and only "holds" where nothing is needed.
+    EXPECT_NE(check->run(History(), {}).outcome, Outcome::violated);
+  }
+  EXPECT_EQ(find_check("nonsense"), nullptr);
+}
+
+// --- exclusion --------------------------------------------------------------------------------------------
+
+const char* const kDoubleGrant = R"(
+  1 c1/0 invoke acquire k owner=c1:0
+  2 c1/0 ok acquire k owner=c1:0 id=c1-1 node=r1 valid=100
+  3 c2/0 invoke acquire k owner=c2:0
+  4 c2/0 ok acquire k owner=c2:0 id=c2-1 node=r2 valid=100
+  5 c1/0 invoke release k owner=c1:0 id=c1-1
+  6 c2/0 invoke release k owner=c2:0 id=c2-1
+)";
+
+TEST(MutualExclusion, DoubleGrantAndOverrun) {
+  const History doubled = history_of(kDoubleGrant);
+  const Verdict strict = run("mutual-exclusion", doubled);
+  expect_violated(strict, "double-grant");
+  ASSERT_TRUE(strict.witnesses[0].acquires.has_value());
+  EXPECT_EQ(strict.witnesses[0].acquires->first, 1U);
+  EXPECT_EQ(strict.witnesses[0].acquires->second, 3U);
+  EXPECT_EQ(strict.witnesses[0].from_ns, 4 * kMs);
+  EXPECT_EQ(strict.witnesses[0].to_ns, 5 * kMs);
+  expect_violated(run("lease-exclusion", doubled), "double-grant");
+
+  const History overrun = history_of(R"(
+    2 c1/0 ok acquire k owner=c1:0 id=c1-1 valid=10
+    11 c2/0 ok acquire k owner=c2:0 id=c2-1 valid=30
+    12 c1/0 invoke release k owner=c1:0 id=c1-1
+  )");
+  expect_violated(run("mutual-exclusion", overrun), "overrun");
+  const Verdict lease = run("lease-exclusion", overrun);
+  EXPECT_EQ(lease.outcome, Outcome::holds);
+  EXPECT_NE(lease.reason.find("1 overrun"), std::string::npos) << lease.reason;
+}
+
+TEST(MutualExclusion, EqualTimesAreConcurrentAndTheReleasesOutcomeDoesNotMatter) {
+  const History history = history_of(R"(
+    2 c1/0 ok acquire k id=a valid=9
+    5 c2/0 ok acquire k id=b valid=9
+    5 c1/0 invoke release k id=a
+    6 c1/0 info release k id=a
+    7 c2/0 invoke release k id=b
+    7 c3/0 ok acquire k id=c valid=9
+  )");
+  EXPECT_EQ(run("mutual-exclusion", history).outcome, Outcome::holds);
+  EXPECT_EQ(run("lease-exclusion", history).outcome, Outcome::holds);
+}
+
+TEST(MutualExclusion, ReentrantOwnerReadersAndPermits) {
+  const History own = history_of(R"(
+    1 c1/0 ok acquire k owner=o id=a valid=9
+    2 c1/0 ok acquire k owner=o id=b valid=9
+  )");
+  EXPECT_EQ(run("mutual-exclusion", own, {.reentrant = true}).outcome, Outcome::holds);
+  expect_violated(run("mutual-exclusion", own), "double-grant");
+
+  const History readers = history_of(R"(
+    1 c1/0 ok acquire k id=a mode=read
+    2 c2/0 ok acquire k id=b mode=read
+  )");
+  EXPECT_EQ(run("mutual-exclusion", readers).outcome, Outcome::holds);
+  const History writer = history_of(R"(
+    1 c1/0 ok acquire k id=a mode=read
+    2 c2/0 ok acquire k id=b mode=read
+    3 c3/0 ok acquire k id=c mode=write
+  )");
+  expect_violated(run("mutual-exclusion", writer), "overlap");
+
+  const History permits = history_of(R"(
+    1 c1/0 ok acquire k id=a permits=2
+    2 c2/0 ok acquire k id=b
+    3 c3/0 ok acquire k id=c permits=2
+  )");
+  CheckContext context;
+  context.permits = 5;
+  EXPECT_EQ(run("mutual-exclusion", permits, context).outcome, Outcome::holds);
+  context.permits = 4;
+  const Verdict verdict = run("mutual-exclusion", permits, context);
+  expect_violated(verdict, "overlap");
+}
+
+TEST(LeaseExclusion, WithoutValidUntilUnknownButAViolationOutranksIt) {
+  EXPECT_EQ(run("lease-exclusion", history_of("1 c1/0 ok acquire k id=a")).outcome, Outcome::unknown);
+  const History mixed = history_of(std::string(kDoubleGrant) + "7 c3/0 ok acquire j id=x\n");
+  const Verdict verdict = run("lease-exclusion", mixed);
+  EXPECT_EQ(verdict.outcome, Outcome::violated);
+  CheckContext context;
+  context.clocks_within_bounds = false;
+  EXPECT_TRUE(run("lease-exclusion", mixed, context).out_of_bounds);
+  EXPECT_FALSE(verdict.out_of_bounds);
+}
+
+TEST(LeaseExclusion, ARenewedClaimIsConflictingAndTheWitnessHasItsRenewals) {
+  const History history = history_of(R"(
+    1  c1/0 ok acquire k id=a valid=10
+    5  c1/watchdog ok renew k id=a valid=15
+    8  c1/watchdog ok renew k id=a valid=18
+    12 c1/watchdog ok renew k id=a valid=25
+    20 c2/0 ok acquire k id=b valid=40
+    23 c2/watchdog ok renew k id=b valid=50
+  )");
+  const Verdict verdict = run("lease-exclusion", history);
+  expect_violated(verdict, "double-grant");
+  EXPECT_EQ(verdict.witnesses[0].events, (std::vector<std::size_t>{0, 2, 3, 4}));
+}
+
+TEST(LeaseExclusion, AnExpiredGrantIsNoClaimButIsSaid) {
+  const History history = history_of(R"(
+    1  c1/0 ok acquire k id=a valid=50
+    20 c2/0 ok acquire k id=b valid=19
+    21 c2/0 invoke release k id=b
+  )");
+  const Verdict verdict = run("lease-exclusion", history);
+  EXPECT_EQ(verdict.outcome, Outcome::holds);
+  EXPECT_NE(verdict.reason.find("returned an expired lock"), std::string::npos);
+  expect_violated(run("mutual-exclusion", history), "overrun");
+  expect_violated(run("told-in-time", history), "expired-grant");
+}
+
+// --- told-in-time -----------------------------------------------------------------------------------------
+
+TEST(ToldInTime, LateNeverPausedAndInTime) {
+  const std::string grant = "1 c1/0 ok acquire k id=a valid=10\n";
+  const std::string later = "40 c2/0 invoke acquire j\n";
+  EXPECT_EQ(run("told-in-time", history_of(grant + "10 c1/watchdog ok lost k id=a\n" + later)).outcome,
+            Outcome::holds);
+  EXPECT_EQ(run("told-in-time", history_of(grant + "9 c1/0 invoke release k id=a\n" + later)).outcome,
+            Outcome::holds);
+  EXPECT_EQ(run("told-in-time", history_of(grant + "9 c1 info crash -\n" + later)).outcome, Outcome::holds);
+  expect_violated(run("told-in-time", history_of(grant + "15 c1/watchdog ok lost k id=a\n" + later)),
+                  "told-late");
+  expect_violated(run("told-in-time", history_of(grant + later)), "not-told");
+  expect_violated(run("told-in-time", history_of(grant + "15 c1/0 invoke release k id=a\n")), "not-told");
+  CheckContext paused;
+  paused.paused["c1"] = {{5 * kMs, 14'500'000}};
+  EXPECT_EQ(
+      run("told-in-time", history_of(grant + "15 c1/watchdog ok lost k id=a\n" + later), paused).outcome,
+      Outcome::holds);
+  expect_violated(run("told-in-time", history_of(grant + "17 c1/watchdog ok lost k id=a\n" + later), paused),
+                  "told-late");
+  EXPECT_EQ(run("told-in-time", history_of("1 c1/0 ok acquire k id=a")).outcome, Outcome::unknown);
+  // The run ended before it was due.
+  EXPECT_EQ(run("told-in-time", history_of(grant)).outcome, Outcome::holds);
+}
+
+// --- no-foreign-release -----------------------------------------------------------------------------------
+
+std::string foreign_release(const std::string& between) {
+  return R"(
+    1  c1/0 invoke store-grant k id=c1-1 node=r1
+    2  c1/0 ok store-grant k id=c1-1 node=r1 value=1
+    10 c2/0 invoke store-grant k id=c2-1 node=r1
+    11 c2/0 ok store-grant k id=c2-1 node=r1 value=1
+)" + between +
+         R"(
+    20 c1/0 invoke store-remove k id=c1-1 node=r1
+    21 c1/0 ok store-remove k id=c1-1 node=r1 value=1
+  )";
+}
+
+TEST(NoForeignRelease, RemovalAndExtension) {
+  const Verdict verdict = run("no-foreign-release", history_of(foreign_release("")));
+  expect_violated(verdict, "foreign-removal");
+  EXPECT_EQ(verdict.witnesses[0].events, (std::vector<std::size_t>{0, 1, 2, 3, 4, 5}));
+  expect_violated(run("no-foreign-release", history_of(R"(
+    1  c1/0 invoke store-grant k id=c1-1 node=r1
+    2  c1/0 ok store-grant k id=c1-1 node=r1 value=1
+    10 c1/1 invoke store-grant k id=c1-2 node=r1
+    11 c1/1 ok store-grant k id=c1-2 node=r1 value=1
+    20 c1/watchdog invoke store-extend k id=c1-1 node=r1
+    21 c1/watchdog ok store-extend k id=c1-1 node=r1 value=1
+  )")),
+                  "foreign-extension");
+  // The other one was handed it by a release; later ones handed over nothing.
+  expect_violated(run("no-foreign-release", history_of(R"(
+    1  c1/0 invoke store-grant k id=c1-1 node=r1
+    2  c1/0 ok store-grant k id=c1-1 node=r1 value=1
+    10 c3/0 invoke store-grant k node=r1
+    11 c3/0 ok store-grant k id=c2-1 node=r1 value=1
+    12 c3/0 invoke store-grant k node=r1
+    13 c3/0 ok store-grant k node=r1 value=0
+    20 c1/0 invoke store-remove k id=c1-1 node=r1
+    21 c1/0 ok store-remove k id=c1-1 node=r1 value=1
+  )")),
+                  "foreign-removal");
+  // Granted on another node, before a failover that did not carry the record over.
+  expect_violated(run("no-foreign-release", history_of(R"(
+    1  c1/0 invoke store-grant k id=c1-1 node=r1
+    2  c1/0 ok store-grant k id=c1-1 node=r1 value=1
+    5  nemesis info fault p value=1 error=promote
+    10 c2/0 invoke store-grant k id=c2-1 node=r2
+    11 c2/0 ok store-grant k id=c2-1 node=r2 value=1
+    20 c1/0 invoke store-remove k id=c1-1 node=r2
+    21 c1/0 ok store-remove k id=c1-1 node=r2 value=1
+  )")),
+                  "foreign-removal");
+}
+
+TEST(NoForeignRelease, NoFalseAlarm) {
+  for (const char* between : {
+           // its own record again
+           "12 c1/0 invoke store-grant k id=c1-1 node=r1\n 13 c1/0 ok store-grant k id=c1-1 node=r1 value=1",
+           // a grant of its own that nobody saw answered
+           "12 c1/0 invoke store-grant k id=c1-1 node=r1",
+           // handed over to it by a release
+           "12 c3/0 invoke store-grant k node=r1\n 13 c3/0 ok store-grant k id=c1-1 node=r1 value=1",
+           // handed over to somebody, nobody saw to whom
+           "12 c3/0 invoke store-grant k node=r1",
+           // the server lost or swapped its memory
+           "12 nemesis info fault kill value=1 error=crash",
+           "12 nemesis info fault p value=1 error=promote",
+           "12 nemesis info fault lag value=0 error=replication-lag",
+           // readers stand side by side
+           "12 c2/0 ok acquire k id=c2-1 mode=read",
+       }) {
+    EXPECT_EQ(run("no-foreign-release", history_of(foreign_release(between))).outcome, Outcome::holds)
+        << between;
+  }
+  // No effect, own record, order unknown (the other's grant was answered only after the removal was on its
+  // way).
+  EXPECT_EQ(run("no-foreign-release", history_of(R"(
+    1  c1/0 invoke store-grant k id=c1-1 node=r1
+    2  c1/0 ok store-grant k id=c1-1 node=r1 value=1
+    10 c2/0 invoke store-grant k id=c2-1 node=r1
+    11 c1/0 invoke store-remove k id=c1-1 node=r1
+    12 c2/0 ok store-grant k id=c2-1 node=r1 value=1
+    13 c1/0 ok store-remove k id=c1-1 node=r1 value=1
+    20 c1/0 invoke store-remove k id=c1-1 node=r1
+    21 c1/0 ok store-remove k id=c1-1 node=r1 value=0
+  )"))
+                .outcome,
+            Outcome::holds);
+  EXPECT_EQ(run("no-foreign-release", history_of(kDoubleGrant)).outcome, Outcome::unknown);
+}
+
+// --- progress ---------------------------------------------------------------------------------------------
+
+CheckContext progress_context(double end_ms, bool by_itself = true) {
+  CheckContext context;
+  context.lease_ns = 100 * kMs;
+  context.progress_bound_ns = 50 * kMs;
+  context.end_ns = static_cast<std::int64_t>(end_ms * 1e6);
+  context.run_ended_by_itself = by_itself;
+  return context;
+}
+
+TEST(Progress, AStallIsFoundAndOnlyThen) {
+  const std::string head = R"(
+    1  c1/0 ok acquire k id=a
+    2  c2/0 invoke acquire k
+    10 c1/0 invoke release k id=a
+    11 c1/0 ok release k id=a
+  )";
+  const Verdict verdict = run("progress", history_of(head), progress_context(161));
+  expect_violated(verdict, "stall");
+  EXPECT_EQ(verdict.witnesses[0].from_ns, 10 * kMs);
+  EXPECT_EQ(run("progress", history_of(head), progress_context(159, false)).outcome, Outcome::unknown);
+  EXPECT_EQ(run("progress", history_of(head + "150 c2/0 ok acquire k id=b\n"), progress_context(900)).outcome,
+            Outcome::holds);
+  expect_violated(run("progress", history_of(head + "170 c2/0 ok acquire k id=b\n"), progress_context(900)),
+                  "stall");
+  // Somebody holds it, the waiter is dead, nobody waits: no stall.
+  EXPECT_EQ(run("progress", history_of(head + "12 c3/0 ok acquire k id=c\n"), progress_context(900)).outcome,
+            Outcome::holds);
+  EXPECT_EQ(run("progress", history_of(head + "12 c2 info crash -\n"), progress_context(900)).outcome,
+            Outcome::holds);
+  EXPECT_EQ(
+      run("progress", history_of(head + "12 c2/0 fail acquire k error=timeout\n"), progress_context(900))
+          .outcome,
+      Outcome::holds);
+  // A holder that died holds no more.
+  expect_violated(
+      run("progress", history_of("1 c1/0 ok acquire k id=a\n2 c2/0 invoke acquire k\n3 c1 info crash -\n"),
+          progress_context(900)),
+      "stall");
+  EXPECT_EQ(run("progress", History(), progress_context(900)).outcome, Outcome::unknown);
+}
+
+TEST(Progress, TheClockStartsAfterTheLastFault) {
+  const std::string head = R"(
+    2  c2/0 invoke acquire k
+    3  nemesis info fault cut value=1 error=partition
+    800 nemesis info fault cut value=0 error=partition
+  )";
+  EXPECT_EQ(
+      run("progress", history_of(head + "940 c2/0 ok acquire k id=b\n"), progress_context(1000)).outcome,
+      Outcome::holds);
+  expect_violated(run("progress", history_of(head), progress_context(1000)), "stall");
+  const std::string forever = "1 nemesis info fault cut value=1 error=partition\n2 c2/0 invoke acquire k\n";
+  EXPECT_EQ(run("progress", history_of(forever), progress_context(1000)).outcome, Outcome::unknown);
+}
+
+TEST(Progress, AReleaseThatNeverSettles) {
+  const History history = history_of(R"(
+    0  c1/0 invoke acquire k
+    1  c1/0 ok acquire k id=a
+    10 c1/0 invoke release k id=a
+  )");
+  expect_violated(run("progress", history, progress_context(900)), "unsettled-call");
+  EXPECT_EQ(run("progress", history, progress_context(100)).outcome, Outcome::holds);
+}
+
+// --- the resource -----------------------------------------------------------------------------------------
+
+TEST(Oversell, CountsWhatIsSure) {
+  CheckContext context;
+  context.initial_stock = 2;
+  const History three = history_of(R"(
+    1 c1/0 ok sell stock
+    2 c2/0 ok sell stock
+    3 c3/0 ok sell stock
+  )");
+  const Verdict verdict = run("oversell", three, context);
+  expect_violated(verdict, "oversold");
+  EXPECT_EQ(verdict.witnesses[0].events.size(), 3U);
+  EXPECT_EQ(verdict.violations, 1U);
+  context.initial_stock = 3;
+  EXPECT_EQ(run("oversell", three, context).outcome, Outcome::holds);
+  EXPECT_EQ(run("oversell", three).outcome, Outcome::unknown);
+  context.initial_stock = 1;
+  EXPECT_EQ(
+      run("oversell", history_of("1 c1/0 ok sell s\n2 c2/0 invoke sell s\n3 c2/0 info sell s\n"), context)
+          .outcome,
+      Outcome::unknown);
+}
+
+TEST(LostUpdate, StockIsStartMinusSold) {
+  const History history = history_of(R"(
+    1 c1/0 ok read stock value=10
+    2 c2/0 ok read stock value=10
+    3 c1/0 ok write stock value=9
+    4 c1/0 ok sell stock
+    5 c2/0 ok write stock value=9
+    6 c2/0 ok sell stock
+  )");
+  CheckContext context;
+  context.initial_stock = 10;
+  context.final_stock = 9;
+  const Verdict verdict = run("lost-update", history, context);
+  expect_violated(verdict, "lost-update");
+  EXPECT_EQ(verdict.witnesses[0].events, (std::vector<std::size_t>{0, 1, 2, 4}));
+  context.final_stock = 8;
+  EXPECT_EQ(run("lost-update", history, context).outcome, Outcome::holds);
+  context.final_stock = 7;
+  EXPECT_EQ(run("lost-update", history, context).outcome, Outcome::violated);
+  context.final_stock.reset();
+  EXPECT_EQ(run("lost-update", history, context).outcome, Outcome::unknown);
+}
+
+TEST(EffectsInsideHold, AWriteAfterTheHold) {
+  const std::string hold = "1 c1/0 ok acquire k id=a owner=o\n";
+  expect_violated(run("effects-inside-hold", history_of(hold + R"(
+    5 c1/watchdog ok lost k id=a
+    6 c1/0 invoke write stock id=a owner=o value=3
+    7 c1/0 ok write stock id=a owner=o value=3
+  )")),
+                  "effect-outside-hold");
+  EXPECT_EQ(run("effects-inside-hold", history_of(hold + R"(
+    4 c1/0 invoke write stock id=a owner=o value=3
+    5 c1/watchdog ok lost k id=a
+    7 c1/0 ok write stock id=a owner=o value=3
+  )"))
+                .outcome,
+            Outcome::holds);
+  expect_violated(run("effects-inside-hold", history_of(hold + "1 c9/0 ok write stock value=1")),
+                  "effect-outside-hold");
+  EXPECT_EQ(run("effects-inside-hold", history_of(hold)).outcome, Outcome::unknown);
+}
+
+TEST(FencingMonotonic, TokensRise) {
+  const std::string first = R"(
+    1 c1/0 invoke acquire k
+    2 c1/0 ok acquire k id=a token=5
+    3 c1/0 invoke release k id=a
+  )";
+  const auto second = [&](const std::string& invoked, const std::string& more) {
+    return history_of(first + invoked + " c2/0 invoke acquire k\n 9 c2/0 ok acquire k id=b " + more + "\n");
+  };
+  EXPECT_EQ(run("fencing-monotonic", second("4", "token=6")).outcome, Outcome::holds);
+  expect_violated(run("fencing-monotonic", second("4", "token=5")), "token-repeated");
+  expect_violated(run("fencing-monotonic", second("4", "token=4")), "token-fell");
+  // Asked for it before the first was granted: ordered by the holds themselves.
+  expect_violated(run("fencing-monotonic",
+                      history_of("0 c2/0 invoke acquire k\n" + first + "9 c2/0 ok acquire k id=b token=4\n")),
+                  "token-fell");
+  EXPECT_EQ(run("fencing-monotonic", second("4", "")).outcome, Outcome::unknown);
+  const History readers = history_of(R"(
+    1 c1/0 ok acquire k id=a token=5 mode=read
+    2 c2/0 invoke acquire k mode=read
+    3 c2/0 ok acquire k id=b token=5 mode=read
+    4 c3/0 invoke acquire k mode=write
+    9 c3/0 ok acquire k id=c token=6 mode=write
+  )");
+  EXPECT_EQ(run("fencing-monotonic", readers).outcome, Outcome::holds);
+}
+
+TEST(EffectsInsideHold, WithoutLocksUnknown) {
+  const Verdict verdict = run("effects-inside-hold", history_of("1 c9/0 ok write stock value=1"));
+  EXPECT_EQ(verdict.outcome, Outcome::unknown);
+  EXPECT_EQ(verdict.reason, "the history has no acquire");
+}
+
+// b waits since 4; c and d ask later. `grants` are the lines after that.
+History queue_history(const std::string& between, const std::string& grants) {
+  return history_of(R"(
+    1 a invoke acquire k
+    2 a ok acquire k
+    3 b invoke acquire k
+    4 b ok queue k
+  )" + between + R"(
+    5 c invoke acquire k
+    6 d invoke acquire k
+    7 d ok queue k
+    8 a invoke release k
+    9 a ok release k
+  )" + grants);
+}
+std::string cycle(int time, const std::string& who) {
+  return std::to_string(time) + " " + who + " ok acquire k\n" + std::to_string(time + 1) + " " + who +
+         " invoke release k\n" + std::to_string(time + 2) + " " + who + " ok release k\n";
+}
+
+TEST(FairOrder, CountsWhoComesFirst) {
+  const History fair = queue_history("", cycle(10, "b") + cycle(20, "c") + cycle(30, "d"));
+  EXPECT_EQ(run("fair-order", fair).outcome, Outcome::holds);
+  EXPECT_EQ(run("fair-order", fair).reason,
+            "2 of 4 grants had waited: overtaken 0 times at most, promised 0");
+  const History unfair = queue_history("", cycle(10, "d") + cycle(20, "c") + cycle(30, "b"));
+  const Verdict twice = run("fair-order", unfair);
+  expect_violated(twice, "overtaken");
+  EXPECT_NE(twice.reason.find("overtaken 2 times at most, promised 0"), std::string::npos) << twice.reason;
+  expect_violated(run("fair-order", unfair.subset(twice.witnesses[0].events)), "overtaken");
+  EXPECT_EQ(run("fair-order", unfair, {.promised_overtakes = 2}).outcome, Outcome::holds);
+  expect_violated(run("fair-order", unfair, {.promised_overtakes = 1}), "overtaken");
+  // c had not been told that it waits: d may have come before it.
+  EXPECT_EQ(run("fair-order", queue_history("", cycle(10, "b") + cycle(20, "d") + cycle(30, "c"))).outcome,
+            Outcome::holds);
+}
+
+TEST(FairOrder, AFailoverResetsTheQueueAndMissingFieldsAreUnknown) {
+  const std::string order = cycle(10, "d") + cycle(20, "c") + cycle(30, "b");
+  EXPECT_EQ(
+      run("fair-order", queue_history("4.5 nemesis info fault kill value=1 error=crash\n", order)).outcome,
+      Outcome::holds);
+  const std::string again = "4.5 nemesis info fault kill value=1 error=crash\n4.7 b ok queue k\n";
+  expect_violated(run("fair-order", queue_history(again, order)), "overtaken");
+  const Verdict unknown = run("fair-order", history_of("1 a invoke acquire k\n2 a ok acquire k\n"));
+  EXPECT_EQ(unknown.outcome, Outcome::unknown);
+  EXPECT_EQ(unknown.reason.find("the history has no queue event"), 0U) << unknown.reason;
+}
+
+TEST(Linearizable, UnderTheUsualModel) {
+  const Verdict leased = run("linearizable", history_of(kDoubleGrant));
+  expect_violated(leased, "double-hold");
+  EXPECT_EQ(leased.reason, "c2:0 was granted k while c1:0 held it.");
+  const History plain = history_of(R"(
+    1 a invoke acquire k
+    2 a ok acquire k
+    3 a invoke acquire k
+    4 a ok acquire k
+  )");
+  EXPECT_EQ(run("linearizable", plain, {.reentrant = true}).outcome, Outcome::holds);
+  expect_violated(run("linearizable", plain), "double-hold");
+  EXPECT_EQ(run("linearizable", plain, {.model = "nonsense"}).outcome, Outcome::unknown);
+}
+
+TEST(Reached, EveryMark) {
+  CheckContext context;
+  context.required_marks = {"fault.kill", "granted-after-promotion"};
+  const History history = history_of("1 nemesis info mark fault.kill\n");
+  const Verdict verdict = run("reached", history, context);
+  expect_violated(verdict, "not-reached");
+  EXPECT_NE(verdict.reason.find("granted-after-promotion"), std::string::npos);
+  context.required_marks.pop_back();
+  EXPECT_EQ(run("reached", history, context).outcome, Outcome::holds);
+}
+
+}  // namespace
+}  // namespace holdfast::checker

@@ -1,0 +1,96 @@
+// told-in-time: whoever still believes in a hold is told of its end by valid_until.
+//
+// A client that is paused then cannot be told; it must be told when it wakes. A grant that was expired
+// already when acquire returned it is a hold that began after its notice was due.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "checker/checks/check_registry.h"
+#include "checker/holds/holds.h"
+#include "checker/story/wording.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+// The first moment from `time_ns` on at which the client runs.
+std::int64_t awake_from(const CheckContext& context, std::string_view client, std::int64_t time_ns) {
+  const auto found = context.paused.find(std::string(client));
+  if (found == context.paused.end()) return time_ns;
+  std::vector<std::pair<std::int64_t, std::int64_t>> pauses = found->second;
+  std::sort(pauses.begin(), pauses.end());
+  for (const auto& [begin, end] : pauses) {
+    if (begin <= time_ns && time_ns < end) time_ns = end;
+  }
+  return time_ns;
+}
+
+class ToldInTime : public Check {
+ public:
+  std::string_view name() const override { return "told-in-time"; }
+  std::string_view about() const override { return "a holder is told by valid_until that its lease is over"; }
+  Verdict run(const History& history, const CheckContext& context) const override {
+    const std::vector<Hold> holds = build_holds(history, context.reentrant);
+    const Wording words(history);
+    const std::int64_t end_ns =
+        std::max(context.end_ns, history.events().empty() ? 0 : history.events().back().time_ns);
+    Verdict verdict;
+    std::size_t claims = 0;
+    for (const Hold& hold : holds) {
+      if (!hold.has_claim()) continue;
+      ++claims;
+      const bool expired = hold.expired_at_return();
+      const std::int64_t due_ns =
+          awake_from(context, hold.client, hold.valid_until_ns) + context.told_slack_ns;
+      // An expired grant is late at once; else it is late when it is still believed after the moment it was
+      // due.
+      if (!expired && std::min(hold.to_ns, end_ns) <= due_ns) continue;
+      ++verdict.violations;
+      if (verdict.witnesses.size() >= 16) continue;
+      Witness witness;
+      witness.kind = expired ? "expired-grant" : hold.end == HoldEnd::told_lost ? "told-late" : "not-told";
+      witness.key = words.text(hold.key);
+      witness.from_ns = hold.valid_until_ns;
+      witness.to_ns = std::min(hold.to_ns, end_ns);
+      const std::string held = hold.end == HoldEnd::never ? "believed in it to the end of the run"
+                               : hold.end == HoldEnd::told_lost
+                                   ? "was told so only at " + words.time(hold.to_ns)
+                                   : "believed in it until " + words.time(hold.to_ns);
+      witness.why = expired
+                        ? fmt::format("The lock returned an expired lock: {} of {} was valid until {} only.",
+                                      words.grant(hold), witness.key, words.time(hold.granted_until_ns))
+                        : fmt::format("{} owned {} until {} and {}.", words.grant(hold), witness.key,
+                                      words.time(hold.valid_until_ns), held);
+      for (const std::size_t position : {hold.invoked, hold.acquired, hold.ended}) {
+        if (position != kNowhere) witness.events.push_back(position);
+      }
+      witness.events.insert(witness.events.end(), hold.renewals.begin(), hold.renewals.end());
+      std::sort(witness.events.begin(), witness.events.end());
+      verdict.witnesses.push_back(std::move(witness));
+    }
+    verdict.outcome = verdict.violations > 0  ? Outcome::violated
+                      : claims < holds.size() ? Outcome::unknown
+                                              : Outcome::holds;
+    if (verdict.outcome == Outcome::violated) {
+      verdict.reason = verdict.witnesses.front().why;
+      verdict.out_of_bounds = !context.clocks_within_bounds;
+    } else if (verdict.outcome == Outcome::unknown) {
+      verdict.reason = claims == 0 ? "the history has no valid_until"
+                                   : fmt::format("{} of {} grants have no valid_until", holds.size() - claims,
+                                                 holds.size());
+    } else {
+      verdict.reason = fmt::format("{} claims, none outlived unawares", claims);
+    }
+    return verdict;
+  }
+};
+
+}  // namespace
+
+const Check& told_in_time_check() {
+  static const ToldInTime check;
+  return check;
+}
+
+}  // namespace holdfast::checker

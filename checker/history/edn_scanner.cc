@@ -1,0 +1,150 @@
+#include "checker/history/edn_scanner.h"
+
+namespace holdfast::checker {
+
+bool EdnScanner::fill() {
+  passed_ += end_;
+  at_ = end_ = 0;
+  if (!in_) return false;
+  in_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+  end_ = static_cast<std::size_t>(in_.gcount());
+  return end_ > 0;
+}
+
+bool EdnScanner::delimiter(int c) {
+  switch (c) {
+    case kEnd:
+    case ' ':
+    case '\t':
+    case '\r':
+    case '\n':
+    case ',':
+    case '(':
+    case ')':
+    case '[':
+    case ']':
+    case '{':
+    case '}':
+    case '"':
+    case ';': return true;
+    default: return false;
+  }
+}
+
+void EdnScanner::skip_space() {
+  for (;;) {
+    const int c = peek();
+    if (c == ' ' || c == '\n' || c == ',' || c == '\t' || c == '\r') {
+      get();
+    } else if (c == ';') {
+      skip_line();
+    } else {
+      return;
+    }
+  }
+}
+
+void EdnScanner::skip_line() {
+  for (int c = peek(); c != kEnd; c = peek()) {
+    get();
+    if (c == '\n') return;
+  }
+}
+
+std::string_view EdnScanner::token(std::string& scratch) {
+  scratch.clear();
+  // In one piece where the block holds it all: the common case.
+  std::size_t end = at_;
+  while (end < end_ && !delimiter(static_cast<unsigned char>(buffer_[end]))) ++end;
+  if (end < end_) {
+    const std::string_view whole(buffer_.data() + at_, end - at_);
+    at_ = end;
+    return whole;
+  }
+  while (!delimiter(peek())) scratch += static_cast<char>(get());
+  return scratch;
+}
+
+void EdnScanner::string(std::string& text) {
+  text.clear();
+  get();
+  for (;;) {
+    const int c = get();
+    if (c == kEnd) fail("the closing `\"`");
+    if (c == '"') return;
+    if (c != '\\') {
+      text += static_cast<char>(c);
+      continue;
+    }
+    const int escaped = get();
+    switch (escaped) {
+      case 'n': text += '\n'; break;
+      case 't': text += '\t'; break;
+      case 'r': text += '\r'; break;
+      case kEnd: fail("an escaped character");
+      default: text += static_cast<char>(escaped); break;
+    }
+  }
+}
+
+void EdnScanner::skip_value(int depth) {
+  if (depth > 100) fail("less depth");
+  skip_space();
+  const int c = peek();
+  if (c == '"') return string(scratch_);
+  if (c == '\\') {  // a character, which may be a delimiter
+    get();
+    get();
+    token(scratch_);
+    return;
+  }
+  if (c == '#') {
+    get();
+    if (peek() == '_') {
+      get();
+      skip_value(depth + 1);  // what is discarded
+      return skip_value(depth + 1);
+    }
+    if (peek() != '{' && peek() != '"') token(scratch_);  // a tag; `#{` is a set, `#"` a pattern
+    return skip_value(depth + 1);
+  }
+  if (c == '{' || c == '[' || c == '(') {
+    get();
+    const int close = c == '{' ? '}' : c == '[' ? ']' : ')';
+    for (skip_space(); peek() != close; skip_space()) {
+      if (peek() == kEnd || peek() == ')' || peek() == ']' || peek() == '}') {
+        fail(c == '{' ? "`}`" : c == '[' ? "`]`" : "`)`");
+      }
+      skip_value(depth + 1);
+    }
+    get();
+    return;
+  }
+  if (delimiter(c)) fail("a value");
+  token(scratch_);
+}
+
+void EdnScanner::fail_found(std::string_view found, std::uint64_t column, std::string_view expected) const {
+  throw EdnProblem{line_, column,
+                   "found `" + std::string(found.substr(0, 40)) + "`, expected " + std::string(expected)};
+}
+
+void EdnScanner::fail(std::string_view expected) {
+  const std::uint64_t line = line_, at = column();
+  std::string found;
+  if (peek() == kEnd) {
+    found = "the file ends here";
+  } else {
+    found = "found `";
+    if (delimiter(peek())) {
+      const int c = get();
+      found += c < 0x20 ? '?' : static_cast<char>(c);
+    } else {
+      found += std::string(token(scratch_)).substr(0, 40);
+    }
+    found += "`";
+  }
+  throw EdnProblem{line, at, found + ", expected " + std::string(expected)};
+}
+
+}  // namespace holdfast::checker

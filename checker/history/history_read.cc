@@ -1,0 +1,324 @@
+// Reading JSON lines: one pass over each line, no tree is built; fields are told apart by their name.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <istream>
+#include <sstream>
+
+#include "checker/history/event_sink.h"
+#include "checker/history/history_jsonl.h"
+#include "checker/history/line_reader.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+// A problem at a byte of the present line; becomes a FormatError where file and line are known.
+struct Broken {
+  std::size_t at;
+  std::string problem;
+};
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t kMost = 40;
+  std::string result = "`";
+  for (const char c : text.substr(0, kMost)) {
+    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
+  }
+  return result + (text.size() > kMost ? "…`" : "`");
+}
+
+class LineParser {
+ public:
+  LineParser(std::string_view line, History& history, std::string& scratch)
+      : line_(line), history_(history), scratch_(scratch) {}
+
+  // Throws Broken. `index`: kAbsent if the line names none.
+  Event parse(std::int64_t& index) {
+    index = kAbsent;
+    skip_space();
+    if (!take('{')) broken("an object `{...}`");
+    skip_space();
+    if (!take('}')) {
+      do {
+        field(index);
+        skip_space();
+      } while (take(','));
+      if (!take('}')) broken("`,` or `}`");
+    }
+    skip_space();
+    if (at_ != line_.size()) broken("the end of the line");
+    if (!seen_type_) throw Broken{line_.size() - 1, "no field `type`, expected invoke, ok, fail or info"};
+    if (!seen_f_) throw Broken{line_.size() - 1, "no field `f`, expected acquire, release, ..."};
+    if (!seen_process_) throw Broken{line_.size() - 1, "no field `process`, expected a name or a number"};
+    if (event_.f == Function::other) event_.error = other_;
+    return event_;
+  }
+  bool has_time() const { return seen_time_; }
+
+ private:
+  [[noreturn]] void broken_at(std::size_t at, std::string_view expected) const {
+    std::size_t end = at;
+    while (end < line_.size() && line_[end] != ',' && line_[end] != '}' && line_[end] != ' ' && end < at + 41)
+      ++end;
+    if (end == at && end < line_.size()) ++end;
+    const std::string found =
+        at >= line_.size() ? "the line ends here" : "found " + shown(line_.substr(at, end - at));
+    throw Broken{at, found + ", expected " + std::string(expected)};
+  }
+  [[noreturn]] void broken(std::string_view expected) const { broken_at(at_, expected); }
+
+  void skip_space() {
+    while (at_ < line_.size() && (line_[at_] == ' ' || line_[at_] == '\t')) ++at_;
+  }
+  bool take(char c) { return at_ < line_.size() && line_[at_] == c ? (++at_, true) : false; }
+  bool take(std::string_view word) {
+    if (line_.substr(at_, word.size()) != word) return false;
+    at_ += word.size();
+    return true;
+  }
+
+  unsigned hex4() {
+    unsigned code = 0;
+    const auto end = std::min(at_ + 4, line_.size());
+    const auto result = std::from_chars(line_.data() + at_, line_.data() + end, code, 16);
+    if (end - at_ < 4 || result.ptr != line_.data() + end) broken("four hexadecimal digits");
+    at_ = end;
+    return code;
+  }
+  void append_code(unsigned code) {
+    if (code < 0x80) {
+      scratch_ += static_cast<char>(code);
+    } else if (code < 0x800) {
+      scratch_ += static_cast<char>(0xC0U | (code >> 6));
+      scratch_ += static_cast<char>(0x80U | (code & 0x3FU));
+    } else if (code < 0x10000) {
+      scratch_ += static_cast<char>(0xE0U | (code >> 12));
+      scratch_ += static_cast<char>(0x80U | ((code >> 6) & 0x3FU));
+      scratch_ += static_cast<char>(0x80U | (code & 0x3FU));
+    } else {
+      scratch_ += static_cast<char>(0xF0U | (code >> 18));
+      scratch_ += static_cast<char>(0x80U | ((code >> 12) & 0x3FU));
+      scratch_ += static_cast<char>(0x80U | ((code >> 6) & 0x3FU));
+      scratch_ += static_cast<char>(0x80U | (code & 0x3FU));
+    }
+  }
+  void escape() {
+    if (at_ >= line_.size()) broken("an escape");
+    const char c = line_[at_++];
+    switch (c) {
+      case '"':
+      case '\\':
+      case '/': scratch_ += c; return;
+      case 'b': scratch_ += '\b'; return;
+      case 'f': scratch_ += '\f'; return;
+      case 'n': scratch_ += '\n'; return;
+      case 'r': scratch_ += '\r'; return;
+      case 't': scratch_ += '\t'; return;
+      case 'u': break;
+      default: broken_at(at_ - 1, "an escape of JSON");
+    }
+    unsigned code = hex4();
+    if (code >= 0xD800 && code < 0xDC00 && line_.substr(at_, 2) == "\\u") {
+      const std::size_t before = at_;
+      at_ += 2;
+      const unsigned low = hex4();
+      if (low >= 0xDC00 && low < 0xE000) {
+        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+      } else {
+        at_ = before;
+      }
+    } else if (code >= 0xDC80 && code < 0xDD00) {  // a byte that was no UTF-8
+      scratch_ += static_cast<char>(code & 0xFFU);
+      return;
+    }
+    append_code(code);
+  }
+  // A string; the view holds until the next one is read.
+  std::string_view string() {
+    if (!take('"')) broken("a string in `\"`");
+    const std::size_t begin = at_;
+    while (at_ < line_.size() && line_[at_] != '"' && line_[at_] != '\\') ++at_;
+    if (at_ < line_.size() && line_[at_] == '"') return line_.substr(begin, at_++ - begin);
+    scratch_.assign(line_.substr(begin, at_ - begin));
+    while (at_ < line_.size()) {
+      const char c = line_[at_++];
+      if (c == '"') return scratch_;
+      if (c == '\\') {
+        escape();
+      } else {
+        scratch_ += c;
+      }
+    }
+    broken("the closing `\"`");
+  }
+  std::int64_t integer(std::string_view expected) {
+    if (take("null")) return kAbsent;
+    const std::size_t begin = at_;
+    std::int64_t number = 0;
+    const auto result = std::from_chars(line_.data() + at_, line_.data() + line_.size(), number);
+    at_ = static_cast<std::size_t>(result.ptr - line_.data());
+    const bool more = at_ < line_.size() && (line_[at_] == '.' || line_[at_] == 'e' || line_[at_] == 'E');
+    if (result.ec != std::errc{} || more) broken_at(begin, expected);
+    return number;
+  }
+  std::int64_t value() {  // a whole number, text or null
+    if (at_ < line_.size() && line_[at_] == '"') return text_value(history_.intern(string()));
+    return integer("a whole number, a string or null");
+  }
+  Symbol text() {  // a string, a number or null
+    if (at_ < line_.size() && line_[at_] == '"') return history_.intern(string());
+    if (take("null")) return 0;
+    const std::size_t begin = at_;
+    const std::int64_t number = integer("a string, a whole number or null");
+    static_cast<void>(number);
+    return history_.intern(line_.substr(begin, at_ - begin));
+  }
+  void skip_value(int depth = 0) {
+    if (depth > 64) broken("less depth");
+    skip_space();
+    if (at_ >= line_.size()) broken("a value");
+    const char c = line_[at_];
+    if (c == '"') {
+      string();
+    } else if (c == '{' || c == '[') {
+      const char close = c == '{' ? '}' : ']';
+      ++at_;
+      skip_space();
+      if (take(close)) return;
+      do {
+        skip_space();
+        if (c == '{') {
+          string();
+          skip_space();
+          if (!take(':')) broken("`:`");
+        }
+        skip_value(depth + 1);
+        skip_space();
+      } while (take(','));
+      if (!take(close)) broken(c == '{' ? "`,` or `}`" : "`,` or `]`");
+    } else if (!take("true") && !take("false") && !take("null")) {
+      double number = 0;
+      const auto result = std::from_chars(line_.data() + at_, line_.data() + line_.size(), number);
+      if (result.ec == std::errc::invalid_argument) broken("a value of JSON");
+      at_ = static_cast<std::size_t>(result.ptr - line_.data());
+    }
+  }
+
+  void field(std::int64_t& index) {
+    skip_space();
+    const std::string_view name = string();
+    const Name which = name_of(name);
+    skip_space();
+    if (!take(':')) broken("`:`");
+    skip_space();
+    const std::size_t begin = at_;
+    switch (which) {
+      case Name::index: index = integer("a whole number"); break;
+      case Name::time:
+        event_.time_ns = integer("nanoseconds as a whole number");
+        seen_time_ = event_.time_ns != kAbsent;
+        break;
+      case Name::process:
+        event_.process = text();
+        if (event_.process == 0) broken_at(begin, "the name or number of a process");
+        seen_process_ = true;
+        break;
+      case Name::type:
+        if (!checker::parse(string(), event_.type)) broken_at(begin, "invoke, ok, fail or info");
+        seen_type_ = true;
+        break;
+      case Name::f: {
+        const std::string_view f = string();
+        if (!checker::parse(f, event_.f)) event_.f = Function::other, other_ = history_.intern(f);
+        seen_f_ = true;
+        break;
+      }
+      case Name::key: event_.key = text(); break;
+      case Name::id: event_.id = text(); break;
+      case Name::owner: event_.owner = text(); break;
+      case Name::mode: event_.mode = text(); break;
+      case Name::node: event_.node = text(); break;
+      case Name::error: event_.error = text(); break;
+      case Name::value: event_.value = value(); break;
+      case Name::token: event_.token = value(); break;
+      case Name::valid_until: event_.valid_until_ns = integer("nanoseconds as a whole number"); break;
+      case Name::permits: {
+        const std::int64_t permits = integer("a count of permits");
+        if (permits != kAbsent && (permits < 0 || permits > std::int64_t{UINT32_MAX})) {
+          broken_at(begin, "a count of permits from 0 to 4294967295");
+        }
+        event_.permits = permits == kAbsent ? 0 : static_cast<std::uint32_t>(permits);
+        break;
+      }
+      case Name::unknown: skip_value(); break;
+    }
+  }
+
+  enum class Name {
+    index,
+    time,
+    process,
+    type,
+    f,
+    key,
+    id,
+    owner,
+    mode,
+    permits,
+    value,
+    token,
+    valid_until,
+    node,
+    error,
+    unknown
+  };
+  static Name name_of(std::string_view name) {
+    constexpr std::array<std::string_view, 15> kNames = {"index", "time",  "process",     "type", "f",
+                                                         "key",   "id",    "owner",       "mode", "permits",
+                                                         "value", "token", "valid_until", "node", "error"};
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+      if (kNames[i] == name) return static_cast<Name>(i);
+    }
+    return Name::unknown;
+  }
+
+  std::string_view line_;
+  History& history_;
+  std::string& scratch_;
+  std::size_t at_ = 0;
+  Event event_;
+  Symbol other_ = 0;
+  bool seen_type_ = false, seen_f_ = false, seen_process_ = false, seen_time_ = false;
+};
+
+}  // namespace
+
+ReadHistory read_jsonl(std::istream& in, const ReadOptions& options) {
+  ReadHistory result;
+  EventSink sink(result, options.into);
+  LineReader lines(in);
+  std::string_view line;
+  std::string scratch;
+  while (lines.next(line)) {
+    if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
+    try {
+      LineParser parser(line, result.history, scratch);
+      std::int64_t index = kAbsent;
+      Event event = parser.parse(index);
+      sink.append(event, parser.has_time(), index);
+    } catch (const Broken& problem) {
+      FormatError error(options.file, lines.number(), problem.at + 1, problem.problem);
+      if (!options.keep_going) throw error;
+      if (result.skipped++ == 0) result.first_skipped = error.what();
+    }
+  }
+  return result;
+}
+
+History from_jsonl(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  return std::move(read_jsonl(in).history);
+}
+
+}  // namespace holdfast::checker

@@ -1,0 +1,147 @@
+#include "checker/holds/exclusion.h"
+
+#include <algorithm>
+
+namespace holdfast::checker {
+
+bool conflict(const Span& a, const Span& b, const ExclusionRules& rules) {
+  if (a.key != b.key || !(a.from_ns < b.to_ns && b.from_ns < a.to_ns)) return false;
+  if (a.shared && b.shared) return false;
+  if (a.owner != b.owner) return true;
+  return !rules.reentrant && a.shared == b.shared;  // a writer may read what it writes
+}
+
+namespace {
+
+// Order of the sweep: by start; at one instant the empty spans come first, so that what an empty span meets
+// among those before it began truly earlier.
+bool before(const Span& a, const Span& b) {
+  if (a.key != b.key) return a.key < b.key;
+  if (a.from_ns != b.from_ns) return a.from_ns < b.from_ns;
+  const bool a_empty = a.from_ns == a.to_ns, b_empty = b.from_ns == b.to_ns;
+  if (a_empty != b_empty) return a_empty;
+  return a.number < b.number;
+}
+
+// Of the spans seen so far: the one that ends last, and the one that ends last among those of other owners.
+struct LastEnds {
+  const Span* last = nullptr;
+  const Span* other = nullptr;  // owner differs from last's
+
+  void add(const Span& span) {
+    if (last == nullptr || span.to_ns > last->to_ns) {
+      if (last != nullptr && last->owner != span.owner) other = last;
+      last = &span;
+    } else if (span.owner != last->owner && (other == nullptr || span.to_ns > other->to_ns)) {
+      other = &span;
+    }
+  }
+  const Span* of_anybody() const { return last; }
+  const Span* of_others(Symbol owner) const { return last == nullptr || last->owner != owner ? last : other; }
+};
+
+class Sweep {
+ public:
+  Sweep(std::vector<Span>& spans, const ExclusionRules& rules, std::size_t keep)
+      : spans_(spans), rules_(rules), keep_(keep) {}
+
+  ExclusionResult run() {
+    if (!std::is_sorted(spans_.begin(), spans_.end(), before))
+      std::sort(spans_.begin(), spans_.end(), before);
+    for (std::size_t i = 0; i < spans_.size();) {
+      std::size_t end = i;
+      while (end < spans_.size() && spans_[end].key == spans_[i].key) ++end;
+      if (rules_.permits > 0) {
+        count_permits(i, end);
+      } else {
+        find_pairs(i, end);
+      }
+      i = end;
+    }
+    std::stable_sort(result_.conflicts.begin(), result_.conflicts.end(),
+                     [](const Conflict& a, const Conflict& b) { return a.from_ns < b.from_ns; });
+    if (result_.conflicts.size() > keep_) result_.conflicts.resize(keep_);
+    return std::move(result_);
+  }
+
+ private:
+  void report(const Span& span, const std::vector<const Span*>& with) {
+    ++result_.count;
+    // Keys come one after another, not in the order of time: keep twice as many and thin them out.
+    if (keep_ < SIZE_MAX / 2 && result_.conflicts.size() >= 2 * keep_ + 16) {
+      std::stable_sort(result_.conflicts.begin(), result_.conflicts.end(),
+                       [](const Conflict& a, const Conflict& b) { return a.from_ns < b.from_ns; });
+      result_.conflicts.resize(keep_);
+    }
+    Conflict found{.number = span.number, .with = {}, .from_ns = span.from_ns, .to_ns = span.to_ns};
+    for (const Span* other : with) {
+      found.with.push_back(other->number);
+      found.to_ns = std::min(found.to_ns, other->to_ns);
+    }
+    std::sort(found.with.begin(), found.with.end());
+    result_.conflicts.push_back(std::move(found));
+  }
+
+  void find_pairs(std::size_t begin, std::size_t end) {
+    LastEnds exclusive, shared;
+    for (std::size_t i = begin; i < end; ++i) {
+      const Span& span = spans_[i];
+      const Span* worst = nullptr;
+      const auto consider = [&](const Span* candidate) {
+        if (candidate == nullptr || !conflict(*candidate, span, rules_)) return;
+        if (worst == nullptr || candidate->to_ns > worst->to_ns) worst = candidate;
+      };
+      // A span of the other sort conflicts only if its owner differs; of the same sort it may be anybody's.
+      consider(!span.shared && !rules_.reentrant ? exclusive.of_anybody() : exclusive.of_others(span.owner));
+      if (!span.shared) consider(shared.of_others(span.owner));
+      if (worst != nullptr) report(span, {worst});
+      (span.shared ? shared : exclusive).add(span);
+    }
+  }
+
+  void count_permits(std::size_t begin, std::size_t end) {
+    const auto later = [](const Span* a, const Span* b) {
+      return a->to_ns != b->to_ns ? a->to_ns > b->to_ns : a->number > b->number;
+    };
+    std::vector<const Span*> open;  // a heap: who ends first is in front
+    std::int64_t taken = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      const Span& span = spans_[i];
+      while (!open.empty() && open.front()->to_ns <= span.from_ns) {
+        taken -= open.front()->permits;
+        std::pop_heap(open.begin(), open.end(), later);
+        open.pop_back();
+      }
+      if (taken + span.permits > rules_.permits) report(span, heaviest(open, span));
+      if (span.from_ns == span.to_ns) continue;  // empty: gone before the next one
+      taken += span.permits;
+      open.push_back(&span);
+      std::push_heap(open.begin(), open.end(), later);
+    }
+  }
+
+  // The fewest of `open` that leave no room for `span`.
+  std::vector<const Span*> heaviest(std::vector<const Span*> open, const Span& span) const {
+    std::sort(open.begin(), open.end(), [](const Span* a, const Span* b) {
+      return a->permits != b->permits ? a->permits > b->permits : a->number < b->number;
+    });
+    std::int64_t sum = span.permits;
+    std::size_t needed = 0;
+    while (needed < open.size() && sum <= rules_.permits) sum += open[needed++]->permits;
+    open.resize(needed);
+    return open;
+  }
+
+  std::vector<Span>& spans_;
+  const ExclusionRules rules_;
+  const std::size_t keep_;
+  ExclusionResult result_;
+};
+
+}  // namespace
+
+ExclusionResult sweep_exclusion(std::vector<Span>& spans, const ExclusionRules& rules, std::size_t keep) {
+  return Sweep(spans, rules, keep).run();
+}
+
+}  // namespace holdfast::checker

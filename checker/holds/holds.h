@@ -1,0 +1,63 @@
+// Holds and claims: who held what, from when to when; computed once, used by every check.
+//
+// A hold belongs to one acquisition. It begins when acquire returns ok and ends when the outermost release is
+// invoked (whatever comes of that), when loss is told, or when the client dies; a change of mode ends one
+// hold and begins another. A claim is what the lock promised of a hold: from its grant to `valid_until`,
+// moved on by renewals that returned before it was reached, cut at the end of the hold.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "checker/history/history.h"
+
+namespace holdfast::checker {
+
+inline constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
+inline constexpr std::int64_t kForever = std::numeric_limits<std::int64_t>::max();
+
+enum class HoldEnd : std::uint8_t { never, released, told_lost, crashed, changed_mode };
+
+struct Hold {
+  std::size_t invoked = kNowhere;   // position of the acquire's invocation
+  std::size_t acquired = kNowhere;  // position of its completion
+  std::size_t ended = kNowhere;     // position of the event that ends it
+  std::int64_t from_ns = 0;
+  std::int64_t to_ns = kForever;
+  std::int64_t valid_until_ns = kAbsent;    // renewals included, not cut; kAbsent: the lock promised nothing
+  std::int64_t granted_until_ns = kAbsent;  // of the grant alone
+  std::vector<std::size_t> renewals;        // positions of those that moved valid_until_ns, ascending
+  Symbol key = 0, id = 0, owner = 0, process = 0, mode = 0,
+         node = 0;          // owner: the process where there is none
+  std::string_view client;  // "c1" of the process "c1/0"
+  std::int64_t token = kAbsent;
+  std::uint32_t permits = 1;
+  bool shared = false;  // mode "read"
+  HoldEnd end = HoldEnd::never;
+
+  bool has_claim() const { return valid_until_ns != kAbsent; }
+  std::int64_t claim_to_ns() const { return valid_until_ns < to_ns ? valid_until_ns : to_ns; }  // has_claim()
+  // The lock returned what had expired already.
+  bool expired_at_return() const { return granted_until_ns != kAbsent && granted_until_ns <= from_ns; }
+};
+
+// Invocations and completions belong together: of one process, the same function, key and (where both name
+// one) id, first come first.
+struct Pairs {
+  std::vector<std::size_t> other;  // by position: invocation -> completion and back; kNowhere: none
+};
+Pairs pair_events(const History& history);
+
+// All holds in the order of their beginnings (position). `reentrant`: an owner that acquires again what it
+// holds, in a history without acquisition ids, enters deeper (else that is a second hold of its own).
+std::vector<Hold> build_holds(const History& history, const Pairs& pairs, bool reentrant);
+inline std::vector<Hold> build_holds(const History& history, bool reentrant) {
+  return build_holds(history, pair_events(history), reentrant);
+}
+
+// "c1" of "c1/0#2".
+std::string_view client_of(std::string_view process);
+
+}  // namespace holdfast::checker

@@ -1,0 +1,81 @@
+// Holds and claims: where they begin and end.
+#include "checker/holds/holds.h"
+
+#include <gtest/gtest.h>
+
+#include "checker/testing/script_history.h"
+
+namespace holdfast::checker {
+namespace {
+
+using testing::history_of;
+
+constexpr std::int64_t kMs = 1'000'000;
+
+TEST(Holds, ReentryEndsWithTheOutermostRelease) {
+  const History history = history_of(R"(
+    1 c1/0 ok acquire k id=a owner=o valid=10
+    2 c1/0 ok acquire k id=a owner=o valid=12
+    3 c1/0 invoke release k id=a owner=o
+    4 c1/0 ok release k id=a owner=o
+    5 c1/0 invoke release k id=a owner=o
+  )");
+  const auto holds = build_holds(history, false);
+  ASSERT_EQ(holds.size(), 1U);
+  EXPECT_EQ(holds[0].to_ns, 5 * kMs);
+  EXPECT_EQ(holds[0].valid_until_ns, 12 * kMs);
+  EXPECT_EQ(holds[0].end, HoldEnd::released);
+}
+
+TEST(Holds, ALateRenewalDoesNotRevive) {
+  const History history = history_of(R"(
+    1  c1/0 ok acquire k id=a valid=10
+    9  c1/watchdog invoke renew k id=a
+    10 c1/watchdog ok renew k id=a valid=20
+    21 c1/watchdog ok renew k id=a valid=30
+    25 c1/watchdog ok lost k id=a
+    26 c1/0 invoke release k id=a
+  )");
+  const auto holds = build_holds(history, false);
+  ASSERT_EQ(holds.size(), 1U);
+  EXPECT_EQ(holds[0].valid_until_ns, 20 * kMs);
+  EXPECT_EQ(holds[0].to_ns, 25 * kMs);
+  EXPECT_EQ(holds[0].end, HoldEnd::told_lost);
+}
+
+TEST(Holds, CrashModeChangeUnknownAndFailedReleases) {
+  const History history = history_of(R"(
+    1 c1/0 ok acquire k id=a
+    2 c2/0 ok acquire j id=b mode=write
+    3 c2/0 ok acquire j id=b mode=read
+    4 c1   info crash -
+    5 c3/0 ok acquire k id=c
+    6 c3/0 ok acquire k id=c
+    7 c3/0 invoke release k id=c
+    8 c3/0 fail release k id=c error=not-owner
+    9 c4/0 info acquire k id=d
+  )");
+  const auto holds = build_holds(history, false);
+  ASSERT_EQ(holds.size(), 4U);
+  EXPECT_EQ(holds[0].end, HoldEnd::crashed);
+  EXPECT_EQ(holds[0].to_ns, 4 * kMs);
+  EXPECT_EQ(holds[1].end, HoldEnd::changed_mode);
+  EXPECT_EQ(holds[1].to_ns, holds[2].from_ns);
+  EXPECT_TRUE(holds[2].shared);
+  EXPECT_EQ(holds[3].to_ns, 7 * kMs);  // a release that failed ends it at its invocation, however deep
+}
+
+TEST(Holds, WithoutIdsTheOwnerIsTheProcess) {
+  const History history = history_of(R"(
+    1 3 ok acquire k
+    2 3 ok acquire k
+    3 3 invoke release k
+  )");
+  EXPECT_EQ(build_holds(history, false).size(), 2U);
+  const auto reentrant = build_holds(history, true);
+  ASSERT_EQ(reentrant.size(), 1U);
+  EXPECT_EQ(reentrant[0].to_ns, kForever);
+}
+
+}  // namespace
+}  // namespace holdfast::checker

@@ -1,0 +1,258 @@
+// A hold lasts from its acquire's completion to its release's invocation. Whether a release will end well is
+// not known when it is invoked; so it frees the key at once, and what its completion says is compared with
+// what it did. Only a failed release of a holder would have to be taken back: then this pass gives up.
+//
+// Where the order is that of times, the order of the file is one of those that are possible (times must not
+// go back), so "holds" is true. A violation may be one of that order only, so it counts only where its event
+// has a time of its own and processes are the owners.
+#include "checker/holds/lock_pass.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+constexpr Symbol kRetired = 0xFFFFFFFFU;  // an owner after an unknown outcome
+
+enum class Doing : std::uint8_t {
+  nothing,
+  acquiring,
+  released_held,
+  released_nothing,
+  released_ignored,
+  retired
+};
+
+template <bool Reentrant, bool Fenced>
+class Pass {
+ public:
+  Pass(const History& names, const LockPassRules& rules)
+      : rules_(rules), keys_(names.symbols()), parties_(names.symbols()) {
+    if (!rules.by_position || rules.failed_release_ends) {
+      for (Symbol symbol = 1; symbol < names.symbols(); ++symbol) {
+        if (names.text(symbol) == "not-owner") not_owner_ = symbol;
+        if (names.text(symbol) == "lost") lost_ = symbol;
+      }
+    }
+  }
+
+  // What most events have; false: gives up.
+  bool take(std::size_t position, std::int64_t time_ns, EventType type, Function f, Symbol process,
+            Symbol key_symbol, Symbol owner, std::int64_t token, Symbol error) {
+    if (!rules_.by_position) {
+      if (time_ns < last_time_) return false;
+      if (time_ns == last_time_ && last_violated_) return false;
+      lonely_ = time_ns != last_time_ || position == 0;
+      last_violated_ = false;
+      last_time_ = time_ns;
+    }
+    if (f > Function::release) return true;
+    if (process == 0) return false;
+    Party& mine = parties_[process];
+    if (type == EventType::invoke) {
+      if (owner == 0) owner = process;
+      if (mine.doing != Doing::nothing || owner == kRetired) return false;
+      Party& as = parties_[owner];
+      if (as.busy != 0) return false;
+      as.busy = process;
+      mine.owner = owner;
+      owners_apart_ = owners_apart_ || owner != process;
+      mine.key = key_symbol;
+      Key& key = keys_[key_symbol];
+      result_.keys += key.operations == 0 ? 1 : 0;
+      ++key.operations;
+      ++result_.operations;
+      if (f == Function::acquire) {
+        mine.doing = Doing::acquiring;
+      } else {
+        mine.doing = release(key, owner);
+      }
+      return true;
+    }
+    if (mine.doing == Doing::nothing || mine.doing == Doing::retired) return false;
+    if ((mine.doing == Doing::acquiring) != (f == Function::acquire)) return false;
+    if (owner != 0 && owner != mine.owner) return false;
+    if (key_symbol != 0 && key_symbol != mine.key) return false;
+    Key& key = keys_[mine.key];
+    Symbol& busy = parties_[mine.owner].busy;
+    busy = 0;
+    switch (type) {
+      case EventType::ok:
+        if (mine.doing == Doing::acquiring) {
+          if (!grant(position, process, mine, key, token)) return false;
+        } else if (mine.doing == Doing::released_nothing) {
+          if (!violated(position, process, 0, mine, key)) return false;
+        }
+        break;
+      case EventType::fail: {
+        const bool ends = rules_.failed_release_ends && f == Function::release && error != 0 &&
+                          (error == not_owner_ || error == lost_);
+        if (ends) break;
+        if (mine.doing == Doing::released_held) return false;
+        if (mine.doing != Doing::acquiring && key.dead) return false;
+        --key.operations;
+        --result_.operations;
+        if (key.operations == 0) --result_.keys;
+        break;
+      }
+      default:
+        busy = kRetired;
+        mine.doing = Doing::retired;
+        return true;
+    }
+    mine.doing = Doing::nothing;
+    return true;
+  }
+
+  std::optional<LockPassResult> finish() {
+    for (LockPassResult::Violation& each : result_.violations) each.operations = keys_[each.key].operations;
+    return std::move(result_);
+  }
+
+ private:
+  struct Plain {
+    Symbol holder = 0;
+    std::uint32_t operations = 0;
+    bool dead = false;  // a violation was found: nothing more is looked at
+  };
+  struct Deep : Plain {
+    std::int32_t depth = 0;
+    Symbol greatest_of = 0;
+    std::int64_t greatest = kAbsent, present = kAbsent;  // tokens: of all grants, of the hold there is
+  };
+  using Key = std::conditional_t<Reentrant || Fenced, Deep, Plain>;
+  struct Party {                // by symbol: of a process, and of an owner
+    Symbol key = 0, owner = 0;  // of the process' open operation
+    Symbol busy = 0;            // the owner's process with an open operation, or kRetired
+    Doing doing = Doing::nothing;
+  };
+
+  Doing release(Key& key, Symbol owner) {
+    if (key.dead) return Doing::released_ignored;
+    if (key.holder != owner) return Doing::released_nothing;
+    if constexpr (Reentrant) {
+      if (--key.depth > 0) return Doing::released_held;
+    }
+    key.holder = 0;
+    return Doing::released_held;
+  }
+
+  bool grant(std::size_t position, Symbol process, const Party& mine, Key& key, std::int64_t token) {
+    if (key.dead) return true;
+    if (key.holder != 0 && (!Reentrant || key.holder != mine.owner)) {
+      return violated(position, process, key.holder, mine, key);
+    }
+    if constexpr (Reentrant || Fenced) {
+      if (!tokens_and_depth(position, process, mine, key, token)) return false;
+      if (key.dead) return true;
+    }
+    key.holder = mine.owner;
+    return true;
+  }
+
+  bool tokens_and_depth(std::size_t position, Symbol process, const Party& mine, Key& key,
+                        std::int64_t token) {
+    if (key.holder != 0) {
+      if (rules_.most_entries > 0 && key.depth >= rules_.most_entries) {
+        return violated(position, process, process, mine, key);
+      }
+      if constexpr (Fenced) {
+        if (token != kAbsent && key.present != kAbsent) {
+          if (token != key.present) return violated(position, process, process, mine, key);
+          token = kAbsent;
+        }
+      }
+    } else {
+      key.present = kAbsent;
+    }
+    if constexpr (Fenced) {
+      if (token != kAbsent) {
+        if (key.greatest != kAbsent && token <= key.greatest) {
+          return violated(position, process, key.greatest_of, mine, key);
+        }
+        key.greatest = key.present = token;
+        key.greatest_of = mine.owner;
+      }
+    }
+    key.depth = key.holder == 0 ? 1 : key.depth + 1;
+    return true;
+  }
+
+  bool violated(std::size_t position, Symbol process, Symbol holder, const Party& mine, Key& key) {
+    // Owners apart from their processes, equal times: not shown by this order alone.
+    if (owners_apart_) return false;
+    if (!rules_.by_position && !lonely_) return false;
+    last_violated_ = true;
+    key.dead = true;
+    result_.violations.push_back(
+        {.key = mine.key, .at = position, .process = process, .holder = holder, .operations = 0});
+    return true;
+  }
+
+  const LockPassRules rules_;
+  std::vector<Key> keys_;
+  std::vector<Party> parties_;
+  Symbol not_owner_ = 0, lost_ = 0;
+  std::int64_t last_time_ = std::numeric_limits<std::int64_t>::min();
+  bool lonely_ = true, last_violated_ = false, owners_apart_ = false;
+  LockPassResult result_;
+};
+
+template <bool Reentrant, bool Fenced>
+std::optional<LockPassResult> run(const History& history, const LockPassRules& rules) {
+  Pass<Reentrant, Fenced> pass(history, rules);
+  const std::vector<Event>& events = history.events();
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const Event& event = events[i];
+    if (!pass.take(i, event.time_ns, event.type, event.f, event.process, event.key, event.owner, event.token,
+                   event.error)) {
+      return std::nullopt;
+    }
+  }
+  return pass.finish();
+}
+
+template <bool Reentrant, bool Fenced>
+std::optional<LockPassResult> run(const PackedHistory& history, const LockPassRules& rules) {
+  Pass<Reentrant, Fenced> pass(history.names(), rules);
+  bool going = true;
+  history.for_each(
+      [&](std::size_t i, const PackedHistory::Core& core) {
+        going = going &&
+                pass.take(i, core.time_ns, core.type(), core.f(), core.process(), core.key, 0, kAbsent, 0);
+      },
+      [&](std::size_t i, const PackedHistory::Core&, const Event& event) {
+        going = going && pass.take(i, event.time_ns, event.type, event.f, event.process, event.key,
+                                   event.owner, event.token, event.error);
+      });
+  if (!going) return std::nullopt;
+  return pass.finish();
+}
+
+template <typename Any>
+std::optional<LockPassResult> dispatch(const Any& history, const LockPassRules& rules) {
+  if (rules.reentrant)
+    return rules.fenced ? run<true, true>(history, rules) : run<true, false>(history, rules);
+  return rules.fenced ? run<false, true>(history, rules) : run<false, false>(history, rules);
+}
+
+}  // namespace
+
+std::optional<LockPassRules> lock_pass_rules(std::string_view model, const ModelOptions& options,
+                                             bool jepsen) {
+  LockPassRules rules{.by_position = jepsen, .failed_release_ends = !jepsen};
+  if (model == "mutex") return rules;
+  rules.fenced = model == "fenced-mutex" || model == "reentrant-fenced-mutex";
+  rules.reentrant = model == "reentrant-mutex" || model == "reentrant-fenced-mutex";
+  if (!rules.fenced && !rules.reentrant) return std::nullopt;
+  if (rules.reentrant) rules.most_entries = options.most_entries;
+  return rules;
+}
+
+std::optional<LockPassResult> lock_pass(const History& history, const LockPassRules& rules) {
+  return dispatch(history, rules);
+}
+std::optional<LockPassResult> lock_pass(const PackedHistory& history, const LockPassRules& rules) {
+  return dispatch(history, rules);
+}
+
+}  // namespace holdfast::checker

@@ -1,0 +1,345 @@
+// The mutex family by cores: a hold is there at least from its acquire's completion to its release's
+// invocation.
+#include "checker/linearizability/linear.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+
+#include "checker/holds/exclusion.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+Symbol most_owner(const std::vector<Operation>& operations) {
+  Symbol most = 0;
+  for (const Operation& each : operations) most = std::max(most, each.owner);
+  return most;
+}
+
+struct Core {
+  std::size_t acquire = kNowhere, release = kNowhere;  // release: kNowhere while nobody gave it back
+  std::int64_t from = 0, to = kForever;
+  Symbol owner = 0;
+  std::int64_t token = kAbsent;
+  std::size_t token_of = kNowhere;  // the acquire that was given it: the outermost, or an entry after it
+  bool shared = false;
+  std::size_t under = kNowhere;  // the core of the owner's write hold, of which this is a downgrade
+};
+
+// What one owner holds; its operations come one after another.
+struct Owner {
+  std::size_t core = kNowhere;  // of the write (or only) hold
+  std::int64_t depth = 0;
+  std::size_t read_core = kNowhere;
+  std::int64_t reads = 0;
+};
+
+class LockPass {
+ public:
+  LockPass(const std::vector<Operation>& operations, bool reentrant, bool fenced, bool read_write,
+           std::int64_t most)
+      : operations_(operations),
+        reentrant_(reentrant),
+        fenced_(fenced),
+        read_write_(read_write),
+        most_(most),
+        owners_(std::size_t{most_owner(operations)} + 1) {}
+
+  std::optional<LinearResult> run(std::string& why_not) {
+    for (std::size_t i = 0; i < operations_.size(); ++i) {
+      const Operation& each = operations_[i];
+      Owner& owner = owners_[each.owner];
+      if (each.f == Function::acquire) {
+        if (!each.unknown) acquire(i, each, owner);
+      } else {
+        release(i, each, owner);
+      }
+    }
+    find_overlaps();
+    if (fenced_ && !find_tokens()) {
+      why_not = "holds without extent at equal times";
+      return std::nullopt;
+    }
+    return std::move(best_);
+  }
+
+ private:
+  // The violation whose completion comes first is told.
+  void violated(LinearResult found) {
+    found.linearizable = false;
+    std::sort(found.operations.begin(), found.operations.end());
+    found.operations.erase(std::unique(found.operations.begin(), found.operations.end()),
+                           found.operations.end());
+    if (best_.linearizable || operations_[found.stuck].ret < operations_[best_.stuck].ret)
+      best_ = std::move(found);
+  }
+
+  std::size_t open(std::size_t at, const Operation& each, bool shared) {
+    cores_.push_back({.acquire = at,
+                      .from = each.ret,
+                      .owner = each.owner,
+                      .token = each.token,
+                      .token_of = at,
+                      .shared = shared});
+    return cores_.size() - 1;
+  }
+  void close(std::size_t core, std::size_t at) {
+    cores_[core].release = at;
+    cores_[core].to = operations_[at].call;
+  }
+
+  void acquire(std::size_t at, const Operation& each, Owner& owner) {
+    if (read_write_ && each.shared) {
+      if (owner.reads++ == 0) {
+        owner.read_core = open(at, each, true);
+        // It began before the write hold ends, even if at the same time: no gap lets a writer in.
+        if (owner.depth > 0) {
+          cores_[owner.read_core].under = owner.core;
+          cores_[owner.read_core].from = cores_[owner.core].from;
+        }
+      }
+      return;
+    }
+    if (owner.reads > 0) {  // a reader does not become a writer
+      violated({.kind = "double-hold",
+                .operations = {cores_[owner.read_core].acquire, at},
+                .stuck = at,
+                .holder = cores_[owner.read_core].acquire});
+    }
+    if (owner.depth > 0) {
+      Core& core = cores_[owner.core];
+      if (!reentrant_) {
+        violated(
+            {.kind = "double-hold", .operations = {core.acquire, at}, .stuck = at, .holder = core.acquire});
+        return;
+      }
+      if (most_ > 0 && owner.depth >= most_) {
+        LinearResult found{.kind = "too-deep", .operations = {at}, .stuck = at, .holder = core.acquire};
+        for (std::size_t i = core.acquire; i < at; ++i) {
+          if (operations_[i].owner == each.owner) found.operations.push_back(i);
+        }
+        violated(std::move(found));
+      }
+      ++owner.depth;
+      if (each.token == kAbsent) return;
+      if (core.token == kAbsent) {
+        core.token = each.token;
+        core.token_of = at;
+      } else if (fenced_ && core.token != each.token) {
+        violated({.kind = "token-order",
+                  .operations = {core.acquire, core.token_of, at},
+                  .stuck = at,
+                  .holder = core.acquire});
+      }
+      return;
+    }
+    owner.core = open(at, each, false);
+    owner.depth = 1;
+  }
+
+  void release(std::size_t at, const Operation& each, Owner& owner) {
+    const bool write = !(read_write_ && each.shared) && owner.depth > 0;
+    if (write) {
+      if (--owner.depth == 0) close(owner.core, at);
+    } else if (read_write_ && owner.reads > 0) {
+      if (--owner.reads == 0) close(owner.read_core, at);
+    } else if (!each.unknown) {
+      violated({.kind = "release-without-hold", .operations = {at}, .stuck = at});
+    }
+  }
+
+  void find_overlaps() {
+    std::vector<Span> spans;
+    spans.reserve(cores_.size());
+    for (std::size_t i = 0; i < cores_.size(); ++i) {
+      const Core& core = cores_[i];
+      spans.push_back({.from_ns = core.from,
+                       .to_ns = std::max(core.from, core.to),
+                       .owner = core.owner,
+                       .shared = core.shared,
+                       .number = i});
+    }
+    // One owner's own holds were looked at above; a writer may read as well.
+    const ExclusionResult found = sweep_exclusion(spans, {.reentrant = true}, 1);
+    if (found.count == 0) return;
+    const Core& second = cores_[found.conflicts[0].number];
+    const Core& first = cores_[found.conflicts[0].with[0]];
+    LinearResult result{.kind = "double-hold", .stuck = second.acquire, .holder = first.acquire};
+    for (const Core* core : {&first, &second}) {
+      for (const Core* each : {core, core->under == kNowhere ? core : &cores_[core->under]}) {
+        result.operations.push_back(each->acquire);
+        if (each->release != kNowhere) result.operations.push_back(each->release);
+      }
+    }
+    violated(std::move(result));
+  }
+
+  // Tokens rise along the cores, which are disjoint where nothing was found. False: their order is not
+  // forced.
+  bool find_tokens() {
+    std::vector<const Core*> order;
+    for (const Core& core : cores_) order.push_back(&core);
+    const auto empty = [](const Core* core) { return core->from >= core->to; };
+    std::stable_sort(order.begin(), order.end(), [&](const Core* a, const Core* b) {
+      return a->from != b->from ? a->from < b->from : empty(a) && !empty(b);
+    });
+    for (std::size_t i = 1; i < order.size(); ++i) {
+      if (order[i]->from == order[i - 1]->from && empty(order[i])) return false;
+    }
+    const Core* greatest = nullptr;
+    for (const Core* core : order) {
+      if (core->token == kAbsent) continue;
+      if (greatest != nullptr && core->token <= greatest->token) {
+        LinearResult found{.kind = "token-order", .stuck = core->acquire, .holder = greatest->acquire};
+        for (const Core* each : {greatest, core}) {
+          found.operations.push_back(each->acquire);
+          found.operations.push_back(each->token_of);
+          if (each->release != kNowhere) found.operations.push_back(each->release);
+        }
+        violated(std::move(found));
+        break;
+      }
+      greatest = core;
+    }
+    return true;
+  }
+
+  const std::vector<Operation>& operations_;
+  const bool reentrant_, fenced_, read_write_;
+  const std::int64_t most_;
+  std::vector<Owner> owners_;
+  std::vector<Core> cores_;
+  LinearResult best_;
+};
+
+}  // namespace
+
+bool owners_are_sequential(const std::vector<Operation>& operations) {
+  std::vector<std::pair<std::int64_t, Symbol>> busy(std::size_t{most_owner(operations)} + 1, {INT64_MIN, 0});
+  for (const Operation& each : operations) {
+    auto& [until, process] = busy[each.owner];
+    // One process' operations are in order even at equal times; another's must come truly later.
+    const bool other = process != each.process && process != 0;
+    if (until == kForever || each.call < until || (other && each.call == until)) return false;
+    until = each.unknown ? kForever : each.ret;
+    process = each.process;
+  }
+  return true;
+}
+
+std::optional<LinearResult> linear_lock(const std::vector<Operation>& operations, bool reentrant, bool fenced,
+                                        bool read_write, std::int64_t most_entries, std::string& why_not) {
+  if (!owners_are_sequential(operations)) {
+    why_not = "an owner goes on after an unknown outcome";
+    return std::nullopt;
+  }
+  return LockPass(operations, reentrant, fenced, read_write, most_entries).run(why_not);
+}
+
+// Each hold is an acquire and, right after it, the end of its claim (operations.h): their cores are disjoint.
+std::optional<LinearResult> linear_leased(const std::vector<Operation>& operations) {
+  std::vector<Span> spans;
+  std::vector<std::size_t> release(operations.size(), kNowhere);
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const Operation& each = operations[i];
+    if (each.f == Function::acquire) {
+      spans.push_back({.from_ns = each.ret, .to_ns = kForever, .owner = each.owner, .number = i});
+    } else if (!spans.empty() && spans.back().owner == each.owner) {
+      spans.back().to_ns = each.call;
+      release[spans.back().number] = i;
+    }
+  }
+  const ExclusionResult found = sweep_exclusion(spans, {.reentrant = true}, 1);
+  if (found.count == 0) return LinearResult{};
+  LinearResult result{.linearizable = false, .kind = "double-hold"};
+  result.stuck = found.conflicts[0].number;
+  result.holder = found.conflicts[0].with[0];
+  for (const std::size_t acquire : {*result.holder, result.stuck}) {
+    result.operations.push_back(acquire);
+    if (release[acquire] != kNowhere) result.operations.push_back(release[acquire]);
+  }
+  std::sort(result.operations.begin(), result.operations.end());
+  return result;
+}
+
+// At the return of an operation that is not legal now the pending operation of the other kind that returns
+// first goes before it: any other choice could be exchanged for that one.
+std::optional<LinearResult> linear_anonymous(const std::vector<Operation>& operations, std::string& why_not) {
+  struct Happening {
+    std::int64_t rank;
+    bool returns;
+    std::size_t operation;
+  };
+  std::vector<Happening> events;
+  std::map<Symbol, std::int64_t> ends;
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const Operation& each = operations[i];
+    if (const auto end = ends.find(each.process); end != ends.end() && end->second == each.call) {
+      why_not = "equal times within one process";
+      return std::nullopt;
+    }
+    ends[each.process] = each.ret;
+    events.push_back({each.call, false, i});
+    if (!each.unknown) events.push_back({each.ret, true, i});
+  }
+  std::stable_sort(events.begin(), events.end(), [](const Happening& a, const Happening& b) {
+    return a.rank != b.rank ? a.rank < b.rank : a.returns < b.returns;
+  });
+  const auto later = [&](std::size_t a, std::size_t b) {
+    return operations[a].ret != operations[b].ret ? operations[a].ret > operations[b].ret : a > b;
+  };
+  using Pending = std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(later)>;
+  Pending pending[2] = {Pending(later), Pending(later)};  // releases, acquires
+  std::vector<bool> done(operations.size(), false);
+  bool locked = false;
+  for (const Happening& happening : events) {
+    const std::size_t at = happening.operation;
+    const bool acquires = operations[at].f == Function::acquire;
+    if (!happening.returns) {
+      pending[acquires ? 1 : 0].push(at);
+      continue;
+    }
+    if (done[at]) continue;
+    if (locked == acquires) {  // not legal now
+      Pending& others = pending[acquires ? 0 : 1];
+      while (!others.empty() && done[others.top()]) others.pop();
+      if (others.empty()) {
+        LinearResult result{.linearizable = false, .kind = acquires ? "double-hold" : "release-without-hold"};
+        result.stuck = at;
+        for (std::size_t i = 0; i < operations.size(); ++i) {
+          if (operations[i].call < operations[at].ret) result.operations.push_back(i);
+        }
+        return result;
+      }
+      done[others.top()] = true;
+      others.pop();
+      locked = !locked;
+    }
+    done[at] = true;
+    locked = acquires;
+  }
+  return LinearResult{};
+}
+
+std::optional<LinearResult> check_linear(std::string_view model, const std::vector<Operation>& operations,
+                                         const ModelOptions& options, std::string& why_not) {
+  if (model == "mutex") return linear_lock(operations, false, false, false, 0, why_not);
+  if (model == "reentrant-mutex")
+    return linear_lock(operations, true, false, false, options.most_entries, why_not);
+  if (model == "fenced-mutex") return linear_lock(operations, false, true, false, 0, why_not);
+  if (model == "reentrant-fenced-mutex") {
+    return linear_lock(operations, true, true, false, options.most_entries, why_not);
+  }
+  if (model == "read-write") return linear_lock(operations, false, false, true, 0, why_not);
+  if (model == "leased-mutex") return linear_leased(operations);
+  if (model == "semaphore") return linear_semaphore(operations, options.permits, why_not);
+  if (model == "fair") return linear_fair(operations, why_not);
+  if (model == "mutex-anonymous") return linear_anonymous(operations, why_not);
+  if (model == "register") return linear_register(operations, options.initial, why_not);
+  why_not = "there is no linear algorithm for this model";
+  return std::nullopt;
+}
+
+}  // namespace holdfast::checker

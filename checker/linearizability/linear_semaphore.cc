@@ -1,0 +1,107 @@
+// Permits are taken at least from an acquire's completion to a release's invocation; their sum is never too
+// great. The proof, also for a number of permits that rises, is in models/README.md.
+#include <algorithm>
+
+#include "checker/linearizability/linear.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+struct Change {
+  std::int64_t rank = 0, taken = 0, limit = 0;  // how much more is taken, and may be taken
+  std::size_t operation = 0;
+  int order() const { return limit != 0 ? 0 : taken < 0 ? 1 : 2; }  // at one time: room first
+};
+
+// Rising limits as changes, each as early as it can be. False: they do not only rise, one after another.
+bool find_limits(const std::vector<Operation>& operations, std::int64_t permits,
+                 std::vector<Change>& changes) {
+  std::int64_t until = std::numeric_limits<std::int64_t>::min(), limit = permits;
+  bool maybe = false;
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const Operation& each = operations[i];
+    if (each.f != Function::resize) continue;
+    if (maybe || each.value < limit || each.call <= until) return false;
+    changes.push_back({.rank = each.call, .taken = 0, .limit = each.value - limit, .operation = i});
+    limit = each.value;
+    until = each.ret;
+    maybe = each.unknown;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<LinearResult> linear_semaphore(const std::vector<Operation>& operations, std::int64_t permits,
+                                             std::string& why_not) {
+  std::vector<Change> changes;
+  if (!find_limits(operations, permits, changes)) {
+    return why_not = "a number of permits that falls", std::nullopt;
+  }
+  std::vector<Operation> lock;
+  Symbol most = 0;
+  for (const Operation& each : operations) {
+    most = std::max(most, each.owner);
+    if (each.f != Function::resize) lock.push_back(each);
+  }
+  if (!owners_are_sequential(lock)) {
+    return why_not = "an owner goes on after an unknown outcome", std::nullopt;
+  }
+  std::vector<std::int64_t> own(std::size_t{most} + 1, 0);
+  // Room that an owner makes at the very time at which it takes some: the order of both is not free.
+  std::vector<std::int64_t> last(std::size_t{most} + 1, std::numeric_limits<std::int64_t>::min());
+  LinearResult result;
+  const auto change = [&](std::int64_t rank, std::int64_t taken, std::size_t at) {
+    std::int64_t& mine = last[operations[at].owner];
+    if (mine == rank) return false;
+    mine = rank;
+    changes.push_back({.rank = rank, .taken = taken, .limit = 0, .operation = at});
+    return true;
+  };
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const Operation& each = operations[i];
+    const std::int64_t count = each.permits;
+    bool free = true;
+    if (each.f == Function::resize) {
+      free = last[each.owner] != each.call;
+      last[each.owner] = each.call;
+    } else if (each.f == Function::acquire) {
+      if (each.unknown) continue;
+      own[each.owner] += count;
+      free = change(each.ret, count, i);
+    } else if (own[each.owner] >= count) {
+      own[each.owner] -= count;
+      free = change(each.call, -count, i);
+    } else if (!each.unknown && (result.linearizable || each.ret < operations[result.stuck].ret)) {
+      result = {.linearizable = false, .kind = "release-without-hold", .operations = {}, .stuck = i};
+      for (std::size_t past = 0; past <= i; ++past) {
+        if (operations[past].owner == each.owner && operations[past].f != Function::resize) {
+          result.operations.push_back(past);
+        }
+      }
+    }
+    if (!free) return why_not = "an owner that gives back and takes at one time", std::nullopt;
+  }
+  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+    if (a.rank != b.rank) return a.rank < b.rank;
+    return a.order() != b.order() ? a.order() < b.order() : a.operation < b.operation;
+  });
+  std::int64_t taken = 0, limit = permits;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    taken += changes[i].taken;
+    limit += changes[i].limit;
+    if (taken <= limit || changes[i].taken <= 0) continue;
+    const Operation& blamed = operations[changes[i].operation];
+    if (result.linearizable || blamed.ret < operations[result.stuck].ret) {
+      result = {
+          .linearizable = false, .kind = "too-many-permits", .operations = {}, .stuck = changes[i].operation};
+      for (std::size_t past = 0; past <= i; ++past) result.operations.push_back(changes[past].operation);
+      std::sort(result.operations.begin(), result.operations.end());
+    }
+    break;
+  }
+  return result;
+}
+
+}  // namespace holdfast::checker

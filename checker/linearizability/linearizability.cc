@@ -1,0 +1,355 @@
+#include "checker/linearizability/linearizability.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+#include "checker/holds/lock_pass.h"
+#include "checker/linearizability/linear.h"
+#include "checker/story/wording.h"
+
+namespace holdfast::checker {
+
+std::string_view to_string(Engine engine) {
+  switch (engine) {
+    case Engine::automatic: return "auto";
+    case Engine::search: return "search";
+    case Engine::linear: return "linear";
+  }
+  return "auto";
+}
+
+std::optional<Engine> parse_engine(std::string_view name) {
+  for (const Engine engine : {Engine::automatic, Engine::search, Engine::linear}) {
+    if (to_string(engine) == name) return engine;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+class Judge {
+ public:
+  Judge(const History* history, const PackedHistory* packed, const LinearizabilityOptions& options)
+      : history_(history),
+        packed_(packed),
+        options_(options),
+        names_(history != nullptr ? history->names() : packed->names()),
+        words_(names_) {
+    if (options.own_model != nullptr) {
+      model_ = options.own_model;
+      return;
+    }
+    const ModelKind* kind = find_model(options.model);
+    if (kind == nullptr) throw std::invalid_argument("there is no model `" + options.model + "`");
+    made_ = kind->make(options.model_options);
+    model_ = made_.get();
+  }
+
+  LinearizabilityResult judge() {
+    // The common case needs no operations: one pass over the events.
+    if (options_.own_model == nullptr && options_.engine != Engine::search) {
+      if (const auto rules = lock_pass_rules(options_.model, options_.model_options, options_.jepsen)) {
+        const auto found = history_ != nullptr ? lock_pass(*history_, *rules) : lock_pass(*packed_, *rules);
+        if (found) {
+          if (auto told = told_by_pass(*found)) return std::move(*told);
+        }
+      }
+    }
+    const std::vector<KeyOperations> keys = extract({});
+    LinearizabilityResult result;
+    result.keys_checked = keys.size();
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      result.operations += keys[i].operations.size();
+      KeyVerdict verdict = judge_key(keys[i]);
+      (verdict.engine == Engine::linear ? result.by_linear : result.by_search) += 1;
+      if (verdict.outcome != Outcome::holds) result.keys.push_back(std::move(verdict));
+      if (options_.progress) options_.progress(i + 1, keys.size());
+    }
+    sum_up(result);
+    return result;
+  }
+
+ private:
+  std::vector<KeyOperations> extract(ExtractOptions options) const {
+    options.by_position = options_.jepsen;
+    options.failed_release_ends = !options_.jepsen;
+    options.leased = model_->leased();
+    options.locks = model_->locks();
+    options.queues = model_->queues();
+    options.resizes = model_->resizes();
+    return history_ != nullptr ? extract_operations(*history_, options)
+                               : extract_operations(*packed_, options);
+  }
+  Event event(std::size_t position) const {
+    return history_ != nullptr ? history_->events()[position] : packed_->event(position);
+  }
+
+  void sum_up(LinearizabilityResult& result) const {
+    std::stable_sort(result.keys.begin(), result.keys.end(), [](const KeyVerdict& a, const KeyVerdict& b) {
+      const bool a_unknown = a.outcome == Outcome::unknown, b_unknown = b.outcome == Outcome::unknown;
+      return a_unknown != b_unknown ? b_unknown : a.at < b.at;
+    });
+    if (!result.keys.empty()) {
+      result.outcome = result.keys.front().outcome;
+      result.reason = result.keys.front().reason;
+    } else if (result.operations == 0) {
+      result.outcome = Outcome::unknown;
+      result.reason =
+          model_->locks() ? "the history has no acquire or release" : "the history has no read, write or cas";
+    } else {
+      result.reason = fmt::format("{} operations on {} key{}", result.operations, result.keys_checked,
+                                  result.keys_checked == 1 ? "" : "s");
+    }
+  }
+
+  // The verdict of a violated key is worked out from the events of the two processes alone. nullopt: they do
+  // not show what the pass found.
+  std::optional<LinearizabilityResult> told_by_pass(const LockPassResult& found) {
+    LinearizabilityResult result;
+    result.operations = found.operations;
+    result.keys_checked = result.by_linear = found.keys;
+    if (found.violations.size() > kMostPasses) return std::nullopt;
+    for (const LockPassResult::Violation& each : found.violations) {
+      ExtractOptions part{.upto = each.at};
+      part.only[0] = each.process;
+      part.only[1] = each.holder == 0 ? each.process : each.holder;
+      for (const KeyOperations& key : extract(part)) {
+        if (key.key != each.key) continue;
+        KeyVerdict verdict = judge_key(key);
+        if (verdict.outcome != Outcome::violated || verdict.at != each.at) return std::nullopt;
+        verdict.operations = each.operations;
+        result.keys.push_back(std::move(verdict));
+      }
+    }
+    if (result.keys.size() != found.violations.size()) return std::nullopt;
+    sum_up(result);
+    if (options_.progress) options_.progress(found.keys, found.keys);
+    return result;
+  }
+  static constexpr std::size_t kMostPasses = 16;  // each goes through the events again
+
+  KeyVerdict judge_key(const KeyOperations& key) {
+    KeyVerdict verdict;
+    verdict.key = key.key;
+    verdict.operations = key.operations.size();
+    std::string why_not;
+    if (options_.engine != Engine::search && options_.own_model == nullptr) {
+      if (const auto linear = check_linear(options_.model, key.operations, options_.model_options, why_not)) {
+        verdict.engine = Engine::linear;
+        if (!linear->linearizable) told_by_linear(key.operations, *linear, verdict);
+        return verdict;
+      }
+    }
+    verdict.engine = Engine::search;
+    if (options_.engine == Engine::linear) {
+      verdict.outcome = Outcome::unknown;
+      verdict.reason = fmt::format("the linear engine cannot decide {}: {}", name_of(key.key), why_not);
+      return verdict;
+    }
+    const SearchResult found = search(key.operations, *model_, options_.budget);
+    if (found.outcome == SearchOutcome::out_of_budget) {
+      verdict.outcome = Outcome::unknown;
+      verdict.reason = fmt::format("the search spent its {} on {}, after {} configurations, {} at one time",
+                                   found.spent, name_of(key.key), found.steps, found.widest);
+    } else if (found.outcome == SearchOutcome::not_linearizable) {
+      told_by_search(key.operations, found.stuck, verdict);
+    }
+    return verdict;
+  }
+
+  std::string name_of(Symbol key) const { return key == 0 ? "the history" : "key " + words_.text(key); }
+
+  void told_by_linear(const std::vector<Operation>& operations, const LinearResult& found,
+                      KeyVerdict& verdict) {
+    verdict.outcome = Outcome::violated;
+    verdict.kind = found.kind;
+    verdict.at = position_of(operations[found.stuck]);
+    if (found.holder) verdict.holder = position_of(operations[*found.holder]);
+    std::vector<std::size_t> kept = found.operations;
+    if (options_.shrink) {
+      const auto fails = [&](const std::vector<Operation>& part) {
+        std::string ignored;
+        const auto again = check_linear(options_.model, part, options_.model_options, ignored);
+        return again && !again->linearizable && again->kind == found.kind;
+      };
+      std::vector<Operation> part;
+      for (const std::size_t at : kept) part.push_back(operations[at]);
+      if (!fails(part)) {  // an algorithm's own choice was too small: begin with everything up to there
+        kept.clear();
+        for (std::size_t i = 0; i < operations.size(); ++i) {
+          if (operations[i].call <= operations[found.stuck].ret) kept.push_back(i);
+        }
+        part.assign(operations.begin(), operations.end());
+        std::vector<Operation> prefix;
+        for (const std::size_t at : kept) prefix.push_back(operations[at]);
+        part = std::move(prefix);
+      }
+      if (kept.size() > 4 && fails(part)) {
+        std::vector<std::size_t> fewer;
+        for (const std::size_t at : shrink(part, fails)) fewer.push_back(kept[at]);
+        kept = std::move(fewer);
+      }
+    }
+    keep(operations, kept, verdict);
+    explain(operations, found.stuck, found.holder, verdict);
+  }
+
+  void told_by_search(const std::vector<Operation>& operations, std::size_t stuck, KeyVerdict& verdict) {
+    verdict.outcome = Outcome::violated;
+    verdict.kind = "no-order";
+    verdict.at = position_of(operations[stuck]);
+    std::vector<std::size_t> kept;
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      if (operations[i].call <= operations[stuck].ret) kept.push_back(i);
+    }
+    if (options_.shrink) {
+      SearchBudget small = options_.budget;
+      small.steps = std::min<std::uint64_t>(small.steps, 200'000);
+      const std::size_t same = operations[stuck].invoked;
+      const auto fails = [&](const std::vector<Operation>& part) {
+        const SearchResult again = search(part, *model_, small);
+        return again.outcome == SearchOutcome::not_linearizable && part[again.stuck].invoked == same;
+      };
+      std::vector<Operation> part;
+      for (const std::size_t at : kept) part.push_back(operations[at]);
+      if (fails(part)) {
+        std::vector<std::size_t> fewer;
+        for (const std::size_t at :
+             shrink(part, fails, std::max<std::size_t>(200, 2'000'000 / part.size()))) {
+          fewer.push_back(kept[at]);
+        }
+        kept = std::move(fewer);
+      }
+    }
+    std::optional<std::size_t> holder;
+    if (operations[stuck].f == Function::acquire) holder = holder_before(operations, stuck);
+    if (holder) verdict.holder = position_of(operations[*holder]);
+    keep(operations, kept, verdict);
+    explain(operations, stuck, holder, verdict);
+  }
+
+  // The acquire whose hold is there when the stuck one completes: who was granted last and did not set out to
+  // release.
+  static std::optional<std::size_t> holder_before(const std::vector<Operation>& operations,
+                                                  std::size_t stuck) {
+    std::map<Symbol, std::size_t> holds;  // by owner
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      const Operation& each = operations[i];
+      if (i == stuck || each.call > operations[stuck].ret) continue;
+      if (each.f == Function::release) holds.erase(each.owner);
+      if (each.f == Function::acquire && !each.unknown && each.ret <= operations[stuck].ret) {
+        holds.try_emplace(each.owner, i);
+      }
+    }
+    std::optional<std::size_t> found;
+    for (const auto& [owner, at] : holds) {
+      if (!found || operations[at].ret > operations[*found].ret) found = at;
+    }
+    return found;
+  }
+
+  static std::size_t position_of(const Operation& operation) {
+    return operation.completed == kNowhere ? operation.invoked : operation.completed;
+  }
+
+  void keep(const std::vector<Operation>& operations, const std::vector<std::size_t>& kept,
+            KeyVerdict& verdict) {
+    for (const std::size_t at : kept) {
+      verdict.witness.push_back(operations[at].invoked);
+      if (operations[at].completed != kNowhere) verdict.witness.push_back(operations[at].completed);
+    }
+    std::sort(verdict.witness.begin(), verdict.witness.end());
+    verdict.witness.erase(std::unique(verdict.witness.begin(), verdict.witness.end()), verdict.witness.end());
+  }
+
+  void explain(const std::vector<Operation>& operations, std::size_t stuck, std::optional<std::size_t> holder,
+               KeyVerdict& verdict) const {
+    const Operation& last = operations[stuck];
+    const std::string who = owner_of(last), key = verdict.key == 0 ? "the lock" : words_.text(verdict.key);
+    if (verdict.kind == "token-order") {
+      verdict.reason = fmt::format(
+          "{} was granted {} with token {}, which is not greater than one before it.", who, key, last.token);
+    } else if (verdict.kind == "release-without-hold") {
+      verdict.reason = fmt::format("{} released {} successfully without holding it.", who, key);
+    } else if (verdict.kind == "overtaken") {
+      verdict.reason = fmt::format("{} waited for {} already when {} asked for it, and was granted it later.",
+                                   who, key, owner_of(operations[*holder]));
+    } else if (verdict.kind == "too-many-permits") {
+      verdict.reason =
+          fmt::format("With the grant to {} more permits of {} are taken than there are.", who, key);
+    } else if (last.f == Function::acquire && holder) {
+      verdict.reason =
+          fmt::format("{} was granted {} while {} held it.", who, key, owner_of(operations[*holder]));
+    } else {
+      std::string what(to_string(last.f));
+      if (last.f == Function::read) what += " of " + value(last.value);
+      if (last.f == Function::write) what += " of " + value(last.value);
+      if (last.f == Function::cas) what += " from " + value(last.token) + " to " + value(last.value);
+      verdict.reason = fmt::format("No order of the operations explains the {} by {}.", what, who);
+    }
+  }
+  // By its event: an operation's own owner may be a number (leases).
+  std::string owner_of(const Operation& operation) const {
+    const Event event = this->event(position_of(operation));
+    return words_.text(event.owner != 0 ? event.owner : event.process);
+  }
+  std::string value(std::int64_t number) const {
+    if (number == kAbsent) return "nil";
+    return is_text_value(number) ? words_.text(symbol_of_value(number)) : std::to_string(number);
+  }
+
+  const History* history_;
+  const PackedHistory* packed_;  // one of the two
+  const LinearizabilityOptions& options_;
+  const History names_;
+  const Wording words_;
+  std::unique_ptr<Model> made_;
+  const Model* model_ = nullptr;
+};
+
+}  // namespace
+
+LinearizabilityResult check_linearizable(const History& history, const LinearizabilityOptions& options) {
+  return Judge(&history, nullptr, options).judge();
+}
+LinearizabilityResult check_linearizable(const PackedHistory& history,
+                                         const LinearizabilityOptions& options) {
+  return Judge(nullptr, &history, options).judge();
+}
+
+namespace {
+std::string describe_events(const History& names, const KeyVerdict& verdict, const Event& at,
+                            const std::optional<Event>& held, const std::vector<std::uint64_t>& index) {
+  const auto number = [&](std::size_t position) {
+    return index.empty() ? static_cast<std::uint64_t>(position) : index[position];
+  };
+  std::string text =
+      fmt::format("index {}: {} of process {}", number(verdict.at), to_string(at.f), names.text(at.process));
+  if (held && verdict.kind == "overtaken") {
+    text += fmt::format(" completes after that of process {}, who asked later, index {}",
+                        names.text(held->process), number(*verdict.holder));
+  } else if (held) {
+    text += fmt::format(" completes while process {} holds since index {}", names.text(held->process),
+                        number(*verdict.holder));
+  }
+  return text;
+}
+}  // namespace
+
+std::string describe(const History& history, const KeyVerdict& verdict,
+                     const std::vector<std::uint64_t>& index) {
+  std::optional<Event> held;
+  if (verdict.holder) held = history.events()[*verdict.holder];
+  return describe_events(history, verdict, history.events()[verdict.at], held, index);
+}
+std::string describe(const PackedHistory& history, const KeyVerdict& verdict,
+                     const std::vector<std::uint64_t>& index) {
+  std::optional<Event> held;
+  if (verdict.holder) held = history.event(*verdict.holder);
+  return describe_events(history.names(), verdict, history.event(verdict.at), held, index);
+}
+
+}  // namespace holdfast::checker

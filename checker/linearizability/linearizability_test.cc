@@ -1,0 +1,231 @@
+// Every verdict that is known from elsewhere, and all engines against brute force.
+#include "checker/linearizability/linearizability.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "checker/history/formats.h"
+#include "checker/holds/lock_pass.h"
+#include "checker/testing/draw_history.h"
+#include "checker/testing/script_history.h"
+#include "lib/testing/folders.h"
+
+namespace holdfast::checker {
+namespace {
+
+using holdfast::checker::testing::history_of;
+
+// --- histories with a known verdict (beside the project; not part of it)
+// -------------------------------------
+
+struct Known {
+  const char* file;
+  const char* model;
+  std::int64_t initial;
+  bool keyed, valid;
+  std::int64_t index;  // of the violating event; -1: not told
+  const char* process;
+  const char* holder;
+};
+
+void PrintTo(const Known& known, std::ostream* out) { *out << known.file; }
+
+class KnownHistory : public ::testing::TestWithParam<Known> {};
+
+TEST_P(KnownHistory, HasItsVerdictFromEveryEngine) {
+  const Known& known = GetParam();
+  const auto path = std::filesystem::path(holdfast::testing::source_path("../shared/histories")) / known.file;
+  std::ifstream file(path);
+  if (!file) GTEST_SKIP() << "not there: ../shared/histories/" << known.file;
+  const ReadHistory read = read_history(file, {.file = known.file, .keyed = known.keyed});
+  for (const Engine engine : {Engine::automatic, Engine::search}) {
+    LinearizabilityOptions options;
+    options.model = known.model;
+    options.model_options.initial = known.initial;
+    options.jepsen = true;
+    options.engine = engine;
+    const LinearizabilityResult result = check_linearizable(read.history, options);
+    EXPECT_EQ(result.outcome, known.valid ? Outcome::holds : Outcome::violated) << result.reason;
+    if (known.valid || result.keys.empty()) continue;
+    const KeyVerdict& first = *result.first();
+    if (known.index >= 0) {
+      EXPECT_EQ(read.index_of(first.at), static_cast<std::uint64_t>(known.index));
+      EXPECT_EQ(read.history.text(read.history.events()[first.at].process), known.process);
+      ASSERT_TRUE(first.holder.has_value());
+      EXPECT_EQ(read.history.text(read.history.events()[*first.holder].process), known.holder);
+    }
+    // The witness shows it again by itself, also after a trip through a file.
+    const History part = read.history.subset(first.witness);
+    EXPECT_EQ(check_linearizable(part, options).outcome, Outcome::violated) << to_jsonl(part);
+    if (std::string_view(known.model) == "mutex") {
+      EXPECT_LE(first.witness.size(), 8U);
+    }
+    std::stringstream edn;
+    ReadHistory small;
+    small.history = part;
+    write_edn(small, edn, known.keyed);
+    const ReadHistory again = read_history(edn, {.keyed = known.keyed});
+    EXPECT_EQ(check_linearizable(again.history, options).outcome, Outcome::violated);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shared, KnownHistory,
+    ::testing::Values(Known{"mutex-etcd-invalid.edn", "mutex", 0, false, false, 1119, "0", "3"},
+                      Known{"mutex-1000-10-clients-valid.edn", "mutex", 0, false, true, -1, "", ""},
+                      Known{"mutex-1000-10-clients-invalid.edn", "mutex", 0, false, false, 1995, "18", "2"},
+                      Known{"mutex-1018-100-keys-valid.edn", "mutex", 0, true, true, -1, "", ""},
+                      Known{"mutex-1018-100-keys-invalid.edn", "mutex", 0, true, false, 1904, "29", "13"},
+                      Known{"mutex-507-33-unknown-valid.edn", "mutex", 0, false, true, -1, "", ""},
+                      Known{"mutex-509-33-unknown-invalid.edn", "mutex", 0, false, false, 1007, "45", "36"},
+                      Known{"cas-failure-invalid.edn", "cas-register", 0, false, false, -1, "", ""},
+                      Known{"cas-immediate-failure-invalid.edn", "cas-register", 0, false, false, -1, "", ""},
+                      Known{"cas-rethink-fail-minimal-invalid.edn", "cas-register", 0, false, false, -1, "",
+                            ""},
+                      Known{"cas-register-bug-valid.edn", "cas-register", 0, false, true, -1, "", ""},
+                      Known{"cas-memstress3-0-valid.edn", "cas-register", 0, false, true, -1, "", ""},
+                      Known{"cas-memstress3-1-valid.edn", "cas-register", 0, false, true, -1, "", ""},
+                      Known{"cas-etcd-000-invalid.log", "cas-register", kAbsent, false, false, -1, "", ""},
+                      Known{"cas-etcd-002-valid.log", "cas-register", kAbsent, false, true, -1, "", ""}),
+    [](const auto& info) {
+      std::string name = info.param.file;
+      for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+      return name;
+    });
+
+// --- by hand
+// -------------------------------------------------------------------------------------------------
+
+TEST(DrawnHistories, AreJudgedRightByEveryEngine) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    for (const bool invalid : {false, true}) {
+      const DrawnHistory drawn = draw_lock_history({.operations = 2000,
+                                                    .keys = seed % 3 == 0 ? 20U : 1U,
+                                                    .clients = seed % 2 == 0 ? 10U : 60U,
+                                                    .unknown = seed % 4 == 0 ? 0.05 : 0.005,
+                                                    .seed = seed,
+                                                    .invalid = invalid});
+      ASSERT_EQ(drawn.violation.has_value(), invalid);
+      const auto passed = lock_pass(drawn.history, {});
+      ASSERT_TRUE(passed.has_value());
+      EXPECT_EQ(passed->violations.size(), invalid ? 1U : 0U);
+      for (const Engine engine : {Engine::linear, Engine::search}) {
+        LinearizabilityOptions options;
+        options.jepsen = true;
+        options.engine = engine;
+        const LinearizabilityResult result = check_linearizable(drawn.history, options);
+        ASSERT_EQ(result.outcome, invalid ? Outcome::violated : Outcome::holds) << "seed " << seed;
+        if (!invalid) continue;
+        EXPECT_EQ(result.first()->at, *drawn.violation) << "seed " << seed << " engine " << to_string(engine);
+        EXPECT_LE(result.first()->witness.size(), 8U);
+      }
+    }
+  }
+}
+
+TEST(LockPass, SaysNothingItDoesNotKnow) {
+  const std::string held = "1 a invoke acquire k\n2 a ok acquire k\n";
+  EXPECT_TRUE(lock_pass(history_of(held + "3 a invoke release k\n"), {}).has_value());
+  for (const std::string& script : {
+           std::string("1 a ok acquire k"),                                                // not invoked
+           std::string("1 a invoke acquire k\n2 a info acquire k\n3 a invoke release k"),  // goes on
+           std::string("1 a invoke acquire k\n2 a ok acquire k owner=o"),                  // another owner
+           held + "3 a invoke release k\n4 a fail release k",                              // taken back
+       }) {
+    EXPECT_FALSE(lock_pass(history_of(script), {}).has_value()) << script;
+  }
+}
+
+LinearizabilityResult run(const History& history, const std::string& model,
+                          Engine engine = Engine::automatic) {
+  LinearizabilityOptions options;
+  options.model = model;
+  options.engine = engine;
+  return check_linearizable(history, options);
+}
+
+TEST(Linearizability, AFailedReleaseEndsTheHoldInOurHistoriesOnly) {
+  const History history = history_of(R"(
+    1 a invoke acquire k
+    2 a ok acquire k
+    3 a invoke release k
+    4 a fail release k error=not-owner
+    5 b invoke acquire k
+    6 b ok acquire k
+  )");
+  EXPECT_EQ(run(history, "mutex").outcome, Outcome::holds);
+  LinearizabilityOptions jepsen;
+  jepsen.jepsen = true;
+  const LinearizabilityResult result = check_linearizable(history, jepsen);
+  EXPECT_EQ(result.outcome, Outcome::violated);
+  EXPECT_EQ(describe(history, *result.first(), {}),
+            "index 5: acquire of process b completes while process a holds since index 1");
+  EXPECT_EQ(result.reason, "b was granted k while a held it.");
+}
+
+TEST(Linearizability, LeasedMutex) {
+  const History history = history_of(R"(
+    1 a invoke acquire k
+    2 a ok acquire k id=x valid=10
+    11 b invoke acquire k
+    12 b ok acquire k id=y valid=20
+    13 a invoke release k id=x
+    14 a ok release k id=x
+    15 c invoke acquire k
+    16 c ok acquire k id=z valid=40
+  )");
+  for (const Engine engine : {Engine::linear, Engine::search}) {
+    const LinearizabilityResult result = run(history, "leased-mutex", engine);
+    ASSERT_EQ(result.outcome, Outcome::violated);
+    EXPECT_EQ(result.first()->at, 7U);
+    EXPECT_EQ(run(history.subset({0, 1, 2, 3, 4, 5}), "leased-mutex", engine).outcome, Outcome::holds);
+  }
+  EXPECT_EQ(run(history.subset({0, 1, 2, 3, 4, 5}), "mutex").outcome, Outcome::violated);
+}
+
+TEST(Linearizability, ADowngradeLeavesNoGapForAWriter) {
+  // All at time 4: a writes and reads, gives the writing back, and only b's write may have come between.
+  const History history = history_of(R"(
+    1 a invoke acquire k
+    2 a ok acquire k
+    2 b invoke acquire k
+    2 a invoke acquire k mode=read
+    4 a ok acquire k mode=read
+    4 b ok acquire k
+    4 a invoke release k
+    4 b invoke release k
+  )");
+  for (const Engine engine : {Engine::linear, Engine::search}) {
+    EXPECT_EQ(run(history, "read-write", engine).outcome, Outcome::violated);
+  }
+}
+
+TEST(Linearizability, AHistoryThatNobodyCanHaveProduced) {
+  EXPECT_THROW(run(history_of("1 a invoke acquire k\n2 a invoke acquire k\n"), "mutex"), HistoryError);
+  EXPECT_THROW(run(history_of("1 a invoke acquire k\n2 a ok release k\n"), "mutex"), HistoryError);
+  EXPECT_THROW(run(History(), "mutexx"), std::invalid_argument);
+  EXPECT_EQ(run(History(), "mutex").outcome, Outcome::unknown);
+}
+
+TEST(Linearizability, ASpentBudgetIsUnknown) {
+  std::string script;
+  for (int i = 0; i < 14; ++i)
+    script += "1 p" + std::to_string(i) + " invoke write k value=" + std::to_string(i % 7) + "\n";
+  for (int i = 0; i < 14; ++i)
+    script += "2 p" + std::to_string(i) + " ok write k value=" + std::to_string(i % 7) + "\n";
+  script += "3 q invoke read k\n4 q ok read k value=99\n";
+  LinearizabilityOptions options;
+  options.model = "cas-register";
+  EXPECT_EQ(check_linearizable(history_of(script), options).outcome, Outcome::violated);
+  options.budget.steps = 10;
+  const LinearizabilityResult result = check_linearizable(history_of(script), options);
+  EXPECT_EQ(result.outcome, Outcome::unknown);
+  EXPECT_NE(result.reason.find("spent its steps"), std::string::npos);
+  options.budget = {.bytes = 1000};
+  EXPECT_EQ(check_linearizable(history_of(script), options).outcome, Outcome::unknown);
+}
+
+}  // namespace
+}  // namespace holdfast::checker

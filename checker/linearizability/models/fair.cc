@@ -1,0 +1,43 @@
+// fair: a mutex with a queue, granted first come, first served. An acquire is two operations (split_queued()
+// of operations.h): it joins the queue, and it is granted at its head; one that was not granted may leave.
+// State: [owner, who waits, in order ...].
+#include <algorithm>
+
+#include "checker/linearizability/models/model.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+class Fair : public Model {
+ public:
+  State initial() const override { return {0}; }
+  bool queues() const override { return true; }
+  bool step(State& state, const Operation& operation) const override {
+    const std::int64_t owner = operation.owner;
+    switch (operation.f) {
+      case Function::queue: state.push_back(owner); return true;
+      case Function::acquire:
+        if (state[0] != 0 || state.size() == 1 || state[1] != owner) return false;
+        state.erase(state.begin() + 1);
+        state[0] = owner;
+        return true;
+      case Function::lost: {
+        const auto waits = std::find(state.begin() + 1, state.end(), owner);
+        if (waits == state.end()) return false;
+        state.erase(waits);
+        return true;
+      }
+      default:
+        if (state[0] != owner) return false;
+        state[0] = 0;
+        return true;
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Model> make_fair(const ModelOptions&) { return std::make_unique<Fair>(); }
+
+}  // namespace holdfast::checker

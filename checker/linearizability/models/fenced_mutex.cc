@@ -1,0 +1,53 @@
+// fenced-mutex: a mutex whose grants may carry a token, each greater than every one before.
+// reentrant-fenced-mutex: entering again repeats the token of the first entry (or carries none).
+// The semantics of the models in Jepsen's Hazelcast suite. State: [owner, depth, this hold's token, greatest
+// token].
+#include <algorithm>
+
+#include "checker/linearizability/models/model.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+class FencedMutex : public Model {
+ public:
+  FencedMutex(bool reentrant, std::int64_t most) : reentrant_(reentrant), most_(most) {}
+  State initial() const override { return {0, 0, kAbsent, kAbsent}; }
+  Symbol only_owner(const State& state) const override { return static_cast<Symbol>(state[0]); }
+  bool step(State& state, const Operation& operation) const override {
+    if (operation.f == Function::release) {
+      if (state[0] != operation.owner) return false;
+      if (--state[1] == 0) state[0] = 0, state[2] = kAbsent;
+      return true;
+    }
+    const std::int64_t token = operation.token;
+    const bool again = state[0] != 0;
+    if (again && (!reentrant_ || state[0] != operation.owner)) return false;
+    if (again && most_ > 0 && state[1] >= most_) return false;
+    if (token != kAbsent) {
+      const bool repeats = again && state[2] != kAbsent;
+      if (repeats ? token != state[2] : state[3] != kAbsent && token <= state[3]) return false;
+      state[2] = token;
+      state[3] = std::max(state[3], token);
+    }
+    state[0] = operation.owner;
+    ++state[1];
+    return true;
+  }
+
+ private:
+  const bool reentrant_;
+  const std::int64_t most_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> make_fenced_mutex(const ModelOptions&) {
+  return std::make_unique<FencedMutex>(false, 0);
+}
+std::unique_ptr<Model> make_reentrant_fenced_mutex(const ModelOptions& options) {
+  return std::make_unique<FencedMutex>(true, options.most_entries);
+}
+
+}  // namespace holdfast::checker

@@ -1,0 +1,35 @@
+// mutex: free or held by one owner, who alone releases it. State: [owner], 0 = free.
+// leased-mutex: the same; that a hold ends by itself is seen to where operations are extracted.
+#include "checker/linearizability/models/model.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+class Mutex : public Model {
+ public:
+  State initial() const override { return {0}; }
+  Symbol only_owner(const State& state) const override { return static_cast<Symbol>(state[0]); }
+  bool step(State& state, const Operation& operation) const override {
+    if (operation.f == Function::acquire) {
+      if (state[0] != 0) return false;
+      state[0] = operation.owner;
+      return true;
+    }
+    if (state[0] != operation.owner) return false;
+    state[0] = 0;
+    return true;
+  }
+};
+
+class LeasedMutex : public Mutex {
+ public:
+  bool leased() const override { return true; }
+};
+
+}  // namespace
+
+std::unique_ptr<Model> make_mutex(const ModelOptions&) { return std::make_unique<Mutex>(); }
+std::unique_ptr<Model> make_leased_mutex(const ModelOptions&) { return std::make_unique<LeasedMutex>(); }
+
+}  // namespace holdfast::checker

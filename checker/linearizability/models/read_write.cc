@@ -1,0 +1,42 @@
+// read-write: one writer, or readers. A writer may become a reader as well (and then release the write lock:
+// a downgrade); a reader does not become a writer. A release without a mode gives back what its owner holds,
+// the write lock first. State: [writer, readers, sorted, each as often as it reads ...].
+#include <algorithm>
+
+#include "checker/linearizability/models/model.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+class ReadWrite : public Model {
+ public:
+  State initial() const override { return {0}; }
+  bool step(State& state, const Operation& operation) const override {
+    const std::int64_t owner = operation.owner;
+    if (operation.f == Function::acquire) {
+      if (operation.shared) {
+        if (state[0] != 0 && state[0] != owner) return false;
+        state.insert(std::upper_bound(state.begin() + 1, state.end(), owner), owner);
+        return true;
+      }
+      if (state[0] != 0 || state.size() > 1) return false;
+      state[0] = owner;
+      return true;
+    }
+    if (!operation.shared && state[0] == owner) {
+      state[0] = 0;
+      return true;
+    }
+    const auto reader = std::find(state.begin() + 1, state.end(), owner);
+    if (reader == state.end()) return false;
+    state.erase(reader);
+    return true;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Model> make_read_write(const ModelOptions&) { return std::make_unique<ReadWrite>(); }
+
+}  // namespace holdfast::checker

@@ -1,0 +1,43 @@
+// register, cas-register: a value that is read, written and (cas-register) replaced where it is what was
+// expected. A read of nil says nothing when the register starts with a value (Knossos' convention: nobody
+// wrote it down), and must find nil when it starts with nil. State: [value].
+#include "checker/linearizability/models/model.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+class Register : public Model {
+ public:
+  Register(bool with_cas, std::int64_t initial) : with_cas_(with_cas), initial_(initial) {}
+  State initial() const override { return {initial_}; }
+  bool locks() const override { return false; }
+  bool owners() const override { return false; }
+  bool step(State& state, const Operation& operation) const override {
+    switch (operation.f) {
+      case Function::read:
+        return state[0] == operation.value || (operation.value == kAbsent && initial_ != kAbsent);
+      case Function::write: state[0] = operation.value; return true;
+      case Function::cas:
+        if (!with_cas_ || state[0] != operation.token) return false;
+        state[0] = operation.value;
+        return true;
+      default: return false;
+    }
+  }
+
+ private:
+  const bool with_cas_;
+  const std::int64_t initial_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> make_register(const ModelOptions& options) {
+  return std::make_unique<Register>(false, options.initial);
+}
+std::unique_ptr<Model> make_cas_register(const ModelOptions& options) {
+  return std::make_unique<Register>(true, options.initial);
+}
+
+}  // namespace holdfast::checker

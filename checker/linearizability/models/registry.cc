@@ -1,0 +1,30 @@
+// The list behind `holdfast list models`.
+#include "checker/linearizability/models/model.h"
+
+namespace holdfast::checker {
+
+const std::vector<ModelKind>& all_models() {
+  static const std::vector<ModelKind> models = {
+      {"mutex", "one owner at a time, who alone releases it", make_mutex},
+      {"mutex-anonymous", "locked or not, whoever asks (Knossos' mutex)", make_anonymous_mutex},
+      {"reentrant-mutex", "its owner may enter again", make_reentrant_mutex},
+      {"fenced-mutex", "a mutex whose tokens rise", make_fenced_mutex},
+      {"reentrant-fenced-mutex", "entering again repeats the first token", make_reentrant_fenced_mutex},
+      {"read-write", "one writer or many readers, with downgrade", make_read_write},
+      {"semaphore", "N permits; N may change", make_semaphore},
+      {"fair", "a mutex that is granted in the order of its queue", make_fair},
+      {"leased-mutex", "a mutex whose holds end by themselves at valid_until", make_leased_mutex},
+      {"register", "read and write", make_register},
+      {"cas-register", "read, write and compare-and-set", make_cas_register},
+  };
+  return models;
+}
+
+const ModelKind* find_model(std::string_view name) {
+  for (const ModelKind& model : all_models()) {
+    if (model.name == name) return &model;
+  }
+  return nullptr;
+}
+
+}  // namespace holdfast::checker

@@ -1,0 +1,52 @@
+// semaphore: N permits; an acquire takes k of them, a release gives back as many as its owner has at least.
+// `resize` changes N; what is taken beyond it stays taken. State: [N, taken, owner, its permits, owner, its
+// permits ...], sorted by owner.
+#include "checker/linearizability/models/model.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+class Semaphore : public Model {
+ public:
+  explicit Semaphore(std::int64_t permits) : permits_(permits) {}
+  State initial() const override { return {permits_, 0}; }
+  bool resizes() const override { return true; }
+  bool step(State& state, const Operation& operation) const override {
+    const std::int64_t owner = operation.owner, wanted = operation.permits;
+    if (operation.f == Function::resize) {
+      state[0] = operation.value;
+      return true;
+    }
+    std::size_t at = 2;
+    while (at < state.size() && state[at] < owner) at += 2;
+    const bool has = at < state.size() && state[at] == owner;
+    const auto place = state.begin() + static_cast<std::ptrdiff_t>(at);
+    if (operation.f == Function::acquire) {
+      if (state[1] + wanted > state[0]) return false;
+      if (has) {
+        state[at + 1] += wanted;
+      } else {
+        state.insert(place, {owner, wanted});
+      }
+      state[1] += wanted;
+      return true;
+    }
+    if (!has || state[at + 1] < wanted) return false;
+    state[at + 1] -= wanted;
+    if (state[at + 1] == 0) state.erase(place, place + 2);
+    state[1] -= wanted;
+    return true;
+  }
+
+ private:
+  const std::int64_t permits_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> make_semaphore(const ModelOptions& options) {
+  return std::make_unique<Semaphore>(options.permits);
+}
+
+}  // namespace holdfast::checker

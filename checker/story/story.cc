@@ -1,0 +1,368 @@
+#include "checker/story/story.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "checker/holds/holds.h"
+#include "checker/story/story_canvas.h"
+#include "checker/story/story_lines.h"
+#include "checker/story/wording.h"
+
+namespace holdfast::checker {
+
+namespace {
+
+constexpr std::size_t kMostLanes = 8, kMostFaults = 8;
+
+// One row of a client: a hold of the witness, or a process of it that has none.
+struct Lane {
+  const Hold* hold = nullptr;
+  Symbol process = 0;
+  char letter = ' ';
+};
+
+struct FaultLane {
+  std::string name, kind;
+  std::vector<std::pair<std::int64_t, std::int64_t>> acts;  // kForever: nobody told of its healing
+};
+
+class Teller {
+ public:
+  Teller(const History& history, const Witness& witness, const StoryOptions& options)
+      : history_(history),
+        events_(history.events()),
+        witness_(witness),
+        options_(options),
+        words_(history),
+        holds_(build_holds(history, options.reentrant)) {
+    last_ns_ = words_.start_ns();
+    for (const Event& event : events_) last_ns_ = std::max(last_ns_, event.time_ns);
+    find_lanes();
+    find_window();
+    find_faults();
+  }
+
+  std::string tell() {
+    std::string out = title();
+    if (!lanes_.empty() && from_ns_ < to_ns_) out += "\n" + timeline();
+    if (const std::string told = lines(); !told.empty()) out += "\n" + told;
+    const std::size_t width = static_cast<std::size_t>(std::max(options_.width, 60));
+    out += "\n" + inked("why", Ink::alarm, options_.color) + "  " + wrap(witness_.why, width - 5, 5) + "\n";
+    return out;
+  }
+
+ private:
+  std::string glyph(Glyph which) const { return std::string(glyph_text(which, options_.ascii)); }
+  static Ink ink_of(char letter) {
+    return letter == 'A' ? Ink::first : letter == 'B' ? Ink::second : letter == ' ' ? Ink::plain : Ink::more;
+  }
+  bool two_owners() const { return witness_.acquires.has_value() && witness_.from_ns < witness_.to_ns; }
+
+  void find_lanes() {
+    std::map<std::size_t, const Hold*> by_acquired;
+    for (const Hold& hold : holds_) by_acquired[hold.acquired] = &hold;
+    std::set<Symbol> covered;
+    for (const std::size_t position : witness_.events) {
+      const auto found = by_acquired.find(position);
+      if (found == by_acquired.end() || lanes_.size() >= kMostLanes) continue;
+      lanes_.push_back({found->second, found->second->process, letter_of(lanes_.size())});
+      covered.insert(found->second->process);
+    }
+    std::set<std::string_view> clients;
+    for (const Lane& lane : lanes_) clients.insert(lane.hold->client);
+    for (const std::size_t position : witness_.events) {
+      const Event& event = events_[position];
+      if (event.process == 0 || covered.contains(event.process) || lanes_.size() >= kMostLanes) continue;
+      const std::string_view name = history_.text(event.process);
+      if (name == "nemesis") continue;
+      if (name.ends_with("/watchdog") && clients.contains(client_of(name))) continue;
+      lanes_.push_back({nullptr, event.process, letter_of(lanes_.size())});
+      covered.insert(event.process);
+    }
+  }
+  static char letter_of(std::size_t number) { return static_cast<char>('A' + number); }
+
+  // From a little before the first grant to a little after the overlap; holds that reach farther are cut.
+  void find_window() {
+    std::int64_t first = kForever, last = kAbsent;
+    const auto take = [&](std::int64_t time_ns) {
+      if (time_ns == kForever || time_ns == kAbsent) return;
+      first = std::min(first, time_ns);
+      last = std::max(last, time_ns);
+    };
+    for (const std::size_t position : witness_.events) {
+      const Event& event = events_[position];
+      if (event.type == EventType::invoke && event.f == Function::acquire) continue;
+      if (two_owners() && event.f == Function::release) continue;
+      take(event.time_ns);
+    }
+    if (witness_.from_ns != 0 || witness_.to_ns != 0) {
+      take(witness_.from_ns);
+      take(std::min(witness_.to_ns, last_ns_));
+    }
+    if (first > last) return;
+    const std::int64_t margin = std::max<std::int64_t>((last - first) / 8, 1000);
+    from_ns_ = std::max(words_.start_ns(), first - margin);
+    to_ns_ = last + margin;
+  }
+
+  void find_faults() {
+    std::map<std::string, std::size_t> open;  // by name
+    std::vector<FaultLane> all;
+    std::map<std::string, std::size_t> lane_of;
+    for (const Event& event : events_) {
+      if (event.f != Function::fault) continue;
+      const std::string kind(history_.text(event.error));
+      const std::string name = event.key != 0 ? std::string(history_.text(event.key)) : kind;
+      const auto [at, fresh] = lane_of.try_emplace(name, all.size());
+      if (fresh) all.push_back({name, kind, {}});
+      auto& acts = all[at->second].acts;
+      if (event.value != 0) {
+        acts.emplace_back(event.time_ns, kForever);
+      } else if (!acts.empty() && acts.back().second == kForever) {
+        acts.back().second = event.time_ns;
+      }
+    }
+    for (FaultLane& lane : all) {
+      const bool seen = std::any_of(lane.acts.begin(), lane.acts.end(), [&](const auto& act) {
+        const std::int64_t end_ns = act.second == kForever ? act.first : act.second;
+        return act.first <= to_ns_ && end_ns >= from_ns_;
+      });
+      if (seen && faults_.size() < kMostFaults) faults_.push_back(std::move(lane));
+    }
+  }
+
+  std::string title() const {
+    std::string kind = witness_.kind;
+    for (char& c : kind) c = c == '-' ? ' ' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+    std::string line = inked(kind, Ink::alarm, options_.color);
+    if (two_owners()) {
+      const std::size_t owners = static_cast<std::size_t>(
+          std::count_if(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.hold; }));
+      line +=
+          fmt::format("  {} has {} owners from {} to {}", witness_.key.empty() ? "the lock" : witness_.key,
+                      owners == 2 ? "two" : std::to_string(owners), words_.time(witness_.from_ns),
+                      words_.time(witness_.to_ns));
+      if (witness_.to_ns != kForever) {
+        line += fmt::format(" ({} ms)", format_ms(witness_.to_ns - witness_.from_ns));
+      }
+    } else if (!witness_.key.empty()) {
+      line += "  " + witness_.key;
+    }
+    return line + "\n";
+  }
+
+  std::string timeline() {
+    std::vector<std::string> labels;
+    std::size_t owner_width = 0;
+    for (const Lane& lane : lanes_) owner_width = std::max(owner_width, name_of(lane).size());
+    std::size_t width = two_owners() ? 13 : 0, caption = 0;
+    for (const Lane& lane : lanes_) {
+      std::string label = fmt::format("{} {:<{}}", lane.letter, name_of(lane), owner_width);
+      if (lane.hold != nullptr && lane.hold->node != 0) label += "  " + words_.text(lane.hold->node);
+      width = std::max(width, label.size());
+      labels.push_back(std::move(label));
+    }
+    for (const FaultLane& fault : faults_) {
+      width = std::max(width, fault.name.size() + 2);
+      if (fault.kind != fault.name) caption = std::max(caption, fault.kind.size() + 2);
+    }
+    const int columns =
+        std::max(20, std::max(options_.width, 60) - static_cast<int>(width) - 2 - static_cast<int>(caption));
+    Canvas canvas(from_ns_, to_ns_, columns, words_.start_ns());
+    for (const FaultLane& fault : faults_) {
+      canvas.row("  " + fault.name, Ink::fault, fault.kind == fault.name ? "" : fault.kind);
+      draw_fault(canvas, fault);
+    }
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      canvas.row(labels[i], ink_of(lanes_[i].letter));
+      draw_lane(canvas, lanes_[i]);
+    }
+    if (two_owners()) {
+      canvas.row(lanes_.size() == 2 ? "  both own it" : "  too many", Ink::alarm);
+      canvas.bar(witness_.from_ns, std::min(witness_.to_ns, last_ns_), Glyph::both, Ink::alarm);
+    }
+    return canvas.render(options_.ascii, options_.color) + legend();
+  }
+
+  std::string name_of(const Lane& lane) const {
+    return lane.hold != nullptr ? words_.owner(*lane.hold) : words_.text(lane.process);
+  }
+
+  void draw_fault(Canvas& canvas, const FaultLane& fault) {
+    const bool kills = fault.kind.find("crash") != std::string::npos;
+    const bool raises = fault.kind.find("promote") != std::string::npos;
+    for (const auto& [begin_ns, end_ns] : fault.acts) {
+      if (end_ns != kForever) {
+        canvas.bar(begin_ns, end_ns, Glyph::band, Ink::fault);
+        bands_ = true;
+      }
+      if (kills) strikes_ = true;
+      if (raises) rises_ = true;
+      if (kills || raises || end_ns == kForever) {
+        canvas.mark(begin_ns, kills ? Glyph::strike : raises ? Glyph::rise : Glyph::spot, Ink::fault);
+      }
+    }
+  }
+
+  void draw_lane(Canvas& canvas, const Lane& lane) {
+    const Ink ink = ink_of(lane.letter);
+    if (lane.hold != nullptr) {
+      const Hold& hold = *lane.hold;
+      if (hold.invoked != kNowhere) {
+        canvas.bar(events_[hold.invoked].time_ns, hold.from_ns, Glyph::waits, Ink::dim);
+        waits_ = true;
+      }
+      const std::int64_t to_ns = std::min(hold.to_ns, std::max(last_ns_, to_ns_ + 1));
+      const std::int64_t claim_ns =
+          hold.has_claim() ? std::max(hold.from_ns, std::min(hold.claim_to_ns(), to_ns)) : to_ns;
+      if (claim_ns < to_ns) {
+        canvas.bar(claim_ns, to_ns, Glyph::outlives, ink);
+        outlives_ = true;
+      }
+      if (claim_ns > hold.from_ns || !hold.has_claim()) {
+        canvas.bar(hold.from_ns, claim_ns, Glyph::holds, ink);
+      }
+    } else {
+      for (const Hold& hold : holds_) {
+        if (hold.process == lane.process) {
+          canvas.bar(hold.from_ns, std::min(hold.to_ns, std::max(last_ns_, to_ns_ + 1)), Glyph::holds, ink);
+        }
+      }
+      for (const std::size_t position : witness_.events) {
+        if (events_[position].process != lane.process) continue;
+        canvas.mark(events_[position].time_ns, Glyph::spot, Ink::alarm);
+        spots_ = true;
+      }
+    }
+  }
+
+  std::string legend() const {
+    std::string out;
+    const auto add = [&](bool used, Glyph which, Ink ink, std::string_view meaning) {
+      if (used) out += "   " + inked(glyph(which), ink, options_.color) + " " + std::string(meaning);
+    };
+    add(waits_, Glyph::waits, Ink::dim, "waits");
+    add(true, Glyph::holds, Ink::plain, outlives_ ? "holds, lease runs" : "holds");
+    add(outlives_, Glyph::outlives, Ink::plain, "believes, lease over");
+    add(two_owners(), Glyph::both, Ink::alarm, "more than one owner");
+    add(spots_, Glyph::spot, Ink::alarm, "see below");
+    add(strikes_, Glyph::strike, Ink::fault, "crash");
+    add(rises_, Glyph::rise, Ink::fault, "promotion");
+    add(bands_, Glyph::band, Ink::fault, "fault acts");
+    return "\n" + out.substr(1) + "\n";
+  }
+
+  // The witness' events, faults of that time, and what the owners did to the resource meanwhile.
+  std::vector<std::size_t> chosen(std::size_t& left_out) const {
+    const auto most = static_cast<std::size_t>(std::max(options_.lines, 4));
+    std::set<std::size_t> told(witness_.events.begin(), witness_.events.end());
+    left_out = 0;
+    if (told.size() > most) {  // the first and the last ones tell most
+      std::vector<std::size_t> all(told.begin(), told.end());
+      left_out = all.size() - most;
+      all.erase(all.begin() + static_cast<std::ptrdiff_t>(most / 2),
+                all.begin() + static_cast<std::ptrdiff_t>(most / 2 + left_out));
+      return all;
+    }
+    if (lanes_.empty()) return {told.begin(), told.end()};
+    const auto offer = [&](const std::vector<std::size_t>& more) {
+      if (told.size() + more.size() <= most) told.insert(more.begin(), more.end());
+    };
+    std::vector<std::size_t> faults, ends, effects;
+    std::set<Symbol> processes, ids;
+    std::int64_t effects_to_ns = to_ns_;  // what each owner did until its own hold was over
+    for (const Lane& lane : lanes_) {
+      processes.insert(lane.process);
+      if (lane.hold == nullptr) continue;
+      effects_to_ns = std::max(effects_to_ns, std::min(lane.hold->to_ns, last_ns_));
+      if (lane.hold->id != 0) ids.insert(lane.hold->id);
+      if (!lane.hold->renewals.empty()) ends.push_back(lane.hold->renewals.back());
+    }
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+      const Event& event = events_[i];
+      if (event.time_ns < from_ns_ || event.time_ns > effects_to_ns) continue;
+      if (event.f == Function::fault && event.time_ns <= to_ns_) faults.push_back(i);
+      if (event.f == Function::lost && ids.contains(event.id) && event.time_ns <= to_ns_) ends.push_back(i);
+      if (event.type == EventType::ok && processes.contains(event.process) &&
+          (event.f == Function::read || event.f == Function::write || event.f == Function::cas ||
+           event.f == Function::sell)) {
+        effects.push_back(i);
+      }
+    }
+    offer(faults);
+    offer(ends);
+    offer(effects);
+    return {told.begin(), told.end()};
+  }
+
+  std::string lines() const {
+    std::size_t left_out = 0;
+    const std::vector<std::size_t> told = chosen(left_out);
+    std::size_t time_width = 0, process_width = 0;
+    for (const std::size_t position : told) {
+      time_width = std::max(time_width, words_.time(events_[position].time_ns).size());
+      process_width = std::max(process_width, who(events_[position]).size());
+    }
+    std::string out;
+    for (std::size_t i = 0; i < told.size(); ++i) {
+      const Event& event = events_[told[i]];
+      if (left_out > 0 && i == told.size() / 2) out += fmt::format("  ... {} more events ...\n", left_out);
+      const char letter = letter_of_event(event);
+      const bool fault = event.f == Function::fault;
+      const Ink ink = fault ? Ink::fault : ink_of(letter);
+      std::string line = fmt::format("  {:>{}}  ", words_.time(event.time_ns), time_width);
+      line += inked(fmt::format("{} {:<{}}", letter, who(event), process_width), ink, options_.color) + "  ";
+      line += fault ? inked(describe_event(history_, event, words_), ink, options_.color)
+                    : describe_event(history_, event, words_);
+      if (two_owners() && told[i] == witness_.acquires->second) {
+        const std::size_t columns =
+            time_width + process_width + 29 + describe_event(history_, event, words_).size();
+        if (columns > static_cast<std::size_t>(std::max(options_.width, 60))) {
+          line += "\n" + std::string(time_width + process_width + 6, ' ');
+        }
+        line += inked(
+            "  " + glyph(Glyph::arrow) + " now it has " + (lanes_.size() == 2 ? "two owners" : "too many"),
+            Ink::alarm, options_.color);
+      }
+      while (!line.empty() && line.back() == ' ') line.pop_back();
+      out += line + "\n";
+    }
+    return out;
+  }
+
+  std::string who(const Event& event) const {
+    return event.f == Function::fault || event.f == Function::mark ? "" : words_.text(event.process);
+  }
+  char letter_of_event(const Event& event) const {
+    for (const Lane& lane : lanes_) {
+      if (lane.hold != nullptr && event.id != 0 && event.id == lane.hold->id) return lane.letter;
+    }
+    for (const Lane& lane : lanes_) {
+      if (event.process == lane.process) return lane.letter;
+    }
+    return ' ';
+  }
+
+  const History& history_;
+  const std::vector<Event>& events_;
+  const Witness& witness_;
+  const StoryOptions& options_;
+  const Wording words_;
+  const std::vector<Hold> holds_;
+  std::vector<Lane> lanes_;
+  std::vector<FaultLane> faults_;
+  std::int64_t from_ns_ = 0, to_ns_ = 0, last_ns_ = 0;
+  bool waits_ = false, outlives_ = false, bands_ = false, strikes_ = false, rises_ = false, spots_ = false;
+};
+
+}  // namespace
+
+std::string tell_story(const History& history, const Witness& witness, const StoryOptions& options) {
+  return Teller(history, witness, options).tell();
+}
+
+}  // namespace holdfast::checker

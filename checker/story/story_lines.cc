@@ -1,0 +1,115 @@
+#include "checker/story/story_lines.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+namespace holdfast::checker {
+
+std::string describe_fault(const History& history, const Event& event) {
+  const std::string kind(history.text(event.error)), id(history.text(event.key));
+  if (id.empty()) return kind.empty() ? "fault" : kind;
+  return kind.empty() || kind == id ? id : fmt::format("{} ({})", id, kind);
+}
+
+std::string describe_event(const History& history, const Event& event, const Wording& words) {
+  const auto text = [&](Symbol symbol) { return std::string(history.text(symbol)); };
+  const std::string key = event.key == 0 ? "the lock" : text(event.key);
+  const std::string because = event.error == 0 ? "" : ": " + text(event.error);
+  const auto unclear = [&](const std::string& what) {
+    return event.type == EventType::fail ? what + " fails" + because
+                                         : "never learns what became of its " + what + because;
+  };
+  const bool invoked = event.type == EventType::invoke, ok = event.type == EventType::ok;
+  switch (event.f) {
+    case Function::acquire: {
+      if (invoked) return "asks for " + key + (event.mode == 0 ? "" : " to " + text(event.mode));
+      if (!ok) return unclear("acquire of " + key);
+      std::string line = "is granted " + key;
+      if (event.node != 0) line += " by " + text(event.node);
+      if (event.id != 0) line += " as " + text(event.id);
+      if (event.token != kAbsent) line += fmt::format(", token {}", event.token);
+      if (event.valid_until_ns != kAbsent) line += ", valid until " + words.time(event.valid_until_ns);
+      return line;
+    }
+    case Function::release:
+      if (invoked) return "releases " + key;
+      return ok ? "has released " + key : unclear("release of " + key);
+    case Function::renew:
+      if (invoked) return "asks to renew " + text(event.id);
+      if (!ok) return unclear("renewal of " + text(event.id));
+      return "renews " + text(event.id) +
+             (event.valid_until_ns == kAbsent ? "" : ", valid until " + words.time(event.valid_until_ns));
+    case Function::lost:
+      return "is told that " + (event.id == 0 ? key : text(event.id)) + " is lost" + because;
+    case Function::read:
+      if (invoked) return "reads " + key;
+      return ok ? fmt::format("reads {}: {}", key,
+                              event.value == kAbsent ? "nothing" : std::to_string(event.value))
+                : unclear("read of " + key);
+    case Function::write:
+    case Function::cas: {
+      const std::string from =
+          event.f == Function::cas && event.token != kAbsent ? fmt::format(" over {}", event.token) : "";
+      const std::string value = event.value == kAbsent ? "" : fmt::format(" {}", event.value);
+      if (invoked) return fmt::format("sets out to write{}{} to {}", value, from, key);
+      return ok ? fmt::format("writes{}{} to {}", value, from, key) : unclear("write to " + key);
+    }
+    case Function::sell:
+      if (invoked) return "sets out to sell from " + key;
+      return ok ? fmt::format("sells {} of {}", event.permits == 0 ? 1 : event.permits, key)
+                : unclear("sale of " + key);
+    case Function::store_grant:
+    case Function::store_remove:
+    case Function::store_extend: {
+      const std::string_view what = event.f == Function::store_grant    ? "grant"
+                                    : event.f == Function::store_remove ? "remove"
+                                                                        : "extend";
+      const std::string whose = event.id == 0 ? "somebody" : text(event.id);
+      if (invoked) return fmt::format("command for {} goes to {}: {} {}", whose, text(event.node), what, key);
+      return fmt::format(
+          "{} answers the command for {}: {}", text(event.node), whose,
+          event.value == 1 ? fmt::format("{} done", what) : fmt::format("nothing to {}", what));
+    }
+    case Function::fault: return (event.value == 0 ? "healed: " : "fault: ") + describe_fault(history, event);
+    case Function::mark: return "mark: " + key;
+    case Function::crash: return "dies";
+    case Function::queue: return "waits in the queue of";
+    case Function::resize:
+      return invoked ? fmt::format("sets {} to {}", key, event.value) : fmt::format("has set {}", key);
+    case Function::count_down:
+      return invoked ? "counts down " + key
+             : ok    ? "has counted down " + key
+                     : unclear("count-down of " + key);
+    case Function::await:
+      return invoked ? "waits for " + key + " to open"
+             : ok    ? "finds " + key + " open"
+                     : unclear("wait for " + key);
+    case Function::other: break;
+  }
+  return fmt::format("{} {}", text(event.error), to_string(event.type));
+}
+
+std::string wrap(const std::string& text, std::size_t width, std::size_t indent) {
+  const auto columns = [](const std::string& word) {
+    std::size_t count = 0;
+    for (const char c : word) count += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1 : 0;
+    return count;
+  };
+  std::istringstream words(text);
+  std::string out;
+  std::size_t used = 0;
+  for (std::string word; words >> word;) {
+    const std::size_t length = columns(word);
+    if (used > 0 && used + 1 + length > width) {
+      out += "\n" + std::string(indent, ' ');
+      used = 0;
+    }
+    if (used > 0) out += ' ', ++used;
+    out += word;
+    used += length;
+  }
+  return out;
+}
+
+}  // namespace holdfast::checker

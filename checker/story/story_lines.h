@@ -1,0 +1,22 @@
+// The lines of a story: which events are told, and in which words.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "checker/story/wording.h"
+
+namespace holdfast::checker {
+
+// "is granted stock:42 by r1 as c1-1, valid until 5013.020 ms": what the event says of its process.
+std::string describe_event(const History& history, const Event& event, const Wording& words);
+
+// "kill-primary (crash)"
+std::string describe_fault(const History& history, const Event& event);
+
+// `text` in lines of at most `width` columns, each after the first behind `indent` spaces. Counts UTF-8
+// characters.
+std::string wrap(const std::string& text, std::size_t width, std::size_t indent);
+
+}  // namespace holdfast::checker

@@ -1,0 +1,135 @@
+// Golden stories: what a new user sees first. When the look changes on purpose: read the story that the
+// failed test prints, and if it is good copy it into checker/testdata.
+#include "checker/story/story.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "checker/testing/script_history.h"
+#include "lib/testing/folders.h"
+
+namespace holdfast::checker {
+namespace {
+
+using holdfast::checker::testing::history_of;
+
+std::string golden(const std::string& name) {
+  std::ifstream file(holdfast::testing::source_path("checker/testdata/" + name));
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void expect_story(const std::string& told, const std::string& name) {
+  EXPECT_EQ(told, golden(name)) << "checker/testdata/" << name << " should now read:\n" << told;
+}
+
+const char* const kFailover = R"(
+  0       nemesis info   fault   lag value=1 error=replication-lag
+  10      c1/0 invoke acquire stock:42 owner=c1:0
+  11      c2/0 invoke acquire stock:42 owner=c2:0
+  12.4    c1/0 ok     acquire stock:42 owner=c1:0 id=c1-1 node=r1 valid=5010
+  13      c1/0 invoke read    stock id=c1-1 owner=c1:0
+  13.5    c1/0 ok     read    stock id=c1-1 owner=c1:0 value=10
+  14.9    nemesis info fault  kill-primary value=1 error=crash
+  114.9   nemesis info fault  promote value=1 error=promote
+  131.2   c2/0 ok     acquire stock:42 owner=c2:0 id=c2-1 node=r2 valid=5128
+  132     c2/0 invoke read    stock id=c2-1 owner=c2:0
+  132.5   c2/0 ok     read    stock id=c2-1 owner=c2:0 value=10
+  390     c1/0 invoke write   stock id=c1-1 owner=c1:0 value=9
+  390.5   c1/0 ok     write   stock id=c1-1 owner=c1:0 value=9
+  391     c1/0 ok     sell    stock id=c1-1 owner=c1:0
+  402.118 c1/0 invoke release stock:42 id=c1-1 owner=c1:0
+  403     c1/0 fail   release stock:42 id=c1-1 owner=c1:0 error=lost
+  501     c2/0 invoke write   stock id=c2-1 owner=c2:0 value=9
+  501.5   c2/0 ok     write   stock id=c2-1 owner=c2:0 value=9
+  502     c2/0 ok     sell    stock id=c2-1 owner=c2:0
+  510     c2/0 invoke release stock:42 id=c2-1 owner=c2:0
+  511     c2/0 ok     release stock:42 id=c2-1 owner=c2:0
+  6000    nemesis info fault  lag value=0 error=replication-lag
+)";
+
+Witness first_witness(const History& history, std::string_view check, const CheckContext& context = {}) {
+  const Verdict verdict = find_check(check)->run(history, context);
+  EXPECT_EQ(verdict.outcome, Outcome::violated);
+  return verdict.witnesses.empty() ? Witness{} : verdict.witnesses.front();
+}
+
+TEST(Story, DoubleGrant) {
+  const History history = history_of(kFailover);
+  const Witness witness = first_witness(history, "lease-exclusion");
+  EXPECT_EQ(witness.kind, "double-grant");
+  expect_story(tell_story(history, witness), "story_double_grant.txt");
+  expect_story(tell_story(history, witness, {.width = 80, .ascii = true}), "story_double_grant_ascii.txt");
+  const std::string coloured = tell_story(history, witness, {.color = true});
+  EXPECT_NE(coloured.find("\x1b[1;31mDOUBLE GRANT\x1b[0m"), std::string::npos);
+}
+
+TEST(Story, Overrun) {
+  const History history = history_of(R"(
+    0      c1/0 invoke acquire stock:42 owner=c1:0
+    1.2    c1/0 ok     acquire stock:42 owner=c1:0 id=c1-1 node=r1 valid=1000
+    300    c1/watchdog invoke renew stock:42 id=c1-1
+    301    c1/watchdog ok renew stock:42 id=c1-1 valid=1300
+    305    nemesis info fault long-gc value=1 error=pause-client
+    400    c2/0 invoke acquire stock:42 owner=c2:0
+    1302.5 c2/0 ok     acquire stock:42 owner=c2:0 id=c2-1 node=r1 valid=2301
+    1500   c2/0 invoke release stock:42 owner=c2:0 id=c2-1
+    1501   c2/0 ok release stock:42 owner=c2:0 id=c2-1
+    2305   nemesis info fault long-gc value=0 error=pause-client
+    2305.1 c1/watchdog ok lost stock:42 id=c1-1 error=expired
+    2306   c1/0 invoke release stock:42 owner=c1:0 id=c1-1
+    2306.5 c1/0 fail release stock:42 owner=c1:0 id=c1-1 error=lost
+  )");
+  const Witness witness = first_witness(history, "mutual-exclusion");
+  EXPECT_EQ(witness.kind, "overrun");
+  expect_story(tell_story(history, witness), "story_overrun.txt");
+}
+
+TEST(Story, ForeignRelease) {
+  const History history = history_of(R"(
+    0   c1/0 invoke acquire k owner=c1:0
+    0.3 c1/0 invoke store-grant k id=c1-1 node=r1
+    0.6 c1/0 ok store-grant k id=c1-1 node=r1 value=1
+    1   c1/0 ok acquire k owner=c1:0 id=c1-1 node=r1 valid=100
+    110 c2/0 invoke acquire k owner=c2:0
+    111 c2/0 invoke store-grant k id=c2-1 node=r1
+    112 c2/0 ok store-grant k id=c2-1 node=r1 value=1
+    113 c2/0 ok acquire k owner=c2:0 id=c2-1 node=r1 valid=210
+    120 c1/0 invoke release k owner=c1:0 id=c1-1
+    121 c1/0 invoke store-remove k id=c1-1 node=r1
+    122 c1/0 ok store-remove k id=c1-1 node=r1 value=1
+    123 c1/0 ok release k owner=c1:0 id=c1-1
+  )");
+  expect_story(tell_story(history, first_witness(history, "no-foreign-release")),
+               "story_foreign_removal.txt");
+}
+
+TEST(Story, Oversold) {
+  const History history = history_of(kFailover);
+  CheckContext context;
+  context.initial_stock = 1;
+  expect_story(tell_story(history, first_witness(history, "oversell", context)), "story_oversold.txt");
+}
+
+TEST(Story, SurvivesAnyWitness) {
+  const History history = history_of(kFailover);
+  Witness witness;
+  witness.kind = "odd";
+  witness.why = "Nothing to see.";
+  EXPECT_EQ(tell_story(history, witness), "ODD\n\nwhy  Nothing to see.\n");
+  EXPECT_EQ(tell_story(History(), witness), "ODD\n\nwhy  Nothing to see.\n");
+  witness.events = {0};
+  EXPECT_NE(tell_story(history, witness, {.width = 1, .lines = 1}), "");
+  for (std::size_t i = 0; i < history.events().size(); ++i) {
+    witness.events = {i};
+    witness.from_ns = history.events()[i].time_ns;
+    witness.to_ns = std::numeric_limits<std::int64_t>::max();
+    EXPECT_NE(tell_story(history, witness), "");
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::checker

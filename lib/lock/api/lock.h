@@ -1,0 +1,133 @@
+// Lock: what every exclusive lock of this library looks like; meets TimedLockable, so that std::unique_lock,
+// std::scoped_lock and std::lock work with it. But they end the program when an unlock() in their destructor
+// throws, as it does after a loss: call their unlock(), or use Guard (guard.h). And std::lock() draws no
+// pause: two of them over the same locks in opposite orders may keep out of each other's way for long, on
+// fibers for ever. MultiLock (multi_lock.h) is made for that.
+//
+// Ownership is by task (a thread in an application, a fiber in a world). One object per key and process is
+// meant to be shared by its tasks.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "lib/lock/api/any_duration.h"
+#include "lib/lock/api/errors.h"
+#include "lib/lock/api/observer.h"
+#include "lib/runtime/runtime.h"
+
+namespace holdfast {
+
+// What all locks of one kind and process have in common.
+struct LockOptions {
+  Duration lease = std::chrono::seconds(30);  // at least 10 ms, in whole milliseconds
+  bool renew = true;  // watchdog: renew at a third of the lease until release. false: the lease is all
+  std::optional<int> max_renewals = std::nullopt;  // of one hold; then its lease runs out, and it is lost
+  bool fencing = false;                            // every grant comes with a fencing token
+  // How many replicas must have acknowledged a grant before it counts (WAIT on the same connection); set it
+  // to a majority of the configured ones. Fewer did within `replica_timeout`: the grant is taken back, and
+  // asked for again as if no server had answered. 0: grants are not waited for.
+  int replicas = 0;
+  Duration replica_timeout = std::chrono::milliseconds(500);  // how long a grant waits for its replicas
+  LockObserver* observer = nullptr;                           // outlives the lock
+  std::size_t max_waiters = 65536;  // tasks of this process that may queue for one key; more: Unavailable
+};
+
+// The moment at which a wait that begins now is over. Throws std::invalid_argument for a wait below zero.
+inline MonotonicTime end_of_wait(const Runtime& runtime, Duration wait) {
+  if (wait < Duration::zero()) throw std::invalid_argument("a wait cannot be below zero");
+  return deadline_after(runtime.now(), wait);
+}
+
+class Lock {
+ public:
+  virtual ~Lock() = default;
+
+  // [parks] Waits without bound while somebody holds it. Throws LockError (Unavailable when no server
+  // answered for the client's command timeout, ...).
+  virtual void lock() = 0;
+  // [parks] One round trip, a second one where the first is refused; no waiting. False: somebody else holds
+  // it (or, in this process, is asking for it and would exclude us).
+  virtual bool try_lock() = 0;
+  // [parks] False: not granted by the deadline (one that has passed: as try_lock). A stop request ends the
+  // wait with Interrupted. Unavailable: until the deadline no server could be asked. Whatever does not return
+  // true holds nothing, and has seen to it that a grant whose reply was lost is given back or expires.
+  virtual bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) = 0;
+  // [parks] As try_lock_until(). Throws std::invalid_argument for a wait below zero.
+  template <class Rep, class Period>
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& wait, std::stop_token stop = {}) {
+    if (wait < wait.zero()) throw std::invalid_argument("a wait cannot be below zero");
+    return try_lock_until(deadline_after(runtime().now(), to_duration(wait)), std::move(stop));
+  }
+  // A deadline on another clock: translated when the call begins, by what is left until then.
+  template <class Clock, class Unit>
+  requires(!std::same_as<Clock, MonotonicClock>) bool try_lock_until(
+      const std::chrono::time_point<Clock, Unit>& deadline, std::stop_token stop = {}) {
+    const Duration left = to_duration(deadline - Clock::now());
+    return try_lock_until(deadline_after(runtime().now(), left), std::move(stop));
+  }
+  // [parks] lock() that a stop request ends with Interrupted.
+  void lock_interruptibly(std::stop_token stop) { try_lock_until(kNever, std::move(stop)); }
+  // [parks] Throws NotOwner when the calling task does not hold it, LockLost when it no longer held it on the
+  // server. After any exception but NotOwner this task no longer holds the lock.
+  virtual void unlock() = 0;
+
+  // [parks] try_lock() that waits for a server's answer until `deadline` at most, then throws Unavailable,
+  // for who has one deadline for several locks. Designs that know no such bound answer as try_lock().
+  virtual bool try_lock_by(MonotonicTime deadline) {
+    static_cast<void>(deadline);
+    return try_lock();
+  }
+  // [parks] unlock(), the same way: after Unavailable it goes on in the background.
+  virtual void unlock_by(MonotonicTime deadline) {
+    static_cast<void>(deadline);
+    unlock();
+  }
+
+  // --- about the hold of the calling task; no round trip -----------------------------------------------
+  virtual bool is_held_by_me() const = 0;  // counted in and not known to be lost
+  virtual int hold_count() const = 0;      // depth of re-entry; 0: not held
+  // Until when the lock service promised the hold, margin taken off; nullopt: not held, or a design without
+  // the notion.
+  virtual std::optional<MonotonicTime> valid_until() const = 0;
+  // Identity of the calling task's current acquisition, unique in space and time; "" when not held.
+  virtual std::string acquisition() const = 0;
+  // Fires when the calling task's hold is lost (not when it is released). Default token when not held.
+  virtual std::stop_token lost() const = 0;
+
+  // The fencing token of the calling task's hold: greater than that of every earlier hold of the key.
+  // nullopt: not held, or a lock that gives none (LockOptions::fencing).
+  virtual std::optional<std::uint64_t> token() const { return std::nullopt; }
+  // How much longer the hold is promised; zero when it is over. nullopt: as valid_until().
+  std::optional<Duration> remaining_lease() const {
+    const std::optional<MonotonicTime> until = valid_until();
+    if (!until) return std::nullopt;
+    return std::max(Duration::zero(), *until - runtime().now());
+  }
+
+  // [parks] Takes the lock away from whoever holds it, in any process; waiters are woken, the holder learns
+  // of its loss at its next renewal or release. For operators. False: nobody held it. Throws Unsupported
+  // where the design has no such thing.
+  virtual bool force_unlock() {
+    throw Unsupported("lock '" + key() + "': this kind of lock cannot be forced open", key(), "", false);
+  }
+
+  // Some task of this process holds it, or is inside an acquire.
+  virtual bool in_use() const { return is_held_by_me(); }
+
+  virtual const std::string& key() const noexcept = 0;  // as given to obtain()
+  virtual Runtime& runtime() const noexcept = 0;        // on which it waits
+  // How its holds exclude each other: "" (exclusive), "read" or "write".
+  virtual std::string_view mode() const noexcept { return ""; }
+  // How many permits one hold takes.
+  virtual int permits() const noexcept { return 1; }
+};
+
+}  // namespace holdfast

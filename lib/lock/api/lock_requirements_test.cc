@@ -1,0 +1,210 @@
+// The named requirements of the standard library, checked as concepts and used: BasicLockable, Lockable,
+// TimedLockable for every lock, SharedTimedLockable for the read-write lock; on threads and on fibers.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <concepts>
+#include <list>
+#include <mutex>
+#include <shared_mutex>
+
+#include "lib/lock/engine/wire_lock.h"
+#include "lib/lock/multi/multi_lock.h"
+#include "lib/lock/redlock/redlock.h"
+#include "lib/testing/kinds.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AnyPeer;
+using testing::LockKind;
+using testing::Stand;
+using testing::Where;
+
+// A clock that is not ours, with units of its own.
+struct TestClock {
+  using duration = std::chrono::microseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<TestClock>;
+  [[maybe_unused]] static constexpr bool is_steady = true;
+  static inline Runtime* runtime = nullptr;
+  static time_point now() {
+    return time_point(std::chrono::duration_cast<duration>(runtime->now().time_since_epoch()) + 1000h);
+  }
+};
+
+template <class L>
+concept BasicLockable = requires(L lock) {
+  { lock.lock() } -> std::same_as<void>;
+  { lock.unlock() } -> std::same_as<void>;
+};
+template <class L>
+concept Lockable = BasicLockable<L> && requires(L lock) {
+  { lock.try_lock() } -> std::same_as<bool>;
+};
+template <class L, class Wait, class Point>
+concept TimedLockableBy = requires(L lock, Wait wait, Point point) {
+  { lock.try_lock_for(wait) } -> std::same_as<bool>;
+  { lock.try_lock_until(point) } -> std::same_as<bool>;
+};
+template <class L>
+concept TimedLockable = Lockable<L> && TimedLockableBy<L, std::chrono::nanoseconds, TestClock::time_point> &&
+    TimedLockableBy<L, std::chrono::hours, std::chrono::time_point<TestClock, std::chrono::hours>> &&
+    TimedLockableBy<L, std::chrono::duration<double>, MonotonicTime> &&
+    TimedLockableBy<L, std::chrono::duration<float, std::milli>,
+                    std::chrono::time_point<MonotonicClock, std::chrono::seconds>>;
+template <class L>
+concept SharedTimedLockable = requires(L lock, std::chrono::seconds wait, TestClock::time_point point,
+                                       std::chrono::duration<double> rough) {
+  { lock.lock_shared() } -> std::same_as<void>;
+  { lock.try_lock_shared() } -> std::same_as<bool>;
+  { lock.unlock_shared() } -> std::same_as<void>;
+  { lock.try_lock_shared_for(wait) } -> std::same_as<bool>;
+  { lock.try_lock_shared_for(rough) } -> std::same_as<bool>;
+  { lock.try_lock_shared_until(point) } -> std::same_as<bool>;
+};
+
+static_assert(TimedLockable<Lock&>);
+static_assert(TimedLockable<WireLock&>);
+static_assert(TimedLockable<MultiLock&>);
+static_assert(TimedLockable<ReadWriteLock&>);
+static_assert(SharedTimedLockable<ReadWriteLock&>);
+static_assert(!SharedTimedLockable<Lock&>);
+
+static_assert(to_duration(5s) == Duration(5s));
+static_assert(to_duration(std::chrono::hours::max()) == Duration::max());
+static_assert(to_duration(std::chrono::hours::min()) == -Duration::max());
+static_assert(to_duration(std::chrono::duration<double>(0.25)) == 250ms);
+static_assert(to_duration(std::chrono::duration<double, std::nano>(0.5)) == 1ns);  // never shorter
+
+class LockRequirements : public ::testing::TestWithParam<std::tuple<Where, LockKind>> {
+ protected:
+  static void run(const std::function<void(Stand&)>& body) {
+    testing::on_stand(std::get<0>(GetParam()), [&](Stand& stand) {
+      TestClock::runtime = &stand.runtime;
+      body(stand);
+    });
+  }
+  static LockKind kind() { return std::get<1>(GetParam()); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, LockRequirements,
+                         ::testing::Combine(::testing::ValuesIn(testing::everywhere()),
+                                            ::testing::ValuesIn(testing::every_kind())),
+                         [](const auto& info) {
+                           return testing::to_string(std::get<0>(info.param)) + "_" +
+                                  testing::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(LockRequirements, UniqueLock) {
+  run([](Stand& stand) {
+    AnyPeer a(stand, kind(), {.lease = 60s}), b(stand, kind(), {.lease = 60s});
+    const auto mine = a.obtain("k"), theirs = b.obtain("k");
+    {
+      std::unique_lock<Lock> hold(*mine);
+      EXPECT_TRUE(hold.owns_lock());
+      EXPECT_FALSE(std::unique_lock<Lock>(*theirs, std::try_to_lock).owns_lock());
+      const MonotonicTime start = stand.runtime.now();
+      EXPECT_FALSE(std::unique_lock<Lock>(*theirs, 250ms).owns_lock());
+      EXPECT_FALSE(std::unique_lock<Lock>(*theirs, std::chrono::duration<double>(0.25)).owns_lock());
+      EXPECT_FALSE(std::unique_lock<Lock>(*theirs, stand.runtime.now() + 250ms).owns_lock());
+      EXPECT_FALSE(std::unique_lock<Lock>(*theirs, TestClock::now() + 250ms).owns_lock());
+      EXPECT_GE(stand.runtime.now() - start, 1s - 1us);  // the other clock counts whole microseconds
+      EXPECT_FALSE(std::unique_lock<Lock>(*theirs, TestClock::now() - 1h).owns_lock());
+      EXPECT_THROW(theirs->try_lock_for(std::chrono::hours::min()), std::invalid_argument);
+      EXPECT_THROW(theirs->try_lock_for(std::chrono::duration<double>(-0.1)), std::invalid_argument);
+    }
+    EXPECT_FALSE(mine->is_held_by_me());
+    std::unique_lock<Lock> hold(*theirs, std::defer_lock);
+    EXPECT_TRUE(hold.try_lock_for(5s));
+    hold.unlock();
+    EXPECT_TRUE(hold.try_lock_until(TestClock::now() + 5s));
+    hold.unlock();
+    EXPECT_TRUE(hold.try_lock_for(std::chrono::hours::max()));  // without end, not an overflow
+    hold.unlock();
+    hold.lock();
+    hold.unlock();
+    EXPECT_TRUE(hold.try_lock());
+    const std::lock_guard<Lock> adopted(*hold.release(), std::adopt_lock);
+    EXPECT_TRUE(theirs->is_held_by_me());
+  });
+}
+
+// One task takes both locks at once while others take one of them. (Two std::lock() over the same locks may
+// go round in step without end, lock.h: MultiLock is for that.)
+TEST_P(LockRequirements, ScopedLockAndStdLock) {
+  run([](Stand& stand) {
+    AnyPeer a(stand, kind(), {.lease = 60s}), b(stand, kind(), {.lease = 60s});
+    int counter = 0;
+    {
+      std::list<Task> tasks;
+      tasks.push_back(stand.runtime.spawn("client", [&] {
+        const auto x = a.obtain("x"), y = a.obtain("y");
+        for (int round = 0; round < 3; ++round) {
+          const std::scoped_lock both(*x, *y);
+          const int before = counter;
+          stand.runtime.yield();
+          counter = before + 1;
+          EXPECT_TRUE(x->is_held_by_me() && y->is_held_by_me());
+        }
+      }));
+      for (AnyPeer* peer : {&a, &b, &b}) {
+        tasks.push_back(stand.runtime.spawn("client", [&, peer] {
+          const auto x = peer->obtain("x");
+          for (int round = 0; round < 3; ++round) {
+            const std::scoped_lock one(*x);
+            const int before = counter;
+            stand.runtime.yield();
+            counter = before + 1;
+          }
+        }));
+      }
+    }
+    EXPECT_EQ(counter, 12);
+    const auto x = a.obtain("x"), y = a.obtain("y"), z = b.obtain("z");
+    std::unique_lock<Lock> one(*x, std::defer_lock), two(*y, std::defer_lock), three(*z, std::defer_lock);
+    std::lock(one, two, three);
+    EXPECT_TRUE(x->is_held_by_me() && y->is_held_by_me() && z->is_held_by_me());
+    one.unlock();
+    two.unlock();
+    three.unlock();
+    EXPECT_EQ(std::try_lock(*x, *y, *z), -1);
+    x->unlock();
+    y->unlock();
+    z->unlock();
+  });
+}
+
+class SharedLockRequirements : public ::testing::TestWithParam<Where> {};
+INSTANTIATE_TEST_SUITE_P(Ports, SharedLockRequirements, ::testing::ValuesIn(testing::everywhere()),
+                         [](const auto& info) { return testing::to_string(info.param); });
+
+TEST_P(SharedLockRequirements, SharedLock) {
+  testing::on_stand(GetParam(), [](Stand& stand) {
+    TestClock::runtime = &stand.runtime;
+    redis::Client client(stand.runtime, stand.network, stand.options());
+    redis::Client another(stand.runtime, stand.network, stand.options());
+    ReadWriteLocks locks(client, {.lock = {.lease = 60s}}), others(another, {.lock = {.lease = 60s}});
+    const auto mine = locks.obtain("k"), theirs = others.obtain("k");
+    {
+      const std::shared_lock<ReadWriteLock> reader(*mine), neighbour(*theirs);
+      EXPECT_FALSE(std::unique_lock<ReadWriteLock>(*others.obtain("k"), std::defer_lock).owns_lock());
+    }
+    {
+      std::unique_lock<ReadWriteLock> writer(*mine, 5s);
+      EXPECT_TRUE(writer.owns_lock());
+      EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, std::try_to_lock).owns_lock());
+      EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, 250ms).owns_lock());
+      EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, TestClock::now() + 250ms).owns_lock());
+      EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, stand.runtime.now() + 250ms).owns_lock());
+    }
+    std::shared_lock<ReadWriteLock> reader(*theirs, TestClock::now() + 5s);
+    EXPECT_TRUE(reader.owns_lock());
+    EXPECT_FALSE(std::unique_lock<ReadWriteLock>(*mine, TestClock::now() + 250ms).owns_lock());
+  });
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,46 @@
+// What a lock tells of its inside: the seam for metrics, logs and the harness' recorder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lib/runtime/time.h"
+
+namespace holdfast {
+
+// Something that happened to one lock of this process.
+struct LockEvent {
+  // What happened.
+  enum class Kind {
+    acquired,      // the outermost grant, before acquire() returns to its caller
+    renewing,      // a renewal is about to be sent
+    renewed,       // the server confirmed a renewal; valid_until is the new one
+    renew_failed,  // no confirmation this time; it is tried again within the lease
+    lost,          // the hold is known to be over without a release; told before lost() fires
+    released,      // the outermost release was confirmed
+    waiting,       // an acquire was refused and the task starts to wait
+    queued,        // the server confirmed the task's place in the queue of a fair lock
+  };
+  Kind kind{};                        // what happened
+  std::string_view key = {};          // to which lock
+  std::string_view acquisition = {};  // identity of the outermost acquisition (the owner id on the server)
+  std::string_view node = {};         // who granted or answered; "" if nobody
+  std::optional<MonotonicTime> valid_until = std::nullopt;  // on this process' clock
+  std::optional<MonotonicTime> sent_at = std::nullopt;      // acquired, renewed: when its request was sent
+  std::string_view reason = {};                             // renew_failed, lost: why
+  std::string_view mode = {};                               // Lock::mode()
+  int permits = 1;                                          // Lock::permits()
+  std::optional<std::uint64_t> token = std::nullopt;        // acquired: its fencing token
+};
+
+// Called on the task on which it happens. Must not park, throw or call the lock; the views end with the call.
+class LockObserver {
+ public:
+  virtual ~LockObserver() = default;
+  // May be called by several tasks at once.
+  virtual void on_event(const LockEvent& event) noexcept = 0;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,206 @@
+// The examples of lib/README.md: they compile as they stand there, and run against a real server (Redlock,
+// which wants three, in redlock_test.cc).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <sstream>
+
+#include "lib/lock/api/async_lock.h"
+#include "lib/lock/api/guard.h"
+#include "lib/lock/api/guarded.h"
+#include "lib/lock/fair/fair_lock.h"
+#include "lib/lock/latch/count_down_latch.h"
+#include "lib/lock/multi/multi_lock.h"
+#include "lib/lock/read_write/read_write_lock.h"
+#include "lib/lock/redlock/redlock.h"
+#include "lib/lock/reentrant/reentrant_lock.h"
+#include "lib/lock/semaphore/permit_semaphore.h"
+#include "lib/lock/semaphore/semaphore.h"
+#include "lib/net/socket_network.h"
+#include "lib/redis/url.h"
+#include "lib/runtime/thread_runtime.h"
+#include "lib/testing/folders.h"
+#include "lib/testing/stand.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Stand;
+
+// What the examples do under their locks.
+int done = 0;
+void sell() { ++done; }
+void print() { ++done; }
+void write_account(std::uint64_t token) { done += token > 0 ? 1 : 0; }
+void read_prices() { ++done; }
+void write_prices() { ++done; }
+void pay() { ++done; }
+void send_to_checkout(const std::string& id) { done += id.empty() ? 0 : 1; }
+void transfer() { ++done; }
+void lead(const std::stop_token& lost) { done += lost.stop_possible() ? 1 : 0; }
+void ship() { ++done; }
+long deduct_from_stock(const std::stop_token&, long item) {
+  ++done;
+  return item;
+}
+
+// --- the examples -----------------------------------------------------------------------------------------
+// clang-format off
+
+[[maybe_unused]] void connecting() {
+  holdfast::ThreadRuntime runtime;
+  holdfast::SocketNetwork network(runtime);
+  holdfast::redis::Client client(runtime, network, holdfast::redis::options_from_url("redis://127.0.0.1:6379"));
+}
+
+void reentrant(redis::Client& client) {
+  holdfast::ReentrantLocks locks(client, {.lease = 30s});
+  const auto lock = locks.obtain("stock:42");
+  holdfast::Guard guard(*lock);                      // or std::unique_lock, std::scoped_lock, lock() and unlock()
+  const std::stop_callback stop(lock->lost(), [] { /* somebody else may be inside now: come to an end */ });
+  if (lock->is_held_by_me()) sell();                 // its own clock says so, no round trip
+  guard.release();                                   // throws LockLost when the work may have been done next to others
+}
+
+void fair(redis::Client& client, std::stop_token stop_token) {
+  holdfast::FairLocks fair(client, {.lease = 10s});
+  const auto turn = fair.obtain("printer");
+  if (turn->try_lock_for(5s, stop_token)) {          // false: not within 5 s; Interrupted: stop_token was triggered
+    print();
+    turn->unlock();
+  }
+}
+
+void fenced(redis::Client& client) {
+  holdfast::FencedLocks fenced(client, {.lease = 10s});
+  const auto fence = fenced.obtain("account:7");
+  holdfast::Guard guard(*fence);
+  write_account(*fence->token());                    // UPDATE ... WHERE last_token <= :token
+  guard.release();
+}
+
+void read_write(redis::Client& client) {
+  holdfast::ReadWriteLocks tables(client, {.lock = {.lease = 10s}, .fair = true});
+  const auto table = tables.obtain("prices");
+  {
+    const std::shared_lock reading(*table);          // with others
+    read_prices();
+  }
+  table->lock();                                     // alone
+  write_prices();
+  table->downgrade();                                // reads on, without a moment in which another one writes
+  table->unlock_shared();
+}
+
+void semaphore(redis::Client& client) {
+  holdfast::Semaphores semaphores(client, {.lock = {.lease = 30s}, .permits = 5});
+  const auto gateway = semaphores.obtain("payment-gateway");
+  gateway->acquire(2);                               // both or none
+  pay();
+  gateway->release();
+}
+
+void permits(redis::Client& client) {
+  holdfast::PermitSemaphore seats(client, "seats", {.lock = {.lease = 60s}, .permits = 40});
+  if (const auto seat = seats.try_acquire_for(2s)) {
+    send_to_checkout(seat->id);                      // there: seats.extend(id), and seats.release(id) in the end
+  }
+}
+
+void latch(redis::Client& client) {
+  holdfast::CountDownLatch parts(client, "import:2026-11");
+  parts.set(8);                                      // the coordinator, once
+  parts.count_down();                                // each of the eight, when it is done
+  parts.await();                                     // whoever waits for them
+}
+
+void multi(ReentrantLocks& locks) {
+  const auto from = locks.obtain("account:1"), to = locks.obtain("account:2");
+  holdfast::MultiLock both({from, to});
+  holdfast::Guard guard(both);
+  transfer();
+  guard.release();
+}
+
+[[maybe_unused]] void redlock(redis::Client& server_a, redis::Client& server_b, redis::Client& server_c) {
+  holdfast::Redlocks redlocks({&server_a, &server_b, &server_c}, {.lock = {.lease = 10s}, .node_timeout = 100ms});
+  const auto leader = redlocks.obtain("leader");
+  if (leader->try_lock()) lead(leader->lost());
+}
+
+void a_registry(ReentrantLocks& locks) {
+  holdfast::Registry registry(locks, {.prefix = "shop", .capacity = 10'000});
+  const auto deduct = holdfast::guarded(
+      registry, {.key = "stock", .wait = 5s}, [](long item) { return std::to_string(item); },
+      [](std::stop_token lost, long item) { return deduct_from_stock(lost, item); });
+  const long left = deduct(42);                      // under the lock "shop:stock:42"; WaitTimeout, LockLost
+  (void)left;
+}
+
+void owner(Runtime& runtime, const std::shared_ptr<Lock>& lock) {
+  const holdfast::Owner order(runtime);
+  const auto pending = holdfast::acquire_async(lock, order, runtime.now() + 5s);
+  if (pending.wait()) {                              // on whatever thread
+    const holdfast::ActAs me(runtime, order);
+    ship();
+    lock->unlock();
+  }
+}
+
+// clang-format on
+
+TEST(LibReadme, ExamplesRun) {
+  testing::on_stand(testing::Where::threads, [](Stand& stand) {
+    redis::Client client(stand.runtime, stand.network, stand.options());
+    done = 0;
+    reentrant(client);
+    fair(client, {});
+    read_write(client);
+    semaphore(client);
+    permits(client);
+    {
+      CountDownLatch parts(client, "import:2026-11");
+      Task seven = stand.runtime.spawn("client", [&] {  // of the eight parts
+        for (int part = 0; part < 7;) part += parts.count_down().has_value() ? 1 : 0;
+      });
+      latch(client);
+    }
+    fenced(client);
+    ReentrantLocks locks(client, {.lease = 30s});
+    multi(locks);
+    a_registry(locks);
+    owner(stand.runtime, locks.obtain("order"));
+    EXPECT_EQ(done, 10);
+  });
+}
+
+TEST(LibReadme, ExamplesAreTheseHere) {
+  const auto read = [](const std::string& path) {
+    std::ifstream file(holdfast::testing::source_path(path));
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string here = read("lib/lock/api/readme_test.cc");
+  std::istringstream readme(read("lib/README.md"));
+  std::string line;
+  bool code = false;
+  std::size_t at = here.find("--- the examples"), lines = 0;
+  while (std::getline(readme, line)) {
+    if (line.starts_with("```")) {
+      code = line == "```cpp";
+    } else if (code && !line.empty()) {
+      at = here.find("\n  " + line + "\n", at);
+      ASSERT_NE(at, std::string::npos) << line;
+      ++lines;
+    }
+  }
+  EXPECT_GT(lines, 60u);
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,82 @@
+// Attempt: one acquire, from the first request to the grant or the end of patience.
+//
+// Asks with the wire's acquire script and one owner of its own, so that a request whose reply was lost is
+// asked again without harm. (Another owner after a refusal that the store undoes: Store::undoes_refusals.)
+// When refused it waits as the wire says: for a message or a call, for the (re)subscription to be in force,
+// or for the end of the holder's lease, whichever is first; it never polls blindly. A call may say that the
+// server has made this owner the holder: then it holds it at once, as from its last request, where that
+// leaves a third of the lease for the watchdog to renew it; else it asks once more. What may have been
+// granted unseen, or stands in a server's queue, is given back in the background when the attempt ends
+// without a grant.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stop_token>
+
+#include "lib/lock/engine/hold.h"
+#include "lib/lock/engine/lock_context.h"
+#include "lib/lock/waiting/wakeup.h"
+
+namespace holdfast {
+
+// How long an acquire may take.
+struct Patience {
+  bool wait = true;  // false: one answer is enough
+  MonotonicTime deadline = kNever;
+  std::stop_token stop = {};
+  bool waited_here =
+      false;  // most of it went by in the local queue: no answer in the rest is no sign of a fault
+  bool contended = false;  // a plain SET would probably be refused
+};
+
+class Attempt {
+ public:
+  Attempt(LockContext& context, std::shared_ptr<const Wire> wire, const Patience& patience, int permits = 1);
+  ~Attempt();
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+
+  // [parks] The hold, not yet watched; null: refused, or not granted in time. Throws LockError.
+  std::shared_ptr<Hold> run();
+
+  MonotonicTime sent_at() const { return sent_at_; }  // of the request that was granted
+
+ private:
+  redis::Answer ask(MonotonicTime now);
+  bool accept(const redis::Answer& answer);
+  bool accept_call();
+  void hold_it(MonotonicTime sent_at, std::string_view node);
+  bool wait(const redis::Answer& refusal);
+  void subscribe();
+  void heard(Duration ask_in);
+  void called(const WakeCall& call);
+  void give_up_or_pause(const redis::Error& error, MonotonicTime asked_at, Duration pause);
+  [[noreturn]] void throw_interrupted() const;
+  const std::string& key() const { return wire_->key; }
+
+  LockContext& context_;
+  const std::shared_ptr<const Wire> wire_;
+  const Patience& patience_;
+  const std::shared_ptr<Hold> hold_;  // what it will be
+  std::string permits_;
+  Wakeup wakeup_;
+  std::atomic<Duration::rep> ask_by_ns_;               // by a message: ask no later than this
+  std::atomic<std::int64_t> called_holder_ = 0;        // by a message: the ticket of WakeCall::held
+  std::atomic<std::uint64_t> called_token_ = 0;        // written before it; 0: none
+  std::unique_ptr<redis::Subscription> subscription_;  // Wire::Waiting::message
+  std::unique_ptr<WakeChannel::Listener> listener_;    // Wire::Waiting::call
+  std::optional<MonotonicTime> failing_since_;
+  std::optional<redis::Error> failure_;  // since then: the last one that says more than "too late"
+  MonotonicTime sent_at_{};
+  // The last refusal: when its request was sent, who refused, its ticket (0: I do not stand in a queue).
+  MonotonicTime refused_at_{};
+  std::string_view refused_by_;
+  std::int64_t ticket_ = 0;
+  int refusals_ = 0;
+  bool asked_ = false, queued_ = false, granted_ = false;
+  bool unseen_ = false;  // a request may have been granted without our being told
+};
+
+}  // namespace holdfast

@@ -1,0 +1,22 @@
+// What a caller may ask for, checked before anything is sent.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "lib/lock/api/lock.h"
+
+namespace holdfast {
+
+// Returns it. Throws std::invalid_argument: shorter than 10 ms, or no whole number of milliseconds.
+Duration checked_lease(Duration lease);
+// Throws std::invalid_argument: the lease; a negative number of replicas or renewals; a WAIT without a bound.
+LockOptions checked_options(LockOptions options);
+// Returns it. Throws std::invalid_argument: empty, or longer than 64 KiB.
+const std::string& checked_key(const std::string& key);
+// Returns it. Throws std::invalid_argument: below zero.
+Duration checked_wait(Duration wait);
+// Throws std::invalid_argument: less than one permit.
+int checked_permits(int permits);
+
+}  // namespace holdfast

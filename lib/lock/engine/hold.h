@@ -1,0 +1,48 @@
+// Hold: one outermost acquisition of one lock, from its grant to its release or loss.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "lib/lock/engine/wire.h"
+#include "lib/lock/waiting/local_queue.h"
+#include "lib/runtime/time.h"
+
+namespace holdfast {
+
+struct Hold {
+  // Fixed at the grant.
+  std::shared_ptr<const Wire> wire;
+  std::string owner;                   // "uuid:number", never used twice
+  std::string_view node;               // who granted; its name lives as long as the client
+  std::optional<std::uint64_t> token;  // fencing token
+  int permits = 1;
+  std::shared_ptr<LocalQueue>
+      turn;  // the local turn that belongs to the hold, passed on when it is lost; or null
+  std::weak_ptr<const void> life;  // expires with the task (or Owner) that holds it
+
+  // Written by the watchdog, read by anybody.
+  std::atomic<Duration::rep> valid_until_ns{0};
+  std::atomic<bool> is_lost{false};
+
+  // The watchdog's own, under its mutex once the hold is watched.
+  bool renew = true;
+  int renewals_left = -1;                // -1: without end
+  std::optional<std::stop_source> lost;  // made when somebody asks for a token
+  bool lost_was_told = false;
+  static constexpr std::size_t kUnwatched = static_cast<std::size_t>(-1);
+  std::size_t place = kUnwatched;
+  MonotonicTime next_renewal{};
+  bool renewal_unanswered = false;  // one may have lengthened the record without our knowing
+
+  const std::string& key() const noexcept { return wire->key; }
+  MonotonicTime valid_until() const { return MonotonicTime(Duration(valid_until_ns.load())); }
+};
+
+}  // namespace holdfast

@@ -1,0 +1,53 @@
+#include "lib/lock/engine/lock_context.h"
+
+#include <algorithm>
+#include <array>
+
+#include "lib/lock/engine/checked_options.h"
+#include "lib/lock/engine/lock_error_from.h"
+#include "lib/lock/engine/uuid.h"
+#include "lib/redis/error.h"
+#include "lib/runtime/check.h"
+
+namespace holdfast {
+
+LockContext::LockContext(std::unique_ptr<Store> store_in, LockOptions options_in)
+    : store_owner(std::move(store_in)),
+      store(*store_owner),
+      runtime(store.runtime()),
+      options(checked_options(std::move(options_in))),
+      lease_ms(milliseconds_text(options.lease)),
+      uuid(random_uuid(runtime)),
+      wake_channel(store, uuid),
+      late_release(store),
+      watchdog(store, late_release, options) {}
+
+std::string LockContext::next_owner() {
+  const std::string number = std::to_string(next_number++);
+  std::string owner;
+  owner.reserve(uuid.size() + 1 + number.size());
+  return owner.append(uuid).append(1, ':').append(number);
+}
+
+redis::Answer LockContext::insist(const std::string& key, const redis::Script& script,
+                                  const std::vector<std::string>& script_keys, redis::Arguments args,
+                                  bool& unseen, decltype(&Store::call) way, MonotonicTime until) {
+  std::array<std::string_view, 8> views;
+  HF_CHECK(script_keys.size() <= views.size(), "room for them");
+  std::copy(script_keys.begin(), script_keys.end(), views.begin());
+  const redis::Arguments keys(views.data(), script_keys.size());
+  const MonotonicTime give_up =
+      std::min(until, deadline_after(runtime.now(), store.options().command_timeout));
+  unseen = false;
+  for (;;) {
+    try {
+      return (store.*way)(script, keys, args, {.deadline = give_up});
+    } catch (const redis::Error& error) {
+      unseen = unseen || error.may_have_executed();
+      if (!worth_another_attempt(error) || runtime.now() >= give_up) throw_lock_error(error, key, unseen);
+      runtime.sleep_until(std::min(give_up, deadline_after(runtime.now(), store.options().backoff_min)));
+    }
+  }
+}
+
+}  // namespace holdfast

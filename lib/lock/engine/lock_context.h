@@ -1,0 +1,51 @@
+// LockContext: what the locks of one kind share in a process: the client, the options, the owners' names, the
+// channel that wakes waiting tasks, the watchdog and the janitor.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/lock/api/lock.h"
+#include "lib/lock/engine/late_release.h"
+#include "lib/lock/engine/watchdog.h"
+#include "lib/lock/engine/wire.h"
+#include "lib/lock/store/store.h"
+#include "lib/lock/waiting/wake_channel.h"
+
+namespace holdfast {
+
+struct LockContext {
+  // The observer in the options, and what the store stands on, outlive this object. Throws
+  // std::invalid_argument when the options make no sense (checked_options.h).
+  LockContext(std::unique_ptr<Store> store_in, LockOptions options_in);
+
+  // "<uuid of this object>:<number>": never used twice.
+  std::string next_owner();
+  void tell(const LockEvent& event) const {
+    if (options.observer != nullptr) options.observer->on_event(event);
+  }
+
+  // [parks] Runs a script that may be repeated without harm, again and again until it is answered or the
+  // client's command timeout is over, or `until` has come. Then, or when the server refuses, throws
+  // Unavailable or Rejected. `unseen`: an earlier try may have been executed. `way`: Store::call, or
+  // Store::renew.
+  redis::Answer insist(const std::string& key, const redis::Script& script,
+                       const std::vector<std::string>& script_keys, redis::Arguments args, bool& unseen,
+                       decltype(&Store::call) way = &Store::call, MonotonicTime until = kNever);
+
+  const std::unique_ptr<Store> store_owner;
+  Store& store;
+  Runtime& runtime;
+  const LockOptions options;
+  const std::string lease_ms;
+  const std::string uuid;
+  std::atomic<std::uint64_t> next_number{1};
+  WakeChannel wake_channel;
+  LateRelease late_release;
+  Watchdog watchdog;  // after late_release, which it uses until its end
+};
+
+}  // namespace holdfast

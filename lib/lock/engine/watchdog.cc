@@ -1,0 +1,279 @@
+#include "lib/lock/engine/watchdog.h"
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+
+#include "lib/lock/engine/lease.h"
+#include "lib/redis/error.h"
+#include "lib/runtime/check.h"
+
+namespace holdfast {
+namespace {
+
+constexpr std::string_view kExpired = "the lease ran out before a renewal was confirmed";
+constexpr std::string_view kGone = "the server no longer holds it for this owner";
+constexpr std::string_view kTaskEnded = "the task that held it ended without releasing it";
+
+}  // namespace
+
+Watchdog::Watchdog(Store& store, LateRelease& late_release, const LockOptions& options)
+    : store_(store),
+      runtime_(store.runtime()),
+      late_release_(late_release),
+      options_(options),
+      lease_(options.lease),
+      mutex_(runtime_),
+      changed_(runtime_) {}
+
+Watchdog::~Watchdog() {
+  try {
+    {
+      const std::scoped_lock guard(mutex_);
+      closing_ = true;
+      changed_.notify_all();
+    }
+    task_.join();
+  } catch (const TaskCancelled&) {
+  }
+}
+
+void Watchdog::watch(std::shared_ptr<Hold> hold, MonotonicTime sent_at) {
+  Task finished;  // joined after the mutex is free again
+  const std::scoped_lock guard(mutex_);
+  HF_CHECK(hold->place == Hold::kUnwatched, "a hold is watched once");
+  hold->next_renewal = sent_at + lease_ / 3;
+  hold->place = holds_.size();
+  const MonotonicTime first =
+      hold->renew ? std::min(hold->next_renewal, hold->valid_until()) : hold->valid_until();
+  holds_.push_back(std::move(hold));
+  stays_until_ = first;
+  if (!running_) {
+    running_ = true;
+    finished = std::move(task_);
+    task_ = runtime_.spawn("watchdog", [this] { run(); });
+  } else if (first < asleep_until_) {
+    changed_.notify_all();
+  }
+}
+
+std::shared_ptr<Hold> Watchdog::remove(Hold& hold) {
+  const std::size_t place = hold.place;
+  holds_.back()->place = place;
+  hold.place = Hold::kUnwatched;
+  std::shared_ptr<Hold> removed = std::move(holds_[place]);
+  if (place + 1 != holds_.size()) holds_[place] = std::move(holds_.back());
+  holds_.pop_back();
+  return removed;
+}
+
+bool Watchdog::unwatch(Hold& hold) {
+  std::shared_ptr<Hold> keep;
+  {
+    const std::scoped_lock guard(mutex_);
+    if (hold.place == Hold::kUnwatched) return false;  // the watchdog was faster
+    keep = remove(hold);
+    if (runtime_.now() < hold.valid_until()) return true;
+  }
+  tell_lost(hold, kExpired);
+  return false;
+}
+
+bool Watchdog::check(Hold& hold) {
+  std::shared_ptr<Hold> keep;
+  {
+    const std::scoped_lock guard(mutex_);
+    if (hold.place == Hold::kUnwatched) return !hold.is_lost;
+    if (runtime_.now() < hold.valid_until()) return true;
+    keep = remove(hold);
+  }
+  tell_lost(hold, kExpired);
+  return false;
+}
+
+std::stop_token Watchdog::lost_token(Hold& hold) {
+  const std::scoped_lock guard(mutex_);
+  if (!hold.lost) {
+    hold.lost.emplace();
+    if (hold.lost_was_told) hold.lost->request_stop();
+  }
+  return hold.lost->get_token();
+}
+
+void Watchdog::lost_at_release(Hold& hold, std::string_view reason) {
+  hold.is_lost = true;
+  tell({.kind = LockEvent::Kind::lost,
+        .key = hold.key(),
+        .acquisition = hold.owner,
+        .node = hold.node,
+        .valid_until = hold.valid_until(),
+        .reason = reason});
+  std::optional<std::stop_source> lost;
+  {
+    const std::scoped_lock guard(mutex_);
+    hold.lost_was_told = true;
+    lost = hold.lost;
+  }
+  if (lost) lost->request_stop();  // callbacks run here: the mutex is free
+}
+
+void Watchdog::tell_lost(Hold& hold, std::string_view reason) {
+  lost_at_release(hold, reason);
+  if (hold.renewal_unanswered) late_release_.add(hold.wire, hold.owner, runtime_.now() + lease_);
+  if (hold.turn) hold.turn->pass();
+}
+
+void Watchdog::tell(const LockEvent& event) {
+  if (options_.observer != nullptr) options_.observer->on_event(event);
+}
+
+void Watchdog::run() {
+  std::unique_lock guard(mutex_);
+  while (!closing_) {
+    const MonotonicTime now = runtime_.now();
+    if (holds_.empty() && now >= stays_until_) break;
+    if (const Holds expired = take_expired(now); !expired.empty()) {
+      guard.unlock();
+      for (const auto& hold : expired) {
+        tell_lost(*hold, now >= hold->valid_until() ? kExpired : kTaskEnded);
+      }
+      guard.lock();
+    } else if (const Holds batch = due(now); !batch.empty()) {
+      guard.unlock();
+      renew(batch);
+      guard.lock();
+    } else {
+      asleep_until_ = next_wake();
+      changed_.wait_until(guard, asleep_until_);
+      asleep_until_ = MonotonicTime::min();
+    }
+  }
+  running_ = false;
+}
+
+Watchdog::Holds Watchdog::take_expired(MonotonicTime now) {
+  Holds expired;
+  for (const auto& hold : holds_) {
+    const bool abandoned = hold->renew && now >= hold->next_renewal && hold->life.expired();
+    if (now >= hold->valid_until() || abandoned) expired.push_back(hold);
+  }
+  for (const auto& hold : expired) remove(*hold);
+  return expired;
+}
+
+// Everything that is due; and when something is, also what would be due soon after, to save calls.
+Watchdog::Holds Watchdog::due(MonotonicTime now) const {
+  const auto is_due = [](MonotonicTime by) {
+    return [by](const std::shared_ptr<Hold>& hold) {
+      return hold->renew && hold->next_renewal <= by && !hold->life.expired();
+    };
+  };
+  Holds batch;
+  if (std::none_of(holds_.begin(), holds_.end(), is_due(now))) return batch;
+  const auto soon = is_due(now + lease_ / 30);
+  for (const auto& hold : holds_) {
+    if (batch.size() == kBatch) break;
+    if (soon(hold)) batch.push_back(hold);
+  }
+  return batch;
+}
+
+MonotonicTime Watchdog::next_wake() const {
+  MonotonicTime wake = holds_.empty() ? stays_until_ : kNever;
+  for (const auto& hold : holds_) {
+    wake = std::min(wake, hold->valid_until());
+    if (hold->renew) wake = std::min(wake, hold->next_renewal);
+  }
+  return wake;
+}
+
+void Watchdog::renew(const Holds& holds) {
+  // No longer than until the next loss must be told, and short enough for another try within the lease.
+  MonotonicTime deadline = runtime_.now() + std::min(store_.options().command_timeout, lease_ / 3);
+  {
+    const std::scoped_lock guard(mutex_);
+    for (const auto& hold : holds_) deadline = std::min(deadline, hold->valid_until());
+    for (const auto& hold : holds) hold->renewal_unanswered = true;
+  }
+  const std::string lease_ms = milliseconds_text(lease_);
+  std::vector<std::string_view> keys, args{lease_ms};
+  for (const auto& hold : holds) {
+    for (const std::string& key : hold->wire->renew_keys) keys.push_back(key);
+    args.push_back(hold->owner);
+    tell({.kind = LockEvent::Kind::renewing,
+          .key = hold->key(),
+          .acquisition = hold->owner,
+          .node = hold->node});
+  }
+
+  redis::Answer answer;
+  try {
+    answer =
+        store_.renew(*holds.front()->wire->renew, keys, args, {.deadline = deadline, .background = true});
+  } catch (const redis::Error& error) {
+    renewal_failed(holds, error.node(), error.what());
+    return;
+  }
+  if (answer.reply.items.size() != holds.size()) {
+    renewal_failed(holds, answer.node, "the renewal script gave an answer of an unknown form");
+    return;
+  }
+
+  const MonotonicTime extended = lease_end(answer.sent_at, lease_);
+  Holds renewed, refused, failed;
+  std::string why;
+  {
+    const std::scoped_lock guard(mutex_);
+    const MonotonicTime now = runtime_.now();
+    for (std::size_t i = 0; i < holds.size(); ++i) {
+      Hold& hold = *holds[i];
+      const redis::Reply& reply = answer.reply.items[i];
+      if (hold.place == Hold::kUnwatched) continue;  // released or lost meanwhile
+      if (reply.type != redis::Reply::Type::integer) {
+        if (why.empty()) why = reply.text;
+        failed.push_back(holds[i]);
+      } else if (reply.integer == 0) {
+        remove(hold);
+        refused.push_back(holds[i]);
+      } else if (now >= hold.valid_until()) {
+        continue;  // came too late: the hold ended, its record did not
+      } else {
+        hold.valid_until_ns = std::max(hold.valid_until(), extended).time_since_epoch().count();
+        hold.next_renewal = answer.sent_at + lease_ / 3;
+        hold.renewal_unanswered = false;
+        if (hold.renewals_left > 0 && --hold.renewals_left == 0) hold.renew = false;
+        renewed.push_back(holds[i]);
+      }
+    }
+  }
+  for (const auto& hold : renewed) {
+    tell({.kind = LockEvent::Kind::renewed,
+          .key = hold->key(),
+          .acquisition = hold->owner,
+          .node = answer.node,
+          .valid_until = hold->valid_until(),
+          .sent_at = answer.sent_at});
+  }
+  for (const auto& hold : refused) tell_lost(*hold, kGone);
+  if (!failed.empty()) renewal_failed(failed, answer.node, why);
+}
+
+void Watchdog::renewal_failed(const Holds& holds, std::string_view node, std::string_view why) {
+  // The client has backed off already before it reports "unavailable"; this keeps instant errors apart.
+  const Duration pause = std::clamp(lease_ / 30, Duration(std::chrono::milliseconds(1)),
+                                    Duration(std::chrono::milliseconds(500)));
+  {
+    const std::scoped_lock guard(mutex_);
+    for (const auto& hold : holds) hold->next_renewal = runtime_.now() + pause;
+  }
+  for (const auto& hold : holds) {
+    tell({.kind = LockEvent::Kind::renew_failed,
+          .key = hold->key(),
+          .acquisition = hold->owner,
+          .node = node,
+          .valid_until = hold->valid_until(),
+          .reason = why});
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,84 @@
+// Watchdog: keeps holds alive and tells when one is lost. One per client and kind of lock; one task (role
+// "watchdog") for all its holds, which exists only while there is something to watch: after the last release
+// it sleeps on until the moment for which it had been set (a third of a lease at most) and then ends.
+//
+// - Holds are renewed at a third of the lease, all that are due in one script call. A renewal belongs to one
+//   acquisition: it names the owner, so it can neither extend a successor's record nor bring one back.
+// - A renewal that fails is tried again within the lease. One whose confirmation comes after the old
+//   valid_until does not revive the hold.
+// - The loss is told at valid_until at the latest, at once when the server no longer knows the owner.
+// - A hold that is not to be renewed is only watched for its end.
+// - After LockOptions::max_renewals the lease is left to run out.
+// - When the task that holds the lock has ended without releasing it, renewing stops.
+//
+// Thread safety: any task.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <stop_token>
+#include <string_view>
+#include <vector>
+
+#include "lib/lock/api/lock.h"
+#include "lib/lock/engine/hold.h"
+#include "lib/lock/engine/late_release.h"
+#include "lib/lock/store/store.h"
+#include "lib/runtime/runtime.h"
+
+namespace holdfast {
+
+class Watchdog {
+ public:
+  // `options` of all its holds. The others outlive the watchdog.
+  Watchdog(Store& store, LateRelease& late_release, const LockOptions& options);
+  // [parks] Ends the task. Holds that are still watched are left to their leases.
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  // REQUIRES: valid_until is set. Call it before the caller of lock() is told of the grant.
+  void watch(std::shared_ptr<Hold> hold, MonotonicTime sent_at);
+
+  // Call it before the release is sent. False: the hold is lost (and was told so, at the latest now).
+  bool unwatch(Hold& hold);
+
+  // Tells the loss if valid_until has passed unnoticed. False: lost.
+  bool check(Hold& hold);
+
+  // Fires when the hold is lost.
+  std::stop_token lost_token(Hold& hold);
+
+  // The server says that the hold is gone. REQUIRES: it is unwatched, and not lost.
+  void lost_at_release(Hold& hold, std::string_view reason);
+
+ private:
+  using Holds = std::vector<std::shared_ptr<Hold>>;
+  static constexpr std::size_t kBatch = 100;
+
+  void run();
+  Holds take_expired(MonotonicTime now);     // under the mutex; unwatches them
+  Holds due(MonotonicTime now) const;        // under the mutex
+  MonotonicTime next_wake() const;           // under the mutex
+  std::shared_ptr<Hold> remove(Hold& hold);  // under the mutex
+  void renew(const Holds& holds);            // [parks]
+  void renewal_failed(const Holds& holds, std::string_view node, std::string_view why);
+  void tell_lost(Hold& hold, std::string_view reason);
+  void tell(const LockEvent& event);
+
+  Store& store_;
+  Runtime& runtime_;
+  LateRelease& late_release_;
+  const LockOptions options_;
+  const Duration lease_;
+
+  Mutex mutex_;
+  Condition changed_;
+  Holds holds_;
+  MonotonicTime asleep_until_ = MonotonicTime::min();  // min: awake
+  MonotonicTime stays_until_{};                        // though nothing is held: the next hold may come soon
+  bool running_ = false, closing_ = false;
+  Task task_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,74 @@
+// Wire: what one lock says to Redis, as data: scripts, keys and arguments, made once when the lock is made
+// and shared by its holds. One kind of lock is one function that makes it: reentrant_wire(), fair_wire().
+//
+// What the scripts of every kind have in common:
+//
+// - acquire. ARGV: owner, lease in ms, then `acquire_args`[, permits][, queue]. Asks for the state "held by
+//   owner", so that asking twice changes nothing. Answers {1, lease left[, token]}, or {0, ms until it is
+//   worth another look (-1: unknown)[, a ticket, not 0, when the owner now stands in the server's queue]}.
+// - release. ARGV: owner. Removes what the owner holds, or its place in the queue; wakes who is next.
+//   Answers 1 when it held (2: and somebody else gets it next), else 0; or a list that begins with that, and
+//   goes on with the owner whose it is now.
+// - renew. KEYS: `renew_keys` of many locks, one after the other. ARGV: lease in ms, then one owner a lock.
+//   Answers a list: 1 renewed, 0 not that owner's any more, or the text of an error of this lock.
+// - force (optional). No ARGV. Takes it from everybody; answers as a release. Where the record knows its
+//   owner it is the release.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/redis/reply.h"
+#include "lib/redis/script.h"
+#include "lib/runtime/time.h"
+
+namespace holdfast {
+
+// As commands and scripts take a time: in whole milliseconds, rounded up, "1500".
+inline std::string milliseconds_text(Duration time) {
+  return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(time).count());
+}
+
+// Of a release, or a forced one: whether the owner (or anybody) held it.
+inline std::int64_t released(const redis::Reply& reply) {
+  return reply.items.empty() ? reply.integer : reply.items.front().integer;
+}
+
+struct Wire {
+  // What the calling task's second acquire means.
+  enum class Reentry { counts, refused, another_hold };
+  // What a refused task waits for, beside the end of the holder's lease: a message on `channel`, which
+  // everybody hears; a call: the server knows who waits and calls one after the other (wake_channel.h); or
+  // nothing, it asks again after 1, 2, 4 .. 128 ms.
+  enum class Waiting { message, call, back_off };
+
+  std::string key;
+  const redis::Script* acquire = nullptr;
+  const redis::Script* release = nullptr;
+  const redis::Script* renew = nullptr;
+  const redis::Script* force = nullptr;
+  std::vector<std::string> acquire_keys = {}, release_keys = {}, renew_keys = {};
+  std::vector<std::string> acquire_args = {};
+  std::string channel = {};
+  // How long after `message` the waiting `owner` has to ask: zero at once, kForever: it is for somebody else.
+  // Null: every message is for everybody.
+  Duration (*heard)(std::string_view message, std::string_view owner) = nullptr;
+  static constexpr Duration kForever = Duration::max();
+
+  Reentry reentry = Reentry::counts;
+  Waiting waiting = Waiting::message;
+  bool exclusive = true;        // the local turn belongs to the hold until its end
+  bool local_queue = true;      // tasks of a process queue locally, and the first of them asks
+  bool asks_first = false;      // tasks queue locally only after a refusal: many may be granted at once
+  bool counts_permits = false;  // the number of permits follows the other arguments
+  // The record is a string: an acquire begins with a plain SET NX PX, and goes on with the script when that
+  // was refused or its outcome is not known.
+  bool set_first = false;
+  bool server_queue = false;   // the server keeps the names of those who wait: the last argument says whether
+                               // a refused owner will, and who gives up takes leave
+  std::string_view mode = {};  // Lock::mode()
+};
+
+}  // namespace holdfast

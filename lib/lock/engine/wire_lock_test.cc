@@ -1,0 +1,283 @@
+// What every exclusive kind on one Redis promises (wire_lock.h, lock.h), each kind on each pair of ports:
+// bounded renewals, forced release, what can be asked about a hold, bad options, what waiting costs.
+#include "lib/lock/engine/wire_lock.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <list>
+
+#include "lib/lock/engine/lease.h"
+#include "lib/testing/kinds.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AnyPeer;
+using testing::LockKind;
+using testing::Relay;
+using testing::Stand;
+using testing::Where;
+using Kind = LockEvent::Kind;
+
+class WireLockTest : public ::testing::TestWithParam<std::tuple<Where, LockKind>> {
+ protected:
+  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(where(), body); }
+  static Where where() { return std::get<0>(GetParam()); }
+  static LockKind kind() { return std::get<1>(GetParam()); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, WireLockTest,
+                         ::testing::Combine(::testing::ValuesIn(testing::everywhere()),
+                                            ::testing::ValuesIn(testing::every_kind())),
+                         [](const auto& info) {
+                           return testing::to_string(std::get<0>(info.param)) + "_" +
+                                  testing::to_string(std::get<1>(info.param));
+                         });
+
+// Long enough for a busy machine where time is real.
+Duration some_lease(const Stand& stand) { return stand.where == Where::embedded ? 300ms : 900ms; }
+
+TEST_P(WireLockTest, MaxRenewals) {
+  if (where() != Where::embedded && kind() != LockKind::reentrant) return;  // it takes long
+  run([](Stand& stand) {
+    AnyPeer peer(stand, kind(), {.lease = some_lease(stand), .max_renewals = 2});
+    const auto lock = peer.obtain("k");
+    lock->lock();
+    const std::stop_token lost = lock->lost();
+    peer.witness.wait_for(Kind::lost);
+    EXPECT_EQ(peer.witness.count(Kind::renewed), 2u);
+    EXPECT_GE(peer.witness.last(Kind::lost), *lock->valid_until());
+    while (!lost.stop_requested()) stand.runtime.yield();
+    EXPECT_FALSE(lock->is_held_by_me());
+    EXPECT_THROW(lock->unlock(), LockLost);
+    lock->lock();  // each hold has its own count
+    peer.witness.wait_for(Kind::renewed, 4);
+    lock->unlock();
+  });
+}
+
+TEST_P(WireLockTest, MaxRenewalsOfNone) {
+  run([](Stand& stand) {
+    AnyPeer peer(stand, kind(), {.lease = 150ms, .max_renewals = 0});
+    const auto lock = peer.obtain("k");
+    lock->lock();
+    peer.witness.wait_for(Kind::lost);
+    EXPECT_EQ(peer.witness.count(Kind::renewing), 0u);
+    EXPECT_THROW(lock->unlock(), LockLost);
+  });
+}
+
+TEST_P(WireLockTest, ForceUnlock) {
+  run([](Stand& stand) {
+    AnyPeer holder(stand, kind(), {.lease = some_lease(stand)}), other(stand, kind(), {.lease = 600s}),
+        waiting(stand, kind(), {.lease = 600s});
+    const auto lock = holder.obtain("k"), forced = other.obtain("k"), next = waiting.obtain("k");
+    EXPECT_FALSE(forced->force_unlock());
+    lock->lock();
+    Task waiter = stand.runtime.spawn("client", [&] {
+      next->lock();
+      next->unlock();
+    });
+    waiting.witness.wait_for(Kind::waiting);
+    EXPECT_TRUE(forced->force_unlock());
+    waiter.join();
+    holder.witness.wait_for(Kind::lost);  // at its next renewal
+    EXPECT_THROW(lock->unlock(), LockLost);
+    EXPECT_FALSE(forced->force_unlock());
+    EXPECT_EQ(other.ask({"DBSIZE"}).integer, kind() == LockKind::fenced ? 1 : 0);
+    EXPECT_THROW(forced->unlock(), NotOwner);
+  });
+}
+
+TEST_P(WireLockTest, ForceUnlockRemovesNothingButLocks) {
+  run([](Stand& stand) {
+    AnyPeer peer(stand, kind(), {.lease = 60s});
+    peer.ask({"SET", "k", "the payroll"});
+    EXPECT_THROW(peer.obtain("k")->force_unlock(), Rejected);
+    EXPECT_EQ(peer.ask({"GET", "k"}).text, "the payroll");
+  });
+}
+
+TEST_P(WireLockTest, InUse) {
+  run([](Stand& stand) {
+    AnyPeer a(stand, kind(), {.lease = 60s}), b(stand, kind(), {.lease = 60s});
+    const auto lock = a.obtain("k"), other = b.obtain("k");
+    EXPECT_FALSE(lock->in_use());
+    lock->lock();
+    EXPECT_TRUE(lock->in_use());
+    EXPECT_FALSE(other->in_use());
+    Task waiter = stand.runtime.spawn("client", [&] {
+      other->lock();
+      other->unlock();
+    });
+    b.witness.wait_for(Kind::waiting);
+    EXPECT_TRUE(other->in_use());  // somebody waits for it
+    lock->unlock();
+    EXPECT_FALSE(lock->in_use());
+    waiter.join();
+    EXPECT_FALSE(other->in_use());
+  });
+}
+
+TEST_P(WireLockTest, ALostHoldIsNotInUse) {
+  run([](Stand& stand) {
+    AnyPeer peer(stand, kind(), {.lease = 100ms, .renew = false});
+    const auto lock = peer.obtain("k");
+    Task careless = stand.runtime.spawn("client", [&] { lock->lock(); });
+    careless.join();
+    EXPECT_TRUE(lock->in_use());
+    peer.witness.wait_for(Kind::lost);
+    EXPECT_FALSE(lock->in_use());
+  });
+}
+
+TEST_P(WireLockTest, RemainingLease) {
+  run([](Stand& stand) {
+    AnyPeer peer(stand, kind(), {.lease = 400ms, .renew = false});
+    const auto lock = peer.obtain("k");
+    EXPECT_EQ(lock->remaining_lease(), std::nullopt);
+    lock->lock();
+    const Duration first = *lock->remaining_lease();
+    EXPECT_GT(first, 0s);
+    EXPECT_LE(first, 400ms - lease_margin(400ms));
+    stand.runtime.sleep_for(50ms);
+    EXPECT_LE(*lock->remaining_lease(), first - 50ms);
+    Task other = stand.runtime.spawn("client", [&] { EXPECT_EQ(lock->remaining_lease(), std::nullopt); });
+    other.join();
+    stand.runtime.sleep_for(400ms);
+    EXPECT_EQ(lock->remaining_lease(), Duration::zero());  // over, not below
+    EXPECT_THROW(lock->unlock(), LockLost);
+    EXPECT_EQ(lock->remaining_lease(), std::nullopt);
+  });
+}
+
+TEST_P(WireLockTest, BadOptionsAreToldAtOnce) {
+  run([](Stand& stand) {
+    redis::Client client(stand.runtime, stand.network, stand.options());
+    const auto refused = [&](const LockOptions& options) {
+      EXPECT_THROW(testing::make_locks(kind(), client, options), std::invalid_argument);
+    };
+    refused({.lease = 0s});
+    refused({.lease = -1s});
+    refused({.lease = 9ms});
+    refused({.lease = 1s + 1ns});
+    refused({.lease = std::chrono::hours(24 * 366)});  // no lease: a mistake, and an overflow one day
+    refused({.max_renewals = -1});
+    refused({.replicas = -1});
+    refused({.replicas = 1, .replica_timeout = 0s});
+    refused({.max_waiters = 0});
+    const auto locks = testing::make_locks(kind(), client, {.lease = 10ms});
+    EXPECT_THROW(locks->obtain(""), std::invalid_argument);
+    EXPECT_THROW(locks->obtain(std::string(65537, 'k')), std::invalid_argument);
+    const auto longest = locks->obtain(std::string(65536, 'k'));
+    EXPECT_TRUE(longest->try_lock());
+    try {
+      longest->unlock();
+    } catch (const LockLost&) {  // 10 ms on a loaded machine
+    }
+  });
+}
+
+TEST_P(WireLockTest, TooManyWaiters) {
+  run([](Stand& stand) {
+    AnyPeer a(stand, kind(), {.lease = 60s}), b(stand, kind(), {.lease = 60s, .max_waiters = 2});
+    const auto held = a.obtain("k"), lock = b.obtain("k");
+    held->lock();
+    std::atomic<int> refused = 0;
+    std::list<Task> waiters;
+    for (int i = 0; i < 6; ++i) {
+      waiters.push_back(stand.runtime.spawn("client", [&] {
+        try {
+          lock->lock();
+          lock->unlock();
+        } catch (const Unavailable& error) {
+          EXPECT_FALSE(error.may_have_executed());
+          ++refused;
+        }
+      }));
+    }
+    // Two may queue; where they queue locally, one more asks the server.
+    while (refused < (kind() == LockKind::fair ? 4 : 3)) stand.runtime.sleep_for(1ms);
+    held->unlock();
+    waiters.clear();
+    EXPECT_EQ(refused, kind() == LockKind::fair ? 4 : 3);
+  });
+}
+
+// While the holder goes on renewing, a waiter asks once a lease (the spin lock asks by the clock).
+TEST_P(WireLockTest, AWaiterAsksOnceALease) {
+  if (kind() == LockKind::spin) return;
+  if (where() != Where::embedded && kind() != LockKind::reentrant) return;  // it takes long
+  run([](Stand& stand) {
+    constexpr Duration kLease = 900ms;
+    AnyPeer a(stand, kind(), {.lease = kLease});
+    Relay relay(stand.runtime, stand.network, stand.redis);
+    AnyPeer b(stand, kind(), {.lease = kLease}, relay.endpoint());
+    const auto held = a.obtain("k"), lock = b.obtain("k");
+    held->lock();
+    Task waiter = stand.runtime.spawn("client", [&] {
+      lock->lock();
+      lock->unlock();
+    });
+    b.witness.wait_for(Kind::waiting);
+    a.witness.wait_for(Kind::renewed, 6);
+    relay.count("EVALSHA");
+    const MonotonicTime start = stand.runtime.now();
+    a.witness.wait_for(Kind::renewed, 15);
+    EXPECT_LE(relay.counted(), (stand.runtime.now() - start) / kLease + 1);
+    held->unlock();
+    waiter.join();
+  });
+}
+
+// The same by the watch of virtual time, whatever the moment at which the waiter came.
+TEST(WireLockInVirtualTime, AWaiterAsksOnceALeaseWheneverItCame) {
+  for (const LockKind kind : {LockKind::reentrant, LockKind::fair}) {
+    testing::on_stand(Where::embedded, [&](Stand& stand) {
+      constexpr Duration kLease = 900ms;
+      for (int phase = 0; phase < 30; ++phase) {
+        const std::string key = "k" + std::to_string(phase);
+        AnyPeer a(stand, kind, {.lease = kLease});
+        Relay relay(stand.runtime, stand.network, stand.redis);
+        AnyPeer b(stand, kind, {.lease = kLease}, relay.endpoint());
+        const auto held = a.obtain(key), lock = b.obtain(key);
+        held->lock();
+        stand.runtime.sleep_for(phase * 10ms);
+        Task waiter = stand.runtime.spawn("client", [&] {
+          lock->lock();
+          lock->unlock();
+        });
+        b.witness.wait_for(Kind::waiting);
+        stand.runtime.sleep_for(kLease + 50ms);
+        relay.count("EVALSHA");
+        stand.runtime.sleep_for(10 * kLease);
+        EXPECT_LE(relay.counted(), 10) << testing::to_string(kind) << " " << phase;
+        EXPECT_GE(relay.counted(), 9);
+        held->unlock();
+        waiter.join();
+      }
+    });
+  }
+}
+
+// The holder died: the waiter comes right after the end of its lease.
+TEST(WireLockInVirtualTime, AWaiterComesAtTheEndOfTheLease) {
+  for (const LockKind kind : testing::every_kind()) {
+    testing::on_stand(Where::embedded, [&](Stand& stand) {
+      AnyPeer a(stand, kind, {.lease = 3s}), b(stand, kind, {.lease = 3s});
+      a.obtain("k")->lock();  // and dropped: not renewed
+      const std::int64_t left = b.ask({"PTTL", "k"}).integer;
+      const MonotonicTime start = stand.runtime.now();
+      const auto lock = b.obtain("k");
+      lock->lock();
+      EXPECT_LE(stand.runtime.now() - start, std::chrono::milliseconds(left) + 130ms)
+          << testing::to_string(kind);
+      lock->unlock();
+    });
+  }
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,318 @@
+// The count-down latch on every pair of ports and Redis: counting once, waiting, vanishing, reuse.
+#include "lib/lock/latch/count_down_latch.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <list>
+
+#include "lib/lock/latch/latch_scripts.h"
+#include "lib/testing/scene.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ask;
+using testing::Sign;
+using testing::Stand;
+using testing::Where;
+
+class CountDownLatchTest : public ::testing::TestWithParam<Where> {
+ protected:
+  // `straight` goes past the relays.
+  static void run(const std::function<void(Stand&, redis::Client&)>& body) {
+    testing::on_stand(GetParam(), [&](Stand& stand) {
+      redis::Client straight(stand.runtime, stand.network, stand.options());
+      testing::load(straight, {&kLatchSet, &kLatchCountDown});
+      body(stand, straight);
+    });
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ports, CountDownLatchTest, ::testing::ValuesIn(testing::everywhere()),
+                         [](const auto& info) { return testing::to_string(info.param); });
+
+constexpr CountDownLatch::Options kOptions{.lifetime = 60s, .look_again = 30s};
+
+struct Peer {
+  explicit Peer(Stand& stand, CountDownLatch::Options options = kOptions)
+      : relay(stand.runtime, stand.network, stand.redis),
+        client(stand.runtime, stand.network, stand.options(relay.endpoint())),
+        latch(client, "k", options) {}
+  testing::Relay relay;
+  redis::Client client;
+  CountDownLatch latch;
+};
+
+std::string sha1(const redis::Script& script) { return std::string(script.sha1); }
+
+// [parks] Until so many tasks wait for a message of the latch.
+void wait_for_waiters(Stand& stand, redis::Client& client, std::int64_t clients) {
+  const auto listening = [&] {
+    return ask(client, {"PUBSUB", "NUMSUB", "holdfast:latch:channel:{k}"}).items.at(1).integer;
+  };
+  while (listening() != clients) stand.runtime.sleep_for(1ms);
+}
+
+TEST_P(CountDownLatchTest, Layout) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand);
+    Sign subscribed(stand.runtime), messages(stand.runtime);
+    Mutex mutex(stand.runtime);
+    std::string said;
+    const auto subscription = straight.subscribe(
+        "holdfast:latch:channel:{k}",
+        [&](std::string_view payload) {
+          const std::scoped_lock guard(mutex);
+          said += payload;
+          messages.give();
+        },
+        [&] { subscribed.give(); });
+    subscribed.wait();
+    EXPECT_TRUE(a.latch.set(2));
+    EXPECT_EQ(ask(straight, {"HGET", "k", "left"}).text, "2");
+    EXPECT_EQ(ask(straight, {"HLEN", "k"}).integer, 2);
+    EXPECT_EQ(a.latch.count_down(), 1);
+    EXPECT_EQ(ask(straight, {"SCARD", "holdfast:latch:counted:{k}"}).integer, 1);
+    EXPECT_EQ(a.latch.count_down(), 0);
+    for (const std::string_view name : {"k", "holdfast:latch:counted:{k}"}) {
+      const std::int64_t left = ask(straight, {"PTTL", name}).integer;
+      EXPECT_GT(left, 0) << name;
+      EXPECT_LE(left, 60000) << name;
+    }
+    messages.wait(2);
+    const std::scoped_lock guard(mutex);
+    EXPECT_EQ(said, "20");
+  });
+}
+
+TEST_P(CountDownLatchTest, CountsDownToZeroAndNoFurther) {
+  run([](Stand& stand, redis::Client&) {
+    Peer a(stand), b(stand);
+    EXPECT_EQ(a.latch.count(), std::nullopt);
+    EXPECT_EQ(a.latch.count_down(), std::nullopt);
+    EXPECT_TRUE(a.latch.set(3));
+    EXPECT_FALSE(b.latch.set(5));  // one is running
+    EXPECT_EQ(a.latch.count_down(), 2);
+    EXPECT_FALSE(a.latch.set(5));
+    EXPECT_EQ(b.latch.count_down(), 1);
+    EXPECT_EQ(b.latch.count(), 1);
+    EXPECT_EQ(a.latch.count_down(), 0);
+    EXPECT_EQ(a.latch.count_down(), 0);
+    EXPECT_EQ(b.latch.count(), 0);
+    EXPECT_TRUE(b.latch.set(2));  // open: used again
+    EXPECT_EQ(a.latch.count_down(), 1);
+    EXPECT_THROW(a.latch.set(0), std::invalid_argument);
+    EXPECT_THROW(a.latch.set(-3), std::invalid_argument);
+    EXPECT_THROW(CountDownLatch(a.client, ""), std::invalid_argument);
+    EXPECT_THROW(CountDownLatch(a.client, "k", {.lifetime = 0ms}), std::invalid_argument);
+    EXPECT_THROW(CountDownLatch(a.client, "k", {.look_again = 0ms}), std::invalid_argument);
+  });
+}
+
+TEST_P(CountDownLatchTest, LostRepliesCountOnce) {
+  run([](Stand& stand, redis::Client&) {
+    Peer a(stand);
+    a.relay.lose_reply_to(sha1(kLatchSet), 2);
+    EXPECT_TRUE(a.latch.set(5));
+    a.relay.lose_reply_to(sha1(kLatchCountDown), 3);
+    EXPECT_EQ(a.latch.count_down(), 4);
+    EXPECT_EQ(a.latch.count_down(), 3);
+    a.relay.lose_reply_to("HMGET", 2);
+    EXPECT_EQ(a.latch.count(), 3);
+    EXPECT_EQ(a.latch.count_down(), 2);
+    EXPECT_EQ(a.latch.count_down(), 1);
+    a.relay.lose_reply_to(sha1(kLatchCountDown), 2);  // of the last one
+    EXPECT_EQ(a.latch.count_down(), 0);
+    EXPECT_EQ(a.latch.count(), 0);
+  });
+}
+
+// The request that opened the latch is repeated when the latch has been set anew: it counted before.
+TEST_P(CountDownLatchTest, ALateRepetitionDoesNotCountOnTheNextCount) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand), b(stand);
+    a.latch.set(1);
+    a.relay.lose_reply_to(sha1(kLatchCountDown));
+    Task again = stand.runtime.spawn("client", [&] {
+      while (b.latch.count() != 0) stand.runtime.yield();
+      a.relay.stall(true);
+      EXPECT_TRUE(b.latch.set(3));
+      a.relay.stall(false);
+    });
+    const std::optional<std::int64_t> left = a.latch.count_down();
+    EXPECT_TRUE(left == 3 || left == 0);  // 0: the repetition was faster, on threads
+    again.join();
+    EXPECT_EQ(b.latch.count(), 3);
+    EXPECT_EQ(b.latch.count_down(), 2);
+    for (const std::string_view name :
+         {"k", "holdfast:latch:counted:{k}", "holdfast:latch:counted-before:{k}"}) {
+      EXPECT_GT(ask(straight, {"PTTL", name}).integer, 0) << name;
+    }
+    EXPECT_EQ(b.latch.count_down(), 1);
+    EXPECT_EQ(b.latch.count_down(), 0);
+    EXPECT_TRUE(b.latch.set(1));  // only the count before last is remembered
+    EXPECT_EQ(ask(straight, {"SCARD", "holdfast:latch:counted-before:{k}"}).integer, 3);
+  });
+}
+
+TEST_P(CountDownLatchTest, SeveralWaitersInSeveralProcesses) {
+  run([](Stand& stand, redis::Client& straight) {
+    std::list<Peer> peers;
+    for (int i = 0; i < 3; ++i) peers.emplace_back(stand);
+    const MonotonicTime start = stand.runtime.now();
+    std::atomic<int> open = 0;
+    std::list<Task> tasks;
+    for (Peer& peer : peers) {
+      for (int i = 0; i < 3; ++i) {
+        tasks.push_back(stand.runtime.spawn("client", [&] {
+          peer.latch.await();  // before it is set
+          ++open;
+        }));
+      }
+    }
+    wait_for_waiters(stand, straight, 3);
+    EXPECT_EQ(open, 0);
+    EXPECT_TRUE(peers.front().latch.set(3));
+    for (Peer& peer : peers) {
+      EXPECT_EQ(open, 0);
+      peer.latch.count_down();
+    }
+    tasks.clear();  // joins
+    EXPECT_EQ(open, 9);
+    peers.front().latch.await();  // on an open one: at once
+    EXPECT_TRUE(peers.front().latch.await_until(MonotonicTime::min()));
+    EXPECT_LT(stand.runtime.now() - start, 30s);
+  });
+}
+
+TEST_P(CountDownLatchTest, DeadlineAndStop) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand);
+    EXPECT_EQ(a.latch.count(), std::nullopt);  // connected: what follows is the wait alone
+    EXPECT_FALSE(a.latch.await_for(100ms));    // there is none
+    a.latch.set(1);
+    EXPECT_FALSE(a.latch.await_until(MonotonicTime::min()));
+    const MonotonicTime start = stand.runtime.now();
+    EXPECT_FALSE(a.latch.await_for(100ms));
+    EXPECT_GE(stand.runtime.now() - start, 100ms);
+    std::stop_source stop;
+    Task waiter = stand.runtime.spawn(
+        "client", [&] { EXPECT_THROW(a.latch.await_until(kNever, stop.get_token()), Interrupted); });
+    wait_for_waiters(stand, straight, 1);
+    stop.request_stop();
+    waiter.join();
+    EXPECT_THROW(a.latch.await_for(1s, stop.get_token()), Interrupted);
+  });
+}
+
+TEST_P(CountDownLatchTest, AnUnreachableServerEndsTheWaitAtItsDeadline) {
+  run([](Stand& stand, redis::Client&) {
+    Peer a(stand);
+    a.latch.set(1);
+    a.relay.stall(true);
+    const MonotonicTime start = stand.runtime.now();
+    EXPECT_THROW(a.latch.await_for(100ms), Unavailable);
+    EXPECT_GE(stand.runtime.now() - start, 100ms);
+    if (stand.where == Where::embedded) {
+      EXPECT_LE(stand.runtime.now() - start, 101ms);
+    }
+    EXPECT_THROW(a.latch.await(), Unavailable);
+    EXPECT_GE(stand.runtime.now() - start, a.client.options().command_timeout);
+    a.relay.stall(false);
+  });
+}
+
+TEST_P(CountDownLatchTest, AVanishedLatchIsNoOpenOne) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, {.lifetime = 60s, .look_again = 100ms});
+    a.latch.set(2);
+    Task waiter = stand.runtime.spawn("client", [&] { EXPECT_THROW(a.latch.await(), LatchGone); });
+    wait_for_waiters(stand, straight, 1);
+    ask(straight, {"DEL", "k"});  // as a failover does, or a restart
+    waiter.join();
+    wait_for_waiters(stand, straight, 0);  // else the next one would be taken for there already
+    // The waiter looks when it has been set again: still not the one that it waits for.
+    a.latch.set(2);
+    Peer b(stand);
+    Task other = stand.runtime.spawn("client", [&] { EXPECT_THROW(b.latch.await(), LatchGone); });
+    wait_for_waiters(stand, straight, 1);
+    ask(straight, {"DEL", "k"});
+    a.latch.set(2);  // wakes it
+    other.join();
+    EXPECT_EQ(a.latch.count(), 2);
+  });
+}
+
+TEST_P(CountDownLatchTest, LifetimesAreKept) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, {.lifetime = 200ms, .look_again = 50ms});
+    a.latch.set(2);
+    a.latch.count_down();
+    EXPECT_THROW(a.latch.await(), LatchGone);
+    EXPECT_EQ(a.latch.count(), std::nullopt);
+    EXPECT_EQ(a.latch.count_down(), std::nullopt);
+    a.latch.set(1);
+    a.latch.count_down();
+    a.latch.set(1);
+    a.latch.count_down();
+    a.latch.await();
+    while (ask(straight, {"DBSIZE"}).integer > 0) stand.runtime.sleep_for(10ms);  // all of it goes away
+  });
+}
+
+// It opens and is set anew before a waiter has looked.
+TEST_P(CountDownLatchTest, AnOpeningThatIsOverBeforeTheWaiterLooks) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand), b(stand);
+    a.latch.set(1);
+    std::atomic<bool> open = false;
+    Task waiter = stand.runtime.spawn("client", [&] {
+      b.latch.await();
+      open = true;
+    });
+    wait_for_waiters(stand, straight, 1);
+    b.relay.stall(true);
+    a.latch.count_down();
+    a.latch.set(5);
+    EXPECT_FALSE(open);
+    b.relay.stall(false);
+    waiter.join();
+    EXPECT_EQ(a.latch.count(), 5);
+  });
+}
+
+// The connection with the subscription breaks when the latch opens: found out when it is back.
+TEST_P(CountDownLatchTest, NoWakeUpIsLostWithTheConnection) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, {.lifetime = 1h, .look_again = 1h}), b(stand, {.lifetime = 1h, .look_again = 1h});
+    a.latch.set(1);
+    Task waiter = stand.runtime.spawn("client", [&] { b.latch.await(); });
+    wait_for_waiters(stand, straight, 1);
+    b.relay.stall(true);
+    ask(straight, {"CLIENT", "KILL", "TYPE", "pubsub"});
+    a.latch.count_down();
+    b.relay.stall(false);
+    waiter.join();
+  });
+}
+
+TEST_P(CountDownLatchTest, ForeignTypesAreRejected) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand);
+    ask(straight, {"SET", "k", "something else"});
+    EXPECT_THROW(a.latch.set(1), Rejected);
+    EXPECT_THROW(a.latch.count_down(), Rejected);
+    EXPECT_THROW(a.latch.count(), Rejected);
+    EXPECT_THROW(a.latch.await(), Rejected);
+    ask(straight, {"DEL", "k"});
+    ask(straight, {"HSET", "k", "left", "many"});
+    EXPECT_THROW(a.latch.count(), Rejected);
+    EXPECT_THROW(a.latch.await(), Rejected);
+  });
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,232 @@
+#include "lib/lock/multi/multi_lock.h"
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <stdexcept>
+
+namespace holdfast {
+namespace {
+
+std::vector<std::shared_ptr<Lock>> checked(std::vector<std::shared_ptr<Lock>> members) {
+  if (members.empty()) throw std::invalid_argument("a multi lock needs at least one member");
+  for (auto member = members.begin(); member != members.end(); ++member) {
+    if (*member == nullptr) throw std::invalid_argument("a multi lock cannot have a null member");
+    if (std::find(members.begin(), member, *member) != member) {
+      throw std::invalid_argument("a multi lock has the lock '" + (*member)->key() + "' twice");
+    }
+  }
+  std::stable_sort(members.begin(), members.end(),
+                   [](const auto& a, const auto& b) { return a->key() < b->key(); });
+  return members;
+}
+
+std::string joined_keys(const std::vector<std::shared_ptr<Lock>>& members) {
+  std::string keys;
+  for (const auto& member : members) keys += (keys.empty() ? "" : "+") + member->key();
+  return keys;
+}
+
+// Gives back what it was handed, in reverse, unless that is kept. From `deadline` on, or when a server does
+// not answer, that goes on in the background.
+class Taken {
+ public:
+  explicit Taken(MonotonicTime deadline) : deadline_(deadline) {}
+  ~Taken() {
+    try {
+      give_back();
+    } catch (const TaskCancelled&) {
+    }
+  }
+  void add(Lock& lock) { locks_.push_back(&lock); }
+  void keep() { locks_.clear(); }
+  void give_back() {
+    while (!locks_.empty()) {
+      Lock* const last = locks_.back();
+      locks_.pop_back();
+      try {
+        last->unlock_by(deadline_);
+      } catch (const Unavailable&) {
+        deadline_ = std::min(deadline_, last->runtime().now());
+      } catch (const LockError&) {  // lost, or left to its lease: either way it is not ours any more
+      }
+    }
+  }
+
+ private:
+  MonotonicTime deadline_;
+  std::vector<Lock*> locks_;
+};
+
+}  // namespace
+
+struct MultiLock::Mine {
+  using Callback = std::stop_callback<std::function<void()>>;
+  HolderId holder = 0;
+  int depth = 1;
+  std::shared_ptr<std::stop_source> lost = std::make_shared<std::stop_source>();
+  std::vector<std::unique_ptr<Callback>> callbacks = {};
+};
+
+MultiLock::MultiLock(std::vector<std::shared_ptr<Lock>> members)
+    : members_(checked(std::move(members))),
+      key_(joined_keys(members_)),
+      mutex_(members_.front()->runtime()) {}
+
+MultiLock::~MultiLock() = default;
+
+const MultiLock::Mine* MultiLock::mine() const {
+  const HolderId me = current_holder(runtime());
+  const auto found =
+      std::find_if(mine_.begin(), mine_.end(), [&](const auto& mine) { return mine->holder == me; });
+  return found == mine_.end() ? nullptr : found->get();
+}
+
+bool MultiLock::acquire(bool wait, MonotonicTime deadline, const std::stop_token& stop) {
+  if (hold_count() > 0) {
+    if (!is_held_by_me()) {
+      throw LockLost("lock '" + key_ + "': the hold was lost; release it before you acquire again", key_, "",
+                     false);
+    }
+    const std::scoped_lock guard(mutex_);
+    ++const_cast<Mine*>(mine())->depth;
+    return true;
+  }
+  if (!acquire_all(wait, deadline, stop)) return false;
+  auto mine = std::make_unique<Mine>();
+  mine->holder = current_holder(runtime());
+  for (const auto& member : members_) {
+    mine->callbacks.push_back(
+        std::make_unique<Mine::Callback>(member->lost(), [lost = mine->lost] { lost->request_stop(); }));
+  }
+  const std::scoped_lock guard(mutex_);
+  mine_.push_back(std::move(mine));
+  return true;
+}
+
+bool MultiLock::acquire_all(bool wait, MonotonicTime deadline, const std::stop_token& stop) {
+  const MonotonicTime came = runtime().now();
+  std::size_t first = 0;
+  for (;;) {
+    Taken taken(deadline);
+    std::size_t refused = members_.size();
+    MonotonicTime asked = runtime().now();
+    try {
+      Lock& waited_for = *members_[first];
+      if (!(wait ? waited_for.try_lock_until(deadline, stop) : waited_for.try_lock_by(deadline))) {
+        return false;
+      }
+      taken.add(waited_for);
+      for (std::size_t i = 0; i < members_.size() && refused == members_.size(); ++i) {
+        if (i == first) continue;
+        asked = runtime().now();
+        if (wait && asked >= deadline) return false;
+        if (members_[i]->try_lock_by(deadline)) {
+          taken.add(*members_[i]);
+        } else {
+          refused = i;
+        }
+      }
+    } catch (const TaskCancelled&) {  // the process is dead: nothing can be given back
+      taken.keep();
+      throw;
+    } catch (const Unavailable&) {
+      // Most of the time went by at other members: no answer in the rest is no sign of a fault.
+      const bool too_late =
+          wait && deadline != kNever && runtime().now() >= deadline && asked - came >= deadline - asked;
+      if (!too_late) throw;
+      return false;
+    }
+    const bool all_held = std::all_of(members_.begin(), members_.end(),
+                                      [](const auto& member) { return member->is_held_by_me(); });
+    if (refused == members_.size() && all_held) {
+      taken.keep();
+      return true;
+    }
+    taken.give_back();
+    if (!wait || runtime().now() >= deadline) return false;
+    if (stop.stop_requested())
+      throw Interrupted("lock '" + key_ + "': the wait was stopped", key_, "", false);
+    if (refused < members_.size()) first = refused;
+    const std::chrono::microseconds pause(runtime().random_between(0, 5000));
+    runtime().sleep_until(std::min(deadline, deadline_after(runtime().now(), pause)));
+  }
+}
+
+void MultiLock::unlock_by(MonotonicTime deadline) {
+  std::unique_ptr<Mine> mine;
+  {
+    const std::scoped_lock guard(mutex_);
+    const HolderId me = current_holder(runtime());
+    const auto found =
+        std::find_if(mine_.begin(), mine_.end(), [&](const auto& each) { return each->holder == me; });
+    if (found == mine_.end()) {
+      throw NotOwner("lock '" + key_ + "': the calling task does not hold it", key_, "", false);
+    }
+    if (--(*found)->depth > 0) return;
+    mine = std::move(*found);
+    mine_.erase(found);
+  }
+  mine.reset();
+  std::exception_ptr first_failure;
+  for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
+    try {
+      (*member)->unlock_by(deadline);
+    } catch (const LockError&) {
+      if (!first_failure) first_failure = std::current_exception();
+    }
+  }
+  if (first_failure) std::rethrow_exception(first_failure);
+}
+
+bool MultiLock::is_held_by_me() const {
+  return hold_count() > 0 && std::all_of(members_.begin(), members_.end(),
+                                         [](const auto& member) { return member->is_held_by_me(); });
+}
+
+int MultiLock::hold_count() const {
+  const std::scoped_lock guard(mutex_);
+  const Mine* const found = mine();
+  return found == nullptr ? 0 : found->depth;
+}
+
+std::optional<MonotonicTime> MultiLock::valid_until() const {
+  if (hold_count() == 0) return std::nullopt;
+  std::optional<MonotonicTime> earliest;
+  for (const auto& member : members_) {
+    const std::optional<MonotonicTime> until = member->valid_until();
+    if (until && (!earliest || *until < *earliest)) earliest = until;
+  }
+  return earliest;
+}
+
+std::string MultiLock::acquisition() const {
+  return hold_count() == 0 ? std::string() : members_.front()->acquisition();
+}
+
+std::stop_token MultiLock::lost() const {
+  const std::scoped_lock guard(mutex_);
+  const Mine* const found = mine();
+  return found == nullptr ? std::stop_token() : found->lost->get_token();
+}
+
+bool MultiLock::in_use() const {
+  return std::any_of(members_.begin(), members_.end(), [](const auto& member) { return member->in_use(); });
+}
+
+bool MultiLock::force_unlock() {
+  bool held = false;
+  std::exception_ptr first_failure;
+  for (const auto& member : members_) {
+    try {
+      held = member->force_unlock() || held;
+    } catch (const LockError&) {
+      if (!first_failure) first_failure = std::current_exception();
+    }
+  }
+  if (first_failure) std::rethrow_exception(first_failure);
+  return held;
+}
+
+}  // namespace holdfast

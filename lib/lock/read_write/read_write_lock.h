@@ -1,0 +1,75 @@
+// The read-write lock: many readers, or one writer. The object itself is the write side (Lock); the read side
+// has the names of std::shared_mutex (SharedTimedLockable), so that std::shared_lock<ReadWriteLock> works.
+//
+// - Each reader and the writer have leases of their own, renewed by the watchdog: a reader that died
+//   holds up a writer for a lease at most, and nobody renews for another one.
+// - Both sides are reentrant. The writer may also read. When it gives the write side back while it
+//   still reads, and at downgrade(), it becomes a reader without a moment between. A reader that asks
+//   for the write side would wait for itself: WouldDeadlock.
+// - Not fair: readers come in as long as readers are in, so a writer may wait long. Fair
+//   (ReadWriteOptions::fair): first come, first served, with readers that follow each other going in
+//   together; promises of the fair lock (fair_lock.h) about dead and paused waiters hold.
+// - The writer's record is the reentrant lock's. All times are the server's.
+//
+// Thread safety: any task. Ownership is by task, or by Owner (owner.h).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "lib/lock/api/guard.h"
+#include "lib/lock/api/locks.h"
+#include "lib/redis/threaded_client.h"
+
+namespace holdfast {
+
+// What all read-write locks of one process have in common.
+struct ReadWriteOptions {
+  LockOptions lock = {};  // of both sides
+  bool fair = false;      // first come, first served
+};
+
+// As a Lock it is the write side; force_unlock() takes it from readers, too.
+class ReadWriteLock : public Lock {
+ public:
+  // [parks] From writer to reader. Throws NotOwner when the calling task does not hold the write side exactly
+  // once, LockLost when it no longer held it on the server, Unavailable. After LockLost and Unavailable it
+  // holds neither.
+  virtual void downgrade() = 0;
+
+  // --- read side: as the members of Lock without "shared" ------------------------------------------------
+  void lock_shared() { read().lock(); }                 // [parks] as Lock::lock()
+  bool try_lock_shared() { return read().try_lock(); }  // [parks] as Lock::try_lock()
+  void unlock_shared() { read().unlock(); }             // [parks] as Lock::unlock()
+  // [parks] As Lock::try_lock_until(). A deadline on another clock is translated when the call begins.
+  template <class Clock, class Unit>
+  bool try_lock_shared_until(const std::chrono::time_point<Clock, Unit>& deadline,
+                             std::stop_token stop = {}) {
+    return read().try_lock_until(deadline, std::move(stop));
+  }
+  // [parks] As Lock::try_lock_for().
+  template <class Rep, class Period>
+  bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& wait, std::stop_token stop = {}) {
+    return read().try_lock_for(wait, std::move(stop));
+  }
+  // The read side as a Lock of its own, for whatever takes a Lock.
+  virtual Lock& read() noexcept = 0;
+};
+
+// The read-write locks of one process on one Redis.
+class ReadWriteLocks final : public Locks {
+ public:
+  // See Locks::Locks.
+  ReadWriteLocks(redis::Client& client, ReadWriteOptions options)
+      : Locks(client, std::move(options.lock)), fair_(options.fair) {}
+  // See Locks::obtain.
+  std::shared_ptr<ReadWriteLock> obtain(const std::string& key) {
+    return std::static_pointer_cast<ReadWriteLock>(Locks::obtain(key));
+  }
+
+ private:
+  std::shared_ptr<Lock> make(const std::string& key) override;
+  const bool fair_;
+};
+
+}  // namespace holdfast

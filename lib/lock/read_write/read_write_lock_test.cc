@@ -1,0 +1,475 @@
+// The read-write lock (not fair) on every pair of ports and Redis: layout, both sides, re-entry, downgrade,
+// upgrade, waiting. Faults: read_write_faults_test.cc; fair: read_write_fair_test.cc.
+#include "lib/lock/read_write/read_write_lock.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <list>
+#include <shared_mutex>
+
+#include "lib/lock/read_write/read_write_scripts.h"
+#include "lib/testing/scene.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ask;
+using testing::Sign;
+using testing::Stand;
+using testing::Where;
+using Kind = LockEvent::Kind;
+using Peer = testing::PeerOf<ReadWriteLocks, ReadWriteOptions>;
+
+constexpr std::string_view kReaders = "holdfast:rw:readers:{k}";
+
+class ReadWriteLockTest : public ::testing::TestWithParam<Where> {
+ protected:
+  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(GetParam(), body); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ports, ReadWriteLockTest, ::testing::ValuesIn(testing::everywhere()),
+                         [](const auto& info) { return testing::to_string(info.param); });
+
+TEST_P(ReadWriteLockTest, Layout) {
+  run([](Stand& stand) {
+    Peer peer(stand, {.lock = {.lease = 20s}});
+    Sign subscribed(stand.runtime), messages(stand.runtime);
+    const auto subscription = peer.client.subscribe(
+        "holdfast:rw:channel:{k}",
+        [&](std::string_view payload) {
+          EXPECT_EQ(payload, "");
+          messages.give();
+        },
+        [&] { subscribed.give(); });
+    subscribed.wait();
+
+    const auto lock = peer.obtain();
+    lock->lock();
+    EXPECT_EQ(ask(peer.client, {"GET", "k"}).text, lock->acquisition());
+    const std::int64_t left = ask(peer.client, {"PTTL", "k"}).integer;
+    EXPECT_GT(left, 0);
+    EXPECT_LE(left, 20000);
+    EXPECT_EQ(ask(peer.client, {"DBSIZE"}).integer, 1);
+    lock->unlock();
+    messages.wait(1);
+
+    const std::int64_t before = testing::server_ms(peer.client);
+    lock->lock_shared();
+    const std::int64_t after = testing::server_ms(peer.client);
+    EXPECT_EQ(ask(peer.client, {"DBSIZE"}).integer, 1);
+    const redis::Reply readers = ask(peer.client, {"ZRANGE", kReaders, "0", "-1", "WITHSCORES"});
+    ASSERT_EQ(readers.items.size(), 2u);
+    EXPECT_EQ(readers.items[0].text, lock->read().acquisition());
+    EXPECT_GE(std::stoll(readers.items[1].text), before + 20000);
+    EXPECT_LE(std::stoll(readers.items[1].text), after + 20000);
+    EXPECT_LE(ask(peer.client, {"PTTL", kReaders}).integer, 20000);
+    lock->unlock_shared();
+    messages.wait(2);
+    EXPECT_EQ(ask(peer.client, {"DBSIZE"}).integer, 0);
+  });
+}
+
+TEST_P(ReadWriteLockTest, AKeyWithATagKeepsItsSlot) {
+  run([](Stand& stand) {
+    Peer peer(stand, {});
+    const auto lock = peer.obtain("stock:{42}:x");
+    lock->lock_shared();
+    EXPECT_EQ(ask(peer.client, {"EXISTS", "holdfast:rw:readers:stock:{42}:x"}).integer, 1);
+    lock->unlock_shared();
+  });
+}
+
+TEST_P(ReadWriteLockTest, ReadersTogetherAWriterAlone) {
+  run([](Stand& stand) {
+    Peer a(stand, {}), b(stand, {}), c(stand, {});
+    const auto one = a.obtain(), two = b.obtain(), three = c.obtain();
+    EXPECT_TRUE(one->try_lock_shared());
+    EXPECT_TRUE(two->try_lock_shared());
+    EXPECT_FALSE(three->try_lock());
+    EXPECT_FALSE(three->try_lock_for(20ms));
+    EXPECT_EQ(ask(a.client, {"ZCARD", kReaders}).integer, 2);
+    one->unlock_shared();
+    EXPECT_FALSE(three->try_lock());
+    two->unlock_shared();
+    EXPECT_TRUE(three->try_lock());
+    EXPECT_FALSE(one->try_lock_shared());
+    EXPECT_FALSE(one->try_lock_shared_for(20ms));
+    EXPECT_FALSE(two->try_lock());
+    EXPECT_THROW(one->unlock_shared(), NotOwner);
+    EXPECT_THROW(one->unlock(), NotOwner);
+    three->unlock();
+    EXPECT_EQ(ask(a.client, {"DBSIZE"}).integer, 0);
+  });
+}
+
+// Readers and writers of several processes, each with several tasks: nobody sees what must not be.
+TEST_P(ReadWriteLockTest, ExclusionUnderContention) {
+  run([](Stand& stand) {
+    constexpr int kPeers = 3, kTasks = 3, kRounds = 12;
+    std::list<Peer> peers;
+    for (int i = 0; i < kPeers; ++i) peers.emplace_back(stand, ReadWriteOptions{.lock = {.lease = 60s}});
+    std::atomic<int> reading = 0, writing = 0, wrong = 0, writes = 0;
+    {
+      std::list<Task> tasks;
+      int number = 0;
+      for (Peer& peer : peers) {
+        for (int i = 0; i < kTasks; ++i) {
+          tasks.push_back(stand.runtime.spawn("client", [&, number = number++] {
+            const auto lock = peer.obtain();
+            for (int round = 0; round < kRounds; ++round) {
+              if ((round + number) % 3 == 0) {
+                const std::unique_lock guard(*lock);
+                if (++writing != 1 || reading != 0) ++wrong;
+                ++writes;
+                stand.runtime.yield();
+                --writing;
+              } else {
+                const std::shared_lock guard(*lock);
+                ++reading;
+                if (writing != 0) ++wrong;
+                stand.runtime.yield();
+                --reading;
+              }
+            }
+          }));
+        }
+      }
+    }
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(writes, kPeers * kTasks * kRounds / 3);
+    EXPECT_EQ(ask(peers.front().client, {"DBSIZE"}).integer, 0);
+  });
+}
+
+// The lease is a minute: without the wake-ups this would take as long.
+TEST_P(ReadWriteLockTest, ReleasesWakeTheOtherSide) {
+  run([](Stand& stand) {
+    Peer a(stand, {.lock = {.lease = 60s}}), b(stand, {.lock = {.lease = 60s}}),
+        c(stand, {.lock = {.lease = 60s}});
+    const auto one = a.obtain(), two = b.obtain(), three = c.obtain();
+    const MonotonicTime start = stand.runtime.now();
+    one->lock();
+    {
+      Task reader = stand.runtime.spawn("client", [&] { two->lock_shared(), two->unlock_shared(); });
+      Task other = stand.runtime.spawn("client", [&] { three->lock_shared(), three->unlock_shared(); });
+      b.witness.wait_for(Kind::waiting);
+      c.witness.wait_for(Kind::waiting);
+      one->unlock();
+    }
+    one->lock_shared();
+    two->lock_shared();
+    {
+      Task writer = stand.runtime.spawn("client", [&] { three->lock(), three->unlock(); });
+      c.witness.wait_for(Kind::waiting, 2);
+      one->unlock_shared();
+      two->unlock_shared();
+    }
+    EXPECT_LT(stand.runtime.now() - start, 60s);
+  });
+}
+
+TEST_P(ReadWriteLockTest, BothSidesAreReentrant) {
+  run([](Stand& stand) {
+    Peer a(stand, {}), b(stand, {});
+    const auto lock = a.obtain(), other = b.obtain();
+    lock->lock_shared();
+    const std::string first = lock->read().acquisition();
+    EXPECT_TRUE(lock->try_lock_shared());
+    EXPECT_TRUE(lock->try_lock_shared_for(1s));
+    EXPECT_EQ(lock->read().hold_count(), 3);
+    EXPECT_EQ(lock->hold_count(), 0);
+    EXPECT_EQ(lock->read().acquisition(), first);
+    EXPECT_EQ(ask(a.client, {"ZCARD", kReaders}).integer, 1);
+    lock->unlock_shared();
+    lock->unlock_shared();
+    EXPECT_FALSE(other->try_lock());
+    lock->unlock_shared();
+    EXPECT_THROW(lock->unlock_shared(), NotOwner);
+
+    lock->lock();
+    EXPECT_TRUE(lock->try_lock());
+    EXPECT_EQ(lock->hold_count(), 2);
+    lock->unlock();
+    EXPECT_FALSE(other->try_lock_shared());
+    lock->unlock();
+    EXPECT_TRUE(other->try_lock_shared());
+    other->unlock_shared();
+  });
+}
+
+TEST_P(ReadWriteLockTest, TheWriterReads) {
+  run([](Stand& stand) {
+    Peer a(stand, {}), b(stand, {});
+    const auto lock = a.obtain(), other = b.obtain();
+    lock->lock();
+    lock->lock_shared();
+    EXPECT_TRUE(lock->try_lock_shared());
+    EXPECT_EQ(lock->read().hold_count(), 2);
+    EXPECT_TRUE(lock->read().is_held_by_me());
+    EXPECT_EQ(lock->read().acquisition(), lock->acquisition());
+    EXPECT_EQ(ask(a.client, {"EXISTS", kReaders}).integer, 0);
+    lock->unlock_shared();
+    lock->unlock_shared();
+    EXPECT_EQ(lock->read().hold_count(), 0);
+    EXPECT_TRUE(lock->is_held_by_me());
+    EXPECT_FALSE(other->try_lock_shared());
+    lock->unlock();
+    EXPECT_EQ(ask(a.client, {"DBSIZE"}).integer, 0);
+  });
+}
+
+TEST_P(ReadWriteLockTest, TheWriterGivesTheWriteSideBackFirst) {
+  run([](Stand& stand) {
+    Peer a(stand, {}), b(stand, {});
+    const auto lock = a.obtain(), other = b.obtain();
+    lock->lock();
+    lock->lock();
+    const std::string owner = lock->acquisition();
+    lock->lock_shared();
+    lock->lock_shared();
+    lock->unlock();  // still a writer
+    EXPECT_FALSE(other->try_lock_shared());
+    lock->unlock();  // a reader, twice deep
+    EXPECT_FALSE(lock->is_held_by_me());
+    EXPECT_EQ(lock->hold_count(), 0);
+    EXPECT_EQ(lock->read().hold_count(), 2);
+    EXPECT_TRUE(lock->read().is_held_by_me());
+    EXPECT_EQ(lock->read().acquisition(), owner);
+    EXPECT_THROW(lock->unlock(), NotOwner);
+    EXPECT_FALSE(other->try_lock());
+    EXPECT_TRUE(other->try_lock_shared());
+    other->unlock_shared();
+    lock->unlock_shared();
+    EXPECT_FALSE(other->try_lock());
+    lock->unlock_shared();
+    EXPECT_TRUE(other->try_lock());
+    other->unlock();
+  });
+}
+
+// While somebody else asks for the write side all the time.
+TEST_P(ReadWriteLockTest, NoWriterGetsInBetweenAtADowngrade) {
+  run([](Stand& stand) {
+    Peer a(stand, {}), b(stand, {}), c(stand, {});
+    const auto lock = a.obtain(), hunter = b.obtain(), reader = c.obtain();
+    lock->lock();
+    std::atomic<bool> done = false;
+    std::atomic<int> caught = 0;
+    Sign asked(stand.runtime);
+    Task hunt = stand.runtime.spawn("client", [&] {
+      while (!done) {
+        if (hunter->try_lock()) {
+          ++caught;
+          hunter->unlock();
+        }
+        asked.give();
+      }
+    });
+    Task read = stand.runtime.spawn("client", [&] { reader->lock_shared(); });
+    c.witness.wait_for(Kind::waiting);
+    asked.wait(3);
+    lock->downgrade();
+    read.join();  // readers come in
+    EXPECT_TRUE(lock->read().is_held_by_me());
+    EXPECT_EQ(lock->read().hold_count(), 1);
+    EXPECT_FALSE(lock->is_held_by_me());
+    asked.wait(asked.given() + 3);
+    done = true;
+    hunt.join();
+    EXPECT_EQ(caught, 0);
+    EXPECT_THROW(lock->downgrade(), NotOwner);
+    lock->unlock_shared();
+    EXPECT_EQ(a.witness.count(Kind::acquired), 2u);
+    EXPECT_EQ(a.witness.count(Kind::released), 2u);
+  });
+}
+
+TEST_P(ReadWriteLockTest, DowngradeTakesReadsAlong) {
+  run([](Stand& stand) {
+    Peer a(stand, {.lock = {.fencing = true}}), b(stand, {.lock = {.fencing = true}});
+    const auto lock = a.obtain(), other = b.obtain();
+    EXPECT_THROW(lock->downgrade(), NotOwner);
+    lock->lock();
+    const std::optional<std::uint64_t> token = lock->token();
+    lock->lock();
+    EXPECT_THROW(lock->downgrade(), NotOwner);  // twice deep
+    lock->unlock();
+    lock->lock_shared();
+    lock->downgrade();
+    EXPECT_EQ(lock->read().hold_count(), 2);
+    EXPECT_EQ(lock->read().token(), token);
+    lock->unlock_shared();
+    lock->unlock_shared();
+    EXPECT_TRUE(other->try_lock());
+    ASSERT_TRUE(token && other->token());
+    EXPECT_GT(*other->token(), *token);
+    other->unlock();
+  });
+}
+
+TEST_P(ReadWriteLockTest, UpgradesAreRefused) {
+  run([](Stand& stand) {
+    Peer a(stand, {});
+    const auto lock = a.obtain();
+    lock->lock_shared();
+    EXPECT_THROW(lock->lock(), WouldDeadlock);
+    EXPECT_THROW(lock->try_lock(), WouldDeadlock);
+    EXPECT_THROW(lock->try_lock_for(10s), WouldDeadlock);
+    EXPECT_TRUE(lock->read().is_held_by_me());
+    lock->unlock_shared();
+    lock->lock();
+    lock->downgrade();
+    EXPECT_THROW(lock->lock(), WouldDeadlock);
+    lock->unlock_shared();
+    lock->lock();
+    lock->unlock();
+  });
+}
+
+// Not fair: a reader comes in though a writer waits.
+TEST_P(ReadWriteLockTest, ReadersPassAWaitingWriter) {
+  run([](Stand& stand) {
+    Peer a(stand, {}), b(stand, {}), c(stand, {});
+    const auto one = a.obtain(), two = b.obtain(), three = c.obtain();
+    one->lock_shared();
+    Task writer = stand.runtime.spawn("client", [&] { two->lock(), two->unlock(); });
+    b.witness.wait_for(Kind::waiting);
+    EXPECT_TRUE(three->try_lock_shared());
+    three->unlock_shared();
+    one->unlock_shared();
+    writer.join();
+  });
+}
+
+// A task that asks for the read side is no reason to refuse another one of its process.
+TEST_P(ReadWriteLockTest, AskingReadersDoNotRefuseEachOther) {
+  run([](Stand& stand) {
+    Peer a(stand, {});
+    const auto lock = a.obtain();
+    lock->lock_shared(), lock->unlock_shared();  // the script is known
+    a.relay.hold_request(std::string(kReadWriteAcquire.sha1));
+    const auto read = [&] {
+      EXPECT_TRUE(lock->try_lock_shared());
+      lock->unlock_shared();
+    };
+    Task one = stand.runtime.spawn("client", read);
+    a.relay.wait_held();
+    Sign started(stand.runtime);
+    Task two = stand.runtime.spawn("client", [&] {
+      started.give();
+      read();
+    });
+    started.wait();
+    stand.runtime.yield();
+    a.relay.release_request();
+  });
+}
+
+TEST_P(ReadWriteLockTest, StandardGuards) {
+  run([](Stand& stand) {
+    Peer a(stand, {}), b(stand, {});
+    const auto lock = a.obtain(), other = b.obtain();
+    {
+      std::shared_lock one(*lock);
+      std::shared_lock two(*other, std::try_to_lock);
+      EXPECT_TRUE(two.owns_lock());
+      std::unique_lock writer(*other, std::defer_lock);
+      two.unlock();
+      EXPECT_FALSE(writer.try_lock_for(5ms));
+      EXPECT_FALSE(writer.try_lock_until(stand.runtime.now() + 5ms));
+    }
+    {
+      std::unique_lock writer(*lock, 1s);
+      EXPECT_TRUE(writer.owns_lock());
+      std::shared_lock reader(*other, 5ms);
+      EXPECT_FALSE(reader.owns_lock());
+      EXPECT_FALSE(reader.try_lock_until(stand.runtime.now() + 5ms));
+    }
+    EXPECT_EQ(ask(a.client, {"DBSIZE"}).integer, 0);
+  });
+}
+
+TEST_P(ReadWriteLockTest, AStopEndsTheWaitOnBothSides) {
+  run([](Stand& stand) {
+    Peer a(stand, {}), b(stand, {});
+    const auto one = a.obtain(), two = b.obtain();
+    one->lock();
+    std::stop_source stop;
+    Task reader = stand.runtime.spawn(
+        "client", [&] { EXPECT_THROW(two->try_lock_shared_until(kNever, stop.get_token()), Interrupted); });
+    Task writer = stand.runtime.spawn(
+        "client", [&] { EXPECT_THROW(two->try_lock_until(kNever, stop.get_token()), Interrupted); });
+    b.witness.wait_for(Kind::waiting, 2);
+    stop.request_stop();
+    reader.join();
+    writer.join();
+    one->unlock();
+    EXPECT_TRUE(two->try_lock());
+    two->unlock();
+    EXPECT_EQ(ask(a.client, {"DBSIZE"}).integer, 0);
+  });
+}
+
+TEST_P(ReadWriteLockTest, ForeignTypesAreRejected) {
+  run([](Stand& stand) {
+    Peer a(stand, {});
+    const auto lock = a.obtain();
+    ask(a.client, {"SET", "k", "something else"});
+    EXPECT_THROW(lock->lock(), Rejected);
+    EXPECT_THROW(lock->lock_shared(), Rejected);  // a reader must not take it for a writer and wait
+    EXPECT_THROW(lock->try_lock_shared(), Rejected);
+    ask(a.client, {"DEL", "k"});
+    ask(a.client, {"SET", kReaders, "something else"});
+    EXPECT_THROW(lock->lock_shared(), Rejected);
+    EXPECT_THROW(lock->lock(), Rejected);
+    ask(a.client, {"DEL", kReaders});
+    EXPECT_TRUE(lock->try_lock());
+    lock->unlock();
+  });
+}
+
+TEST_P(ReadWriteLockTest, TokensRise) {
+  run([](Stand& stand) {
+    Peer a(stand, {.lock = {.fencing = true}}), b(stand, {.lock = {.fencing = true}});
+    const auto one = a.obtain(), two = b.obtain();
+    std::uint64_t last = 0;
+    for (int round = 0; round < 3; ++round) {
+      for (const auto& lock : {one, two}) {
+        lock->lock();
+        ASSERT_TRUE(lock->token());
+        EXPECT_GT(*lock->token(), last);
+        last = *lock->token();
+        lock->unlock();
+        lock->lock_shared();
+        ASSERT_TRUE(lock->read().token());
+        EXPECT_GT(*lock->read().token(), last);
+        last = *lock->read().token();
+        lock->unlock_shared();
+      }
+    }
+  });
+}
+
+TEST_P(ReadWriteLockTest, ForcedOpen) {
+  run([](Stand& stand) {
+    Peer a(stand, {.lock = {.lease = 60s}}), b(stand, {.lock = {.lease = 60s}}), c(stand, {});
+    const auto one = a.obtain(), two = b.obtain(), three = c.obtain();
+    EXPECT_FALSE(three->force_unlock());
+    one->lock_shared();
+    two->lock_shared();
+    Task writer = stand.runtime.spawn("client", [&] { three->lock(), three->unlock(); });
+    c.witness.wait_for(Kind::waiting);
+    EXPECT_TRUE(two->force_unlock());
+    writer.join();
+    EXPECT_THROW(one->unlock_shared(), LockLost);
+    EXPECT_THROW(two->unlock_shared(), LockLost);
+    one->lock();
+    EXPECT_TRUE(two->read().force_unlock());
+    EXPECT_THROW(one->unlock(), LockLost);
+  });
+}
+
+}  // namespace
+}  // namespace holdfast

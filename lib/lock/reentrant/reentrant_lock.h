@@ -1,0 +1,75 @@
+// The reentrant lock and its three variations: non-reentrant, spin and fenced, which differ from it by one option each and
+// share its record, so that all four exclude each other on one key.
+//
+// The reentrant lock: exclusive, on one Redis (or one replicated set), with its record in one string.
+// What all kinds promise: locks.h.
+//
+// - Waiting: the tasks of one process queue here first come first served, the first of
+//   them asks Redis. When refused it is called by a release: the server calls who has
+//   waited longest, keeps the lock for it for 100 ms, and should that one be unable to ask by then, the next
+//   one does. It also asks when the channel comes back after a reconnect, and when the holder's lease runs
+//   out; it never polls. So processes that want a lock again and again take turns; where a lease ran out, or
+//   who was called did not come, whoever asks first gets it (the fair lock keeps the order then, too).
+// - A failover to a replica that had not received the grant loses it: another process may then be
+//   granted while this one still believes that it holds. LockOptions::replicas narrows that; no lock on
+//   one replicated Redis can exclude it.
+#pragma once
+
+#include "lib/lock/api/guard.h"
+#include "lib/lock/api/locks.h"
+#include "lib/redis/threaded_client.h"
+
+namespace holdfast {
+
+// The reentrant locks of one process on one Redis.
+class ReentrantLocks final : public Locks {
+ public:
+  // See Locks::Locks.
+  ReentrantLocks(redis::Client& client, LockOptions options) : Locks(client, std::move(options)) {}
+
+ private:
+  std::shared_ptr<Lock> make(const std::string& key) override;
+};
+
+// The non-reentrant lock: as the reentrant one, in the same layout, but a second acquire
+// by its holder is a mistake that is told: lock(), and try_lock_until() without a deadline, throw
+// WouldDeadlock; try_lock() and a try with a deadline return false at once.
+class NonReentrantLocks final : public Locks {
+ public:
+  // See Locks::Locks.
+  NonReentrantLocks(redis::Client& client, LockOptions options) : Locks(client, std::move(options)) {}
+
+ private:
+  std::shared_ptr<Lock> make(const std::string& key) override;
+};
+
+// The spin lock: as the reentrant one, in the same layout, but who is refused asks again
+// after 1, 2, 4 .. 128 ms (half of it drawn), instead of subscribing to a channel. For very many locks of
+// which each is seldom waited for: no subscription, no message.
+class SpinLocks final : public Locks {
+ public:
+  // See Locks::Locks.
+  SpinLocks(redis::Client& client, LockOptions options) : Locks(client, std::move(options)) {}
+
+ private:
+  std::shared_ptr<Lock> make(const std::string& key) override;
+};
+
+// The fenced lock: as the reentrant one, in the same layout, and each grant comes with a
+// fencing token, Lock::token(): a number greater than that of every earlier grant of the key. A resource that
+// remembers the greatest token it has seen, and refuses smaller ones, is safe from holders that outlived
+// their lease, and from double grants after a failover.
+//
+// The token is drawn by the script that grants (never read later), once for each hold (not for a re-entry),
+// and is the same when the request had to be repeated. It is the last one plus one, or the server's time in microseconds if
+// that is more, so that tokens go on rising when the counter was lost. After: Martin Kleppmann, How to do distributed locking (2016).
+class FencedLocks final : public Locks {
+ public:
+  // See Locks::Locks; `fencing` is always on.
+  FencedLocks(redis::Client& client, LockOptions options);
+
+ private:
+  std::shared_ptr<Lock> make(const std::string& key) override;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,59 @@
+#include "lib/lock/reentrant/reentrant_scripts.h"
+
+#include "generated/lock_scripts.h"
+
+namespace holdfast {
+
+const redis::Script kReentrantAcquire = lock_scripts::reentrant_acquire;
+const redis::Script kReentrantRelease = lock_scripts::reentrant_release;
+const redis::Script kReentrantRenew = lock_scripts::reentrant_renew;
+const redis::Script kRedissonAcquire = lock_scripts::redisson_acquire;
+const redis::Script kRedissonRelease = lock_scripts::redisson_release;
+const redis::Script kRedissonRenew = lock_scripts::redisson_renew;
+const redis::Script kRedissonForce = lock_scripts::redisson_force;
+
+std::string beside_key(const std::string& prefix, const std::string& key) {
+  return key.find('{') == std::string::npos ? prefix + ":{" + key + "}" : prefix + ":" + key;
+}
+
+std::string waiting_key(const std::string& key) { return beside_key("holdfast:waiting", key); }
+std::string token_key(const std::string& key) { return beside_key("holdfast:token", key); }
+
+Wire reentrant_wire(const std::string& key, bool fencing) {
+  const std::string waiting = waiting_key(key);
+  Wire wire{.key = key,
+            .acquire = &kReentrantAcquire,
+            .release = &kReentrantRelease,
+            .renew = &kReentrantRenew,
+            .force = &kReentrantRelease,
+            .acquire_keys = {key, waiting},
+            .release_keys = {key, waiting},
+            .renew_keys = {key},
+            .waiting = Wire::Waiting::call,
+            .set_first = !fencing,
+            .server_queue = true};
+  if (fencing) wire.acquire_keys.push_back(token_key(key));
+  return wire;
+}
+
+Wire reentrant_wire_polling(const std::string& key, bool fencing) {
+  Wire wire = reentrant_wire(key, fencing);
+  wire.waiting = Wire::Waiting::back_off;
+  wire.server_queue = false;
+  return wire;
+}
+
+Wire redisson_wire(const std::string& key) {
+  const std::string channel = beside_key("redisson_lock__channel", key);
+  return {.key = key,
+          .acquire = &kRedissonAcquire,
+          .release = &kRedissonRelease,
+          .renew = &kRedissonRenew,
+          .force = &kRedissonForce,
+          .acquire_keys = {key},
+          .release_keys = {key, channel},
+          .renew_keys = {key},
+          .channel = channel};
+}
+
+}  // namespace holdfast

@@ -1,0 +1,209 @@
+// The permit semaphore on every pair of ports and Redis: permits with ids that expire, given back or extended
+// from anywhere.
+#include "lib/lock/semaphore/permit_semaphore.h"
+
+#include <gtest/gtest.h>
+
+#include <list>
+#include <set>
+
+#include "lib/lock/engine/lease.h"
+#include "lib/lock/semaphore/semaphore_scripts.h"
+#include "lib/testing/scene.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ask;
+using testing::Sign;
+using testing::Stand;
+using testing::Where;
+using Kind = LockEvent::Kind;
+
+class PermitSemaphoreTest : public ::testing::TestWithParam<Where> {
+ protected:
+  // `straight` goes past the relays.
+  static void run(const std::function<void(Stand&, redis::Client&)>& body) {
+    testing::on_stand(GetParam(), [&](Stand& stand) {
+      redis::Client straight(stand.runtime, stand.network, stand.options());
+      testing::load(straight, {&kSemaphoreAcquire, &kSemaphoreRelease, &kSemaphoreRenew});
+      body(stand, straight);
+    });
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ports, PermitSemaphoreTest, ::testing::ValuesIn(testing::everywhere()),
+                         [](const auto& info) { return testing::to_string(info.param); });
+
+SemaphoreOptions of(int permits, Duration lease = 60s) {
+  return {.lock = {.lease = lease}, .permits = permits};
+}
+
+struct Peer {
+  Peer(Stand& stand, SemaphoreOptions options)
+      : relay(stand.runtime, stand.network, stand.redis),
+        witness(stand.runtime),
+        client(stand.runtime, stand.network, stand.options(relay.endpoint())),
+        semaphore(client, "k", with_witness(options)) {}
+  SemaphoreOptions with_witness(SemaphoreOptions options) {
+    options.lock.observer = &witness;
+    return options;
+  }
+  testing::Relay relay;
+  testing::Witness witness;
+  redis::Client client;
+  PermitSemaphore semaphore;
+};
+
+TEST_P(PermitSemaphoreTest, PermitsHaveIds) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, {.lock = {.lease = 60s, .fencing = true}, .permits = 4});
+    std::set<std::string> ids;
+    const MonotonicTime before = stand.runtime.now();
+    const Permit first = a.semaphore.acquire(2);
+    EXPECT_GE(first.valid_until, lease_end(before, 60s));
+    EXPECT_LE(first.valid_until, lease_end(stand.runtime.now(), 60s));
+    EXPECT_EQ(first.permits, 2);
+    EXPECT_EQ(first.node, "r1");
+    ids.insert(first.id);
+    const std::optional<Permit> second = a.semaphore.try_acquire();
+    ASSERT_TRUE(second);
+    ids.insert(second->id);
+    EXPECT_GT(*second->token, *first.token);
+    EXPECT_FALSE(a.semaphore.try_acquire(2));
+    EXPECT_FALSE(a.semaphore.try_acquire_for(10ms, 2));
+    EXPECT_EQ(a.semaphore.free_permits(), 1);
+    const std::optional<Permit> third = a.semaphore.try_acquire_for(1s);
+    ASSERT_TRUE(third);
+    ids.insert(third->id);
+    EXPECT_EQ(ids.size(), 3u);
+    for (const std::string& id : ids) {
+      EXPECT_FALSE(ask(straight, {"ZSCORE", "k", id}).is_nil());
+      EXPECT_TRUE(a.semaphore.release(id));
+    }
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 1);  // the token
+    EXPECT_THROW(a.semaphore.acquire(5), Rejected);
+    EXPECT_THROW(a.semaphore.acquire(0), std::invalid_argument);
+    EXPECT_THROW(PermitSemaphore(straight, "", of(1)), std::invalid_argument);
+    EXPECT_THROW(PermitSemaphore(straight, "k", of(0)), std::invalid_argument);
+  });
+}
+
+TEST_P(PermitSemaphoreTest, GivenBackAndExtendedByAnotherProcess) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, of(2)), b(stand, of(2, 120s));
+    const Permit permit = a.semaphore.acquire(2);
+    const std::int64_t before = testing::server_ms(straight);
+    ASSERT_TRUE(b.semaphore.extend(permit.id));
+    EXPECT_GE(std::stoll(ask(straight, {"ZSCORE", "k", permit.id}).text), before + 120'000);
+    ASSERT_TRUE(a.semaphore.extend(permit.id));  // by a shorter lease: what was promised is not shortened
+    EXPECT_GE(std::stoll(ask(straight, {"ZSCORE", "k", permit.id}).text), before + 120'000);
+    EXPECT_TRUE(b.semaphore.release(permit.id));
+    EXPECT_EQ(a.semaphore.free_permits(), 2);
+    EXPECT_FALSE(a.semaphore.release(permit.id));  // twice
+    EXPECT_FALSE(a.semaphore.extend(permit.id));
+    EXPECT_FALSE(a.semaphore.release("no such id"));
+    EXPECT_FALSE(a.semaphore.release("used"));  // a field of the record is no id
+    EXPECT_FALSE(a.semaphore.release(""));
+    EXPECT_EQ(a.semaphore.free_permits(), 2);
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
+  });
+}
+
+TEST_P(PermitSemaphoreTest, AnExpiredPermitIsNotBroughtBack) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, of(2, 250ms)), b(stand, of(2));
+    const Permit permit = a.semaphore.acquire(2);
+    ASSERT_TRUE(a.semaphore.extend(permit.id));
+    const Permit next = b.semaphore.acquire(1);  // when that lease is over, without a message
+    EXPECT_FALSE(a.semaphore.extend(permit.id));
+    EXPECT_EQ(a.witness.count(Kind::lost), 1u);
+    EXPECT_FALSE(a.semaphore.release(permit.id));
+    EXPECT_EQ(b.semaphore.free_permits(), 1);
+    EXPECT_TRUE(b.semaphore.release(next.id));
+    // Nobody swept it out: it counts as expired all the same.
+    ask(straight, {"ZADD", "k", "1", "old:1"});
+    ask(straight, {"HSET", "holdfast:semaphore:taken:{k}", "old:1", "1", "used", "1"});
+    EXPECT_EQ(a.semaphore.free_permits(), 2);
+    EXPECT_FALSE(a.semaphore.extend("old:1"));
+    EXPECT_FALSE(a.semaphore.release("old:1"));
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
+  });
+}
+
+TEST_P(PermitSemaphoreTest, LostReplies) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, of(3));
+    a.relay.lose_reply_to(std::string(kSemaphoreAcquire.sha1), 2);
+    const Permit permit = a.semaphore.acquire(2);
+    EXPECT_EQ(a.semaphore.free_permits(), 1);
+    a.relay.lose_reply_to(std::string(kSemaphoreRenew.sha1));
+    EXPECT_TRUE(a.semaphore.extend(permit.id));
+    a.relay.lose_reply_to(std::string(kSemaphoreRelease.sha1));
+    EXPECT_TRUE(a.semaphore.release(permit.id));
+    EXPECT_EQ(a.semaphore.free_permits(), 3);
+    a.relay.lose_reply_to(std::string(kSemaphoreAcquire.sha1), 1'000'000);
+    EXPECT_THROW(a.semaphore.try_acquire_for(100ms, 3), Unavailable);
+    Peer b(stand, of(3));
+    const std::optional<Permit> next = b.semaphore.try_acquire_for(30s, 3);
+    ASSERT_TRUE(next);
+    EXPECT_TRUE(b.semaphore.release(next->id));
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
+  });
+}
+
+TEST_P(PermitSemaphoreTest, WaitersAreWoken) {
+  run([](Stand& stand, redis::Client&) {
+    Peer a(stand, of(2)), b(stand, of(2));
+    const MonotonicTime start = stand.runtime.now();
+    const Permit permit = a.semaphore.acquire(2);
+    std::list<Task> tasks;
+    std::stop_source stop;
+    for (int i = 0; i < 2; ++i) {
+      tasks.push_back(stand.runtime.spawn("client", [&] {
+        const Permit mine = b.semaphore.acquire();
+        EXPECT_TRUE(a.semaphore.release(mine.id));
+      }));
+    }
+    tasks.push_back(stand.runtime.spawn("client", [&] {
+      EXPECT_THROW(b.semaphore.try_acquire_until(kNever, 2, stop.get_token()), Interrupted);
+    }));
+    b.witness.wait_for(Kind::waiting, 3);
+    stop.request_stop();
+    EXPECT_TRUE(b.semaphore.release(permit.id));
+    tasks.clear();  // joins
+    a.semaphore.set_permits(3);
+    EXPECT_EQ(b.semaphore.free_permits(), 3);
+    EXPECT_LT(stand.runtime.now() - start, 60s);
+  });
+}
+
+TEST_P(PermitSemaphoreTest, SharesAKeyWithTheSemaphore) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, of(2));
+    Semaphores semaphores(straight, of(2));
+    const auto semaphore = semaphores.obtain("k");
+    const Permit permit = a.semaphore.acquire();
+    EXPECT_TRUE(semaphore->try_acquire());
+    EXPECT_FALSE(semaphore->try_acquire());
+    EXPECT_TRUE(a.semaphore.release(permit.id));
+    EXPECT_TRUE(semaphore->try_acquire());
+    semaphore->release();
+    semaphore->release();
+  });
+}
+
+TEST_P(PermitSemaphoreTest, ForeignTypesAreRejected) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, of(2));
+    ask(straight, {"SET", "k", "something else"});
+    EXPECT_THROW(a.semaphore.acquire(), Rejected);
+    EXPECT_THROW(a.semaphore.release("x:1"), Rejected);
+    EXPECT_THROW(a.semaphore.extend("x:1"), Rejected);  // not: "it had expired"
+    EXPECT_THROW(a.semaphore.free_permits(), Rejected);
+  });
+}
+
+}  // namespace
+}  // namespace holdfast

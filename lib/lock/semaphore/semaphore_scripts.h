@@ -1,0 +1,26 @@
+// What the semaphores say to Redis: ZSET <key> of owners by the end of their lease in ms of the server's
+// time; HASH "holdfast:semaphore:taken:{key}" { owner: permits, used: their sum }; STRING
+// "holdfast:semaphore:permits:{key}" how many there are, if that was set; messages "0" on
+// "holdfast:semaphore:channel:{key}".
+#pragma once
+
+#include <string>
+
+#include "lib/lock/engine/lock_context.h"
+#include "lib/lock/engine/wire.h"
+
+namespace holdfast {
+
+extern const redis::Script kSemaphoreAcquire;
+extern const redis::Script kSemaphoreRelease;
+extern const redis::Script kSemaphoreRenew;
+extern const redis::Script kSemaphoreFree;
+extern const redis::Script kSemaphoreResize;
+
+Wire semaphore_wire(const std::string& key, int permits, bool fencing);
+
+// [parks] See Semaphore::free_permits() and set_permits().
+int free_permits(LockContext& context, const Wire& wire);
+void set_permits(LockContext& context, const Wire& wire, int permits);
+
+}  // namespace holdfast

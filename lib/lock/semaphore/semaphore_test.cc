@@ -1,0 +1,564 @@
+// The semaphore on every pair of ports and Redis: layout, permits, resizing, waiting, leases, lost replies.
+#include "lib/lock/semaphore/semaphore.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <list>
+#include <mutex>
+
+#include "lib/lock/semaphore/semaphore_scripts.h"
+#include "lib/testing/scene.h"
+#include "sim/world/world.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ask;
+using testing::Sign;
+using testing::Stand;
+using testing::Where;
+using Kind = LockEvent::Kind;
+using Peer = testing::PeerOf<Semaphores, SemaphoreOptions>;
+
+constexpr std::string_view kTaken = "holdfast:semaphore:taken:{k}", kLimit = "holdfast:semaphore:permits:{k}";
+
+class SemaphoreTest : public ::testing::TestWithParam<Where> {
+ protected:
+  // `straight` goes past the relays.
+  static void run(const std::function<void(Stand&, redis::Client&)>& body) {
+    testing::on_stand(GetParam(), [&](Stand& stand) {
+      redis::Client straight(stand.runtime, stand.network, stand.options());
+      testing::load(straight, {&kSemaphoreAcquire, &kSemaphoreRelease, &kSemaphoreRenew, &kSemaphoreFree,
+                               &kSemaphoreResize});
+      body(stand, straight);
+    });
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ports, SemaphoreTest, ::testing::ValuesIn(testing::everywhere()),
+                         [](const auto& info) { return testing::to_string(info.param); });
+
+std::string sha1(const redis::Script& script) { return std::string(script.sha1); }
+
+SemaphoreOptions of(int permits, Duration lease = 60s) {
+  return {.lock = {.lease = lease}, .permits = permits};
+}
+
+TEST_P(SemaphoreTest, Layout) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer peer(stand, of(5, 20s));
+    Sign subscribed(stand.runtime), messages(stand.runtime);
+    const auto subscription = straight.subscribe(
+        "holdfast:semaphore:channel:{k}",
+        [&](std::string_view payload) {
+          EXPECT_EQ(payload, "0");
+          messages.give();
+        },
+        [&] { subscribed.give(); });
+    subscribed.wait();
+    const auto semaphore = peer.obtain();
+    const std::int64_t before = testing::server_ms(straight);
+    semaphore->acquire(3);
+    const std::int64_t after = testing::server_ms(straight);
+    const redis::Reply holders = ask(straight, {"ZRANGE", "k", "0", "-1", "WITHSCORES"});
+    ASSERT_EQ(holders.items.size(), 2u);
+    EXPECT_EQ(holders.items[0].text, semaphore->acquisition());
+    EXPECT_GE(std::stoll(holders.items[1].text), before + 20000);
+    EXPECT_LE(std::stoll(holders.items[1].text), after + 20000);
+    EXPECT_EQ(ask(straight, {"HLEN", kTaken}).integer, 2);
+    EXPECT_EQ(ask(straight, {"HGET", kTaken, semaphore->acquisition()}).text, "3");
+    EXPECT_EQ(ask(straight, {"HGET", kTaken, "used"}).text, "3");
+    for (const std::string_view name : {std::string_view("k"), kTaken}) {
+      const std::int64_t left = ask(straight, {"PTTL", name}).integer;
+      EXPECT_GT(left, 0);
+      EXPECT_LE(left, 20000);
+    }
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 2);
+    semaphore->release();
+    messages.wait(1);
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
+    semaphore->set_permits(7);
+    messages.wait(2);
+    EXPECT_EQ(ask(straight, {"GET", kLimit}).text, "7");
+    EXPECT_EQ(ask(straight, {"PTTL", kLimit}).integer, -1);
+    semaphore->acquire(7);
+    semaphore->release();
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 1);  // nothing but the explicit limit
+  });
+}
+
+TEST_P(SemaphoreTest, AllOrNothing) {
+  run([](Stand& stand, redis::Client&) {
+    Peer a(stand, of(3)), b(stand, of(3));
+    const auto one = a.obtain(), two = b.obtain();
+    EXPECT_EQ(one->free_permits(), 3);
+    EXPECT_TRUE(one->try_acquire(2));
+    EXPECT_FALSE(two->try_acquire(2));
+    EXPECT_FALSE(two->try_acquire_for(20ms, 2));
+    EXPECT_EQ(two->free_permits(), 1);
+    EXPECT_TRUE(two->try_acquire());
+    EXPECT_EQ(two->free_permits(), 0);
+    EXPECT_FALSE(one->try_lock());  // as a Lock it takes one
+    two->release();
+    EXPECT_TRUE(one->try_lock());
+    EXPECT_EQ(one->hold_count(), 2);
+    one->unlock();
+    one->unlock();
+    EXPECT_EQ(one->free_permits(), 3);
+    EXPECT_THROW(one->unlock(), NotOwner);
+    EXPECT_THROW(one->acquire(0), std::invalid_argument);
+    EXPECT_THROW(one->try_acquire(-1), std::invalid_argument);
+    EXPECT_THROW(one->set_permits(0), std::invalid_argument);
+  });
+}
+
+TEST_P(SemaphoreTest, MoreThanThereAreIsRejected) {
+  run([](Stand& stand, redis::Client&) {
+    Peer a(stand, of(3));
+    const auto semaphore = a.obtain();
+    try {
+      semaphore->acquire(4);
+      ADD_FAILURE();
+    } catch (const Rejected& error) {
+      EXPECT_NE(std::string(error.what()).find("4 permits were asked for where there are 3"),
+                std::string::npos)
+          << error.what();
+    }
+    EXPECT_EQ(semaphore->free_permits(), 3);
+    // Who waits for more than there are from now on learns it as well.
+    Peer b(stand, of(3));
+    const auto other = b.obtain();
+    semaphore->acquire();
+    Task waiter = stand.runtime.spawn("client", [&] { EXPECT_THROW(other->acquire(3), Rejected); });
+    b.witness.wait_for(Kind::waiting);
+    semaphore->set_permits(2);
+    waiter.join();
+    semaphore->release();
+  });
+}
+
+TEST_P(SemaphoreTest, TheLatestIsGivenBackFirst) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, of(6));
+    const auto semaphore = a.obtain();
+    semaphore->acquire(3);
+    const std::string first = semaphore->acquisition();
+    semaphore->acquire(2);
+    const std::string second = semaphore->acquisition();
+    EXPECT_NE(first, second);
+    semaphore->release();
+    EXPECT_EQ(semaphore->free_permits(), 3);
+    EXPECT_EQ(semaphore->acquisition(), first);
+    EXPECT_TRUE(ask(straight, {"ZSCORE", "k", second}).is_nil());
+    Task other = stand.runtime.spawn("client", [&] { EXPECT_THROW(semaphore->release(), NotOwner); });
+    other.join();
+    semaphore->release();
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
+  });
+}
+
+TEST_P(SemaphoreTest, ResizingUpWakesAndDownKeeps) {
+  run([](Stand& stand, redis::Client&) {
+    Peer a(stand, of(2)), b(stand, of(2));
+    const auto one = a.obtain(), two = b.obtain();
+    one->acquire(2);
+    Task waiter = stand.runtime.spawn("client", [&] { two->acquire(1); });
+    b.witness.wait_for(Kind::waiting);
+    one->set_permits(3);  // it counts for every process, and the leases are a minute
+    waiter.join();
+    EXPECT_EQ(one->free_permits(), 0);
+    two->set_permits(1);  // three are held: nobody loses any
+    EXPECT_EQ(one->free_permits(), 0);
+    EXPECT_FALSE(one->try_acquire());
+    EXPECT_TRUE(one->is_held_by_me());
+    one->release();
+    EXPECT_EQ(one->free_permits(), 0);
+    EXPECT_FALSE(one->try_acquire());  // one is held, one there is
+    one->set_permits(2);
+    EXPECT_TRUE(one->try_acquire());
+    one->release();
+  });
+}
+
+// Counted beside the server: never more at once than there are.
+TEST_P(SemaphoreTest, NeverMoreThanThePermits) {
+  run([](Stand& stand, redis::Client& straight) {
+    constexpr int kPeers = 3, kTasks = 4, kRounds = 10, kPermits = 4;
+    std::list<Peer> peers;
+    for (int i = 0; i < kPeers; ++i) peers.emplace_back(stand, of(kPermits));
+    std::atomic<int> used = 0, most = 0;
+    const MonotonicTime start = stand.runtime.now();
+    {
+      std::list<Task> tasks;
+      int number = 0;
+      for (Peer& peer : peers) {
+        for (int i = 0; i < kTasks; ++i) {
+          tasks.push_back(stand.runtime.spawn("client", [&, number = number++] {
+            const auto semaphore = peer.obtain();
+            for (int round = 0; round < kRounds; ++round) {
+              const int wanted = 1 + (round + number) % 3;
+              semaphore->acquire(wanted);
+              const int now = used += wanted;
+              int seen = most;
+              while (now > seen && !most.compare_exchange_weak(seen, now)) {
+              }
+              stand.runtime.yield();
+              used -= wanted;
+              semaphore->release();
+            }
+          }));
+        }
+      }
+    }
+    EXPECT_LE(most, kPermits);
+    EXPECT_GE(most, 2);
+    EXPECT_LT(stand.runtime.now() - start, 60s);  // by wake-ups, not by leases
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
+  });
+}
+
+TEST_P(SemaphoreTest, ACrashedHoldersPermitsComeBack) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, of(3)), b(stand, of(3, 300ms));
+    const auto one = a.obtain(), living = b.obtain();
+    {
+      Peer dying(stand, of(3, 300ms));
+      const auto semaphore = dying.obtain();
+      semaphore->acquire(2);
+      living->acquire(1);
+      EXPECT_EQ(one->free_permits(), 0);
+    }                 // no word to the server
+    one->acquire(2);  // and no message
+    EXPECT_EQ(one->free_permits(), 0);
+    EXPECT_TRUE(living->is_held_by_me());  // its watchdog renews
+    EXPECT_EQ(ask(straight, {"HGET", kTaken, "used"}).text, "3");
+    EXPECT_EQ(ask(straight, {"HLEN", kTaken}).integer, 3);
+    b.witness.wait_for(Kind::renewed, 3);
+    living->release();
+    one->release();
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
+  });
+}
+
+// The free permits of those whose lease ran out count at once, also before anybody swept them out.
+TEST_P(SemaphoreTest, ExpiredPermitsAreFree) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, {.lock = {.lease = 60s}, .permits = 5}),
+        b(stand, {.lock = {.lease = 250ms, .renew = false}, .permits = 5});
+    const auto one = a.obtain(), two = b.obtain();
+    one->acquire(1);
+    two->acquire(3);
+    EXPECT_EQ(one->free_permits(), 1);
+    b.witness.wait_for(Kind::lost);
+    stand.runtime.sleep_for(10ms);  // the margin of the lease (lease.h)
+    EXPECT_EQ(one->free_permits(), 4);
+    EXPECT_EQ(ask(straight, {"ZCARD", "k"}).integer, 2);  // looking changed nothing
+    EXPECT_TRUE(one->try_acquire(4));
+    EXPECT_EQ(ask(straight, {"ZCARD", "k"}).integer, 2);
+    EXPECT_THROW(two->release(), LockLost);
+    EXPECT_EQ(one->free_permits(), 0);  // what came back too late gave nothing back
+    one->release();
+    one->release();
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
+  });
+}
+
+// The reply of a grant is lost, and the last token before it is asked for again: there is a token all the
+// same.
+TEST_P(SemaphoreTest, ARepeatedAcquireWhoseLastTokenWasLostDrawsAnother) {
+  run([](Stand&, redis::Client& straight) {
+    const Wire wire = semaphore_wire("k", 1, true);
+    const std::vector<std::string_view> keys(wire.acquire_keys.begin(), wire.acquire_keys.end());
+    const std::array<std::string_view, 4> args{"o:1", "60000", "1", "1"};
+    const auto token = [&] { return straight.eval(kSemaphoreAcquire, keys, args).reply.items.at(2).integer; };
+    const std::int64_t first = token();
+    EXPECT_EQ(token(), first);
+    ask(straight, {"DEL", "holdfast:token:{k}"});
+    EXPECT_GT(token(), first);
+  });
+}
+
+// A short lease begins when the last one of the long leases is swept out: both records end with it.
+TEST_P(SemaphoreTest, WhatTheyTookDoesNotOutliveTheHolders) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, of(4)), b(stand, {.lock = {.lease = 200ms, .renew = false}, .permits = 4});
+    const auto one = a.obtain(), two = b.obtain();
+    two->acquire();
+    one->acquire();
+    one->release();
+    b.witness.wait_for(Kind::lost, 1);
+    stand.runtime.sleep_for(10ms);  // the margin of the lease (lease.h)
+    two->acquire();
+    b.witness.wait_for(Kind::lost, 2);
+    while (ask(straight, {"EXISTS", "k"}).integer == 1) stand.runtime.sleep_for(10ms);
+    EXPECT_EQ(one->free_permits(), 4);
+    EXPECT_TRUE(one->try_acquire(4));
+    one->release();
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
+    EXPECT_THROW(two->release(), LockLost);
+    EXPECT_THROW(two->release(), LockLost);
+  });
+}
+
+TEST_P(SemaphoreTest, RenewalsBringNobodyBack) {
+  run([](Stand& stand, redis::Client& straight) {
+    const std::int64_t now = testing::server_ms(straight);
+    const std::string past = std::to_string(now - 1);
+    ask(straight, {"ZADD", "k", past, "late:1"});
+    ask(straight, {"ZADD", "k", std::to_string(now + 5000), "live:1"});
+    ask(straight, {"HSET", kTaken, "late:1", "1", "live:1", "2", "used", "3"});
+    ask(straight, {"SET", "bad", "something else"});
+    const std::string taken(kTaken);
+    const redis::Reply said =
+        straight
+            .eval(kSemaphoreRenew,
+                  std::array<std::string_view, 8>{"k", taken, "k", taken, "bad", "t", "k2", "t2"},
+                  std::array<std::string_view, 5>{"30000", "late:1", "live:1", "x:1", "x:1"})
+            .reply;
+    ASSERT_EQ(said.items.size(), 4u);
+    EXPECT_EQ(said.items[0].integer, 0);
+    EXPECT_EQ(said.items[1].integer, 1);
+    EXPECT_NE(said.items[2].type, redis::Reply::Type::integer);
+    EXPECT_EQ(said.items[3].integer, 0);
+    EXPECT_EQ(ask(straight, {"ZSCORE", "k", "late:1"}).text, past);
+    EXPECT_GE(std::stoll(ask(straight, {"ZSCORE", "k", "live:1"}).text), now + 30000);
+    EXPECT_GT(ask(straight, {"PTTL", kTaken}).integer, 20000);
+    (void)stand;
+  });
+}
+
+TEST_P(SemaphoreTest, LostRepliesDoNotCountTwice) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, of(5)), b(stand, of(5));
+    const auto semaphore = a.obtain();
+    a.relay.lose_reply_to(sha1(kSemaphoreAcquire), 3);
+    semaphore->acquire(2);
+    EXPECT_EQ(semaphore->free_permits(), 3);
+    EXPECT_EQ(ask(straight, {"HGET", kTaken, "used"}).text, "2");
+    a.relay.lose_reply_to(sha1(kSemaphoreAcquire));
+    EXPECT_TRUE(semaphore->try_acquire(3));
+    EXPECT_EQ(semaphore->free_permits(), 0);
+    a.relay.lose_reply_to(sha1(kSemaphoreRelease), 3);
+    semaphore->release();
+    EXPECT_EQ(semaphore->free_permits(), 3);
+    a.relay.lose_reply_to(sha1(kSemaphoreFree), 2);
+    EXPECT_EQ(semaphore->free_permits(), 3);
+    a.relay.lose_reply_to(sha1(kSemaphoreResize), 2);
+    semaphore->set_permits(6);
+    EXPECT_EQ(semaphore->free_permits(), 4);
+    semaphore->release();
+    EXPECT_EQ(semaphore->free_permits(), 6);
+    EXPECT_EQ(a.witness.count(Kind::lost), 0u);
+    // Granted unseen, and given up.
+    a.relay.lose_reply_to(sha1(kSemaphoreAcquire), 1'000'000);
+    EXPECT_THROW(semaphore->try_acquire_for(100ms, 6), Unavailable);
+    const auto other = b.obtain();
+    EXPECT_TRUE(other->try_acquire_for(30s, 6));
+    other->release();
+  });
+}
+
+// A repeated release must not take away what its task acquired anew: every acquisition is an owner of its
+// own.
+TEST_P(SemaphoreTest, ARepeatedReleaseIsForItsAcquisitionOnly) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, of(2));
+    const auto semaphore = a.obtain();
+    semaphore->acquire();
+    const std::string old = semaphore->acquisition();
+    semaphore->release();
+    semaphore->acquire();
+    for (int i = 0; i < 2; ++i) {
+      const redis::Reply said =
+          straight
+              .eval(kSemaphoreRelease,
+                    std::array<std::string_view, 3>{"k", kTaken, "holdfast:semaphore:channel:{k}"},
+                    std::array<std::string_view, 1>{old})
+              .reply;
+      EXPECT_EQ(said.integer, 0);
+    }
+    EXPECT_EQ(semaphore->free_permits(), 1);
+    semaphore->release();
+  });
+}
+
+TEST_P(SemaphoreTest, TheWatchdogSurvivesALostReply) {
+  run([](Stand& stand, redis::Client&) {
+    Peer a(stand, of(3, 600ms));
+    const auto semaphore = a.obtain();
+    semaphore->acquire(2);
+    a.relay.lose_reply_to(sha1(kSemaphoreRenew));
+    a.witness.wait_for(Kind::renewed, 4);
+    EXPECT_EQ(semaphore->free_permits(), 1);
+    semaphore->release();
+    EXPECT_EQ(a.witness.count(Kind::lost), 0u);
+  });
+}
+
+TEST_P(SemaphoreTest, LossIsTold) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, of(3, 300ms));
+    const auto semaphore = a.obtain();
+    semaphore->acquire(2);
+    ask(straight, {"DEL", "k", kTaken});
+    a.witness.wait_for(Kind::lost);
+    EXPECT_FALSE(semaphore->is_held_by_me());
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
+    semaphore->acquire(1);  // another hold, though the lost one has not been given back
+    EXPECT_TRUE(semaphore->is_held_by_me());
+    semaphore->release();
+    EXPECT_THROW(semaphore->release(), LockLost);
+    EXPECT_THROW(semaphore->release(), NotOwner);
+  });
+}
+
+// The first of the local queue gives up: the next one asks. And what one release frees is handed on.
+TEST_P(SemaphoreTest, WaitersAreWokenAndHandOn) {
+  run([](Stand& stand, redis::Client&) {
+    Peer a(stand, of(3)), b(stand, of(3)), c(stand, of(3));
+    const auto one = a.obtain(), two = b.obtain(), three = c.obtain();
+    const MonotonicTime start = stand.runtime.now();
+    one->acquire(3);
+    Sign granted(stand.runtime);
+    std::list<Task> tasks;
+    std::stop_source stop;
+    tasks.push_back(stand.runtime.spawn(
+        "client", [&] { EXPECT_THROW(two->try_acquire_until(kNever, 3, stop.get_token()), Interrupted); }));
+    b.witness.wait_for(Kind::waiting);
+    for (const auto& semaphore : {two, three}) {
+      tasks.push_back(stand.runtime.spawn("client", [&, semaphore] {
+        semaphore->acquire();
+        granted.give();
+        granted.wait(2);  // both hold at once
+        semaphore->release();
+      }));
+    }
+    c.witness.wait_for(Kind::waiting);
+    stop.request_stop();
+    one->release();
+    tasks.clear();  // joins
+    EXPECT_EQ(granted.given(), 2);
+    EXPECT_LT(stand.runtime.now() - start, 60s);
+  });
+}
+
+// In one process: who wants many is not passed by who comes later and wants few.
+TEST_P(SemaphoreTest, LocalQueueOrder) {
+  run([](Stand& stand, redis::Client&) {
+    Peer a(stand, of(3)), b(stand, of(3));
+    const auto one = a.obtain(), two = b.obtain();
+    one->acquire(2);
+    Mutex mutex(stand.runtime);
+    std::string order;
+    const auto take = [&](int permits, char name) {
+      two->acquire(permits);
+      {
+        const std::scoped_lock guard(mutex);
+        order += name;
+      }
+      two->release();
+    };
+    Task many = stand.runtime.spawn("client", [&] { take(3, 'm'); });
+    b.witness.wait_for(Kind::waiting);
+    Task few = stand.runtime.spawn("client", [&] { take(1, 'f'); });
+    EXPECT_FALSE(two->try_acquire_for(50ms, 1));
+    EXPECT_TRUE(two->try_acquire());  // does not wait, so it does not queue
+    two->release();
+    one->release();
+    many.join();
+    few.join();
+    EXPECT_EQ(order, "mf");
+  });
+}
+
+TEST_P(SemaphoreTest, AskingTasksDoNotRefuseEachOther) {
+  run([](Stand& stand, redis::Client&) {
+    Peer a(stand, of(2));
+    const auto semaphore = a.obtain();
+    a.relay.hold_request(sha1(kSemaphoreAcquire));
+    const auto take = [&] {
+      EXPECT_TRUE(semaphore->try_acquire());
+      semaphore->release();
+    };
+    Task one = stand.runtime.spawn("client", take);
+    a.relay.wait_held();
+    Sign started(stand.runtime);
+    Task two = stand.runtime.spawn("client", [&] {
+      started.give();
+      take();
+    });
+    started.wait();
+    stand.runtime.yield();
+    a.relay.release_request();
+  });
+}
+
+TEST_P(SemaphoreTest, ForeignTypesAreRejected) {
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, of(2));
+    const auto semaphore = a.obtain();
+    for (const std::string_view name : {std::string_view("k"), kTaken}) {
+      ask(straight, {"SET", name, "something else"});
+      EXPECT_THROW(semaphore->acquire(), Rejected);
+      EXPECT_THROW(semaphore->free_permits(), Rejected);
+      EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 1);
+      ask(straight, {"DEL", name});
+    }
+    ask(straight, {"LPUSH", kLimit, "x"});
+    EXPECT_THROW(semaphore->acquire(), Rejected);
+    ask(straight, {"DEL", kLimit});
+    EXPECT_THROW(semaphore->force_unlock(), Unsupported);
+    EXPECT_THROW(Semaphores(straight, of(0)), std::invalid_argument);
+  });
+}
+
+TEST_P(SemaphoreTest, TokensRiseWithEachGrant) {
+  run([](Stand& stand, redis::Client&) {
+    Peer a(stand, {.lock = {.fencing = true}, .permits = 3}),
+        b(stand, {.lock = {.fencing = true}, .permits = 3});
+    const auto one = a.obtain(), two = b.obtain();
+    std::uint64_t last = 0;
+    for (int round = 0; round < 4; ++round) {
+      const auto& semaphore = round % 2 == 0 ? one : two;
+      semaphore->acquire();
+      ASSERT_TRUE(semaphore->token());
+      EXPECT_GT(*semaphore->token(), last);
+      last = *semaphore->token();
+      if (round > 1) (round % 2 == 0 ? one : two)->release();
+    }
+    one->release();
+    two->release();
+  });
+}
+
+// A process is killed while it holds, and while it waits.
+TEST_P(SemaphoreTest, KilledProcesses) {
+  if (GetParam() == Where::threads) return;  // processes can be killed in worlds only
+  run([](Stand& stand, redis::Client& straight) {
+    Peer a(stand, of(2, 400ms));
+    const auto semaphore = a.obtain();
+    sim::Process& doomed = stand.world->add_process("c1");
+    const auto act = [&](int permits) {
+      redis::Client client(doomed.runtime(), doomed.network(), stand.options());
+      Semaphores locks(client, of(2, 400ms));
+      const auto mine = locks.obtain("k");
+      mine->acquire(permits);
+      doomed.runtime().sleep_for(1h);
+    };
+    doomed.start("client", [&] { act(2); });
+    while (ask(straight, {"ZCARD", "k"}).integer == 0) stand.runtime.sleep_for(1ms);
+    doomed.start("client", [&] { act(1); });
+    stand.runtime.sleep_for(50ms);
+    doomed.crash();
+    semaphore->acquire(2);
+    EXPECT_EQ(ask(straight, {"ZCARD", "k"}).integer, 1);
+    semaphore->release();
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
+  });
+}
+
+}  // namespace
+}  // namespace holdfast

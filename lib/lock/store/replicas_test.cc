@@ -1,0 +1,221 @@
+// LockOptions::replicas: a grant and its renewals count only when replicas have them. On a primary with one
+// replica, real servers and embedded ones; the proxy freezes what goes from one to the other.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "lib/testing/kinds.h"
+#include "sim/cluster/cluster.h"
+#include "sim/cluster/temporary_folder.h"
+#include "sim/proxy/proxy.h"
+#include "sim/proxy/rules.h"
+#include "sim/world/world.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AnyPeer;
+using testing::LockKind;
+using testing::Stand;
+using testing::Where;
+using Kind = LockEvent::Kind;
+
+// A primary r1 and its replica r2.
+struct Pair {
+  Stand stand;  // its `redis` is r1
+  sim::Proxy& proxy;
+  sim::Cluster& cluster;
+
+  redis::ClientOptions both() const {
+    redis::ClientOptions options = stand.options();
+    options.nodes.push_back({"r2", cluster.find("r2")->endpoint()});
+    return options;
+  }
+  redis::Reply ask_r2(std::initializer_list<std::string_view> command) const {
+    redis::ClientOptions options = stand.options(cluster.find("r2")->endpoint());
+    redis::Client client(stand.runtime, stand.network, options);
+    return client.call(command).reply;
+  }
+  // What r1 sends to r2 stops on its way until thaw().
+  sim::RuleId freeze() const {
+    return proxy.add_rule(sim::make_hold_rule(
+        [](const sim::Link& link) { return sim::Lanes{.request = false, .reply = link.replication}; }));
+  }
+  void thaw(sim::RuleId id) const { proxy.remove_rule(id); }
+};
+
+class Replicas : public ::testing::TestWithParam<std::tuple<Where, LockKind>> {
+ protected:
+  static LockKind kind() { return std::get<1>(GetParam()); }
+  static void run(const std::function<void(Pair&)>& body) {
+    const Where where = std::get<0>(GetParam());
+    const sim::TemporaryFolder folder;
+    const auto world = where == Where::embedded ? sim::make_embedded_world({}) : sim::make_real_world({});
+    std::unique_ptr<sim::Proxy> proxy;
+    std::unique_ptr<sim::Cluster> cluster;
+    world->run([&] {
+      proxy = std::make_unique<sim::Proxy>(*world);
+      const sim::ClusterOptions options{
+          .topology = sim::Topology::primary_replica, .nodes = {"r1", "r2"}, .folder = folder.path()};
+      cluster = where == Where::embedded ? sim::make_embedded_cluster(*world, *proxy, options)
+                                         : sim::make_real_cluster(*world, *proxy, options);
+      cluster->start();
+      Pair pair{{where, world->harness().runtime(), world->harness().network(),
+                 cluster->find("r1")->endpoint(), world.get()},
+                *proxy,
+                *cluster};
+      body(pair);
+      if (where != Where::embedded) cluster.reset();
+    });
+  }
+};
+
+std::string name_of(const ::testing::TestParamInfo<std::tuple<Where, LockKind>>& info) {
+  return testing::to_string(std::get<0>(info.param)) + "_" + testing::to_string(std::get<1>(info.param));
+}
+INSTANTIATE_TEST_SUITE_P(Embedded, Replicas,
+                         ::testing::Combine(::testing::Values(Where::embedded),
+                                            ::testing::ValuesIn(testing::every_kind())),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Real, Replicas,
+                         ::testing::Combine(::testing::Values(Where::event_loop),
+                                            ::testing::Values(LockKind::reentrant)),
+                         name_of);
+
+TEST_P(Replicas, AGrantIsThereBeforeItIsTold) {
+  run([](Pair& pair) {
+    AnyPeer peer(pair.stand, kind(), {.lease = 60s, .replicas = 1});
+    for (int round = 0; round < 5; ++round) {
+      const auto lock = peer.obtain("k" + std::to_string(round));
+      lock->lock();
+      AnyPeer other(pair.stand, kind(), {.lease = 60s, .replicas = 1});
+      EXPECT_FALSE(other.obtain(lock->key())->try_lock());  // a refusal waits for nobody
+      lock->unlock();
+    }
+  });
+}
+
+TEST_P(Replicas, AGrantSurvivesAFailover) {
+  run([](Pair& pair) {
+    redis::Client client(pair.stand.runtime, pair.stand.network, pair.both());
+    testing::Witness witness(pair.stand.runtime);
+    const auto locks =
+        testing::make_locks(kind(), client, {.lease = 6s, .replicas = 1, .observer = &witness});
+    const auto lock = locks->obtain("k");
+    lock->lock();
+    pair.freeze();
+    pair.cluster.find("r1")->crash();
+    pair.cluster.find("r2")->promote();
+    EXPECT_EQ(pair.ask_r2({"GET", "k"}).text, lock->acquisition());
+    redis::Client late(pair.stand.runtime, pair.stand.network,
+                       pair.stand.options(pair.cluster.find("r2")->endpoint()));
+    const auto others = testing::make_locks(kind(), late, {.lease = 6s});
+    EXPECT_FALSE(others->obtain("k")->try_lock());
+    lock->unlock();  // a release needs nobody's acknowledgement
+    EXPECT_TRUE(others->obtain("k")->try_lock());
+  });
+}
+
+// The only replica hears nothing: no grant, and what was written is taken back.
+TEST_P(Replicas, AGrantThatNoReplicaHasIsNone) {
+  run([](Pair& pair) {
+    AnyPeer peer(pair.stand, kind(), {.lease = 600s, .replicas = 1, .replica_timeout = 50ms});
+    const auto lock = peer.obtain("k");
+    const sim::RuleId frozen = pair.freeze();
+    const MonotonicTime start = pair.stand.runtime.now();
+    try {
+      lock->try_lock_for(300ms);
+      ADD_FAILURE() << "granted";
+    } catch (const Unavailable& error) {
+      EXPECT_TRUE(error.may_have_executed());
+      EXPECT_NE(std::string(error.what()).find("replica"), std::string::npos) << error.what();
+    }
+    EXPECT_FALSE(lock->is_held_by_me());
+    EXPECT_FALSE(lock->in_use());
+    EXPECT_THROW(lock->lock(), Unavailable);
+    EXPECT_EQ(peer.witness.count(Kind::acquired), 0u);
+    while (peer.ask({"EXISTS", "k"}).integer != 0) pair.stand.runtime.sleep_for(5ms);
+    pair.thaw(frozen);
+    EXPECT_TRUE(lock->try_lock_for(60s));
+    lock->unlock();
+    EXPECT_LT(pair.stand.runtime.now() - start, 500s);
+  });
+}
+
+// The replica comes back while somebody asks.
+TEST_P(Replicas, GrantedWhenTheReplicaHearsAgain) {
+  run([](Pair& pair) {
+    AnyPeer peer(pair.stand, kind(), {.lease = 60s, .replicas = 1, .replica_timeout = 50ms});
+    const auto lock = peer.obtain("k");
+    const sim::RuleId frozen = pair.freeze();
+    Task waiter = pair.stand.runtime.spawn("client", [&] {
+      EXPECT_TRUE(lock->try_lock_for(60s));
+      EXPECT_EQ(pair.ask_r2({"GET", "k"}).text, lock->acquisition());
+      lock->unlock();
+    });
+    pair.stand.runtime.sleep_for(200ms);
+    EXPECT_EQ(peer.witness.count(Kind::acquired), 0u);
+    pair.thaw(frozen);
+    waiter.join();
+  });
+}
+
+TEST_P(Replicas, ARenewalThatNoReplicaHasIsNone) {
+  run([](Pair& pair) {
+    AnyPeer peer(pair.stand, kind(), {.lease = 1200ms, .replicas = 1, .replica_timeout = 50ms});
+    const auto lock = peer.obtain("k"), second = peer.obtain("k2");
+    lock->lock();
+    second->lock();
+    peer.witness.wait_for(Kind::renewed, 4);
+    const sim::RuleId frozen = pair.freeze();
+    peer.witness.wait_for(Kind::renew_failed);
+    const MonotonicTime until = *lock->valid_until();
+    const std::size_t renewed = peer.witness.count(Kind::renewed);
+    peer.witness.wait_for(Kind::lost, 2);
+    EXPECT_GE(peer.witness.last(Kind::lost), until);
+    EXPECT_EQ(*lock->valid_until(), until);  // not moved, though the primary said yes
+    EXPECT_EQ(peer.witness.count(Kind::renewed), renewed);
+    EXPECT_THROW(lock->unlock(), LockLost);
+    EXPECT_THROW(second->unlock(), LockLost);
+    pair.thaw(frozen);
+  });
+}
+
+TEST_P(Replicas, AShortGapIsSurvived) {
+  run([](Pair& pair) {
+    AnyPeer peer(pair.stand, kind(), {.lease = 2400ms, .replicas = 1, .replica_timeout = 50ms});
+    const auto lock = peer.obtain("k");
+    lock->lock();
+    const sim::RuleId frozen = pair.freeze();
+    peer.witness.wait_for(Kind::renew_failed);
+    pair.thaw(frozen);
+    peer.witness.wait_for(Kind::renewed, 2);
+    EXPECT_TRUE(lock->is_held_by_me());
+    lock->unlock();
+    EXPECT_EQ(peer.witness.count(Kind::lost), 0u);
+  });
+}
+
+// No replica at all.
+TEST(NoReplica, IsUnavailable) {
+  for (const Where where : testing::everywhere()) {
+    for (const LockKind kind : testing::every_kind()) {
+      testing::on_stand(where, [&](Stand& stand) {
+        AnyPeer peer(stand, kind, {.lease = 600s, .replicas = 1, .replica_timeout = 20ms});
+        const auto lock = peer.obtain("k");
+        EXPECT_THROW(lock->try_lock_for(60ms), Unavailable);
+        while (peer.ask({"EXISTS", "k"}).integer != 0) stand.runtime.sleep_for(5ms);
+        EXPECT_FALSE(lock->in_use());
+        AnyPeer modest(stand, kind, {.lease = 600s});
+        const auto other = modest.obtain("k");
+        EXPECT_TRUE(other->try_lock());
+        EXPECT_FALSE(lock->try_lock());  // refused by a holder: that needs no replica
+        other->unlock();
+      });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,328 @@
+// How a lock gets from its holder to somebody who waits in another process: the fair lock by the release
+// itself, the reentrant lock by a call, while nobody else may take it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "lib/lock/fair/fair_lock.h"
+#include "lib/lock/fair/fair_scripts.h"
+#include "lib/lock/reentrant/reentrant_lock.h"
+#include "lib/lock/reentrant/reentrant_scripts.h"
+#include "lib/testing/peer.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Peer;
+using testing::RelayedPeer;
+using testing::Stand;
+using testing::Where;
+using Kind = LockEvent::Kind;
+
+constexpr const char* kQueue = "holdfast:fair:queue:{k}";
+constexpr const char* kPatience = "holdfast:fair:patience:{k}";
+constexpr const char* kWaiting = "holdfast:waiting:{k}";
+
+class HandOverTest : public ::testing::TestWithParam<Where> {
+ protected:
+  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(GetParam(), body); }
+  // Only in virtual time a test can say how long something takes at most.
+  static bool exact() { return GetParam() == Where::embedded; }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ports, HandOverTest, ::testing::ValuesIn(testing::everywhere()),
+                         [](const auto& info) { return testing::to_string(info.param); });
+
+// `a` holds "k"; `b`, whose requests are counted, waits for it.
+template <class Kind>
+struct Scene {
+  Scene(Stand& stand_in, const LockOptions& of_a, const LockOptions& of_b, const char* queue)
+      : stand(stand_in), a(stand, of_a), b(stand, of_b) {
+    for (const redis::Script* script :
+         {&kFairAcquire, &kFairRelease, &kReentrantAcquire, &kReentrantRelease}) {
+      a.ask({"SCRIPT", "LOAD", script->text});
+    }
+    b.peer.ask({"PING"});
+    held = a.locks.obtain("k");
+    held->lock();
+    wanted = b.peer.locks.obtain("k");
+    waiter = stand.runtime.spawn("client", [this] {
+      wanted->lock();
+      granted = stand.runtime.now();
+      inside();
+      wanted->unlock();
+    });
+    while (a.ask({"ZCARD", queue}).integer != 1) stand.runtime.sleep_for(1ms);
+    while (a.ask({"PUBSUB", "CHANNELS", "holdfast:wake:*"}).items.empty()) stand.runtime.sleep_for(1ms);
+    stand.runtime.sleep_for(20ms);  // who listens looks once more; a slow look only makes a test weaker
+  }
+  // How many requests with the script `b` sends from the release on until it has released itself.
+  int asks_after_release(const redis::Script& script) {
+    b.relay.count(std::string(script.sha1));
+    released = stand.runtime.now();
+    held->unlock();
+    waiter.join();
+    return b.relay.counted();
+  }
+
+  Stand& stand;
+  testing::Peer<Kind> a;
+  testing::RelayedPeer<Kind> b;
+  std::shared_ptr<Lock> held, wanted;
+  std::function<void()> inside = [] {};
+  MonotonicTime granted{}, released{};
+  Task waiter;
+};
+
+using FairScene = Scene<FairLocks>;
+using ReentrantScene = Scene<ReentrantLocks>;
+
+TEST_P(HandOverTest, TheReleaseMakesTheHeadTheHolder) {
+  run([](Stand& stand) {
+    FairScene scene(stand, {.lease = 60s}, {.lease = 60s}, kQueue);
+    std::string owner, record;
+    std::int64_t left = 0;
+    scene.inside = [&] {
+      owner = scene.wanted->acquisition();
+      record = scene.a.ask({"GET", "k"}).text;
+      left = scene.a.ask({"PTTL", "k"}).integer;
+      EXPECT_TRUE(scene.wanted->is_held_by_me());
+      // As long as it believes to hold it, it does; the lease counts from its last request.
+      EXPECT_LE(*scene.wanted->valid_until(), stand.runtime.now() + std::chrono::milliseconds(left));
+      EXPECT_LE(*scene.wanted->valid_until(), scene.released + 60s);
+      EXPECT_EQ(scene.a.ask({"EXISTS", kQueue, kPatience}).integer, 0);
+    };
+    EXPECT_EQ(scene.asks_after_release(kFairAcquire), 0);
+    EXPECT_EQ(record, owner);
+    EXPECT_EQ(scene.a.ask({"DBSIZE"}).integer, 0);
+  });
+}
+
+TEST_P(HandOverTest, AHandedOverLeaseIsRenewed) {
+  run([](Stand& stand) {
+    FairScene scene(stand, {.lease = 60s}, {.lease = 900ms}, kQueue);
+    scene.inside = [&] {
+      scene.b.peer.witness.wait_for(Kind::renewed, 5);
+      EXPECT_TRUE(scene.wanted->is_held_by_me());
+    };
+    scene.asks_after_release(kFairRelease);
+    EXPECT_EQ(scene.b.peer.witness.count(Kind::lost), 0u);
+  });
+}
+
+TEST_P(HandOverTest, ItBringsATokenGreaterThanTheLast) {
+  run([](Stand& stand) {
+    FairScene scene(stand, {.lease = 60s, .fencing = true}, {.lease = 60s, .fencing = true}, kQueue);
+    const std::uint64_t before = scene.held->token().value();
+    std::uint64_t token = 0;
+    scene.inside = [&] { token = scene.wanted->token().value_or(0); };
+    EXPECT_EQ(scene.asks_after_release(kFairAcquire), 0);
+    EXPECT_GT(token, before);
+    EXPECT_EQ(scene.a.ask({"GET", "holdfast:token:{k}"}).text, std::to_string(token));
+  });
+}
+
+// Who wants fencing where the others do not draws a token of its own.
+TEST_P(HandOverTest, WithoutATokenItAsksForOne) {
+  run([](Stand& stand) {
+    FairScene scene(stand, {.lease = 60s}, {.lease = 60s, .fencing = true}, kQueue);
+    std::uint64_t token = 0;
+    scene.inside = [&] { token = scene.wanted->token().value_or(0); };
+    EXPECT_EQ(scene.asks_after_release(kFairAcquire), 1);
+    EXPECT_GT(token, 0u);
+  });
+}
+
+// A lease that is not renewed has to be a whole one, from the grant on; so has one with few renewals.
+TEST_P(HandOverTest, WhoWantsAWholeLeaseAsksForIt) {
+  for (const LockOptions& options :
+       {LockOptions{.lease = 60s, .renew = false}, LockOptions{.lease = 60s, .max_renewals = 2}}) {
+    run([&](Stand& stand) {
+      FairScene scene(stand, {.lease = 60s}, options, kQueue);
+      stand.runtime.sleep_for(10ms);
+      scene.inside = [&] { EXPECT_GT(*scene.wanted->valid_until(), scene.released + 58s); };
+      EXPECT_EQ(scene.asks_after_release(kFairAcquire), 1);
+    });
+  }
+}
+
+// Too little is left of the lease of its last request for the watchdog to renew it in peace.
+TEST_P(HandOverTest, AnOldRequestIsAskedAgain) {
+  run([](Stand& stand) {
+    FairScene scene(stand, {.lease = 60s}, {.lease = 1200ms}, kQueue);
+    stand.runtime.sleep_for(900ms);
+    const int asks = scene.asks_after_release(kFairAcquire);
+    if (exact()) {
+      EXPECT_EQ(asks, 1);
+    }
+    EXPECT_EQ(scene.b.peer.witness.count(Kind::lost), 0u);
+  });
+}
+
+// Somebody publishes what the server did not say, or what it said about an earlier request: no grant by
+// itself.
+TEST_P(HandOverTest, AMessageWithAnotherTicketGrantsNothing) {
+  run([](Stand& stand) {
+    FairScene scene(stand, {.lease = 60s}, {.lease = 60s}, kQueue);
+    const std::string owner = scene.a.ask({"ZRANGE", kQueue, "0", "0"}).items.at(0).text;
+    const std::string ticket = scene.a.ask({"ZSCORE", kPatience, owner}).text;
+    const std::string channel = "holdfast:wake:" + owner.substr(0, owner.find(':'));
+    scene.b.relay.count(std::string(kFairAcquire.sha1));
+    for (const char* const what : {" held 1", " held", " held x", " held -1", " held 99999999999999999999"}) {
+      scene.a.ask({"PUBLISH", channel, owner + what});
+      stand.runtime.sleep_for(5ms);
+    }
+    EXPECT_EQ(scene.b.peer.witness.count(Kind::acquired), 0u);
+    EXPECT_GE(scene.b.relay.counted(), 1);                              // it looks
+    EXPECT_NE(scene.a.ask({"ZSCORE", kPatience, owner}).text, ticket);  // and has another ticket now
+    scene.a.ask({"PUBLISH", channel, owner + " held " + ticket});
+    stand.runtime.sleep_for(5ms);
+    EXPECT_EQ(scene.b.peer.witness.count(Kind::acquired), 0u);
+    scene.held->unlock();
+    scene.waiter.join();
+  });
+}
+
+// The message is lost: the new holder learns of its luck when it asks again, by the end of the lease that it
+// was told of.
+TEST_P(HandOverTest, ALostMessageCostsALeaseAtMost) {
+  run([](Stand& stand) {
+    FairScene scene(stand, {.lease = 600ms}, {.lease = 600s}, kQueue);
+    const std::string owner = scene.a.ask({"ZRANGE", kQueue, "0", "0"}).items.at(0).text;
+    // As the release would do it, but nobody is told.
+    scene.a.ask({"SET", "k", owner, "PX", "600000"});
+    scene.a.ask({"DEL", kQueue, kPatience});
+    scene.waiter.join();
+    if (exact()) {
+      EXPECT_EQ(scene.b.peer.witness.count(Kind::acquired), 1u);
+    }
+    EXPECT_THROW(scene.held->unlock(), LockLost);
+  });
+}
+
+// Whose lock it became while it gave up hands it on.
+TEST_P(HandOverTest, AGrantToSomebodyWhoGaveUpIsHandedOn) {
+  run([](Stand& stand) {
+    Peer<FairLocks> a(stand, {.lease = 600s}), c(stand, {.lease = 600s});
+    RelayedPeer<FairLocks> b(stand, {.lease = 600s});
+    b.peer.ask({"PING"});
+    const auto held = a.locks.obtain("k");
+    held->lock();
+    std::stop_source stop;
+    Task impatient = stand.runtime.spawn("client", [&] {
+      EXPECT_THROW(b.peer.locks.obtain("k")->try_lock_until(kNever, stop.get_token()), Interrupted);
+    });
+    b.peer.witness.wait_for(Kind::queued, 2);
+    const MonotonicTime start = stand.runtime.now();
+    Task patient = stand.runtime.spawn("client", [&] {
+      const auto lock = c.locks.obtain("k");
+      lock->lock();
+      lock->unlock();
+    });
+    c.witness.wait_for(Kind::queued, 2);
+    b.relay.stall(true);  // it holds the lock now, and does not hear it
+    held->unlock();
+    stop.request_stop();
+    impatient.join();
+    b.relay.stall(false);
+    patient.join();
+    EXPECT_LT(stand.runtime.now() - start, 300s);
+    while (a.ask({"DBSIZE"}).integer != 0) stand.runtime.sleep_for(1ms);
+  });
+}
+
+// Several processes that want a reentrant lock again at once take turns.
+TEST_P(HandOverTest, WhoReleasesDoesNotOvertakeWhoWasCalled) {
+  run([](Stand& stand) {
+    constexpr int kProcesses = 4, kTurns = 8;
+    std::list<Peer<ReentrantLocks>> peers;
+    std::vector<int> order;
+    Mutex mutex(stand.runtime);
+    {
+      std::list<Task> tasks;
+      Peer<ReentrantLocks> a(stand, {.lease = 60s});
+      const auto first = a.locks.obtain("k");
+      first->lock();
+      for (int i = 0; i < kProcesses; ++i) {
+        auto& peer = peers.emplace_back(stand, LockOptions{.lease = 60s});
+        tasks.push_back(stand.runtime.spawn("client", [&, i] {
+          const auto lock = peer.locks.obtain("k");
+          for (int turn = 0; turn < kTurns; ++turn) {
+            lock->lock();
+            {
+              const std::scoped_lock guard(mutex);
+              order.push_back(i);
+            }
+            lock->unlock();
+          }
+        }));
+        while (a.ask({"ZCARD", kWaiting}).integer != i + 1) stand.runtime.sleep_for(1ms);
+      }
+      first->unlock();
+    }
+    ASSERT_EQ(order.size(), static_cast<std::size_t>(kProcesses * kTurns));
+    if (!exact()) return;  // a machine that stands still for 100 ms calls the next one
+    int in_a_row = 0;
+    for (std::size_t i = 1; i < order.size(); ++i) in_a_row += order[i] == order[i - 1];
+    EXPECT_EQ(in_a_row, 0);
+  });
+}
+
+// While the called one is on its way nobody else gets it; what is kept is no hold, and ends by itself.
+TEST_P(HandOverTest, ACalledLockIsKeptForAMoment) {
+  run([](Stand& stand) {
+    Peer<ReentrantLocks> a(stand, {.lease = 60s, .fencing = true});
+    const std::string called = "01234567-89ab-4def-8123-456789abcdef:1";
+    a.ask({"SET", "k", called + " called", "PX", "60000"});
+    const auto lock = a.locks.obtain("k");
+    EXPECT_FALSE(lock->try_lock());
+    EXPECT_FALSE(lock->force_unlock());
+    // To the one that was called it is free: it becomes its holder, with a token of its own.
+    const std::vector<std::string_view> keys{"k", kWaiting, "holdfast:token:{k}"}, args{called, "30000", "1"};
+    const redis::Reply mine = a.client.eval(kReentrantAcquire, keys, args).reply;
+    ASSERT_EQ(mine.items.size(), 3u);
+    EXPECT_EQ(mine.items[0].integer, 1);
+    EXPECT_GT(mine.items[2].integer, 0);
+    EXPECT_EQ(a.ask({"GET", "k"}).text, called);
+    EXPECT_TRUE(lock->force_unlock());
+    // Who was called and gives up frees it.
+    a.ask({"SET", "k", called + " called", "PX", "60000"});
+    const std::vector<std::string_view> its_keys{"k", kWaiting}, its_args{called};
+    EXPECT_EQ(a.client.eval(kReentrantRelease, its_keys, its_args).reply.integer, 0);
+    EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 0);
+  });
+}
+
+// After a release that called somebody, a plain SET would be refused: three commands a turn, not four.
+TEST_P(HandOverTest, CommandsATurnAmongProcesses) {
+  run([](Stand& stand) {
+    if (!exact()) return;  // elsewhere the turns are not strict
+    constexpr int kTurns = 50;
+    RelayedPeer<ReentrantLocks> a(stand, {.lease = 60s}), b(stand, {.lease = 60s});
+    a.peer.ask({"SCRIPT", "LOAD", kReentrantAcquire.text});
+    a.peer.ask({"SCRIPT", "LOAD", kReentrantRelease.text});
+    b.peer.ask({"PING"});
+    a.relay.count("*");
+    b.relay.count("*");
+    {
+      std::list<Task> tasks;
+      for (auto* peer : {&a, &b}) {
+        tasks.push_back(stand.runtime.spawn("client", [&stand, peer] {
+          const auto lock = peer->peer.locks.obtain("k");
+          for (int turn = 0; turn < kTurns; ++turn) {
+            lock->lock();
+            stand.runtime.sleep_for(1ms);
+            lock->unlock();
+          }
+        }));
+      }
+    }
+    EXPECT_LE(a.relay.counted() + b.relay.counted(), 3 * 2 * kTurns + 10);
+    EXPECT_GE(a.relay.counted() + b.relay.counted(), 2 * 2 * kTurns);
+  });
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,85 @@
+// WakeChannel: how a server that knows who waits wakes one task of this process, and nobody else.
+//
+// One channel for all locks of a LockContext, "holdfast:wake:<its uuid>"; a message is "<owner> <ms>": that
+// owner is to ask in so many milliseconds; or "<owner> held <ticket>[ <token>]": the server has made that
+// owner the holder, after it had given it this ticket with its last refusal. So a release costs one message
+// however many wait, and a wait costs no SUBSCRIBE of its own: the subscription begins with the first refusal
+// and stays until nobody has waited for 5 s. On a Redis that is locked down by ACL the user needs the
+// channels "holdfast:wake:*".
+//
+// A message for somebody who is not listening yet is lost; hence listen() before the server is asked, or a
+// call at once when the channel comes (back) into force. https://redis.io/docs/latest/develop/pubsub/
+//
+// Thread safety: all members, from any task.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lib/lock/store/store.h"
+
+namespace holdfast {
+
+// What a waiting owner is told.
+struct WakeCall {
+  Duration ask_in{};
+  std::int64_t held = 0;  // the ticket, where it holds the lock already; else 0
+  std::optional<std::uint64_t> token = {};
+};
+
+class WakeChannel {
+ public:
+  // Called under the channel's mutex: it must not park, nor call back.
+  using Call = std::function<void(const WakeCall&)>;
+
+  // Somebody who wants to be called, until it is destroyed; after that no call is under way any more.
+  class Listener {
+   public:
+    Listener(WakeChannel& channel, std::string owner, Call call);
+    ~Listener();
+    Listener(const Listener&) = delete;
+    Listener& operator=(const Listener&) = delete;
+
+   private:
+    friend class WakeChannel;
+    WakeChannel& channel_;
+    const std::string owner_;
+    const Call call_;
+  };
+
+  static constexpr Duration kLinger = std::chrono::seconds(5);
+
+  // `store` outlives it.
+  WakeChannel(Store& store, std::string_view uuid);
+  ~WakeChannel();  // [parks] REQUIRES: nobody listens
+
+  // Null unless the channel is in force: then what the server says from now on is heard.
+  std::unique_ptr<Listener> listen_if_in_force(const std::string& owner, Call call);
+  // Subscribes where that is needed. Calls at once, or as soon as the channel is in force.
+  std::unique_ptr<Listener> listen(const std::string& owner, Call call);
+
+ private:
+  void on_message(std::string_view message);
+  void on_subscribed(std::uint64_t subscription);
+  void linger();
+
+  Store& store_;
+  const std::string name_;
+  std::atomic<bool> in_force_ = false;
+  Mutex mutex_;  // guards what follows
+  Condition closed_;
+  std::map<std::string, Listener*, std::less<>> listeners_;  // by owner
+  std::unique_ptr<redis::Subscription> subscription_;        // null: nobody has waited for a while
+  std::uint64_t subscriptions_ = 0;                          // the number of this one
+  MonotonicTime idle_since_{};                               // when the last listener went
+  bool lingering_ = false, closing_ = false;
+  Task linger_task_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,262 @@
+// Waiters that the server calls one at a time: who is called, what a wait costs, and that no call is lost
+// with those who cannot follow it.
+#include "lib/lock/waiting/wake_channel.h"
+
+#include <gtest/gtest.h>
+
+#include <list>
+#include <vector>
+
+#include "lib/lock/fair/fair_lock.h"
+#include "lib/lock/reentrant/reentrant_lock.h"
+#include "lib/lock/reentrant/reentrant_scripts.h"
+#include "lib/testing/peer.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Stand;
+using testing::Where;
+using Kind = LockEvent::Kind;
+using Peer = testing::Peer<ReentrantLocks>;
+using RelayedPeer = testing::RelayedPeer<ReentrantLocks>;
+
+constexpr const char* kWaiting = "holdfast:waiting:{k}";
+
+class WakeChannelTest : public ::testing::TestWithParam<Where> {
+ protected:
+  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(GetParam(), body); }
+  // Only in virtual time a test can say how long something takes at most.
+  static bool exact() { return GetParam() == Where::embedded; }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ports, WakeChannelTest, ::testing::ValuesIn(testing::everywhere()),
+                         [](const auto& info) { return testing::to_string(info.param); });
+
+// Waits for "k" in a task of its own, holds it and gives it back.
+template <class PeerT>
+Task waits(Stand& stand, PeerT& peer, Duration hold = Duration::zero()) {
+  return stand.runtime.spawn("client", [&stand, &peer, hold] {
+    const auto lock = peer.locks.obtain("k");
+    lock->lock();
+    stand.runtime.sleep_for(hold);
+    lock->unlock();
+  });
+}
+
+void wait_until_registered(Stand& stand, Peer& asker, int count) {
+  while (asker.ask({"ZCARD", kWaiting}).integer != count) stand.runtime.sleep_for(1ms);
+}
+
+void wait_until_listening(Stand& stand, Peer& asker, std::size_t processes) {
+  while (asker.ask({"PUBSUB", "CHANNELS", "holdfast:wake:*"}).items.size() < processes) {
+    stand.runtime.sleep_for(1ms);
+  }
+  stand.runtime.sleep_for(20ms);  // who listens looks once more; a slow look only makes a test weaker
+}
+
+// Five processes wait: each is granted once, and a release makes one of them ask (and the next one a little
+// later, should that one not have asked).
+TEST_P(WakeChannelTest, AReleaseCallsOne) {
+  run([](Stand& stand) {
+    Peer a(stand, {.lease = 60s});
+    std::list<RelayedPeer> waiters;
+    const auto lock = a.locks.obtain("k");
+    lock->lock();
+    std::list<Task> tasks;
+    for (int i = 0; i < 5; ++i) {
+      RelayedPeer& b = waiters.emplace_back(stand, LockOptions{.lease = 60s});
+      b.peer.ask({"PING"});
+      tasks.push_back(waits(stand, b.peer));
+      wait_until_registered(stand, a, i + 1);
+    }
+    wait_until_listening(stand, a, 5);
+    for (RelayedPeer& b : waiters) b.relay.count(std::string(kReentrantAcquire.sha1));
+    lock->unlock();
+    tasks.clear();
+    int asked = 0;
+    for (RelayedPeer& b : waiters) asked += b.relay.counted();
+    EXPECT_GE(asked, 5);
+    if (exact()) {
+      EXPECT_EQ(asked, 5);
+    }
+    EXPECT_EQ(a.ask({"DBSIZE"}).integer, 0);
+  });
+}
+
+// The first one's connections are dead; the server knows it, and calls the next one.
+TEST_P(WakeChannelTest, WhoDoesNotListenIsPassedOver) {
+  run([](Stand& stand) {
+    Peer a(stand, {.lease = 600s}), b(stand, {.lease = 600s});
+    const auto lock = a.locks.obtain("k");
+    lock->lock();
+    a.ask({"ZADD", kWaiting, "1", "died:1"});
+    a.ask({"ZADD", kWaiting, "2", "died:2"});
+    const MonotonicTime start = stand.runtime.now();
+    Task task = waits(stand, b);
+    wait_until_registered(stand, a, 3);
+    wait_until_listening(stand, a, 1);
+    lock->unlock();
+    task.join();
+    EXPECT_LT(stand.runtime.now() - start, 300s);
+    EXPECT_EQ(a.ask({"DBSIZE"}).integer, 0);
+  });
+}
+
+// The one who is called hears nothing more, though its connection stands: the next one asks 100 ms later.
+TEST_P(WakeChannelTest, TheNextOneAsksWhenTheFirstCannot) {
+  run([](Stand& stand) {
+    Peer a(stand, {.lease = 600s}), b(stand, {.lease = 600s});
+    const auto lock = a.locks.obtain("k");
+    lock->lock();
+    a.ask({"ZADD", kWaiting, "1", "deaf:1"});
+    std::atomic<bool> listening = false;
+    const auto deaf = a.client.subscribe(
+        "holdfast:wake:deaf", [](std::string_view) {}, [&] { listening = true; });
+    while (!listening) stand.runtime.sleep_for(1ms);
+    Task task = waits(stand, b);
+    wait_until_registered(stand, a, 2);
+    b.witness.wait_for(Kind::waiting);
+    wait_until_listening(stand, a, 2);
+    const MonotonicTime released = stand.runtime.now();
+    lock->unlock();
+    task.join();
+    const Duration took = b.witness.last(Kind::acquired) - released;
+    EXPECT_LT(took, 300s);
+    if (exact()) {
+      EXPECT_GE(took, 100ms);
+      EXPECT_LE(took, 125ms);
+    }
+  });
+}
+
+// Who was called and gives up instead of asking hands the call on.
+TEST_P(WakeChannelTest, WhoGivesUpHandsTheCallOn) {
+  run([](Stand& stand) {
+    Peer a(stand, {.lease = 600s}), c(stand, {.lease = 600s});
+    RelayedPeer b(stand, {.lease = 600s});
+    const auto lock = a.locks.obtain("k");
+    lock->lock();
+    b.peer.ask({"PING"});
+    std::stop_source stop;
+    Task impatient = stand.runtime.spawn("client", [&] {
+      EXPECT_THROW(b.peer.locks.obtain("k")->try_lock_until(kNever, stop.get_token()), Interrupted);
+    });
+    wait_until_registered(stand, a, 1);
+    const MonotonicTime start = stand.runtime.now();
+    Task patient = waits(stand, c);
+    wait_until_registered(stand, a, 2);
+    wait_until_listening(stand, a, 2);
+    b.relay.stall(true);  // it is called, and does not hear it
+    const MonotonicTime released = stand.runtime.now();
+    lock->unlock();
+    stop.request_stop();
+    impatient.join();
+    b.relay.stall(false);
+    patient.join();
+    EXPECT_LT(stand.runtime.now() - start, 300s);
+    if (exact()) {
+      EXPECT_LT(c.witness.last(Kind::acquired) - released, 100ms);  // by the call, not as the next in turn
+    }
+    wait_until_registered(stand, a, 0);
+  });
+}
+
+// A subscription serves many waits, also of many keys, and ends when nobody has waited for a while.
+TEST_P(WakeChannelTest, OneSubscriptionServesManyWaits) {
+  run([](Stand& stand) {
+    Peer a(stand, {.lease = 60s});
+    RelayedPeer b(stand, {.lease = 60s});
+    b.peer.ask({"PING"});
+    b.relay.count("SUBSCRIBE");
+    for (int round = 0; round < 4; ++round) {
+      for (const char* key : {"k", "l"}) {
+        const auto held = a.locks.obtain(key);
+        held->lock();
+        Task task = stand.runtime.spawn("client", [&] {
+          const auto lock = b.peer.locks.obtain(key);
+          lock->lock();
+          lock->unlock();
+        });
+        b.peer.witness.wait_for(Kind::waiting,
+                                static_cast<std::size_t>(b.peer.witness.count(Kind::acquired)) + 1);
+        held->unlock();
+        task.join();
+      }
+    }
+    EXPECT_GE(b.relay.counted(), 1);
+    if (!exact()) return;  // on a machine that stands still for so long a subscription may end in between
+    EXPECT_EQ(b.relay.counted(), 1);
+    EXPECT_EQ(a.ask({"PUBSUB", "CHANNELS", "holdfast:wake:*"}).items.size(), 1u);
+    stand.runtime.sleep_for(WakeChannel::kLinger + 1s);
+    EXPECT_EQ(a.ask({"PUBSUB", "CHANNELS", "holdfast:wake:*"}).items.size(), 0u);
+  });
+}
+
+// The connection that brings the calls breaks while the lock is released: the waiter looks when it is back.
+TEST_P(WakeChannelTest, NoCallIsLostWithTheConnection) {
+  run([](Stand& stand) {
+    Peer a(stand, {.lease = 600s});
+    RelayedPeer b(stand, {.lease = 600s});
+    b.peer.ask({"PING"});
+    const MonotonicTime start = stand.runtime.now();
+    for (int round = 0; round < 3; ++round) {
+      const auto lock = a.locks.obtain("k");
+      lock->lock();
+      Task task = waits(stand, b.peer);
+      wait_until_registered(stand, a, 1);
+      wait_until_listening(stand, a, 1);
+      b.relay.lose_reply_to("", 1'000'000);
+      a.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
+      lock->unlock();
+      b.relay.lose_reply_to("", 0);
+      task.join();
+    }
+    EXPECT_LT(stand.runtime.now() - start, 300s);
+  });
+}
+
+// The names of those who wait are lost (FLUSHALL, a failover): they look again when the lease that they were
+// told of is over, and not later.
+TEST_P(WakeChannelTest, LostNamesCostAtMostALease) {
+  run([](Stand& stand) {
+    Peer a(stand, {.lease = 600ms}), b(stand, {.lease = 600s});
+    const auto lock = a.locks.obtain("k");
+    lock->lock();
+    const MonotonicTime start = stand.runtime.now();
+    Task task = waits(stand, b);
+    wait_until_registered(stand, a, 1);
+    wait_until_listening(stand, a, 1);
+    a.ask({"DEL", kWaiting});
+    lock->unlock();
+    task.join();
+    EXPECT_LT(stand.runtime.now() - start, 300s);
+  });
+}
+
+// What anybody may publish there: at worst a question too many.
+TEST_P(WakeChannelTest, NonsenseOnTheChannelDoesNoHarm) {
+  run([](Stand& stand) {
+    Peer a(stand, {.lease = 60s}), b(stand, {.lease = 60s});
+    const auto lock = a.locks.obtain("k");
+    lock->lock();
+    Task task = waits(stand, b);
+    wait_until_registered(stand, a, 1);
+    wait_until_listening(stand, a, 1);
+    const std::string owner = a.ask({"ZRANGE", kWaiting, "0", "0"}).items.at(0).text;
+    const std::string channel = "holdfast:wake:" + owner.substr(0, owner.find(':'));
+    for (const std::string& message :
+         {std::string(), std::string(" "), owner, owner + " soon", owner + " -9223372036854775807",
+          owner + " 99999999999999999999", owner + " 0 0", std::string("somebody:1 0")}) {
+      a.ask({"PUBLISH", channel, message});
+    }
+    stand.runtime.sleep_for(5ms);
+    EXPECT_EQ(b.witness.count(Kind::acquired), 0u);
+    lock->unlock();
+    task.join();
+  });
+}
+
+}  // namespace
+}  // namespace holdfast

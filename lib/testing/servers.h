@@ -1,0 +1,28 @@
+// Servers: several independent Redis servers, for tests of locks that vote: real ones on threads and on the
+// event loop, embedded ones in virtual time.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "lib/testing/stand.h"
+
+namespace holdfast::testing {
+
+class Servers {
+ public:
+  virtual ~Servers() = default;
+  virtual std::size_t size() const = 0;
+  virtual Endpoint endpoint(std::size_t server) const = 0;
+  virtual void crash(std::size_t server) = 0;
+  virtual void restart(std::size_t server) = 0;  // [parks] after a crash; it has forgotten everything
+  virtual void pause(std::size_t server) = 0;    // it hangs: takes connections and bytes, says nothing
+  virtual void resume(std::size_t server) = 0;
+};
+
+// Brings `count` servers up and runs `body` on a task of a process. Exceptions are passed on.
+void on_servers(Where where, int count, const std::function<void(Stand&, Servers&)>& body);
+
+}  // namespace holdfast::testing

@@ -1,0 +1,105 @@
+// The hand-written lock: what it does, and the flaws for which it is kept.
+#include "sim/historic/lock_interface/lock_interface.h"
+
+#include "sim/historic/testing/peer.h"
+
+namespace holdfast::historic {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Relay;
+using testing::Stand;
+using testing::Witness;
+using Kind = LockEvent::Kind;
+using LockPeer = Peer<LockInterface>;
+
+class LockInterfaceTest : public PortsTest {};
+HF_ON_ALL_PORTS(LockInterfaceTest);
+
+TEST_P(LockInterfaceTest, LocksAndUnlocks) {
+  run([](Stand& stand) {
+    LockPeer a(stand), b(stand);
+    EXPECT_TRUE(a.lock.try_lock());
+    EXPECT_TRUE(a.lock.is_held_by_me());
+    EXPECT_EQ(a.ask({"GET", "k"}).text, a.lock.acquisition());
+    const std::int64_t left = a.ask({"PTTL", "k"}).integer;
+    EXPECT_GT(left, 0);
+    EXPECT_LE(left, 30000);
+    EXPECT_FALSE(b.lock.try_lock());
+    EXPECT_FALSE(b.lock.try_lock_for(150ms));
+    EXPECT_FALSE(a.lock.try_lock());  // not reentrant
+    EXPECT_FALSE(a.lock.valid_until());
+    a.lock.unlock();
+    EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 0);
+    EXPECT_TRUE(b.lock.try_lock());
+    b.lock.unlock();
+  });
+}
+
+TEST_P(LockInterfaceTest, AWaitCanBeStopped) {
+  run([](Stand& stand) {
+    LockPeer a(stand), b(stand);
+    a.lock.lock();
+    std::stop_source stop;
+    stop.request_stop();
+    EXPECT_THROW(b.lock.try_lock_until(kNever, stop.get_token()), Interrupted);
+    EXPECT_FALSE(b.lock.is_held_by_me());
+  });
+}
+
+// A release is noticed at the next poll only.
+TEST_P(LockInterfaceTest, Polls) {
+  run([](Stand& stand) {
+    Witness witness(stand.runtime);
+    LockPeer a(stand), b(stand, {.observer = &witness});
+    a.lock.lock();
+    const MonotonicTime start = stand.runtime.now();
+    Task waiter = stand.runtime.spawn("client", [&] {
+      b.lock.lock();
+      b.lock.unlock();
+    });
+    witness.wait_for(Kind::waiting);
+    a.lock.unlock();
+    waiter.join();
+    EXPECT_GE(stand.runtime.now() - start, 100ms);
+  });
+}
+
+TEST_P(LockInterfaceTest, IsNeitherRenewedNorToldOfItsEnd) {
+  run([](Stand& stand) {
+    Witness witness(stand.runtime);
+    LockPeer a(stand, {.lease = 50ms, .observer = &witness}), b(stand);
+    a.lock.lock();
+    b.lock.lock();  // when a's lease is over
+    EXPECT_TRUE(a.lock.is_held_by_me());
+    a.lock.unlock();  // not ours any more; no error, and the other's key stays
+    EXPECT_EQ(witness.count(Kind::lost), 0u);
+    EXPECT_EQ(b.ask({"GET", "k"}).text, b.lock.acquisition());
+    b.lock.unlock();
+  });
+}
+
+TEST_P(LockInterfaceTest, UnlockByAnybodyIsNoError) {
+  run([](Stand& stand) {
+    LockPeer a(stand), b(stand);
+    a.lock.lock();
+    b.lock.unlock();
+    EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 1);
+    a.lock.unlock();
+  });
+}
+
+// The reply to the SET is lost: its own client is locked out until the lease ends.
+TEST_P(LockInterfaceTest, LocksItselfOutWhenAReplyIsLost) {
+  run([](Stand& stand) {
+    Relay relay(stand.runtime, stand.network, stand.redis);
+    LockPeer a(stand, relay);
+    relay.lose_reply_to("\r\nSET\r\n");
+    EXPECT_THROW(a.lock.try_lock(), Unavailable);
+    EXPECT_FALSE(a.lock.try_lock());
+    EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 1);
+  });
+}
+
+}  // namespace
+}  // namespace holdfast::historic

@@ -1,0 +1,53 @@
+// SETNX, then EXPIRE: what it does, and the flaws for which it is kept.
+#include "sim/historic/naive/setnx_expire.h"
+
+#include "sim/historic/testing/peer.h"
+
+namespace holdfast::historic {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Relay;
+using testing::Stand;
+using LockPeer = Peer<SetnxExpire>;
+
+class SetnxExpireTest : public PortsTest {};
+HF_ON_ALL_PORTS(SetnxExpireTest);
+
+TEST_P(SetnxExpireTest, LocksAndUnlocks) {
+  run([](Stand& stand) {
+    LockPeer a(stand, {.lease = 2500ms}), b(stand);
+    EXPECT_TRUE(a.lock.try_lock());
+    EXPECT_EQ(a.ask({"GET", "k"}).text, a.lock.acquisition());
+    const std::int64_t left = a.ask({"PTTL", "k"}).integer;
+    EXPECT_GT(left, 2500);
+    EXPECT_LE(left, 3000);
+    EXPECT_FALSE(b.lock.try_lock());
+    a.lock.unlock();
+    EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 0);
+  });
+}
+
+// The connection ends between the two commands (so it would with the client): a lock without a lease.
+TEST_P(SetnxExpireTest, WhatFailsBetweenTheTwoCommandsLeavesTheLockForEver) {
+  run([](Stand& stand) {
+    Relay relay(stand.runtime, stand.network, stand.redis);
+    LockPeer a(stand, relay), b(stand);
+    relay.lose_reply_to("\r\nSETNX\r\n");
+    EXPECT_THROW(a.lock.try_lock(), Unavailable);
+    EXPECT_EQ(b.ask({"PTTL", "k"}).integer, -1);
+    EXPECT_FALSE(b.lock.try_lock());
+  });
+}
+
+TEST_P(SetnxExpireTest, UnlockRemovesWhateverIsThere) {
+  run([](Stand& stand) {
+    LockPeer a(stand), b(stand);
+    a.lock.lock();
+    b.lock.unlock();
+    EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 0);
+  });
+}
+
+}  // namespace
+}  // namespace holdfast::historic

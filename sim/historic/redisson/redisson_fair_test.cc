@@ -1,0 +1,257 @@
+// Redisson's fair lock: what it writes, byte for byte, and the flaws for which it is kept.
+#include "sim/historic/redisson/redisson_fair.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "lib/testing/relay.h"
+#include "lib/testing/stand.h"
+#include "sim/world/world.h"
+
+namespace holdfast::historic {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Stand;
+using testing::Where;
+using testing::Witness;
+using Kind = LockEvent::Kind;
+using Reading = RedissonFair::Reading;
+
+constexpr std::string_view kQueue = "redisson_lock_queue:{k}", kTimeouts = "redisson_lock_timeout:{k}";
+
+class RedissonFairTest : public ::testing::TestWithParam<Where> {
+ protected:
+  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(GetParam(), body); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ports, RedissonFairTest, ::testing::ValuesIn(testing::everywhere()),
+                         [](const auto& info) { return testing::to_string(info.param); });
+
+struct Peer {
+  explicit Peer(Stand& stand, LockOptions options = {}, Reading reading = Reading::source)
+      : runtime(stand.runtime),
+        client(stand.runtime, stand.network, stand.options()),
+        redisson(std::make_shared<Redisson>(client, options)),
+        lock(redisson, "k", reading) {}
+  redis::Reply ask(std::initializer_list<std::string_view> command) { return client.call(command).reply; }
+  std::int64_t now_ms() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(runtime.wall_now().time_since_epoch())
+        .count();
+  }
+  // How long `owner` has until it is dropped, in s.
+  double patience(const std::string& owner) {
+    return (std::stod(ask({"ZSCORE", kTimeouts, owner}).text) - static_cast<double>(now_ms())) / 1000;
+  }
+  // A waiter that died in the queue, with so many ms to live.
+  void dead_waiter(const std::string& owner, std::int64_t left_ms) {
+    ask({"RPUSH", kQueue, owner});
+    ask({"ZADD", kTimeouts, std::to_string(now_ms() + left_ms), owner});
+  }
+  Runtime& runtime;
+  redis::Client client;
+  std::shared_ptr<Redisson> redisson;
+  RedissonFair lock;
+};
+
+// Locks and unlocks on a task of its own.
+Task go(Stand& stand, Peer& peer, std::atomic<int>* order = nullptr, std::atomic<int>* place = nullptr) {
+  return stand.runtime.spawn("client", [&peer, order, place] {
+    peer.lock.lock();
+    if (order != nullptr) *place = ++*order;
+    peer.lock.unlock();
+  });
+}
+
+TEST_P(RedissonFairTest, WritesRedissonsRecords) {
+  run([](Stand& stand) {
+    Witness second(stand.runtime), third(stand.runtime);
+    Peer a(stand), b(stand, {.observer = &second}), c(stand, {.observer = &third});
+    a.lock.lock();
+    EXPECT_TRUE(a.lock.try_lock());
+    EXPECT_EQ(a.ask({"HGET", "k", a.lock.acquisition()}).text, "2");
+    EXPECT_FALSE(b.lock.try_lock());
+    EXPECT_EQ(a.ask({"EXISTS", kQueue}).integer, 0);  // who does not wait does not queue
+    std::atomic<int> order = 0, place_b = 0, place_c = 0;
+    Task waiting_b = go(stand, b, &order, &place_b);
+    second.wait_for(Kind::queued);
+    const std::string owner_b = a.ask({"LINDEX", kQueue, "0"}).text;
+    EXPECT_NEAR(a.patience(owner_b), 330, 5);  // lease and 300 s
+    Task waiting_c = go(stand, c, &order, &place_c);
+    third.wait_for(Kind::queued);
+    const std::string owner_c = a.ask({"LINDEX", kQueue, "1"}).text;
+    EXPECT_EQ(owner_c.substr(0, 37), c.redisson->owner(7).substr(0, 37));
+    EXPECT_NEAR(a.patience(owner_c), 630, 5);
+    EXPECT_EQ(a.ask({"LLEN", kQueue}).integer, 2);
+    EXPECT_EQ(a.ask({"ZCARD", kTimeouts}).integer, 2);
+    const std::string channel = "redisson_lock__channel:{k}:" + owner_b;
+    while (a.ask({"PUBSUB", "NUMSUB", channel}).items[1].integer == 0) stand.runtime.sleep_for(1ms);
+    a.lock.unlock();
+    a.lock.unlock();
+    waiting_b.join();
+    waiting_c.join();
+    EXPECT_EQ(place_b, 1);
+    EXPECT_EQ(place_c, 2);
+    EXPECT_EQ(second.count(Kind::queued), 1u);
+    EXPECT_EQ(a.ask({"EXISTS", "k", kQueue, kTimeouts}).integer, 0);
+  });
+}
+
+TEST_P(RedissonFairTest, WhoGivesUpLeavesTheQueue) {
+  run([](Stand& stand) {
+    Peer a(stand), b(stand);
+    a.lock.lock();
+    EXPECT_FALSE(b.lock.try_lock_for(30ms));
+    EXPECT_EQ(a.ask({"EXISTS", kQueue, kTimeouts}).integer, 0);
+    std::stop_source stop;
+    stop.request_stop();
+    EXPECT_THROW(b.lock.try_lock_for(1h, stop.get_token()), Interrupted);
+    EXPECT_EQ(a.ask({"LLEN", kQueue}).integer, 1);  // M52
+    a.lock.unlock();
+    EXPECT_FALSE(a.lock.try_lock());  // the lock is free
+    EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 0);
+  });
+}
+
+// M49: a waiter that died is dropped when its time is over, and not before.
+TEST_P(RedissonFairTest, ADeadWaiterBlocksAFreeLock) {
+  run([](Stand& stand) {
+    Peer a(stand);
+    a.dead_waiter("dead:1", 300);
+    EXPECT_FALSE(a.lock.try_lock());
+    EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 0);
+    stand.runtime.sleep_for(350ms);
+    EXPECT_TRUE(a.lock.try_lock());
+    a.lock.unlock();
+  });
+}
+
+// M48: a head without a score.
+TEST_P(RedissonFairTest, AMissingScoreBreaksEverything) {
+  run([](Stand& stand) {
+    Peer a(stand);
+    a.ask({"RPUSH", kQueue, "dead:1"});
+    EXPECT_THROW(a.lock.try_lock(), Rejected);
+    EXPECT_THROW(a.lock.lock(), Rejected);
+  });
+}
+
+// M55: the lock is gone, its unlock succeeds.
+TEST_P(RedissonFairTest, UnlockOfAVanishedLockSucceeds) {
+  run([](Stand& stand) {
+    Peer a(stand), b(stand);
+    a.lock.lock();
+    b.ask({"DEL", "k"});
+    EXPECT_NO_THROW(a.lock.unlock());
+    EXPECT_NO_THROW(b.lock.unlock());  // of somebody who never had it
+  });
+}
+
+TEST_P(RedissonFairTest, ForceUnlockWakesTheHead) {
+  run([](Stand& stand) {
+    Witness witness(stand.runtime);
+    Peer a(stand), b(stand, {.observer = &witness});
+    a.lock.lock();
+    Task waiter = go(stand, b);
+    witness.wait_for(Kind::waiting);
+    while (a.ask({"PUBSUB", "CHANNELS", "*"}).items.empty()) stand.runtime.sleep_for(1ms);
+    EXPECT_TRUE(a.lock.force_unlock());
+    waiter.join();
+    EXPECT_FALSE(a.lock.force_unlock());
+  });
+}
+
+// M50: the time to wait, as told at a later look, is below zero when the first lease is over.
+TEST_P(RedissonFairTest, ANegativeTimeToWaitIsWaitForEver) {
+  run([](Stand& stand) {
+    Witness holder(stand.runtime), witness(stand.runtime);
+    Peer a(stand, {.lease = 150ms, .observer = &holder}), b(stand, {.observer = &witness}), c(stand);
+    a.lock.lock();
+    Task waiter = go(stand, b);
+    witness.wait_for(Kind::waiting);
+    holder.wait_for(Kind::renewed, 8);                 // 400 ms: b has looked again
+    a.redisson->renewals().cancel("k", std::nullopt);  // the holder dies
+    stand.runtime.sleep_for(400ms);
+    EXPECT_EQ(c.ask({"EXISTS", "k"}).integer, 0);
+    EXPECT_EQ(witness.count(Kind::acquired), 0u);  // though it is free, and b is the head
+    c.lock.unlock();                               // a message, by M55
+    waiter.join();
+  });
+}
+
+// M54: whose clock is ahead drops everybody.
+TEST_P(RedissonFairTest, AClockThatIsAheadDropsTheWaiters) {
+  run([](Stand& stand) {
+    if (stand.where != Where::embedded) GTEST_SKIP() << "needs a clock that can be stepped";
+    Peer a(stand);
+    a.dead_waiter("alive:1", 300'000);
+    EXPECT_FALSE(a.lock.try_lock());
+    stand.world->harness().step_wall(6min);
+    EXPECT_TRUE(a.lock.try_lock());
+    EXPECT_EQ(a.ask({"EXISTS", kQueue, kTimeouts}).integer, 0);
+    a.lock.unlock();
+  });
+}
+
+// M53: tryLock(30, SECONDS) queues for 30 ms.
+TEST(RedissonFairReadings, LosesTheUnitOfAWait) {
+  testing::on_stand(Where::embedded, [](Stand& stand) {  // where no time passes on the way
+    Witness witness(stand.runtime);
+    Peer a(stand), b(stand, {.observer = &witness});
+    a.lock.lock();
+    const auto patience_of = [&](const std::function<void()>& call) {
+      const std::size_t before = witness.count(Kind::queued);
+      Task waiter = stand.runtime.spawn("client", call);
+      witness.wait_for(Kind::queued, before + 1);
+      const double patience = a.patience(a.ask({"LINDEX", kQueue, "0"}).text);
+      a.lock.unlock();
+      waiter.join();
+      a.lock.lock();
+      return patience;
+    };
+    const auto give_back = [&](bool granted) {
+      EXPECT_TRUE(granted);
+      if (granted) b.lock.unlock();
+    };
+    EXPECT_NEAR(patience_of([&] { give_back(b.lock.try_lock_for(30s)); }), 30, 2);
+    EXPECT_NEAR(patience_of([&] { give_back(b.lock.try_lock_with_lease(30s, 5s)); }), 60, 2);
+    a.lock.unlock();
+  });
+}
+
+// M49 and M15: a dead head goes after 300 s and a lease; as described it never goes.
+TEST(RedissonFairReadings, ADeadHeadIsDroppedLateOrNever) {
+  testing::on_stand(Where::embedded, [](Stand& stand) {
+    for (const Reading reading : {Reading::source, Reading::as_described}) {
+      Peer a(stand, {}, reading), b(stand, {}, reading), c(stand, {}, reading);
+      a.lock.lock();
+      std::stop_source stop;
+      stop.request_stop();
+      EXPECT_THROW(b.lock.try_lock_for(1h, stop.get_token()), Interrupted);  // and dies
+      a.lock.unlock();
+      EXPECT_FALSE(c.lock.try_lock());
+      stand.runtime.sleep_for(reading == Reading::source ? 5min + 31s : 24h);
+      EXPECT_EQ(c.lock.try_lock(), reading == Reading::source);
+      a.ask({"FLUSHALL"});
+    }
+  });
+}
+
+TEST(RedissonFairReadings, AsDescribedScoresAreTwiceTheTime) {
+  testing::on_stand(Where::embedded, [](Stand& stand) {
+    Witness witness(stand.runtime);
+    Peer a(stand, {}, Reading::as_described), b(stand, {.observer = &witness}, Reading::as_described);
+    a.lock.lock();
+    Task waiter = go(stand, b);
+    witness.wait_for(Kind::queued);
+    const double score = std::stod(a.ask({"ZRANGE", kTimeouts, "0", "-1", "WITHSCORES"}).items[1].text);
+    EXPECT_NEAR(score - 2 * static_cast<double>(a.now_ms()), 35'000, 1000);  // lease + 5000
+    while (a.ask({"PUBSUB", "CHANNELS", "*"}).items.empty()) stand.runtime.sleep_for(1ms);
+    a.lock.unlock();
+    waiter.join();
+  });
+}
+
+}  // namespace
+}  // namespace holdfast::historic

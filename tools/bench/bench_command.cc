@@ -1,0 +1,219 @@
+// `holdfast bench`: checks the arguments, runs the suites, keeps what is done.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+
+#include "sim/scenario/problem.h"
+#include "tools/bench/bench.h"
+#include "tools/holdfast/commands.h"
+#include "tools/holdfast/reports.h"
+
+namespace holdfast::tools {
+namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
+void on_interrupt(int) { interrupted = 1; }
+
+void require_sane(const BenchArguments& arguments) {
+  std::vector<std::string> locks, suites;
+  for (const sim::LockKind& kind : sim::all_lock_kinds()) {
+    if (kind.make != nullptr) locks.emplace_back(kind.name);  // a latch is not held
+  }
+  for (const Suite& suite : all_suites()) suites.emplace_back(suite.name);
+  for (const std::string& name : arguments.locks) {
+    if (std::find(locks.begin(), locks.end(), name) == locks.end()) {
+      throw BadUsage("--locks: unknown lock `" + name + "`" + sim::did_you_mean(name, locks) +
+                     " (`holdfast list locks`)");
+    }
+  }
+  for (const std::string& name : arguments.suites) {
+    if (std::find(suites.begin(), suites.end(), name) == suites.end()) {
+      throw BadUsage("--suite: unknown suite `" + name + "`, expected " + sim::one_of(suites) +
+                     sim::did_you_mean(name, suites));
+    }
+  }
+  for (const int clients : arguments.clients) {
+    if (clients < 1 || clients > 10'000) {
+      throw BadUsage(fmt::format("--clients: {}, expected 1 to 10000", clients));
+    }
+  }
+  if (arguments.threads < 0 || arguments.threads > 10'000) {
+    throw BadUsage(fmt::format("--threads: {}, expected 1 to 10000", arguments.threads));
+  }
+  if (arguments.rounds < 0 || arguments.rounds > 1000) throw BadUsage("--rounds: expected 1 to 1000");
+  if (arguments.seeds < 0) throw BadUsage("--seeds: expected 1 or more");
+  if (arguments.seconds < 0 || arguments.seconds > 600) throw BadUsage("--seconds: expected 0.01 to 600");
+  if (!arguments.json.empty()) {  // before minutes of work, not after
+    std::FILE* file = std::fopen(arguments.json.c_str(), "a");
+    if (file == nullptr) throw BadUsage("--json: cannot write " + arguments.json);
+    std::fclose(file);
+  }
+}
+
+void keep(const BenchArguments& arguments, const BenchResult& result) {
+  if (!arguments.json.empty()) write_file(arguments.json, to_json(result));
+}
+
+}  // namespace
+
+Bench::Bench(const BenchArguments& arguments, BenchResult& result) : arguments_(arguments), result_(result) {}
+
+bool Bench::interrupted() { return tools::interrupted != 0; }
+
+std::vector<const sim::LockKind*> Bench::locks(const std::vector<std::string>& few) const {
+  std::vector<const sim::LockKind*> kinds;
+  for (const sim::LockKind& kind : sim::all_lock_kinds()) {
+    if (kind.make == nullptr) continue;
+    const auto has = [&](const std::vector<std::string>& names) {
+      return std::find(names.begin(), names.end(), kind.name) != names.end();
+    };
+    const bool asked = !arguments_.locks.empty() ? has(arguments_.locks) : few.empty() || has(few);
+    if (asked) kinds.push_back(&kind);
+  }
+  return kinds;
+}
+
+std::vector<int> Bench::clients(std::vector<int> full, std::vector<int> quick) const {
+  if (!arguments_.clients.empty()) return arguments_.clients;
+  return arguments_.quick ? quick : full;
+}
+
+int Bench::rounds(int full, int quick) const {
+  return arguments_.rounds > 0 ? arguments_.rounds : arguments_.quick ? quick : full;
+}
+
+Duration Bench::length(double full, double quick) const {
+  const double seconds = arguments_.seconds > 0 ? arguments_.seconds : arguments_.quick ? quick : full;
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
+
+BenchServers& Bench::servers(const sim::LockKind* kind) {
+  if (kind != nullptr && kind->quorum) {
+    if (!several_) several_ = std::make_unique<BenchServers>(5);
+    return *several_;
+  }
+  if (!one_) {
+    one_ = std::make_unique<BenchServers>(1);
+    result_.versions["redis-server"] = one_->info("redis_version");
+  }
+  return *one_;
+}
+
+void Bench::note(const std::string& text) {
+  if (std::find(result_.notes.begin(), result_.notes.end(), text) != result_.notes.end()) return;
+  result_.notes.push_back(text);
+  fmt::print(stderr, "note: {}\n", text);
+}
+
+void Bench::interleave(int rounds, const std::vector<Variant>& variants) {
+  Progress progress(static_cast<std::uint64_t>(rounds) * variants.size(), "measurements", false);
+  progress.show_next();  // the first may take minutes
+  std::vector<bool> out(variants.size());
+  std::uint64_t done = 0;
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      if (interrupted()) throw BenchInterrupted();
+      progress.update(done++, 0, variants[i].name);
+      if (out[i]) continue;
+      try {
+        variants[i].measure(round);
+      } catch (const sim::MissingServer&) {
+        throw;
+      } catch (const std::exception& error) {
+        if (interrupted()) throw BenchInterrupted();
+        out[i] = true;
+        progress.clear();
+        note(variants[i].name + ": " + error.what());
+      }
+    }
+  }
+  if (interrupted()) throw BenchInterrupted();
+}
+
+const std::vector<std::string>& main_locks() {
+  static const std::vector<std::string> names = {"reentrant",
+                                                 "redisson",
+                                                 "non-reentrant",
+                                                 "fair",
+                                                 "spin",
+                                                 "redlock",
+                                                 "read-write",
+                                                 "semaphore",
+                                                 "spring-registry",
+                                                 "annotation",
+                                                 "lock-interface",
+                                                 "redisson-3.13-reentrant",
+                                                 "redisson-3.13-fair"};
+  return names;
+}
+
+const std::vector<double>& curve_quantiles() {
+  static const std::vector<double> all = {0,   0.01, 0.05, 0.1,  0.2,  0.3,   0.4,   0.5,    0.6,
+                                          0.7, 0.8,  0.9,  0.95, 0.99, 0.995, 0.999, 0.9999, 1};
+  return all;
+}
+
+std::vector<std::pair<double, double>> curve_of(const Histogram& histogram) {
+  std::vector<std::pair<double, double>> points;
+  for (const double q : curve_quantiles())
+    points.emplace_back(q, static_cast<double>(histogram.quantile(q)) / 1e3);
+  return points;
+}
+
+const std::vector<Suite>& all_suites() {
+  static const std::vector<Suite> suites = {
+      {"uncontended", "a key for each client: pairs a second, latency, commands and bytes a pair",
+       bench_uncontended},
+      {"contended", "all clients on one key: hand-off, waiting, fairness, commands a grant", bench_contended},
+      {"seckill",
+       "a flash sale under each fault and each protection: oversold, lost updates, time to sell out",
+       bench_seckill},
+      {"scale", "10 to 10,000 clients, 1 to 10,000 keys", bench_scale},
+      {"watchdog", "holding 100 to 10,000 locks: what renewing costs", bench_watchdog},
+      {"failover", "grants over time across a failover; who held the lock when", bench_failover},
+  };
+  return suites;
+}
+
+ExitCode bench_command(const BenchArguments& arguments) {
+  require_sane(arguments);
+  interrupted = 0;
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  if (arguments.world != "embedded" && sim::find_program("redis-server").empty()) throw sim::MissingServer();
+
+  BenchResult result;
+  result.command = arguments.command;
+  result.quick = arguments.quick;
+  describe_machine(result);
+  const auto start = std::chrono::steady_clock::now();
+  Bench bench(arguments, result);
+  bool cut = false;
+  for (const Suite& suite : all_suites()) {
+    const auto& wanted = arguments.suites;
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), suite.name) == wanted.end()) continue;
+    try {
+      suite.run(bench);
+    } catch (const BenchInterrupted&) {
+      cut = true;
+    }
+    fmt::print("{}\n", table_of(result, std::string(suite.name)));
+    std::fflush(stdout);
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    result.machine["load_after"] = load_average();
+    keep(arguments, result);
+    if (cut) break;
+  }
+  result.complete = !cut;
+  keep(arguments, result);
+  if (!arguments.json.empty()) fmt::print("result {}\n", arguments.json);
+  if (cut)
+    fmt::print(stderr, "interrupted: what was done is shown above{}\n",
+               arguments.json.empty() ? "" : " and kept");
+  return cut ? kInterrupted : kMet;
+}
+
+}  // namespace holdfast::tools

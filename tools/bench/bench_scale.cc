@@ -1,0 +1,151 @@
+// Suite scale: what more clients and more keys cost. Suite watchdog: what holding many locks costs.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include "tools/bench/bench.h"
+
+#include "lib/redis/client.h"
+#include "sim/world/world.h"
+
+namespace holdfast::tools {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+void scale_point(Bench& bench, std::vector<Bench::Variant>& to, const sim::LockKind* kind, int clients,
+                 int keys, bool real) {
+  const std::string what = keys == 1 ? "one key" : keys == clients ? "a key each" : "shared keys";
+  to.push_back({fmt::format("{} {} clients {} keys{}", kind->name, clients, keys, real ? "" : " embedded"),
+                [=, &bench](int) {
+                  Load load{.kind = kind,
+                            .callers = clients,
+                            .per_client = 100,  // a process has a hundred threads
+                            .keys = keys == clients ? 0 : keys,
+                            .length = real ? bench.length(1, 0.5)
+                                           : Duration(milliseconds(bench.quick() ? 200 : 1000)),
+                            .interrupted = Bench::interrupted};
+                  LoadResult result;
+                  if (real) {
+                    BenchServers& servers = bench.servers(kind);
+                    result = run_load_on_fibers(kind->quorum ? servers.nodes() : servers.first(), load);
+                    servers.flush();
+                  } else {
+                    result = run_load_embedded(kind->quorum ? 5 : 1, std::chrono::microseconds(250), 1, load);
+                  }
+                  if (result.pairs == 0)
+                    throw std::runtime_error("nobody was granted: " + result.first_error);
+                  const auto pairs = static_cast<double>(result.pairs);
+                  Measurement& m = bench.result().at(
+                      "scale", std::string(kind->name), real ? "real/fibers" : "embedded",
+                      {{"clients", std::to_string(clients)}, {"keys", std::to_string(keys)}, {"what", what}});
+                  m.add("pairs", "1/s", result.rate());
+                  m.add("commands", "a grant", result.commands / pairs);
+                  m.add("p50", "us", static_cast<double>(result.wait.quantile(0.5)) / 1e3);
+                  m.add("p99", "us", static_cast<double>(result.wait.quantile(0.99)) / 1e3);
+                  m.add("client_cpu", "us a pair", result.client_cpu_seconds / pairs * 1e6);
+                  if (real) m.add("server_cpu", "us a pair", result.server_cpu_seconds / pairs * 1e6);
+                  m.add("connections", "open", result.connections);
+                }});
+}
+
+double own_cpu_seconds() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+         static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+}
+
+// Holds `count` locks of one process for `length` and says what their renewal costs.
+void hold_many(Bench& bench, const sim::LockKind* kind, int count, Duration lease, Duration length) {
+  BenchServers& servers = bench.servers();
+  const auto world = sim::make_real_world({});
+  bool lost = false;
+  double cpu = 0;
+  ServerUsage before, after;
+  run_interruptible(*world, Bench::interrupted, [&] {
+    Runtime& runtime = world->harness().runtime();
+    redis::Client client(runtime, world->harness().network(), {.nodes = servers.first()});
+    const auto locks = kind->make({.client = client, .lock = {.lease = lease}});
+    std::vector<Lock*> held;
+    for (int i = 0; i < count; ++i) {
+      held.push_back(&locks->obtain("held:" + std::to_string(i)));
+      held.back()->lock();
+    }
+    runtime.sleep_for(lease / 3);  // every lock is in the rhythm of the watchdog
+    before = servers.usage();
+    cpu = own_cpu_seconds();
+    runtime.sleep_for(length);
+    cpu = own_cpu_seconds() - cpu;
+    after = servers.usage();
+    for (Lock* lock : held) {
+      lost = lost || !lock->is_held_by_me();
+      try {
+        lock->unlock();
+      } catch (const LockError&) {
+        lost = true;
+      }
+    }
+  });
+  servers.flush();
+  if (lost) throw std::runtime_error("locks were lost while they were renewed");
+  const double all = std::chrono::duration<double>(length).count();
+  const double rounds = all / (std::chrono::duration<double>(lease).count() / 3);
+  Measurement& m =
+      bench.result().at("watchdog", std::string(kind->name), "real/fibers",
+                        {{"locks", std::to_string(count)},
+                         {"lease_s", fmt::format("{}", std::chrono::duration<double>(lease).count())}});
+  m.add("client_cpu", "% of a core", 100 * cpu / all);
+  m.add("server_cpu", "% of a core", 100 * (after.cpu_seconds - before.cpu_seconds) / all);
+  m.add("scripts", "a round", (after.scripts - before.scripts) / rounds);
+  m.add("renewed", "us CPU a lock", 1e6 * (cpu + after.cpu_seconds - before.cpu_seconds) / (rounds * count));
+  m.add("sent", "B a lock", (after.received_bytes - before.received_bytes) / (rounds * count));
+  // A lease of 30 s is the default: a tenth of the renewals of one of 3 s.
+  const double to_default = std::chrono::duration<double>(lease).count() / 30;
+  m.add("client_cpu_at_30s", "% of a core", 100 * cpu / all * to_default);
+}
+
+}  // namespace
+
+void bench_scale(Bench& bench) {
+  bench.result().seeds["scale"] = "1";
+  for (const bool real : {true, false}) {
+    if (real ? !bench.real() : !bench.embedded()) continue;
+    std::vector<Bench::Variant> variants;
+    for (const sim::LockKind* kind :
+         bench.locks({"reentrant", "fair", "spin", "lock-interface"}, {"reentrant", "fair"})) {
+      for (const int clients : bench.clients({10, 100, 1000, 10'000}, {10, 100, 1000})) {
+        scale_point(bench, variants, kind, clients, 1, real);
+        scale_point(bench, variants, kind, clients, clients, real);
+      }
+      if (!bench.arguments().clients.empty()) continue;
+      for (const int keys : {10, 100}) scale_point(bench, variants, kind, 1000, keys, real);
+      if (bench.quick() && kind->name == "reentrant")
+        scale_point(bench, variants, kind, 10'000, 10'000, real);
+    }
+    // Virtual time is the same in every round.
+    bench.interleave(real ? bench.rounds(3, 1) : 1, variants);
+  }
+}
+
+void bench_watchdog(Bench& bench) {
+  if (!bench.real()) return;
+  std::vector<Bench::Variant> variants;
+  const std::vector<std::string> few = {"reentrant", "fair", "read-write", "semaphore",
+                                        "redisson-3.13-reentrant"};
+  for (const sim::LockKind* kind : bench.locks(few, {"reentrant"})) {
+    const bool renews = kind->promises_validity && !kind->quorum;
+    if (!renews && bench.arguments().locks.empty()) continue;
+    // What fewer cost is asked of one lock.
+    const bool curve = kind->name == "reentrant";
+    for (const int count : bench.clients(
+             curve ? std::vector<int>{100, 1000, 10'000} : std::vector<int>{10'000}, {100, 1000, 10'000})) {
+      variants.push_back({fmt::format("{} holds {}", kind->name, count), [=, &bench](int) {
+                            hold_many(bench, kind, count, seconds(3), bench.length(3, 2));
+                          }});
+    }
+  }
+  bench.interleave(bench.rounds(3, 1), variants);
+}
+
+}  // namespace holdfast::tools

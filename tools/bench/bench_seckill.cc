@@ -1,0 +1,233 @@
+// Suite seckill: a flash sale under each fault, behind each lock and each protection: how many units are sold
+// that the shop did not have, how many updates of the stock are lost, and how long it takes to sell out.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "tools/bench/bench.h"
+#include "tools/bench/bench_story.h"
+
+namespace holdfast::tools {
+namespace {
+
+struct Protection {
+  std::string name;  // as it is called in the result
+  std::string_view write;
+  bool with_lock, needs_tokens;
+  bool heeds_loss = false;  // a buyer that is told of its loss neither writes nor sells
+};
+const std::vector<Protection>& protections() {
+  static const std::vector<Protection> all = {
+      {"lock", "blind", true, false},
+      {"lock, loss heeded", "blind", true, false, true},
+      {"lock + token", "token", true, true},
+      {"lock + token at the write only", "token-at-write", true, true},
+      {"lock + compare-and-set", "compare-and-set", true, false},
+      {"no lock", "blind", false, false},
+      {"compare-and-set, no lock", "compare-and-set", false, false},
+  };
+  return all;
+}
+
+struct Outcome {
+  double sold = 0, oversold = 0, lost = 0, sold_out_s = 0, errors = 0;
+  bool capped = false;
+};
+
+Outcome outcome_of(const sim::RunResult& run, std::int64_t stock) {
+  Outcome outcome;
+  std::int64_t first = 0, last = 0;
+  for (const checker::Event& event : run.history.events()) {
+    if (first == 0 && event.f == checker::Function::acquire) first = event.time_ns;
+    if (event.f == checker::Function::sell && event.type == checker::EventType::ok) last = event.time_ns;
+    const bool bad = event.type == checker::EventType::fail || event.type == checker::EventType::info;
+    if (bad && (event.f == checker::Function::acquire || event.f == checker::Function::release))
+      ++outcome.errors;
+  }
+  outcome.sold = static_cast<double>(run.sold);
+  outcome.oversold = static_cast<double>(run.oversold);
+  // What was sold and did not reduce the stock.
+  outcome.lost =
+      static_cast<double>(std::max<std::int64_t>(0, run.sold - (stock - run.final_stock.value_or(stock))));
+  outcome.sold_out_s = static_cast<double>(std::max<std::int64_t>(0, last - first)) / 1e9;
+  outcome.capped = run.capped;
+  return outcome;
+}
+
+// One square of the table: a lock behind a protection under a fault.
+struct Cell {
+  const SaleFault* fault;
+  Sale sale;
+  const Protection* protection;
+  int seeds;
+
+  std::vector<std::optional<Outcome>> outcomes = {};  // by seed
+  std::string failure = {};                           // of the harness
+
+  std::string subject() const { return sale.kind != nullptr ? std::string(sale.kind->name) : "no lock"; }
+  std::string name() const { return fmt::format("{} · {} · {}", subject(), protection->name, fault->name); }
+};
+
+// Runs of all cells, so many at a time: on real servers nearly all of a run's time is spent waiting.
+class SaleRuns {
+ public:
+  SaleRuns(Bench& bench, std::vector<Cell>& cells, bool embedded)
+      : bench_(bench), cells_(cells), embedded_(embedded) {
+    for (Cell& cell : cells_) {
+      cell.outcomes.resize(static_cast<std::size_t>(cell.seeds));
+      for (int i = 0; i < cell.seeds; ++i) runs_.emplace_back(&cell, i);
+    }
+  }
+
+  // Adds what is whole to the result; throws BenchInterrupted after that.
+  void play(unsigned jobs) {
+    std::vector<std::thread> threads;
+    for (unsigned job = 0; job < jobs; ++job) threads.emplace_back([this] { work(); });
+    {
+      Progress progress(runs_.size(), "sales", false);
+      progress.show_next();
+      while (done_ < runs_.size() && !Bench::interrupted() && !missing_) {
+        progress.update(done_, 0, runs_[std::min(next_.load(), runs_.size()) - 1].first->name());
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+    }
+    for (std::thread& thread : threads) thread.join();
+    if (missing_) throw sim::MissingServer();
+    for (const Cell& cell : cells_) keep(cell);
+    if (Bench::interrupted()) throw BenchInterrupted();
+  }
+
+ private:
+  void work() {
+    for (std::size_t i = next_++; i <= runs_.size() && !Bench::interrupted() && !missing_; i = next_++) {
+      auto& [cell, seed] = runs_[i - 1];
+      try {
+        const sim::TemporaryFolder folder;
+        const sim::Scenario scenario = sale_scenario(*cell->fault, cell->sale);
+        const sim::RunResult run = sim::run_once(scenario, {.embedded = embedded_,
+                                                            .seed = static_cast<std::uint64_t>(seed + 1),
+                                                            .folder = embedded_ ? "" : folder.path(),
+                                                            .keep_history = true,
+                                                            .interrupted = Bench::interrupted});
+        cell->outcomes[static_cast<std::size_t>(seed)] = outcome_of(run, scenario.workload.stock);
+      } catch (const sim::MissingServer&) {
+        missing_ = true;
+      } catch (const std::exception& error) {
+        const std::lock_guard guard(mutex_);
+        cell->failure = error.what();
+      }
+      ++done_;
+    }
+  }
+
+  void keep(const Cell& cell) {
+    const auto whole = [](const std::optional<Outcome>& outcome) { return outcome.has_value(); };
+    if (!std::all_of(cell.outcomes.begin(), cell.outcomes.end(), whole)) {
+      if (!Bench::interrupted()) bench_.note(cell.name() + (embedded_ ? ": " : " (real): ") + cell.failure);
+      return;
+    }
+    Measurement& m = bench_.result().at("seckill", cell.subject(), embedded_ ? "embedded" : "real/fibers",
+                                        {{"fault", std::string(cell.fault->name)},
+                                         {"protection", cell.protection->name},
+                                         {"buyers", std::to_string(cell.sale.buyers * cell.sale.threads)},
+                                         {"stock", std::to_string(cell.sale.stock)}});
+    for (const std::optional<Outcome>& outcome : cell.outcomes) {
+      m.add("sold", "units", outcome->sold);
+      m.add("oversold", "units", outcome->oversold);
+      m.add("lost_updates", "units", outcome->lost);
+      m.add("runs_oversold", "ratio", outcome->oversold > 0 ? 1 : 0);
+      m.add("sold_out", "s", outcome->sold_out_s);
+      m.add("errors", "calls", outcome->errors);
+      m.add("cut", "ratio", outcome->capped ? 1 : 0);
+    }
+  }
+
+  Bench& bench_;
+  std::vector<Cell>& cells_;
+  const bool embedded_;
+  std::vector<std::pair<Cell*, int>> runs_;
+  std::atomic<std::size_t> next_{1}, done_{0};
+  std::atomic<bool> missing_{false};
+  std::mutex mutex_;
+};
+
+// Every fault and every protection: `kinds` behind the lock alone, `guarded` behind the others.
+std::vector<Cell> cells_of(const std::vector<const sim::LockKind*>& kinds,
+                           const std::vector<const sim::LockKind*>& guarded, int buyers, int stock,
+                           int seeds) {
+  std::vector<Cell> cells;
+  for (const SaleFault& fault : sale_faults()) {
+    for (const Protection& protection : protections()) {
+      Sale sale{.kind = nullptr,
+                .write = protection.write,
+                .buyers = buyers,
+                .stock = stock,
+                .heeds_loss = protection.heeds_loss};
+      if (!protection.with_lock) {
+        cells.push_back({&fault, sale, &protection, seeds});
+        continue;
+      }
+      for (const sim::LockKind* kind : protection.name == "lock" ? kinds : guarded) {
+        if (!possible(fault, kind) || (protection.needs_tokens && !kind->tokens)) continue;
+        sale.kind = kind;
+        cells.push_back({&fault, sale, &protection, seeds});
+      }
+    }
+  }
+  return cells;
+}
+
+void in_embedded_world(Bench& bench) {
+  const int seeds = bench.arguments().seeds > 0 ? bench.arguments().seeds : bench.quick() ? 2 : 20;
+  const bool crowd = bench.arguments().clients.empty();
+  const int buyers = crowd ? bench.quick() ? 6 : 12 : bench.arguments().clients.front();
+  const auto kinds = bench.locks();
+  std::vector<const sim::LockKind*> guarded;
+  for (const sim::LockKind* kind : kinds) {
+    if (kind->name == "reentrant" || kind->name == "fencing-incr") guarded.push_back(kind);
+  }
+  if (guarded.empty()) guarded = kinds;
+  bench.result().seeds["seckill, embedded"] = fmt::format("1..{}", seeds);
+  std::vector<Cell> cells = cells_of(kinds, guarded, buyers, 10, seeds);
+  if (crowd) {  // no fault. Thousands that poll are a story of their own (suite contended)
+    for (const int threads : {1, 100}) {
+      for (const sim::LockKind* kind : kinds) {
+        if (kind->name != "reentrant" && kind->name != "fair") continue;
+        const Sale sale{.kind = kind, .buyers = 50, .threads = threads, .stock = 10, .think = "1ms..3ms"};
+        cells.push_back({&sale_faults().front(), sale, &protections().front(), 1});
+      }
+    }
+  }
+  SaleRuns(bench, cells, true).play(2);
+}
+
+void on_real(Bench& bench) {
+  const int most = bench.quick() ? 1 : 4;
+  const int seeds = bench.arguments().seeds > 0 ? std::min(bench.arguments().seeds, 4) : most;
+  const auto kinds = bench.locks(
+      {"reentrant", "fair", "redlock", "spring-registry", "annotation", "redisson-3.13-reentrant"},
+      {"reentrant"});
+  bench.result().seeds["seckill, real"] = fmt::format("1..{}", seeds);
+  std::vector<Cell> cells = cells_of(kinds, {kinds.front()}, 4, 4, seeds);
+  if (bench.quick()) {  // the three answers that matter most
+    std::erase_if(cells, [](const Cell& cell) {
+      const std::string& name = cell.protection->name;
+      return name != "lock" && name != "lock + token" && name != "no lock";
+    });
+  }
+  SaleRuns(bench, cells, false).play(8);
+}
+
+}  // namespace
+
+void bench_seckill(Bench& bench) {
+  if (bench.embedded()) in_embedded_world(bench);
+  if (bench.real()) on_real(bench);
+}
+
+}  // namespace holdfast::tools

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""The table of guarantees, lock x fault, from what scenarios/guarantees/*.toml expect of each lock.
+
+  tools/house/guarantees.py            prints the table
+  tools/house/guarantees.py --write    puts it between the two markers of lib/README.md
+  tools/house/guarantees.py --check    fails when lib/README.md has another one (CTest: guarantees)
+  tools/house/guarantees.py --self-test
+
+A cell is what a scenario states of its lock; that runs agree is the business of `holdfast run scenarios/guarantees`
+and of sim/scenario/guarantees_test.cc:
+
+  double grant   lease-exclusion is violated by a double-grant
+  overrun        mutual-exclusion is violated by an overrun
+  unavailable    no exclusion is violated, but the mark granted-during-fault (of a latch: latch.opened) is never
+                 reached, or progress is violated, on some seeds at least
+  holds          mutual-exclusion and lease-exclusion hold; of a latch: latch holds
+
+One file is one fault; the base and each variant named after its lock fill a cell. A variant `with-WHAT-LOCK` adds
+what WHAT changes: "double grant; with WHAT: unavailable". Other variants (controls) have no cell. The locks and which
+of them are historic come from `holdfast list locks` (--command FILE, usually build/holdfast).
+"""
+import argparse
+import pathlib
+import subprocess
+import sys
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+README = ROOT / "lib" / "README.md"
+BEGIN, END = "<!-- guarantees: begin -->", "<!-- guarantees: end -->"
+# The columns: file, and what stands above.
+FAULTS = {
+    "pause": "pause",
+    "watchdog_pause": "watchdog pause",
+    "lost_reply": "lost reply",
+    "partition": "partition",
+    "failover": "lag + failover",
+    "restart": "restart",
+    "client_clock_step": "client clock",
+    "server_clock_step": "server clock",
+    "lost_message": "lost message",
+    "client_crash": "client crash",
+}
+
+
+class Wrong(Exception):
+    """A file that says nothing that could stand in a cell."""
+
+
+def cell(expectations: list[dict], where: str) -> str:
+    """What a list of [[expect]] tables states."""
+
+    def states(check: str, violated: bool, **more: object) -> bool:
+        return any(
+            e["check"] == check
+            and (e.get("is", "holds") == "violated") == violated
+            and all(e.get(key) == value for key, value in more.items())
+            for e in expectations
+        )
+
+    if states("lease-exclusion", True, kind="double-grant"):
+        return "double grant"
+    if states("mutual-exclusion", True, kind="overrun"):
+        return "overrun"
+    if states("reached", True, marks=["latch.opened"]):
+        return "unavailable"
+    if states("latch", False):
+        return "holds"
+    for check in ("mutual-exclusion", "lease-exclusion"):
+        if not states(check, False):
+            raise Wrong(f"{where}: states neither a violation nor that {check} holds")
+    if states("reached", True, marks=["granted-during-fault"]) or states("progress", True):
+        return "unavailable"
+    if any(e["check"] == "progress" and e.get("seeds", "all") != "all" for e in expectations):
+        return "unavailable"  # on some seeds
+    return "holds"
+
+
+def cells_of(document: dict, where: str) -> dict[tuple[str, str], str]:
+    """(lock, "" or WHAT) -> cell."""
+    found = {(document["lock"]["kind"], ""): cell(document["expect"], where)}
+    for variant in document.get("variant", []):
+        expectations = variant.get("expect", document["expect"])
+        name = variant.get("name", "")
+        if "locks" in variant:
+            names = [(f"{name}-{lock}" if name else lock, lock) for lock in variant["locks"]]
+        else:
+            changed = variant.get("set", {})
+            names = [(name, changed.get("lock.kind", changed.get("lock", {}).get("kind", document["lock"]["kind"])))]
+        for full, lock in names:
+            if full == lock:
+                what = ""
+            elif full.startswith("with-") and full.endswith(f"-{lock}"):
+                what = full[len("with-") : -len(lock) - 1]
+            else:
+                continue
+            if (lock, what) in found:
+                raise Wrong(f"{where}: two cells for the lock {full}")
+            found[lock, what] = cell(expectations, f"{where}, variant {full}")
+    return found
+
+
+def text_of(cells: dict[tuple[str, str], str], lock: str) -> str:
+    parts = []
+    for (its, what), value in cells.items():
+        if its == lock:
+            shown = f"**{value}**" if value == "double grant" else value
+            parts.append(f"with {what}: {shown}" if what else shown)
+    return "; ".join(parts)
+
+
+def table(documents: dict[str, dict], locks: list[tuple[str, bool]]) -> str:
+    """`locks`: name, historic. Every lock needs a cell in every column."""
+    columns = {}
+    for fault in FAULTS:
+        if fault not in documents:
+            raise Wrong(f"scenarios/guarantees/{fault}.toml is missing")
+        columns[fault] = cells_of(documents[fault], f"scenarios/guarantees/{fault}.toml")
+    for fault in documents:
+        if fault not in FAULTS:
+            raise Wrong(f"scenarios/guarantees/{fault}.toml has no column, expected one in tools/house/guarantees.py")
+    head = "| | " + " | ".join(FAULTS.values()) + " |\n|---" + "|---" * len(FAULTS) + "|\n"
+    rows = []
+    for historic in (False, True):
+        if historic and any(its for _, its in locks):
+            rows.append("| *historic* |" + " |" * len(FAULTS))
+        for lock, its in locks:
+            if its != historic:
+                continue
+            texts = [text_of(columns[fault], lock) for fault in FAULTS]
+            for fault, text in zip(FAULTS, texts):
+                if not text:
+                    raise Wrong(f"scenarios/guarantees/{fault}.toml: no cell for the lock `{lock}`, expected a variant")
+            rows.append(f"| `{lock}` | " + " | ".join(texts) + " |")
+    return head + "\n".join(rows) + "\n"
+
+
+def replaced(readme: str, new: str) -> str:
+    begin, end = readme.find(BEGIN), readme.find(END)
+    if begin < 0 or end < begin:
+        raise Wrong(f"lib/README.md: no lines `{BEGIN}` and `{END}`")
+    return readme[: begin + len(BEGIN)] + "\n" + new + readme[end:]
+
+
+def locks_of(command: str) -> list[tuple[str, bool]]:
+    lines = subprocess.run([command, "list", "locks"], check=True, capture_output=True, text=True).stdout.splitlines()
+    return [(line.split()[0], line.split()[1] == "(historic)") for line in lines]
+
+
+def self_test() -> None:
+    holds = [{"check": "mutual-exclusion"}, {"check": "lease-exclusion"}]
+    double = [{"check": "lease-exclusion", "is": "violated", "kind": "double-grant"}]
+    overrun = [{"check": "mutual-exclusion", "is": "violated", "kind": "overrun"}, {"check": "lease-exclusion"}]
+    never = [{"check": "reached", "is": "violated", "marks": ["granted-during-fault"]}]
+    assert cell(holds, "f") == "holds"
+    assert cell(double, "f") == "double grant"
+    assert cell(overrun, "f") == "overrun"
+    assert cell(holds + never, "f") == "unavailable"
+    assert cell(holds + [{"check": "progress", "is": "violated"}], "f") == "unavailable"
+    assert cell(holds + [{"check": "progress", "seeds": ">= 60%"}], "f") == "unavailable"
+    assert cell(holds + [{"check": "progress"}], "f") == "holds"
+    assert cell([{"check": "latch"}], "f") == "holds"
+    assert cell([{"check": "reached", "is": "violated", "marks": ["latch.opened"]}], "f") == "unavailable"
+    assert cell(double + never, "f") == "double grant"
+    document = {
+        "lock": {"kind": "a"},
+        "expect": holds,
+        "variant": [
+            {"locks": ["b", "c-d"], "expect": double},
+            {"name": "e", "set": {"lock.kind": "e"}},
+            {"name": "with-luck", "locks": ["b"], "expect": overrun},
+            {"name": "control", "expect": overrun},
+        ],
+    }
+    cells = cells_of(document, "f")
+    assert cells == {
+        ("a", ""): "holds",
+        ("b", ""): "double grant",
+        ("c-d", ""): "double grant",
+        ("e", ""): "holds",
+        ("b", "luck"): "overrun",
+    }, cells
+    assert text_of(cells, "b") == "**double grant**; with luck: overrun"
+    for wrong in ({"lock": {"kind": "a"}, "expect": []}, {**document, "variant": [{"locks": ["a"]}]}):
+        try:
+            cells_of(wrong, "f")
+        except Wrong:
+            continue
+        raise AssertionError(wrong)
+    documents = {fault: document for fault in FAULTS}
+    locks = [("a", False), ("b", True)]
+    whole = table(documents, locks)
+    assert whole.index("`a`") < whole.index("*historic*") < whole.index("`b`")
+    for few, names in ((dict(list(documents.items())[1:]), locks), (documents, [("unknown", False)])):
+        try:
+            table(few, names)
+        except Wrong:
+            continue
+        raise AssertionError(names)
+    readme = f"before\n{BEGIN}\nold\n{END}\nafter\n"
+    assert replaced(readme, "new\n") == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="the table of guarantees in lib/README.md")
+    parser.add_argument("--command", default=str(ROOT / "build" / "holdfast"), help="the holdfast command")
+    for mode in ("write", "check", "self-test"):
+        parser.add_argument(f"--{mode}", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.self_test:
+        self_test()
+        return 0
+    files = sorted((ROOT / "scenarios" / "guarantees").glob("*.toml"))
+    try:
+        documents = {file.stem: tomllib.loads(file.read_text()) for file in files}
+        new = table(documents, locks_of(arguments.command))
+        readme = README.read_text()
+        if arguments.write:
+            README.write_text(replaced(readme, new))
+        elif arguments.check:
+            if replaced(readme, new) != readme:
+                print("lib/README.md has another table, expected that of tools/house/guarantees.py --write:\n\n" + new)
+                return 1
+        else:
+            print(new, end="")
+    except Wrong as wrong:
+        print(wrong, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

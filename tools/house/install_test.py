@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Installs the library into a temporary folder and uses it from there, as its users do.
+
+Run: tools/house/install_test.py --build BUILD [--compiler CXX] [--sanitize LIST]. (CTest: install_test). Asserts, in this order:
+1. the library alone is configured where nothing but hiredis and threads is found;
+2. `cmake --install` leaves a prefix in which each short header compiles alone;
+3. a project that knows only find_package(holdfast) builds lib/examples/stock.cc, which includes one lock's header
+   alone, and that works on a real Redis that the test starts, and says in one line what is wrong with a server.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+HARNESS_ONLY = "PkgConfig fmt OpenSSL nlohmann_json GTest benchmark Boost Python3".split()
+PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(consumer CXX)
+find_package(holdfast 0.1 REQUIRED)
+add_executable(consumer consumer.cc)
+target_link_libraries(consumer PRIVATE holdfast::holdfast)
+"""
+options = None
+
+
+def run(*command, **kwargs):
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **kwargs)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+class Redis:
+    """A redis-server on a free port, gone at the end of the block."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __enter__(self):
+        for _ in range(20):
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                self.port = probe.getsockname()[1]
+            self.process = subprocess.Popen(
+                ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(self.folder)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while self.process.poll() is None:
+                try:
+                    if self.call("PING").startswith("+PONG"):
+                        return self
+                except OSError:
+                    time.sleep(0.01)
+        raise AssertionError("redis-server does not start")
+
+    def call(self, line):
+        with socket.create_connection(("127.0.0.1", self.port)) as connection:
+            connection.sendall(line.encode() + b"\r\n")
+            return connection.recv(4096).decode()
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+class Install(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.prefix = cls.folder / "prefix"
+        run("cmake", "--install", options.build, "--prefix", cls.prefix)
+        cls.flags = [f"-fsanitize={options.sanitize}"] if options.sanitize else []
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def configure(self, source, build, *more):
+        launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+        return run("cmake", "-G", "Ninja", "-S", source, "-B", build, f"-DCMAKE_CXX_COMPILER={options.compiler}", *launcher,
+                   f"-DCMAKE_CXX_FLAGS={' '.join(self.flags)}", *more)
+
+    def test_the_library_alone_needs_hiredis_and_threads_only(self):
+        self.configure(SOURCE, self.folder / "alone", "-DHOLDFAST_BUILD_HARNESS=OFF",
+                       *(f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=TRUE" for name in HARNESS_ONLY))
+        targets = run("ninja", "-C", self.folder / "alone", "-t", "targets", "all")
+        self.assertIn("libholdfast.a", targets)
+        self.assertNotIn("sim/", targets)
+
+    def test_each_short_header_compiles_alone(self):
+        headers = sorted(path.name for path in (self.prefix / "include/holdfast").glob("*.h"))
+        self.assertIn("reentrant_lock.h", headers)
+        locks = sorted(path.name for path in (SOURCE / "lib/lock").glob("*_lock.h") if path.name != "wire_lock.h")
+        self.assertEqual([name for name in locks if name not in headers], [])
+
+        def compile_one(name):
+            source = self.folder / f"{name}.cc"
+            source.write_text(f"#include <holdfast/{name}>\n")
+            return subprocess.run([options.compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+                                   "-I", str(self.prefix / "include"), str(source)], capture_output=True, text=True)
+
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for name, done in zip(headers, pool.map(compile_one, headers)):
+                self.assertEqual(done.returncode, 0, f"{name}:\n{done.stderr}")
+
+    def test_a_project_links_it_and_locks_on_a_real_redis(self):
+        project = self.folder / "consumer"
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(PROJECT)
+        shutil.copy(SOURCE / "lib/examples/stock.cc", project / "consumer.cc")
+        self.configure(project, project / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        run("cmake", "--build", project / "build")
+        consumer = project / "build/consumer"
+
+        def failing(url, code=1):
+            done = subprocess.run([str(consumer), url], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, code, done.stdout)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertNotIn("hunter2", done.stderr)
+            return done.stderr
+
+        with Redis(self.folder) as redis:
+            self.assertEqual(run(consumer, f"redis://localhost:{redis.port}"), "sold 20, left 0\n")
+            redis.call("CONFIG SET requirepass top")
+            self.assertIn("refused user or password", failing(f"redis://:hunter2@localhost:{redis.port}"))
+        self.assertIn("connection refused", failing(f"redis://127.0.0.1:{redis.port}"))
+        self.assertIn("`rediss://` is not supported", failing("rediss://:hunter2@localhost", 64))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--sanitize", default="")
+    options, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])
