@@ -45,8 +45,8 @@ struct CheckContext {
   std::int64_t end_ns = 0;             // when the run ended
   bool run_ended_by_itself = true;     // false: the cap on time cut it
   std::vector<std::string> required_marks = {};  // reached
-  std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> paused =
-      {};  // client -> true-time intervals
+  // client -> true-time intervals
+  std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> paused = {};
   bool clocks_within_bounds = true;
   std::int64_t promised_overtakes = 0;  // fair-order: how often a waiter may be overtaken
   // linearizable: a name of `holdfast list models`; "": leased-mutex where the history has valid_until, else

@@ -19,8 +19,8 @@ struct KeySummary {
 };
 
 struct Summary {
-  std::map<std::string, std::map<std::string, std::uint64_t>>
-      operations;  // function -> outcome ("pending" too) -> count
+  // function -> outcome ("pending" too) -> count
+  std::map<std::string, std::map<std::string, std::uint64_t>> operations;
   std::map<std::string, KeySummary> keys;
   KeySummary total;  // longest wait: of all
   std::uint64_t renewals = 0, losses = 0, faults = 0, crashes = 0;

@@ -2,8 +2,7 @@
 //
 // jsonl        ours (history_jsonl.h)
 // jepsen-edn   a vector or a list of maps, or one map after another; keys as keywords or strings in any
-// order,
-//              comments, tagged records, numbers or names for processes
+//              order, comments, tagged records, numbers or names for processes
 // jepsen-log   the old text log of Jepsen: `INFO  jepsen.util - 3<TAB>:invoke<TAB>:cas<TAB>[1 4]`
 //
 // In the two Jepsen formats the order of the lines is the order of the events.

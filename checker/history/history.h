@@ -34,8 +34,7 @@ enum class Function : std::uint8_t {
   fault,   // process "nemesis": value 1 = acts, 0 = healed; `error` = its description
   mark,    // process "nemesis": a named point of the story was reached; name in `key`
   crash,   // process = the client that died; its holds end here
-  queue,   // ok: the service told that the process' open acquire waits in its queue (or, by `id`, its ledger
-           // did)
+  queue,   // ok: the service (or its ledger, by `id`) told that the process' open acquire waits in its queue
   resize,  // of a semaphore: `value` = its permits from now on; of a latch: the count that it starts with
   count_down,  // of a latch: one less
   await,       // of a latch: ok = it was open

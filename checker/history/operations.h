@@ -34,8 +34,8 @@ struct KeyOperations {
 };
 
 struct ExtractOptions {
-  bool by_position =
-      false;  // the order of events is their order in the file; else their time, ties concurrent
+  // Events are ordered as in the file; else by their times, and equal times are concurrent.
+  bool by_position = false;
   // A release that failed with `not-owner` or `lost` ended the hold all the same (our own histories). Else
   // failed operations are dropped, as Jepsen does.
   bool failed_release_ends = true;

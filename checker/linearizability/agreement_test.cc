@@ -15,8 +15,7 @@
 namespace holdfast::checker {
 namespace {
 
-// --- brute force
-// ------------------------------------------------------------------------------------------------
+// --- brute force ---------------------------------------------------------------------------------------
 
 // Every order of every subset that leaves out only unknown operations. Nothing but the definition.
 bool brute(const std::vector<Operation>& operations, const Model& model) {

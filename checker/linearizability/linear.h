@@ -16,8 +16,8 @@ struct LinearResult {
   bool linearizable = true;
   // Not linearizable: by what (indices of operations, ascending; a sub-history of them is not linearizable
   // either).
-  std::string
-      kind;  // "double-hold", "release-without-hold", "token-order", "too-many-permits", "stale-read", ...
+  // "double-hold", "release-without-hold", "token-order", "too-many-permits", "stale-read", ...
+  std::string kind;
   std::vector<std::size_t> operations = {};
   std::size_t stuck = 0;                   // the operation whose completion shows it
   std::optional<std::size_t> holder = {};  // the acquire of the hold that it breaks

@@ -67,8 +67,7 @@ std::string describe(const History& history, const KeyVerdict& verdict,
 std::string describe(const PackedHistory& history, const KeyVerdict& verdict,
                      const std::vector<std::uint64_t>& index);
 
-// --- shrinking
-// ------------------------------------------------------------------------------------------------
+// --- shrinking -----------------------------------------------------------------------------------------
 
 // The fewest of `operations` (their indices, ascending) for which `fails` still holds: whole owners first,
 // then an acquire together with its release, then single ones. REQUIRES: fails(all). Calls `fails` at most

@@ -17,8 +17,7 @@ namespace {
 
 using holdfast::checker::testing::history_of;
 
-// --- histories with a known verdict (beside the project; not part of it)
-// -------------------------------------
+// --- histories with a known verdict (beside the project; not part of it) -------------------------------
 
 struct Known {
   const char* file;
@@ -95,8 +94,7 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-// --- by hand
-// -------------------------------------------------------------------------------------------------
+// --- by hand -------------------------------------------------------------------------------------------
 
 TEST(DrawnHistories, AreJudgedRightByEveryEngine) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {

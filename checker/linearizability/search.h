@@ -9,12 +9,10 @@
 //
 // Three reductions, each without loss:
 //   - operations that are equal for the model are interchangeable while pending: the one that returns first
-//   goes first,
-//     those of unknown outcome last (except one whose process invokes the next at the very time of its
-//     return);
+//     goes first, those of unknown outcome last (except one whose process invokes the next at the very time
+//     of its return);
 //   - an unknown operation need never happen, so of two configurations that differ only in that one has used
-//   more of
-//     them, that one is dropped;
+//     more of them, that one is dropped;
 //   - model states are numbered, and each step is computed once.
 #pragma once
 

@@ -4,8 +4,7 @@
 //   unix://[[user]:password@]/path/to.sock[?db=N]
 //
 // A character of user, password or path that a URL gives a meaning (":", "/", "?", "#", "@", "%") is written
-// as
-// "%3A" and so on; an IPv6 address stands in brackets: redis://[::1]:6380/2.
+// as "%3A" and so on; an IPv6 address stands in brackets: redis://[::1]:6380/2.
 //
 // TLS, Sentinel and Cluster are not supported yet: their schemes (rediss, redis-sentinel, redis-cluster, ...)
 // are refused here, by name. Their places: TLS is one more implementation of the port Network that wraps

@@ -25,8 +25,7 @@ const LockKind& kind_of(const WorkloadOptions& options) {
 
 }  // namespace
 
-// --- WorkThread
-// -----------------------------------------------------------------------------------------------
+// --- WorkThread ----------------------------------------------------------------------------------------
 
 WorkThread::WorkThread(World& world, Process& process, const WorkloadOptions& options, WorkloadStats& stats,
                        ClientRecorder& recorder, redis::Client& server, LockSpace* locks, int number)
@@ -123,8 +122,7 @@ void WorkThread::release() {
   }
 }
 
-// --- Fleet
-// ----------------------------------------------------------------------------------------------------
+// --- Fleet ---------------------------------------------------------------------------------------------
 
 Fleet::Fleet(World& world, Recorder& recorder, WorkloadOptions options)
     : world_(world), recorder_(recorder), options_(std::move(options)), kind_(kind_of(options_)) {

@@ -49,8 +49,7 @@ std::string_view event_name(Function f) {
 
 }  // namespace
 
-// --- Recorder
-// -------------------------------------------------------------------------------------------------
+// --- Recorder ------------------------------------------------------------------------------------------
 
 Recorder::Recorder(World& world) : world_(world) {}
 Recorder::~Recorder() = default;
@@ -138,8 +137,7 @@ checker::Symbol Recorder::acquisition(std::string_view record) {
   return 0;
 }
 
-// --- ClientRecorder
-// -------------------------------------------------------------------------------------------
+// --- ClientRecorder ------------------------------------------------------------------------------------
 
 ClientRecorder::ClientRecorder(Recorder& recorder, std::string name)
     : recorder_(recorder), name_(std::move(name)) {
@@ -278,8 +276,7 @@ void ClientRecorder::on_event(const LockEvent& told) noexcept {
   }
 }
 
-// --- ThreadRecorder
-// -------------------------------------------------------------------------------------------
+// --- ThreadRecorder ------------------------------------------------------------------------------------
 
 ThreadRecorder::ThreadRecorder(ClientRecorder& client, int thread) : client_(client), thread_(thread) {
   client_.generations_.try_emplace(thread, 0);

@@ -23,8 +23,7 @@ namespace holdfast::sim {
 enum class WorkloadKind : std::uint8_t {
   critical_section,  // acquire, stay for `hold`, release, stay away for `think`; `rounds` times (see `depth`)
   seckill,           // acquire, read the stock, think, write one less, sell, release; until sold out
-  count_down,  // each round has a latch: c1 sets it, the first `count` clients work and count it down, all
-               // wait
+  count_down,        // each round has a latch: c1 sets it, `count` clients work and count it down, all wait
 };
 enum class OnLost : std::uint8_t { ignore, abort };  // abort: no write and no sale after the loss was told
 // token: the stock refuses a token older than the newest that it was shown, by reads as well;

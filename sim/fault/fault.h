@@ -53,15 +53,15 @@ struct FaultTargets {
   World& world;
   Cluster& cluster;
   Proxy& proxy;
-  std::function<Process*(std::string_view client)>
-      client;  // its present incarnation; nullptr: no such client
-  Rng& rng;    // the fault's own stream
+  // Its present incarnation; nullptr: no such client.
+  std::function<Process*(std::string_view client)> client;
+  Rng& rng;  // the fault's own stream
   // A client dies / comes back as a new incarnation. Use these, not Process::crash(): they are recorded
   // (Workload::crash, Workload::restart).
   std::function<void(std::string_view client)> crash_client = {};
   std::function<void(std::string_view client)> restart_client = {};
-  std::function<void()> hit = [] {
-  };  // for kinds that tell (FaultKind::tells_hits): it met what it was made for
+  // For kinds that tell (FaultKind::tells_hits): it met what it was made for.
+  std::function<void()> hit = [] {};
 };
 
 class Fault {

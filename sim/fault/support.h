@@ -35,8 +35,7 @@ std::string one_of_node_and_client(const FaultConfig& config);
 // Throws std::runtime_error when there is none of that name (files are checked before any run).
 ClusterNode& node_of(FaultTargets& targets, const std::string& name);
 
-// --- faults that are a rule
-// -----------------------------------------------------------------------------------
+// --- faults that are a rule ----------------------------------------------------------------------------
 
 // act() adds the rule, heal() removes it (of several, the oldest).
 class RuleFault : public Fault {

@@ -23,8 +23,8 @@ enum class Direction : std::uint8_t { request, reply };  // towards the server /
 struct Link {
   std::string from;  // client or, on a replication link, the replica
   std::string to;    // the server node
-  bool replication =
-      false;  // known from the first REPLCONF, PSYNC or SYNC on; by name from the start if `from` is a node
+  // Known from the start if `from` is a node, else from the first REPLCONF, PSYNC or SYNC on.
+  bool replication = false;
 };
 
 // One whole RESP message on a link. A MULTI ... EXEC of a client that sends it in one go, or in a replication
@@ -48,12 +48,11 @@ struct Message {
 struct Action {
   enum class Kind {
     pass,
-    hold,   // stop here, in order, until the rule calls Proxy::release_held(); FIN and resets are held back
-            // too
+    hold,   // stop here, in order, until the rule calls Proxy::release_held(); FIN and resets are held, too
     drop,   // swallow it
     reset,  // break the connection off instead of passing it on
-    pass_half_then_reset,  // whoever was to get the message reads half of it and then the end of the stream;
-                           // whoever sent it sees a reset
+    // The receiver reads half of the message and then the end of the stream; the sender sees a reset.
+    pass_half_then_reset,
   };
   Kind kind = Kind::pass;
   Duration delay{};  // pass: keep it back that long; order within a link is kept

@@ -465,8 +465,7 @@ TEST_P(ProxyTest, ATransactionWhoseClientWaitsForEachAnswerPassesInPieces) {
       transaction_reply);
 }
 
-// --- the replication link
-// -------------------------------------------------------------------------------------
+// --- the replication link ------------------------------------------------------------------------------
 
 TEST_P(ProxyTest, AReplicationStreamIsTakenApartAroundItsSnapshot) {
   with_rig(

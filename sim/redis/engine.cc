@@ -45,8 +45,7 @@ std::int64_t Engine::mono_ms() const {
   return duration_cast<milliseconds>(runtime_.now().time_since_epoch()).count();
 }
 
-// --- sessions
-// -----------------------------------------------------------------------------------------------
+// --- sessions ------------------------------------------------------------------------------------------
 
 std::shared_ptr<Session> Engine::open_session(Transport* transport, std::string peer, std::string local) {
   auto session = std::make_shared<Session>();
@@ -257,8 +256,7 @@ void Engine::call(Session& session, const CommandSpec& spec, Args argv, Out& out
   }
 }
 
-// --- effects
-// ------------------------------------------------------------------------------------------------
+// --- effects -------------------------------------------------------------------------------------------
 
 void Engine::set_propagation(bool to_replicas, bool to_disk) {
   propagate_replicas_ = to_replicas;
@@ -339,8 +337,7 @@ void Engine::flush_effects() {
   }
 }
 
-// --- expiry
-// -------------------------------------------------------------------------------------------------
+// --- expiry --------------------------------------------------------------------------------------------
 
 Entry* Engine::meet_expired(Session& session, Entry& entry, bool for_write) {
   if (replication_.is_replica()) {  // only the primary's DEL removes it; until then readers do not see it
@@ -374,8 +371,7 @@ void Engine::expire_actively() {
   }
 }
 
-// --- watch
-// --------------------------------------------------------------------------------------------------
+// --- watch ---------------------------------------------------------------------------------------------
 
 void Engine::watch(Session& session, std::string_view key) {
   for (const WatchedKey& known : session.watched) {

@@ -70,8 +70,7 @@ class Engine {
   std::int64_t wall_us() const;
   std::int64_t mono_ms() const;
 
-  // --- used by commands
-  // -------------------------------------------------------------------------------------
+  // --- used by commands --------------------------------------------------------------------------------
   Runtime& runtime() { return runtime_; }
   Keyspace& db(int index) { return dbs_[static_cast<std::size_t>(index)]; }
   Config& config() { return config_; }

@@ -46,8 +46,7 @@ void Engine::finish_batch() {
   if (on_ticks_needed && needs_ticks()) on_ticks_needed();
 }
 
-// --- blocked clients
-// --------------------------------------------------------------------------------------------
+// --- blocked clients -----------------------------------------------------------------------------------
 
 void Engine::block(Session& session, Blocked why, std::int64_t until_mono_ms) {
   session.blocked = why;
@@ -143,8 +142,7 @@ void Engine::unpause_clients() {
   end_blocking_when_due();
 }
 
-// --- time
-// ---------------------------------------------------------------------------------------------------------
+// --- time ----------------------------------------------------------------------------------------------
 
 bool Engine::needs_ticks() const {
   if (!blocked_.empty() || replication_.replica_count() > 0 || paused_until_ms_ != 0) {
@@ -168,8 +166,7 @@ void Engine::tick() {
   finish_batch();
 }
 
-// --- the disk
-// -----------------------------------------------------------------------------------------------------
+// --- the disk ------------------------------------------------------------------------------------------
 
 void Engine::save() {
   if (disk_ != nullptr) disk_->snapshot = write_snapshot(dbs_);

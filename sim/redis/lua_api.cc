@@ -252,10 +252,9 @@ int error_handler(lua_State* lua) {
   return 1;
 }
 
-// --- the sandbox
-// -------------------------------------------------------------------------------------------- Scripts see
-// empty proxies whose __index is the real table, so that every assignment to a global or to a library meets
-// __newindex. (Redis' own Lua is patched to know read-only tables.)
+// --- the sandbox -----------------------------------------------------------------------------------------
+// Scripts see empty proxies whose __index is the real table, so that every assignment to a global or to a
+// library meets __newindex. (Redis' own Lua is patched to know read-only tables.)
 
 int refuse_new(lua_State* lua) { return luaL_error(lua, "Attempt to modify a readonly table"); }
 

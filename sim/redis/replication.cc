@@ -64,8 +64,7 @@ void Replication::feed(int db, std::string_view request) {
   feed_bytes(request);
 }
 
-// --- as a primary
-// ---------------------------------------------------------------------------------------------
+// --- as a primary --------------------------------------------------------------------------------------
 
 void Replication::serve_sync(Session& session, std::string_view id, std::int64_t offset) {
   const auto join = [&] {
@@ -151,8 +150,7 @@ void Replication::drop_replicas() {
   }
 }
 
-// --- change of role
-// -------------------------------------------------------------------------------------------
+// --- change of role ------------------------------------------------------------------------------------
 
 void Replication::follow(const Endpoint& primary) {
   if (primary_ == primary) return;
@@ -213,8 +211,7 @@ void Replication::tick() {
   }
 }
 
-// --- as a replica
-// ---------------------------------------------------------------------------------------------
+// --- as a replica --------------------------------------------------------------------------------------
 
 void Replication::set_link_state(LinkState state) {
   if (link_state_ == LinkState::connected && state != LinkState::connected) {

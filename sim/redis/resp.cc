@@ -222,8 +222,7 @@ void Out::bulk_integer(std::int64_t value) {
 
 void Out::real(double value) { bulk(format_real(value)); }
 
-// --- numbers
-// ------------------------------------------------------------------------------------------------
+// --- numbers -------------------------------------------------------------------------------------------
 
 bool parse_integer(std::string_view text, std::int64_t& value) {
   if (text.empty() || text.size() > 20) return false;

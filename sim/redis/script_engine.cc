@@ -190,8 +190,7 @@ void ScriptEngine::seed_random(std::int32_t seed) {
   random_state_ = (static_cast<std::uint64_t>(static_cast<std::uint32_t>(seed)) << 16) + 0x330E;
 }
 
-// --- commands
-// -------------------------------------------------------------------------------------------------
+// --- commands ------------------------------------------------------------------------------------------
 
 namespace {
 

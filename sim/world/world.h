@@ -85,9 +85,9 @@ class World {
 
 struct EmbeddedWorldOptions {
   std::uint64_t seed = 1;
-  Duration hop =
-      std::chrono::microseconds(20);  // a simulated link's own latency; the proxy adds the scenario's
-  std::size_t stack_bytes = 0;        // 0: 64 KiB, 256 KiB under sanitizers
+  // A simulated link's own latency; the proxy adds the scenario's.
+  Duration hop = std::chrono::microseconds(20);
+  std::size_t stack_bytes = 0;  // 0: 64 KiB, 256 KiB under sanitizers
 };
 std::unique_ptr<World> make_embedded_world(const EmbeddedWorldOptions& options);
 

@@ -25,8 +25,8 @@ namespace holdfast {
 // How keys are named, and how many objects are kept.
 struct RegistryOptions {
   std::string prefix = {};  // "" : keys are taken as they are
-  std::size_t capacity =
-      100'000;  // objects kept; beyond it the one that was obtained longest ago and is unused goes
+  // Objects kept. Beyond it the unused one goes that was obtained longest ago.
+  std::size_t capacity = 100'000;
 };
 
 class Registry {

@@ -26,8 +26,8 @@ struct Patience {
   bool wait = true;  // false: one answer is enough
   MonotonicTime deadline = kNever;
   std::stop_token stop = {};
-  bool waited_here =
-      false;  // most of it went by in the local queue: no answer in the rest is no sign of a fault
+  // Most of the deadline went in the local queue: a timeout in the rest means contention, not a fault.
+  bool waited_here = false;
   bool contended = false;  // a plain SET would probably be refused
 };
 

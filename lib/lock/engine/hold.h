@@ -23,8 +23,8 @@ struct Hold {
   std::string_view node;               // who granted; its name lives as long as the client
   std::optional<std::uint64_t> token;  // fencing token
   int permits = 1;
-  std::shared_ptr<LocalQueue>
-      turn;  // the local turn that belongs to the hold, passed on when it is lost; or null
+  // The local turn that belongs to the hold, passed on when it is lost; or null.
+  std::shared_ptr<LocalQueue> turn;
   std::weak_ptr<const void> life;  // expires with the task (or Owner) that holds it
 
   // Written by the watchdog, read by anybody.

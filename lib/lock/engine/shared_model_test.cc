@@ -66,8 +66,7 @@ Result result_of_void(const std::function<void()>& act) {
   return result_of([&] { return act(), true; });
 }
 
-// --- read-write
-// ---------------------------------------------------------------------------------------------
+// --- read-write ----------------------------------------------------------------------------------------
 class ReadWriteGame {
  public:
   ReadWriteGame(Stand& stand, const std::string& key, bool fair)
@@ -215,9 +214,8 @@ class ReadWriteGame {
   std::set<const Player*> readers_;
 };
 
-// --- semaphore
-// ---------------------------------------------------------------------------------------------- The third
-// process' permits expire.
+// --- semaphore -------------------------------------------------------------------------------------------
+// The third process' permits expire.
 class SemaphoreGame {
  public:
   SemaphoreGame(Stand& stand, const std::string& key, bool)

@@ -1,8 +1,7 @@
 // What the read-write lock says to Redis: HASH <key> { owner: 1 } of the writer as the reentrant lock; ZSET
 // "holdfast:rw:readers:{key}" of readers by the end of their lease; for the fair one the ZSETs
-// "holdfast:rw:queue:{key}",
-// "...:writers:...", "...:patience:..."; messages on "holdfast:rw:channel:{key}". Details in the scripts'
-// heads.
+// "holdfast:rw:queue:{key}", "...:writers:...", "...:patience:..."; messages on "holdfast:rw:channel:{key}".
+// Details in the scripts' heads.
 #pragma once
 
 #include <string>

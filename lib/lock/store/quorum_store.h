@@ -9,8 +9,7 @@
 //   does not answer that is told again until the lease is over. Such a word may come late; so each round is
 //   an owner of its own (undoes_refusals()), else it could take away the grant of a later one.
 // - A server that does not answer must not prolong a contest: two that have one of three servers each, and
-// wait
-//   for the dead third one, would keep everybody out for a node_timeout, again and again (decided_soon).
+//   wait for the dead third one, would keep everybody out for a node_timeout, again and again (decided_soon).
 // - A token (LockOptions::fencing) is the greatest that the voters drew, and counts when a majority has been
 //   raised to it: a later majority shares a server with this one and so draws a greater one.
 //

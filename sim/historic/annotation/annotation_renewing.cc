@@ -14,8 +14,7 @@ constexpr int kMaxRenewals = 3;
 
 }  // namespace
 
-// --- RenewalScheduler
-// ---------------------------------------------------------------------------------------
+// --- RenewalScheduler ----------------------------------------------------------------------------------
 
 RenewalScheduler::RenewalScheduler(redis::Client& client, LockObserver* observer)
     : client_(client), observer_(observer), mutex_(client.runtime()) {
@@ -123,8 +122,7 @@ void RenewalScheduler::tell(LockEvent event, const RenewTask& task) {
   observer_->on_event(event);
 }
 
-// --- AnnotationRenewingLock
-// ---------------------------------------------------------------------------------
+// --- AnnotationRenewingLock ----------------------------------------------------------------------------
 
 AnnotationRenewingLock::AnnotationRenewingLock(redis::Client& client, RenewalScheduler& scheduler,
                                                const AnnotationOptions& options, std::string key,

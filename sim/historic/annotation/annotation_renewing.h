@@ -2,8 +2,7 @@
 // application. Lock and unlock are those of annotation.h; beside them:
 //
 //   lock       after the grant, a task (key, expiry in s, last renewal, count, maximum, business thread) is
-//   added
-//              to the list of the process
+//              added to the list of the process
 //   scheduler  every 2 s, first 1 s after the process started, for each task of a copy of the list:
 //                EXISTS lock:<key> is 0              the task is dropped
 //                count >= maximum                    the business thread is interrupted, the task is dropped
@@ -14,8 +13,7 @@
 //
 // The flaws for which it is kept, beside those of annotation.h:
 //   - the task outlives its lock: it renews, by key, the lock of whoever holds it next; when that one has
-//   died,
-//     for as many times as the maximum, and nobody gets the lock meanwhile;
+//     died, for as many times as the maximum, and nobody gets the lock meanwhile;
 //   - at the maximum it interrupts a thread that may long be at something else, holding another lock;
 //   - 2 s is coarse: with an expiry of 3 s the second renewal comes after it, with 1 s most often the
 //     first;

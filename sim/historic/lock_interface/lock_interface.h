@@ -7,12 +7,10 @@
 //
 // Its flaws are kept, this is what it is here for:
 //   - no renewal: who stays longer than the lease goes on without the lock and is not told (no valid_until,
-//   no
-//     lost()); the answer of the unlock script, which would tell, is thrown away;
+//     no lost()); the answer of the unlock script, which would tell, is thrown away;
 //   - not reentrant: a thread that locks twice waits for its own lease to run out;
 //   - a SET whose reply was lost locks everybody out, its own client first, until the lease ends: the next
-//   try
-//     comes with another UUID;
+//     try comes with another UUID;
 //   - waiters poll: up to 100 ms of dead time after each release, no order, one command per waiter and 100
 //   ms;
 //   - unlock() by a thread that holds nothing is not an error.

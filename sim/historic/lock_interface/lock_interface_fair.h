@@ -2,8 +2,7 @@
 // checks whether it is its turn. Do not use it in an application.
 //
 //   lock()    RPUSH <key>:queue <new UUID>; every 100 ms: LINDEX <key>:queue 0; if it is the thread's UUID:
-//   SET
-//             <key> <UUID> NX PX <lease>; when that succeeds: LPOP <key>:queue
+//             SET <key> <UUID> NX PX <lease>; when that succeeds: LPOP <key>:queue
 //   unlock()  deletes the key if it has the thread's UUID, in one script
 //
 // The flaws for which it is kept, beside those of lock_interface.h:

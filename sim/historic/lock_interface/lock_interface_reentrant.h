@@ -11,8 +11,7 @@
 //
 // The flaws for which it is kept, beside those of lock_interface.h:
 //   - thread ids are numbers within a process: thread 1 of one process takes the record of thread 1 of
-//   another
-//     for its own and walks in;
+//     another for its own and walks in;
 //   - the thread's count outlives the record: after the lease it "re-enters" a lock that somebody else holds;
 //   - read, change, write in two commands: counts get lost, and what is written or deleted may by then be the
 //     record of somebody else.

@@ -11,8 +11,7 @@
 //   - it renews by key and asks nobody: after a pause longer than the lease it renews the lock of a
 //   successor;
 //   - a thread that locks twice waits for ever, for its own renewed lock; so does everybody when a thread
-//   ends
-//     without unlock() while its process lives.
+//     ends without unlock() while its process lives.
 #pragma once
 
 #include <list>

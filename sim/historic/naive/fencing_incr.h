@@ -2,8 +2,7 @@
 // use it in an application.
 //
 //   lock()    SET <key> <new UUID> NX PX <lease> every 100 ms until it succeeds; then INCR <key>:fencing,
-//   whose
-//             answer is the token of the hold
+//             whose answer is the token of the hold
 //   unlock()  deletes the key if it has the thread's UUID, in one script
 //
 // The flaws for which it is kept:

@@ -5,8 +5,7 @@
 //             waiter listens to "redisson_lock__channel:{<key>}:<owner>"
 //   each      script begins with: while the head's time is over, drop it
 //   acquire   ARGV[lease, owner, wait, now]: free, and nobody queues or I am the head: mine; mine already:
-//   one
-//             more; queued already: score - wait - now; else to the end of the queue with (the last one's
+//             one more; queued already: score - wait - now; else to the end of the queue with (the last one's
 //             score
 //             - now, or PTTL) + wait + now. tryLock() without a wait has ARGV[lease, owner, now, wait] and
 //             never queues

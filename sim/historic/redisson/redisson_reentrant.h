@@ -18,8 +18,7 @@
 //   - the watchdog stops after one renewal that failed, and the entry that it leaves behind keeps the next
 //     hold of that name from being renewed at all (M23);
 //   - PEXPIRE is unconditional: re-entry with a shorter lease shortens a watchdog's (M33), and the lock
-//   object
-//     remembers only the lease of its last acquire;
+//     object remembers only the lease of its last acquire;
 //   - nobody is told of a loss, and a given lease is never renewed; unlock() finds out;
 //   - a message that is lost costs the waiter the holder's PTTL; after a reconnect nothing is asked again.
 #pragma once

@@ -7,14 +7,13 @@
 //             acknowledged though there are replicas: unlock, and again after 1500 ms, three times, then an
 //             error. No replicas connected, or one server configured: no check
 //   unlock    KEYS[key, channel, "redisson_unlock_latch:{<key>}:<request>"] ARGV[0, lease, owner, publish,
-//   ms]:
-//             the answer is kept for a while, so that it may be asked again; then DEL of it. The same check
+//             ms]: the answer is kept for a while, so that it may be asked again; then DEL of it. The same
+//             check
 //   renew     every third; an error is survived, a lock that is gone ends it
 //
 // Its flaws are kept, this is what it is here for:
 //   - connected replicas are counted, not configured ones: when the only one is cut off, the check is
-//   skipped,
-//     and its promotion grants twice (M43);
+//     skipped, and its promotion grants twice (M43);
 //   - one acknowledgement is enough, whoever is promoted later (M42); it counts memory: a replica that
 //     acknowledged and restarted empty is promoted all the same (M44);
 //   - between grant and taking it back others may see it; a lost reply to an acquire leaves the lock to its

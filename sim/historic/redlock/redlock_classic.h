@@ -12,11 +12,9 @@
 //   (M70);
 //   - each server's clock is trusted: one that jumps ahead gives its vote away while the lock is held (M71);
 //   - a server that restarts without its memory votes again at once; the text asks for a delayed restart or
-//   for
-//     fsync at every write, nothing here does (M72);
+//     for fsync at every write, nothing here does (M72);
 //   - validity is checked when the last reply is in, and by nobody afterwards; no renewal, lost() never
-//   fires,
-//     unlock() does not tell that there was nothing left to delete;
+//     fires, unlock() does not tell that there was nothing left to delete;
 //   - the servers are asked one after the other: each that is dead costs its timeout, twice an attempt;
 //   - not reentrant, no order, waiters poll.
 // LockOptions::renew is ignored. valid_until() is the published validity.

@@ -23,8 +23,7 @@ struct GiveBack {
 
 }  // namespace
 
-// --- SpringLock
-// ---------------------------------------------------------------------------------------------
+// --- SpringLock ----------------------------------------------------------------------------------------
 
 SpringLock::SpringLock(SpringRegistry& registry, const std::string& key)
     : PollingLock(registry.client_,
@@ -137,8 +136,7 @@ void SpringLock::remove_lock_key() {
   client_.call({"DEL", store_key_});
 }
 
-// --- SpringRegistry
-// -----------------------------------------------------------------------------------------
+// --- SpringRegistry ------------------------------------------------------------------------------------
 
 SpringRegistry::SpringRegistry(redis::Client& client, std::string registry_key, SpringRegistryOptions options)
     : client_(client),

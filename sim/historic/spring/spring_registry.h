@@ -2,31 +2,25 @@
 // application.
 //
 //   registry     a client id (UUID), a registryKey, expireAfter (60 s). obtain(lockKey) gives the one lock
-//   object
-//                of that key; in Redis it is <registryKey>:<lockKey>, whose value is the client id
+//                object of that key; in Redis it is <registryKey>:<lockKey>, whose value is the client id
 //   lock()       the object's local reentrant lock; then the obtain script (ours already: PEXPIRE; absent:
-//   SET
-//                PX; else no) every 100 ms until it succeeds. An error gives the local lock back
+//                SET PX; else no) every 100 ms until it succeeds. An error gives the local lock back
 //   tryLock(t)   the same until the deadline, by the wall clock, counted from before the wait for the local
 //   lock unlock()     not held by this thread: an error. Held more than once: one less. Else GET the key; not
-//   our
-//                client id: an error, "released in the store due to expiration, the integrity of protected
-//                data may have been compromised"; ours: UNLINK, and DEL from then on once UNLINK has failed.
-//                When the thread is interrupted, the removal runs on another one. The local lock is given
-//                back in every case
+//                our client id: an error, "released in the store due to expiration, the integrity of
+//                protected data may have been compromised"; ours: UNLINK, and DEL from then on once UNLINK
+//                has failed. When the thread is interrupted, the removal runs on another one. The local lock
+//                is given back in every case
 //   expire_unused_older_than(age)  drops objects that were locked last longer ago than age and are not held
-//   in
-//                the store by this registry
+//                in the store by this registry
 //
 // The flaws for which it is kept:
 //   - GET and UNLINK are two commands: the expiry can come between, and the UNLINK removes the lock of
-//   somebody
-//     else;
+//     somebody else;
 //   - the owner is the registry: after an interrupted unlock the next thread of the process is granted the
 //     record that is about to be removed, and works without a lock;
 //   - a lock object that was never locked counts as older than any age: it is dropped while a thread is about
-//   to
-//     lock it, and the next obtain() makes a second object: two threads of one process pass, since Redis
+//     to lock it, and the next obtain() makes a second object: two threads of one process pass, since Redis
 //     knows only the registry;
 //   - no renewal: work longer than expireAfter goes on beside the next owner, and learns of it at unlock();
 //   - up to 100 ms of dead time after each release between processes, no order among them; pauses of 100 ms

@@ -15,8 +15,7 @@
 //   fields role,repl_offset INFO replication      these lines of the text
 //   attrs name,db CLIENT LIST   these attributes of each line
 //   let x SCRIPT LOAD "..."     the reply's text (not compared), later used as the word @x; @now+5000 and
-//   @sec+5
-//                               are the wall clock in ms and s, plus that
+//                               @sec+5 are the wall clock in ms and s, plus that
 //   advance 1500ms              time passes (us, ms, s, m, h)
 //   attach                      a replica (played by the case) attaches by PSYNC
 //   stream                      the replication stream up to here, as commands
