@@ -9,6 +9,7 @@
 #include "checker/holds/holds.h"
 #include "checker/story/story_canvas.h"
 #include "checker/story/story_lines.h"
+#include "checker/story/text_layout.h"
 #include "checker/story/wording.h"
 
 namespace holdfast::checker {
@@ -16,6 +17,7 @@ namespace holdfast::checker {
 namespace {
 
 constexpr std::size_t kMostLanes = 8, kMostFaults = 8;
+constexpr std::size_t kFewestColumns = 34;  // of time, beside captions
 
 // One row of a client: a hold of the witness, or a process of it that has none.
 struct Lane {
@@ -36,6 +38,7 @@ class Teller {
         events_(history.events()),
         witness_(witness),
         options_(options),
+        style_(options.style),
         words_(history),
         holds_(build_holds(history, options.reentrant)) {
     last_ns_ = words_.start_ns();
@@ -49,13 +52,17 @@ class Teller {
     std::string out = title();
     if (!lanes_.empty() && from_ns_ < to_ns_) out += "\n" + timeline();
     if (const std::string told = lines(); !told.empty()) out += "\n" + told;
-    const std::size_t width = static_cast<std::size_t>(std::max(options_.width, 60));
-    out += "\n" + inked("why", Ink::alarm, options_.color) + "  " + wrap(witness_.why, width - 5, 5) + "\n";
+    out += "\n" + inked("why", Ink::alarm, style_.color) + "  " +
+           wrap(safe(witness_.why), style_.columns() - 5, 5) + "\n";
     return out;
   }
 
  private:
-  std::string glyph(Glyph which) const { return std::string(glyph_text(which, options_.ascii)); }
+  std::string glyph(Glyph which) const { return std::string(glyph_text(which, style_.unicode)); }
+  std::string safe(std::string_view text) const { return printable(text, style_.unicode); }
+  std::string short_name(std::string_view text) const {
+    return elided(safe(text), style_.columns() / 5, style_.unicode);
+  }
   static Ink ink_of(char letter) {
     return letter == 'A' ? Ink::first : letter == 'B' ? Ink::second : letter == ' ' ? Ink::plain : Ink::more;
   }
@@ -138,43 +145,49 @@ class Teller {
   std::string title() const {
     std::string kind = witness_.kind;
     for (char& c : kind) c = c == '-' ? ' ' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-    std::string line = inked(kind, Ink::alarm, options_.color);
+    std::string rest;
     if (two_owners()) {
       const std::size_t owners = static_cast<std::size_t>(
           std::count_if(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.hold; }));
-      line +=
-          fmt::format("  {} has {} owners from {} to {}", witness_.key.empty() ? "the lock" : witness_.key,
-                      owners == 2 ? "two" : std::to_string(owners), words_.time(witness_.from_ns),
-                      words_.time(witness_.to_ns));
-      if (witness_.to_ns != kForever) {
-        line += fmt::format(" ({} ms)", format_ms(witness_.to_ns - witness_.from_ns));
-      }
+      rest = fmt::format("{} has {} owners from {} to {}",
+                         witness_.key.empty() ? "the lock" : safe(witness_.key),
+                         owners == 2 ? "two" : std::to_string(owners), words_.time(witness_.from_ns),
+                         words_.time(witness_.to_ns));
+      if (witness_.to_ns != kForever)
+        rest += fmt::format(" ({} ms)", format_ms(witness_.to_ns - witness_.from_ns));
     } else if (!witness_.key.empty()) {
-      line += "  " + witness_.key;
+      rest = safe(witness_.key);
     }
+    const std::size_t indent = kind.size() + 2;
+    std::string line = inked(kind, Ink::alarm, style_.color);
+    if (!rest.empty())
+      line += "  " + wrap(rest, style_.columns() - std::min(indent, style_.columns() / 2), indent);
     return line + "\n";
   }
 
   std::string timeline() {
     std::vector<std::string> labels;
     std::size_t owner_width = 0;
-    for (const Lane& lane : lanes_) owner_width = std::max(owner_width, name_of(lane).size());
+    for (const Lane& lane : lanes_) owner_width = std::max(owner_width, columns_of(name_of(lane)));
     std::size_t width = two_owners() ? 13 : 0, caption = 0;
     for (const Lane& lane : lanes_) {
-      std::string label = fmt::format("{} {:<{}}", lane.letter, name_of(lane), owner_width);
-      if (lane.hold != nullptr && lane.hold->node != 0) label += "  " + words_.text(lane.hold->node);
-      width = std::max(width, label.size());
+      std::string label = fmt::format("{} {}", lane.letter, padded(name_of(lane), owner_width));
+      if (lane.hold != nullptr && lane.hold->node != 0)
+        label += "  " + short_name(history_.text(lane.hold->node));
+      width = std::max(width, columns_of(label));
       labels.push_back(std::move(label));
     }
     for (const FaultLane& fault : faults_) {
-      width = std::max(width, fault.name.size() + 2);
-      if (fault.kind != fault.name) caption = std::max(caption, fault.kind.size() + 2);
+      width = std::max(width, columns_of(short_name(fault.name)) + 2);
+      if (fault.kind != fault.name) caption = std::max(caption, columns_of(short_name(fault.kind)) + 2);
     }
-    const int columns =
-        std::max(20, std::max(options_.width, 60) - static_cast<int>(width) - 2 - static_cast<int>(caption));
+    // Where captions would leave too little room for the picture: the lines below it tell the kinds as well.
+    if (style_.columns() < width + 2 + caption + kFewestColumns) caption = 0;
+    const int columns = static_cast<int>(style_.columns() - width - 2 - caption);
     Canvas canvas(from_ns_, to_ns_, columns, words_.start_ns());
     for (const FaultLane& fault : faults_) {
-      canvas.row("  " + fault.name, Ink::fault, fault.kind == fault.name ? "" : fault.kind);
+      canvas.row("  " + short_name(fault.name), Ink::fault,
+                 caption == 0 || fault.kind == fault.name ? "" : short_name(fault.kind));
       draw_fault(canvas, fault);
     }
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
@@ -185,11 +198,11 @@ class Teller {
       canvas.row(lanes_.size() == 2 ? "  both own it" : "  too many", Ink::alarm);
       canvas.bar(witness_.from_ns, std::min(witness_.to_ns, last_ns_), Glyph::both, Ink::alarm);
     }
-    return canvas.render(options_.ascii, options_.color) + legend();
+    return canvas.render(style_.unicode, style_.color) + legend();
   }
 
   std::string name_of(const Lane& lane) const {
-    return lane.hold != nullptr ? words_.owner(*lane.hold) : words_.text(lane.process);
+    return short_name(lane.hold != nullptr ? words_.owner(*lane.hold) : words_.text(lane.process));
   }
 
   void draw_fault(Canvas& canvas, const FaultLane& fault) {
@@ -240,10 +253,18 @@ class Teller {
     }
   }
 
+  // Pairs of a sign and its meaning, as many a line as fit.
   std::string legend() const {
-    std::string out;
-    const auto add = [&](bool used, Glyph which, Ink ink, std::string_view meaning) {
-      if (used) out += "   " + inked(glyph(which), ink, options_.color) + " " + std::string(meaning);
+    std::string out = "\n";
+    std::size_t used = 0;
+    const auto add = [&](bool shown, Glyph which, Ink ink, std::string_view meaning) {
+      if (!shown) return;
+      const std::size_t columns = 2 + meaning.size();  // the sign, a space
+      const bool fits = used > 0 && used + 3 + columns <= style_.columns();
+      if (used > 0 && !fits) out += '\n';
+      out += fits ? "   " : "  ";
+      used = fits ? used + 3 + columns : 2 + columns;
+      out += inked(glyph(which), ink, style_.color) + " " + std::string(meaning);
     };
     add(waits_, Glyph::waits, Ink::dim, "waits");
     add(true, Glyph::holds, Ink::plain, outlives_ ? "holds, lease runs" : "holds");
@@ -253,7 +274,7 @@ class Teller {
     add(strikes_, Glyph::strike, Ink::fault, "crash");
     add(rises_, Glyph::rise, Ink::fault, "promotion");
     add(bands_, Glyph::band, Ink::fault, "fault acts");
-    return "\n" + out.substr(1) + "\n";
+    return out + "\n";
   }
 
   // The witness' events, faults of that time, and what the owners did to the resource meanwhile.
@@ -305,8 +326,9 @@ class Teller {
     std::size_t time_width = 0, process_width = 0;
     for (const std::size_t position : told) {
       time_width = std::max(time_width, words_.time(events_[position].time_ns).size());
-      process_width = std::max(process_width, who(events_[position]).size());
+      process_width = std::max(process_width, columns_of(who(events_[position])));
     }
+    const std::size_t indent = 2 + time_width + 4 + process_width + 2;
     std::string out;
     for (std::size_t i = 0; i < told.size(); ++i) {
       const Event& event = events_[told[i]];
@@ -315,18 +337,19 @@ class Teller {
       const bool fault = event.f == Function::fault;
       const Ink ink = fault ? Ink::fault : ink_of(letter);
       std::string line = fmt::format("  {:>{}}  ", words_.time(event.time_ns), time_width);
-      line += inked(fmt::format("{} {:<{}}", letter, who(event), process_width), ink, options_.color) + "  ";
-      line += fault ? inked(describe_event(history_, event, words_), ink, options_.color)
-                    : describe_event(history_, event, words_);
+      line +=
+          inked(fmt::format("{} {}", letter, padded(who(event), process_width)), ink, style_.color) + "  ";
+      const std::vector<std::string> what =
+          wrapped(safe(describe_event(history_, event, words_)), style_.columns() - indent);
+      for (std::size_t k = 0; k < what.size(); ++k) {
+        if (k > 0) line += "\n" + std::string(indent, ' ');
+        line += inked(what[k], fault ? ink : Ink::plain, style_.color);
+      }
       if (two_owners() && told[i] == witness_.acquires->second) {
-        const std::size_t columns =
-            time_width + process_width + 29 + describe_event(history_, event, words_).size();
-        if (columns > static_cast<std::size_t>(std::max(options_.width, 60))) {
-          line += "\n" + std::string(time_width + process_width + 6, ' ');
-        }
-        line += inked(
-            "  " + glyph(Glyph::arrow) + " now it has " + (lanes_.size() == 2 ? "two owners" : "too many"),
-            Ink::alarm, options_.color);
+        const std::string tells =
+            glyph(Glyph::arrow) + " now it has " + (lanes_.size() == 2 ? "two owners" : "too many");
+        const bool fits = indent + columns_of(what.back()) + 2 + columns_of(tells) <= style_.columns();
+        line += (fits ? "  " : "\n" + std::string(indent, ' ')) + inked(tells, Ink::alarm, style_.color);
       }
       while (!line.empty() && line.back() == ' ') line.pop_back();
       out += line + "\n";
@@ -335,7 +358,8 @@ class Teller {
   }
 
   std::string who(const Event& event) const {
-    return event.f == Function::fault || event.f == Function::mark ? "" : words_.text(event.process);
+    return event.f == Function::fault || event.f == Function::mark ? ""
+                                                                   : short_name(history_.text(event.process));
   }
   char letter_of_event(const Event& event) const {
     for (const Lane& lane : lanes_) {
@@ -351,6 +375,7 @@ class Teller {
   const std::vector<Event>& events_;
   const Witness& witness_;
   const StoryOptions& options_;
+  const PictureStyle style_;
   const Wording words_;
   const std::vector<Hold> holds_;
   std::vector<Lane> lanes_;

@@ -17,13 +17,12 @@
 
 #include "checker/checks/check.h"
 #include "checker/history/history.h"
+#include "checker/story/picture_style.h"
 
 namespace holdfast::checker {
 
 struct StoryOptions {
-  int width = 100;         // columns; at least 60
-  bool color = false;      // ANSI colours
-  bool ascii = false;      // no character beyond ASCII
+  PictureStyle style = {};
   bool reentrant = false;  // as in CheckContext
   int lines = 30;          // events told at most, those of the witness first
 };

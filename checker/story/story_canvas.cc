@@ -6,6 +6,7 @@
 #include <array>
 
 #include "checker/checks/invariant.h"
+#include "checker/story/text_layout.h"
 
 namespace holdfast::checker {
 
@@ -19,8 +20,8 @@ constexpr std::array<std::string_view, 7> kInks = {"", "2", "1;36", "1;35", "1;3
 
 }  // namespace
 
-std::string_view glyph_text(Glyph glyph, bool ascii) {
-  return (ascii ? kAscii : kFine)[static_cast<std::size_t>(glyph)];
+std::string_view glyph_text(Glyph glyph, bool unicode) {
+  return (unicode ? kFine : kAscii)[static_cast<std::size_t>(glyph)];
 }
 
 std::string inked(std::string_view text, Ink ink, bool color) {
@@ -61,14 +62,20 @@ void Canvas::mark(std::int64_t at_ns, Glyph glyph, Ink ink) {
   if (at >= 0 && at < columns_) rows_.back().cells[static_cast<std::size_t>(at)] = {glyph, ink};
 }
 
-std::string Canvas::axis(bool ascii, bool color, std::size_t label_width) const {
+std::string Canvas::axis(bool unicode, bool color, std::size_t label_width) const {
   // The smallest round step whose ticks lie at least 9 columns apart.
   const double per_column = static_cast<double>(to_ns_ - from_ns_) / columns_;
   std::int64_t step = 1000;
   for (int i = 0; static_cast<double>(step) < per_column * 9 && i < 48; ++i)
     step = i % 3 == 1 ? step / 2 * 5 : step * 2;
   const bool seconds = step >= 1'000'000'000;
-  std::string numbers(static_cast<std::size_t>(columns_) + 24, ' ');
+  constexpr std::size_t kUnit = 3;  // " ms" behind the last number
+  std::size_t room = static_cast<std::size_t>(columns_), captions = 0;
+  for (const Row& row : rows_) {
+    if (!row.caption.empty()) captions = std::max(captions, 2 + columns_of(row.caption));
+  }
+  room += captions;  // above them is nothing
+  std::string numbers(room, ' ');
   std::vector<Glyph> rule(static_cast<std::size_t>(columns_), Glyph::rule);
   rule[0] = Glyph::corner;
   const std::int64_t offset = from_ns_ - zero_ns_;
@@ -81,25 +88,25 @@ std::string Canvas::axis(bool ascii, bool color, std::size_t label_width) const 
     while (text.back() == '0') text.pop_back();
     if (text.back() == '.') text.pop_back();
     if (at > 0) rule[at] = Glyph::cross;
-    if (at < used) continue;
+    if (at < used || at + text.size() + kUnit > room) continue;
     numbers.replace(at, text.size(), text);
     used = at + text.size() + 2;
   }
   while (!numbers.empty() && numbers.back() == ' ') numbers.pop_back();
   std::string line;
-  for (const Glyph glyph : rule) line += glyph_text(glyph, ascii);
+  for (const Glyph glyph : rule) line += glyph_text(glyph, unicode);
   const std::string pad(label_width, ' ');
   return pad + inked(numbers + (seconds ? " s" : " ms"), Ink::dim, color) + "\n" + pad +
          inked(line, Ink::dim, color) + "\n";
 }
 
-std::string Canvas::render(bool ascii, bool color) const {
+std::string Canvas::render(bool unicode, bool color) const {
   std::size_t width = 0;
-  for (const Row& row : rows_) width = std::max(width, row.label.size());
+  for (const Row& row : rows_) width = std::max(width, columns_of(row.label));
   width += 2;
-  std::string out = axis(ascii, color, width);
+  std::string out = axis(unicode, color, width);
   for (const Row& row : rows_) {
-    std::string line = inked(row.label, row.ink, color) + std::string(width - row.label.size(), ' ');
+    std::string line = inked(row.label, row.ink, color) + std::string(width - columns_of(row.label), ' ');
     std::size_t last = row.cells.size();
     if (row.caption.empty()) {
       while (last > 0 && row.cells[last - 1].glyph == Glyph::blank) --last;
@@ -110,7 +117,7 @@ std::string Canvas::render(bool ascii, bool color) const {
       const bool edge = at == 0 && row.cells[0].glyph == Glyph::blank;
       const Ink ink = edge ? Ink::dim : row.cells[at].ink;
       do {
-        run += glyph_text(edge ? Glyph::edge : row.cells[end].glyph, ascii);
+        run += glyph_text(edge ? Glyph::edge : row.cells[end].glyph, unicode);
         ++end;
       } while (!edge && end < last && row.cells[end].ink == ink);
       line += inked(run, ink, color);

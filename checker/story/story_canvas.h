@@ -32,7 +32,7 @@ enum class Glyph : std::uint8_t {
   cut_right,
   arrow
 };
-std::string_view glyph_text(Glyph glyph, bool ascii);
+std::string_view glyph_text(Glyph glyph, bool unicode);
 
 class Canvas {
  public:
@@ -50,7 +50,7 @@ class Canvas {
   }
 
   // Axis and rows, a line each, `indent` before them.
-  std::string render(bool ascii, bool color) const;
+  std::string render(bool unicode, bool color) const;
 
  private:
   struct Cell {
@@ -63,7 +63,7 @@ class Canvas {
     std::vector<Cell> cells;
   };
   int column(std::int64_t at_ns) const;  // not clipped beyond one on each side
-  std::string axis(bool ascii, bool color, std::size_t label_width) const;
+  std::string axis(bool unicode, bool color, std::size_t label_width) const;
 
   std::int64_t from_ns_, to_ns_, zero_ns_;
   int columns_;

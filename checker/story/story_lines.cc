@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <sstream>
-
 namespace holdfast::checker {
 
 std::string describe_fault(const History& history, const Event& event) {
@@ -88,28 +86,6 @@ std::string describe_event(const History& history, const Event& event, const Wor
     case Function::other: break;
   }
   return fmt::format("{} {}", text(event.error), to_string(event.type));
-}
-
-std::string wrap(const std::string& text, std::size_t width, std::size_t indent) {
-  const auto columns = [](const std::string& word) {
-    std::size_t count = 0;
-    for (const char c : word) count += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1 : 0;
-    return count;
-  };
-  std::istringstream words(text);
-  std::string out;
-  std::size_t used = 0;
-  for (std::string word; words >> word;) {
-    const std::size_t length = columns(word);
-    if (used > 0 && used + 1 + length > width) {
-      out += "\n" + std::string(indent, ' ');
-      used = 0;
-    }
-    if (used > 0) out += ' ', ++used;
-    out += word;
-    used += length;
-  }
-  return out;
 }
 
 }  // namespace holdfast::checker

@@ -15,8 +15,4 @@ std::string describe_event(const History& history, const Event& event, const Wor
 // "kill-primary (crash)"
 std::string describe_fault(const History& history, const Event& event);
 
-// `text` in lines of at most `width` columns, each after the first behind `indent` spaces. Counts UTF-8
-// characters.
-std::string wrap(const std::string& text, std::size_t width, std::size_t indent);
-
 }  // namespace holdfast::checker

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "checker/story/text_layout.h"
 #include "checker/testing/script_history.h"
 #include "lib/testing/folders.h"
 
@@ -62,9 +63,13 @@ TEST(Story, DoubleGrant) {
   const Witness witness = first_witness(history, "lease-exclusion");
   EXPECT_EQ(witness.kind, "double-grant");
   expect_story(tell_story(history, witness), "story_double_grant.txt");
-  expect_story(tell_story(history, witness, {.width = 80, .ascii = true}), "story_double_grant_ascii.txt");
-  const std::string coloured = tell_story(history, witness, {.color = true});
+  expect_story(tell_story(history, witness, {.style = {.width = 80, .unicode = false}}),
+               "story_double_grant_ascii.txt");
+  const std::string coloured = tell_story(history, witness, {.style = {.color = true}});
   EXPECT_NE(coloured.find("\x1b[1;31mDOUBLE GRANT\x1b[0m"), std::string::npos);
+  EXPECT_NE(coloured.find("\x1b[1;36mA c1:0"), std::string::npos);  // each owner in a colour of its own
+  EXPECT_NE(coloured.find("\x1b[1;35mB c2:0"), std::string::npos);
+  EXPECT_EQ(without_color(coloured), tell_story(history, witness));
 }
 
 TEST(Story, Overrun) {
@@ -114,6 +119,69 @@ TEST(Story, Oversold) {
   expect_story(tell_story(history, first_witness(history, "oversell", context)), "story_oversold.txt");
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Story, IsExactlyAsWideAsAsked) {
+  const History history = history_of(kFailover);
+  const Witness witness = first_witness(history, "lease-exclusion");
+  for (int width = 60; width <= 200; ++width) {
+    for (const bool unicode : {true, false}) {
+      const std::string told = tell_story(history, witness, {.style = {.width = width, .unicode = unicode}});
+      std::size_t widest = 0;
+      for (const std::string& line : lines_of(told)) {
+        ASSERT_LE(columns_of(line), static_cast<std::size_t>(width)) << line;
+        widest = std::max(widest, columns_of(line));
+      }
+      ASSERT_EQ(widest, static_cast<std::size_t>(width)) << told;
+      if (!unicode) {
+        ASSERT_EQ(printable(told, false).find("\\u{"), std::string::npos) << told;
+      }
+    }
+  }
+  // What is asked beyond these bounds is not refused.
+  EXPECT_EQ(tell_story(history, witness, {.style = {.width = 10}}),
+            tell_story(history, witness, {.style = {.width = 60}}));
+  EXPECT_EQ(tell_story(history, witness, {.style = {.width = 1000}}),
+            tell_story(history, witness, {.style = {.width = 200}}));
+}
+
+TEST(Story, NamesFromOutsideCannotSteerTheTerminalNorBreakThePicture) {
+  History history;
+  const std::string key = "stock\x1b[2J\n\xe2\x80\xae" + std::string(90, 'k');
+  const auto add = [&](std::int64_t ms, EventType type, Function f, const std::string& client) {
+    Event event;
+    event.time_ns = ms * 1'000'000;
+    event.type = type;
+    event.f = f;
+    event.process = history.intern(client);
+    event.owner = event.process;
+    event.node = history.intern("a-node-with-a-very-long-name.example.org\x1b[31m");
+    event.key = history.intern(key);
+    event.id = history.intern(client + "\x07-1");
+    if (f == Function::acquire && type == EventType::ok) event.valid_until_ns = 900'000'000;
+    history.append(event);
+  };
+  const std::string long_name = "client-" + std::string(70, 'x') + "\x1b]0;owned\x07";
+  add(0, EventType::invoke, Function::acquire, long_name);
+  add(1, EventType::ok, Function::acquire, long_name);
+  add(2, EventType::invoke, Function::acquire, "c2/0\xff");
+  add(3, EventType::ok, Function::acquire, "c2/0\xff");
+  const Witness witness = first_witness(history, "lease-exclusion");
+  for (const int width : {60, 80, 100, 200}) {
+    const std::string told = tell_story(history, witness, {.style = {.width = width}});
+    EXPECT_EQ(told.find_first_of("\x1b\x07\xff"), std::string::npos) << told;
+    EXPECT_EQ(told.find("\xe2\x80\xae"), std::string::npos) << told;
+    for (const std::string& line : lines_of(told)) {
+      EXPECT_LE(columns_of(line), static_cast<std::size_t>(width)) << line;
+    }
+  }
+}
+
 TEST(Story, SurvivesAnyWitness) {
   const History history = history_of(kFailover);
   Witness witness;
@@ -122,7 +190,7 @@ TEST(Story, SurvivesAnyWitness) {
   EXPECT_EQ(tell_story(history, witness), "ODD\n\nwhy  Nothing to see.\n");
   EXPECT_EQ(tell_story(History(), witness), "ODD\n\nwhy  Nothing to see.\n");
   witness.events = {0};
-  EXPECT_NE(tell_story(history, witness, {.width = 1, .lines = 1}), "");
+  EXPECT_NE(tell_story(history, witness, {.style = {.width = 1}, .lines = 1}), "");
   for (std::size_t i = 0; i < history.events().size(); ++i) {
     witness.events = {i};
     witness.from_ns = history.events()[i].time_ns;

@@ -141,7 +141,8 @@ std::string shop(std::int64_t stock, const RunResult& result) {
                               : "nothing oversold\n");
 }
 
-void judge(const Stage& stage, const Scenario& scenario, checker::CheckContext context, RunResult& result) {
+void judge(const Stage& stage, const Scenario& scenario, checker::CheckContext context,
+           const checker::PictureStyle& picture, RunResult& result) {
   const checker::History& history = stage.recorder->history();
   for (const Expectation& expectation : scenario.expectations) {
     context.required_marks = expectation.marks;
@@ -149,8 +150,8 @@ void judge(const Stage& stage, const Scenario& scenario, checker::CheckContext c
     // A mark that was missed is no story that could be told.
     const bool tells = verdict.outcome == checker::Outcome::violated && expectation.check != "reached";
     if (tells && result.story.empty() && !verdict.witnesses.empty()) {
-      result.story =
-          checker::tell_story(history, verdict.witnesses.front(), {.reentrant = scenario.lock->reentrant});
+      result.story = checker::tell_story(history, verdict.witnesses.front(),
+                                         {.style = picture, .reentrant = scenario.lock->reentrant});
       if (context.initial_stock) result.story += shop(*context.initial_stock, result);
       result.story_check = expectation.check;
     }
@@ -189,7 +190,7 @@ RunResult run_once(const Scenario& scenario, const RunOptions& options) {
   }
   if (context.initial_stock)
     result.oversold = std::max<std::int64_t>(0, result.sold - *context.initial_stock);
-  judge(stage, scenario, context, result);
+  judge(stage, scenario, context, options.picture, result);
   result.trace = digest(stage.recorder->history(), options.embedded ? stage.world->trace().digest() : 0);
   if (options.keep_history) result.history = stage.recorder->history();
   return result;

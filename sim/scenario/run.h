@@ -10,6 +10,7 @@
 
 #include "checker/checks/check.h"
 #include "checker/history/history.h"
+#include "checker/story/picture_style.h"
 #include "sim/scenario/scenario.h"
 
 namespace holdfast::sim {
@@ -17,8 +18,9 @@ namespace holdfast::sim {
 struct RunOptions {
   bool embedded = true;
   std::uint64_t seed = 1;
-  std::string folder = {};    // real: an existing folder for the servers' data and logs
-  bool keep_history = false;  // RunResult::history
+  std::string folder = {};             // real: an existing folder for the servers' data and logs
+  bool keep_history = false;           // RunResult::history
+  checker::PictureStyle picture = {};  // of RunResult::story
   // real: looked at ten times a second; true ends the run by std::runtime_error. Embedded runs are over soon.
   std::function<bool()> interrupted = {};
 };

@@ -132,8 +132,7 @@ std::string check_report(const Checked& checked, const CheckArguments& arguments
   const bool pictured_well = first.check != "linearizable" || first.witness.acquires;
   if (pictured_well)
     out += "\n" + tell_story(checked.history, first.witness,
-                             {.color = isatty(STDOUT_FILENO) == 1,
-                              .ascii = arguments.ascii,
+                             {.style = {.unicode = !arguments.ascii, .color = isatty(STDOUT_FILENO) == 1},
                               .reentrant = checked.reentrant});
   const std::string witness = witness_text(checked, first, arguments.keyed);
   const std::size_t events = first.smallest.history.events().size();
