@@ -1,4 +1,5 @@
-// Where this checkout and its build are, for tests that read a file of the tree or run a program of the build.
+// Where this checkout and its build are, for tests that read a file of the tree or run a program of the
+// build.
 #pragma once
 
 #include <string>

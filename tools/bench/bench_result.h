@@ -1,5 +1,5 @@
-// What `holdfast bench` measured: one document, which the plot scripts read (tools/bench/plot/README.md describes
-// it).
+// What `holdfast bench` measured: one document, which the plot scripts read (tools/bench/plot/README.md
+// describes it).
 #pragma once
 
 #include <cstdint>

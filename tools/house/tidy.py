@@ -6,7 +6,7 @@
    lock -> redis -> net -> runtime. Tests may know any room; test support in lib/testing and checker/testing may not.
    Every include of a file of the tree is written from its top: "lib/net/network.h".
 3. No source file beyond 500 lines (a test file: 800).
-4. Formatted by .clang-format (mend: clang-format -i FILE).
+4. Formatted by .clang-format (mend: clang-format -i FILE), which leaves comments alone: no comment line beyond 110 columns.
 5. No path of one machine, no file at the top level beyond the agreed ones.
 6. tools/setup/packages.txt has the Debian package of everything that the build looks for or includes, one a line, with a
    word on what it is for. Only a fresh machine would tell otherwise.
@@ -97,6 +97,8 @@ def check_file(path, text):
     if len(lines) > (801 if test else 501):
         yield len(lines), f"{len(lines) - 1} lines: look for the second thing that it does"
     for number, line in enumerate(lines, 1):
+        if len(line) > 110 and line.lstrip().startswith("//"):
+            yield number, f"a comment of {len(line)} columns: 110 at most"
         if MACHINE.search(line):
             yield number, "a path of one machine"
 
@@ -173,6 +175,8 @@ def self_test():
         ("sim/world/y.h", "\n" * 502, "\n" * 400),
         ("tools/x.cc", "const char* p = \"/home/somebody/x\";\n", "const char* p = \"build/x\";\n"),
         ("extra/x.cc", "\n", None),
+        ("NOTES.md", "\n", None),
+        ("lib/lock/w.cc", "  // " + "word " * 22 + "\n", "  // " + "word " * 20 + "\n"),
         ("lib/lock/z.cc", "int  main( ) {}\n", "int main() {}\n"),
         ("lib/redis/y.cc", "clock_gettime(0, &now);\n", "runtime.sleep_for(std::chrono::seconds(1));\n"),
         ("tools/setup/packages.txt", "cmake\n", "cmake  # build\n"),

@@ -3,9 +3,9 @@
 //   build/bench_checker                                  all of it (some minutes)
 //   build/bench_checker --benchmark_filter=linear
 //
-// Histories are drawn as checker/testing/draw_history.h says; 0.5% unknown outcomes unless the name says otherwise.
-// Names end in operations/keys/clients. `ops` is operations a second; peak memory is that of the whole
-// program so far.
+// Histories are drawn as checker/testing/draw_history.h says; 0.5% unknown outcomes unless the name says
+// otherwise. Names end in operations/keys/clients. `ops` is operations a second; peak memory is that of the
+// whole program so far.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 

@@ -14,7 +14,8 @@
 // - Re-entry neither asks the server nor changes the lease. Re-entering a hold that is lost throws
 //   LockLost; so does its outermost unlock(); the inner ones only count down.
 //
-// Thread safety: all members of a lock may be called by any task. Ownership is by task, or by Owner (owner.h).
+// Thread safety: all members of a lock may be called by any task. Ownership is by task, or by Owner
+// (owner.h).
 #pragma once
 
 #include <cstddef>

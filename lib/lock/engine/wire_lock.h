@@ -1,5 +1,6 @@
 // WireLock: the lock behind every kind that lives on one Redis (or one replicated set). What differs between
-// kinds is in its Wire; what they share is here and in Attempt, Watchdog and LateRelease. What they promise: locks.h.
+// kinds is in its Wire; what they share is here and in Attempt, Watchdog and LateRelease. What they promise:
+// locks.h.
 //
 // Thread safety: all members may be called by any task. Ownership is by task, or by Owner (owner.h).
 #pragma once

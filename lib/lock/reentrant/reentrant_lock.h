@@ -1,5 +1,5 @@
-// The reentrant lock and its three variations: non-reentrant, spin and fenced, which differ from it by one option each and
-// share its record, so that all four exclude each other on one key.
+// The reentrant lock and its three variations: non-reentrant, spin and fenced, which differ from it by one
+// option each and share its record, so that all four exclude each other on one key.
 //
 // The reentrant lock: exclusive, on one Redis (or one replicated set), with its record in one string.
 // What all kinds promise: locks.h.
@@ -61,8 +61,9 @@ class SpinLocks final : public Locks {
 // their lease, and from double grants after a failover.
 //
 // The token is drawn by the script that grants (never read later), once for each hold (not for a re-entry),
-// and is the same when the request had to be repeated. It is the last one plus one, or the server's time in microseconds if
-// that is more, so that tokens go on rising when the counter was lost. After: Martin Kleppmann, How to do distributed locking (2016).
+// and is the same when the request had to be repeated. It is the last one plus one, or the server's time in
+// microseconds if that is more, so that tokens go on rising when the counter was lost. After: Martin
+// Kleppmann, How to do distributed locking (2016).
 class FencedLocks final : public Locks {
  public:
   // See Locks::Locks; `fencing` is always on.
