@@ -5,12 +5,14 @@ Run: tools/house/install_test.py --build BUILD [--compiler CXX] [--sanitize LIST
 1. the library alone is configured where nothing but hiredis and threads is found;
 2. `cmake --install` leaves a prefix in which each short header compiles alone;
 3. a project that knows only find_package(holdfast) builds lib/examples/stock.cc, which includes one lock's header
-   alone, and that works on a real Redis that the test starts, and says in one line what is wrong with a server.
+   alone, and that works on a real Redis that the test starts, and says in one line what is wrong with a server;
+4. README.md's "Use a lock" compiles, links and runs as it stands there.
 """
 import argparse
 import concurrent.futures
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -132,6 +134,26 @@ class Install(unittest.TestCase):
             self.assertIn("refused user or password", failing(f"redis://:hunter2@localhost:{redis.port}"))
         self.assertIn("connection refused", failing(f"redis://127.0.0.1:{redis.port}"))
         self.assertIn("`rediss://` is not supported", failing("rediss://:hunter2@localhost", 64))
+
+    def test_the_readme_can_be_followed_word_for_word(self):
+        section = (SOURCE / "README.md").read_text().split("## Use a lock")[1].split("\n## ")[0]
+        code, cmake = (re.search(f"```{language}\n(.*?)```", section, re.S).group(1) for language in ("cpp", "cmake"))
+        project = self.folder / "shop"
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(
+            f"cmake_minimum_required(VERSION 3.25)\nproject(shop CXX)\nadd_executable(shop shop.cc)\n{cmake}")
+        includes = "".join(line + "\n" for line in code.split("\n") if line.startswith("#include"))
+        body = "\n".join(line for line in code.split("\n") if not line.startswith("#include"))
+        with Redis(self.folder) as redis:
+            self.assertIn("redis://localhost:6379", body)
+            body = body.replace("redis://localhost:6379", f"redis://localhost:{redis.port}")
+            self.assertIn("// ... the work ...", body)
+            body = body.replace("// ... the work ...", 'if (redis->call({"EXISTS", "stock:42"}).reply.integer != 1) return 1;')
+            (project / "shop.cc").write_text(f"{includes}int main() {{\n{body}\n}}\n")
+            self.configure(project, project / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+            run("cmake", "--build", project / "build")
+            run(project / "build/shop")
+            self.assertEqual(redis.call("EXISTS stock:42"), ":0\r\n")
 
 
 if __name__ == "__main__":
