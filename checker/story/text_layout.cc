@@ -20,8 +20,8 @@ bool within(const std::array<Range, N>& ranges, char32_t c) {
                      [&](const Range& r) { return c >= r.first && c <= r.last; });
 }
 
-// What steers, is invisible or turns text around: C0 and C1 controls, zero-width and bidirectional marks, line
-// and paragraph separators, variation selectors' tags, private use, no characters.
+// What steers, is invisible or turns text around: C0 and C1 controls, zero-width and bidirectional marks,
+// line and paragraph separators, variation selectors' tags, private use, no characters.
 constexpr std::array<Range, 14> kUnsafe = {{{0x0, 0x1f},
                                             {0x7f, 0x9f},
                                             {0xad, 0xad},

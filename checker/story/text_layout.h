@@ -1,8 +1,9 @@
-// Text layout: text from outside made safe to print, measured in columns of a terminal, cut and wrapped to fit.
+// Text layout: text from outside made safe to print, measured in columns of a terminal, cut and wrapped to
+// fit.
 //
 // Keys, names and errors of a history may hold anything. printable() shows each character that would steer a
-// terminal, be invisible or be no UTF-8 as an escape, so that no history can clear a screen, colour it, or turn
-// text around.
+// terminal, be invisible or be no UTF-8 as an escape, so that no history can clear a screen, colour it, or
+// turn text around.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,8 @@ namespace holdfast::checker {
 // printed. unicode = false: every character beyond ASCII is written like that.
 std::string printable(std::string_view text, bool unicode = true);
 
-// How many columns printable text takes: none for a combining mark, two for wide characters (East Asian, emoji).
+// How many columns printable text takes: none for a combining mark, two for wide characters (East Asian,
+// emoji).
 std::size_t columns_of(std::string_view text);
 
 // `text` itself when it fits into `columns`, else its beginning and "…" ("..." without Unicode).

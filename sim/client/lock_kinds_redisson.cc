@@ -53,7 +53,7 @@ std::vector<StoreEffect> reentrant_effects(const Command& command, const redis::
   return renewal_effects(command, reply);
 }
 
-// Of an unlock the answer does not tell whether there was anything to remove (M55): it is not in the ledger.
+// Of an unlock the answer does not tell whether there was anything to remove: it is not in the ledger.
 std::vector<StoreEffect> fair_effects(const Command& command, const redis::Reply& reply) {
   ScriptCall call;
   const bool asks = calls(command, historic::kRedissonFairAcquire, call) ||

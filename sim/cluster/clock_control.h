@@ -1,5 +1,5 @@
 // ClockControl: the harness' end of the clock shim (clock_shim.c): shifts or freezes the clocks of a real
-// server. Takes effect at the server's next look at its clock.
+// server. It takes effect when the server next reads its clock.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ embedded::PersistenceMode mode_of(Persistence persistence) {
   return embedded::PersistenceMode::none;
 }
 
-// What a node's process and the harness know of its server. Shared, because both may be the last.
+// What a node's process and the harness know of its server. Shared, because either may outlive the other.
 struct Presence {
   RedisServer* server = nullptr;  // while it serves
 };

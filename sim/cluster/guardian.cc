@@ -81,7 +81,7 @@ void tell(int to, char op, int pid) noexcept {
   } while (pid > 0);
   *--at = ' ';
   *--at = op;
-  // A guardian that is gone cannot be told: nothing to be done about it here.
+  // An error means that the guardian has ended; nothing can be done about that here.
   static_cast<void>(!::send(to, at, static_cast<std::size_t>(message + sizeof message - at), MSG_NOSIGNAL));
 }
 

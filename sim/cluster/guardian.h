@@ -1,4 +1,4 @@
-// Guardian: a helper process that tidies up after the harness, however the harness ends.
+// Guardian: a helper process that cleans up after the harness, however the harness ends.
 //
 // It is a shell at the other end of a socket: told about every server and every temporary folder, it waits
 // for the socket to close, which happens at the latest when the kernel reaps the harness (after SIGKILL

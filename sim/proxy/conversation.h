@@ -1,8 +1,8 @@
-// Conversation: what both directions of one connection say to each other: which reply answers which request,
-// whether the client has subscribed, and when a replica's handshake turns into a stream of commands.
+// Conversation: relates the two directions of one connection: which reply answers which request, whether the
+// client has subscribed, and when a replica's handshake turns into a stream of commands.
 //
-// It follows every message of the connection, also while nobody looks at messages; then it only counts, so
-// that a rule that appears later knows which replies belong to requests that it has never seen.
+// It follows every message of the connection. While no rule looks at messages it only counts them, so that a
+// rule that is added later knows which replies answer requests that it has not seen.
 #pragma once
 
 #include <cstdint>

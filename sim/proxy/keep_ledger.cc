@@ -10,8 +10,8 @@ namespace holdfast::sim {
 
 void keep_ledger(Proxy& proxy, const LockKind& kind, Recorder& recorder) {
   if (kind.read_effects == nullptr) return;
-  // The acquisition that an operation is for is told when it begins: later the client may have a newer one.
-  // Only to whom a lock was handed over the reply tells.
+  // Which acquisition an operation is for is noted when it begins: later the client may have a newer one.
+  // Where a lock was handed over, the reply names its new owner.
   auto ids = std::make_shared<std::vector<checker::Symbol>>();
   proxy.watch(make_ledger(kind, [&recorder, ids](const LedgerEntry& entry) {
     checker::History& history = recorder.history();

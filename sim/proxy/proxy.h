@@ -1,5 +1,5 @@
-// Proxy: a process on Network through which every connection to a server goes: the place where links go
-// wrong, and from where the ledger is kept. The same code runs in both worlds, on client links and on
+// Proxy: a process on Network through which every connection to a server goes. Faults of links act here, and
+// the ledger is kept here. The same code runs in both worlds, on client links and on
 // replication links.
 //
 // A link whose rules all work on bytes is not parsed. Rules are asked in the order in which they were added.

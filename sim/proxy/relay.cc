@@ -137,7 +137,7 @@ void Relay::receive_bytes(Lane& of, std::string_view chunk) {
 
 // Reading is over.
 void Relay::finish(Lane& of, IoStatus status) {
-  if (status == IoStatus::closed) {  // it was us
+  if (status == IoStatus::closed) {  // this side closed it
     of.read_to_end = of.ended = true;
     close_if_over();
   } else {
@@ -161,7 +161,7 @@ void Relay::pass_bytes(Lane& of, std::string_view bytes) {
   place(of, ask(of, bytes, nullptr, 0), piece, bytes);
 }
 
-// Asks the rules from the one numbered `from` on. Rules on messages have nothing to say about bytes.
+// Asks the rules from the one numbered `from` on. Rules on messages are not asked about bytes.
 Relay::Verdict Relay::ask(const Lane& of, std::string_view bytes, const Message* message, RuleId from) {
   Verdict verdict;
   const auto rules = rules_;  // a rule may change the book
@@ -299,7 +299,7 @@ void Relay::release(RuleId id) {
   refresh();
   for (Lane* each : {&request_, &reply_}) {
     if (each->queue == nullptr) continue;
-    // By index: a rule that is asked may let others in.
+    // By index: the queue may change while a rule is asked.
     for (std::size_t i = 0; i < each->queue->size() && !broken_; ++i) {
       Piece& piece = (*each->queue)[i];
       if (piece.verdict.kind != Action::Kind::hold || piece.verdict.by != id) continue;

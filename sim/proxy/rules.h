@@ -12,7 +12,7 @@
 
 namespace holdfast::sim {
 
-// Which directions of a link a rule lays hands on.
+// Which directions of a link a rule acts on.
 struct Lanes {
   bool request = false, reply = false;
   bool any() const { return request || reply; }

@@ -1,4 +1,4 @@
-// Strings: SET and its kin, counters, ranges.
+// Strings: SET and related commands, counters, ranges.
 #include <algorithm>
 #include <cmath>
 

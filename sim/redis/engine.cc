@@ -94,7 +94,7 @@ void Engine::process(Session& session) {
     session.in_pos = next;
     if (argv_.empty()) continue;
     run_request(session, argv_);
-    if (session.blocked == Blocked::by_pause) session.in_pos = start;  // again, later
+    if (session.blocked == Blocked::by_pause) session.in_pos = start;  // parsed again after the pause
   }
   if (session.in_pos == session.in.size()) {
     session.in.clear();
@@ -316,7 +316,7 @@ void Engine::flush_effects() {
       std::any_of(effects_.begin(), effects_.end(), [](const Effect& e) { return e.replicas; });
   const bool any_disk = std::any_of(effects_.begin(), effects_.end(), [](const Effect& e) { return e.disk; });
   if (transaction) both(any_replica, any_disk, first_db, kMulti);
-  for (std::size_t i = 0; i < effects_.size();) {  // neighbours that go the same way go in one piece
+  for (std::size_t i = 0; i < effects_.size();) {  // adjacent effects with one destination are sent together
     const Effect& first = effects_[i];
     std::size_t end = first.end;
     for (++i; i < effects_.size() && effects_[i].db == first.db && effects_[i].replicas == first.replicas &&

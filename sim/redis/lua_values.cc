@@ -1,4 +1,4 @@
-// What crosses the border between a script and the server: replies become Lua values, and a script's result a
+// Conversions between a script and the server: replies become Lua values, and a script's result becomes a
 // reply (Redis documentation, "Lua API reference", conversion of data types).
 #include "sim/redis/lua_api.h"
 

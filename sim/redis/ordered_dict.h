@@ -20,7 +20,7 @@ struct Nothing {};  // the value of a set
 
 struct StringHash {
   using is_transparent = void;
-  // A multiplication for every eight bytes: keys are short, and nobody attacks this table.
+  // A multiplication for every eight bytes: keys are short and not hostile.
   std::size_t operator()(std::string_view text) const noexcept {
     constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15u;
     std::uint64_t hash = text.size() * kFactor;

@@ -1,4 +1,4 @@
-// ScriptEngine: EVAL and its kin on PUC Lua 5.1, with what Redis 7.0 adds and forbids: its conversions, its
+// ScriptEngine: EVAL and related commands on PUC Lua 5.1, with what Redis 7.0 adds and forbids: conversions,
 // error texts, protected globals, cjson and bit.
 //
 // Scripts are compiled once and kept by SHA-1. A script runs to its end without parking; effects of what it

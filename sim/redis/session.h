@@ -20,7 +20,7 @@ struct CommandSpec;
 class Transport {
  public:
   virtual ~Transport() = default;
-  virtual void output_ready() noexcept = 0;  // session.out has something that nobody waits for
+  virtual void output_ready() noexcept = 0;  // session.out has output that answers no request
   virtual void close() noexcept = 0;         // now
 };
 

@@ -95,12 +95,12 @@ FaultValue parse_value(TableReader& reader, const FaultKey& key, const FaultName
   const std::string_view name = key.name;
   switch (key.type) {
     case FaultKey::Type::node: {
-      const std::string text = *reader.text(name);
+      std::string text = *reader.text(name);
       check_name(text, names.nodes, reader.at(name), name);
       return text;
     }
     case FaultKey::Type::client: {
-      const std::string text = *reader.text(name);
+      std::string text = *reader.text(name);
       check_name(text, names.clients, reader.at(name), name);
       return text;
     }

@@ -1,4 +1,4 @@
-// Scenario: weather, story and verdict of one run, as read from a file (DESIGN section 4). Plain data.
+// Scenario: one run as read from a file: servers, network, workload, faults, expectations. Plain data.
 #pragma once
 
 #include <cstdint>

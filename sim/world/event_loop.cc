@@ -77,7 +77,7 @@ void EventLoop::disarm(int fd, Watched& watched, std::uint32_t events) noexcept 
   epoll_event event{};
   event.events = watched.armed & ~events;
   event.data.fd = fd;
-  // Errors and hang-ups cannot be masked: what waits for nothing goes.
+  // Errors and hang-ups cannot be masked, so a descriptor that nobody waits for is removed.
   const bool keep = event.events != 0;
   ::epoll_ctl(epoll_, keep ? EPOLL_CTL_MOD : EPOLL_CTL_DEL, fd, &event);
   watched.known = keep;
@@ -143,7 +143,7 @@ void EventLoop::look(Scheduler& scheduler, std::int64_t timeout_ns, bool idle) {
         scheduler.wake(*watched.writer);
       }
     }
-    // While others run, its task may just not have had its turn.
+    // Not while other tasks run: the waiting task may only not have had its turn yet.
     if (idle && (watched.armed & unwanted) != 0) disarm(fd, watched, unwanted);
   }
 }

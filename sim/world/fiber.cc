@@ -168,7 +168,7 @@ void FiberContext::jump(FiberContext& to, bool for_good) noexcept {
   __tsan_switch_to_fiber(to.tsan_fiber_, 0);
 #endif
   FiberContext* ends[2] = {this, &to};
-  const context::transfer_t back = context::jump_fcontext(to.context_, ends);
+  const context::transfer_t back = context::jump_fcontext(to.context_, static_cast<void*>(ends));
   FiberContext* const from = *static_cast<FiberContext**>(back.data);
   from->context_ = back.fctx;
   arrived(from);

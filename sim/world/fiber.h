@@ -53,8 +53,8 @@ class FiberContext {
   [[noreturn]] void exit_to(FiberContext& to) noexcept;
   void retire() noexcept;
 
-  // It will be continued soon: asks for the part of its stack that it suspended on. With many fibers that
-  // part has left the caches, and every frame on the way back would wait for memory in turn.
+  // Prefetches the part of the stack on which it is suspended, because it is continued soon. With many fibers
+  // that part has left the caches, and each frame on the way back would wait for memory.
   void prefetch() const noexcept {
     const char* const top = static_cast<const char*>(context_);
     for (std::size_t line = 0; line < kPrefetchedBytes; line += 64) __builtin_prefetch(top + line);

@@ -4,8 +4,8 @@
 
 namespace holdfast::sim {
 
-// A waiter is a local variable of its task and leaves the queue before it ends; g++ 12 takes it for a pointer
-// that dangles.
+// A waiter is a local variable of its task and leaves the queue before it goes out of scope; g++ 12 warns of
+// a dangling pointer all the same.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdangling-pointer"

@@ -27,7 +27,7 @@ class WaiterQueue {
 
 class FiberMutex final : public Runtime::MutexImpl {
  public:
-  // `group`: the process whose end makes the mutex exclude nobody any more.
+  // `group`: the process of the mutex; after it was killed the mutex excludes nobody.
   FiberMutex(Scheduler& scheduler, FiberGroup& group) : scheduler_(scheduler), group_(group) {}
   ~FiberMutex() override;
 

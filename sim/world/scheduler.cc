@@ -179,7 +179,7 @@ bool Scheduler::suspend(const char* what, const ProcessClock& clock, MonotonicTi
   Fiber& self = *current_;
   const std::int64_t moment = clock.moment_of(deadline);
   if (moment <= now()) {
-    yield();  // or a loop of waits that are over already would keep everybody else from running
+    yield();  // else a loop of waits whose deadlines have passed would starve the other fibers
     return false;
   }
   self.timed_out = false;

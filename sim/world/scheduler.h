@@ -2,7 +2,7 @@
 //
 // Fibers that can run stand in one first-in first-out queue; timers fire in the order of (time, sequence
 // number). A fiber that suspends picks its successor itself and jumps straight to it, so a wake-up costs one
-// switch. Where time comes from, and what else can wake a fiber, is the driver's business: virtual time
+// switch. The driver decides where time comes from and what else can wake a fiber: virtual time
 // (virtual_time.h) or an event loop (event_loop.h).
 //
 // Fibers belong to groups, one group a process. A paused fiber that could run is kept aside. The fibers of a
@@ -36,7 +36,7 @@ class Scheduler;
 struct Fiber;
 struct FiberGroup;
 
-// A queue through the fibers themselves; a fiber is in at most one.
+// An intrusive queue of fibers; a fiber is in at most one.
 class FiberQueue {
  public:
   bool empty() const { return head_ == nullptr; }
@@ -97,7 +97,7 @@ struct Fiber {
   std::vector<Fiber*> joiners;
   std::function<void()> body;
   std::list<std::pair<const void*, std::any>> locals;
-  std::list<FiberParker> parkers;  // one for each clock that it was asked for by
+  std::list<FiberParker> parkers;  // one for each clock on which it has parked
 };
 
 // The tasks of one process.
@@ -121,7 +121,7 @@ class Driver {
  public:
   virtual ~Driver() = default;
   virtual std::int64_t now() const noexcept = 0;  // nanoseconds since the world was made
-  // No fiber can run. Makes at least one ready, or returns false: nothing will ever happen again.
+  // Called when no fiber can run. Makes at least one ready; false: nothing will ever happen again.
   virtual bool advance(Scheduler& scheduler) = 0;
   // Called now and then while fibers run, if polls() is true.
   virtual bool polls() const noexcept = 0;
@@ -147,7 +147,7 @@ class Scheduler {
   // fiber was killed; true when it was and the fiber is unwinding (the call must return at once).
   bool cancelled() { return current_->group->dead && refuse(); }
   // Suspends until wake() or the deadline on `clock`; false at the deadline. Also returns (true) when the
-  // fiber's group is killed. `what` is for the list of who waits.
+  // fiber's group is killed. `what` names the wait in the list of waiting tasks.
   bool suspend(const char* what, const ProcessClock& clock, MonotonicTime deadline);
   void suspend(const char* what);
   void yield();
@@ -156,12 +156,12 @@ class Scheduler {
   void wake(Fiber& fiber) noexcept;
 
   // --- groups ----------------------------------------------------------------------------------------
-  // After pauses changed.
+  // Call it after the pauses of `group` or of one of its roles changed.
   void update_pauses(FiberGroup& group);
   // REQUIRES: group.dead was just set. Unwinds all its fibers, except the running one, before it returns; if
   // the running fiber is one of them, they unwind when it does.
   void kill(FiberGroup& group);
-  // Timers of this clock are at other moments now.
+  // Call it after `clock` changed: deadlines on it are at other moments now.
   void clock_changed(const ProcessClock& clock);
 
   // --- for the thread that runs the world --------------------------------------------------------------

@@ -9,7 +9,7 @@
 namespace holdfast::sim {
 namespace {
 
-// Says which fiber waits at an end, for as long as it does.
+// Registers the running fiber as the one that waits at an end.
 class Waiting {
  public:
   Waiting(Fiber*& place, Fiber& fiber) : place_(place) {
@@ -164,7 +164,7 @@ void SimLink::arrived(SimEnd& end, std::uint32_t bytes) {
   }
   end.in.drop(bytes);
   SimEnd& from = peer(end);
-  if (end.closed && !from.closed && !from.reset) send(kReset, from);  // nobody is there any more
+  if (end.closed && !from.closed && !from.reset) send(kReset, from);  // the end was closed meanwhile
 }
 
 void SimLink::requested(SimEnd& end) {

@@ -3,7 +3,8 @@
 // Every chunk, end of stream and reset takes one `hop`; a connect takes a round trip. Each direction is first
 // in, first out, with a bounded window: a writer waits while its peer has that much unread. Connections of a
 // killed process end as under Linux: what was written arrives, then the end of the stream, or a reset where
-// unread data was thrown away; who writes to it later is reset. Deliveries are folded into the world's trace.
+// unread data was thrown away; a peer that writes to it later gets a reset. Deliveries are folded into the
+// world's trace.
 #pragma once
 
 #include <cstdint>

@@ -81,7 +81,7 @@ void WorldBase::run(std::function<void()> body) {
   harness().start("main", [&] {
     try {
       body();
-    } catch (const TaskCancelled&) {  // the list of who waits is told instead
+    } catch (const TaskCancelled&) {  // run() throws the list of waiting tasks instead
     } catch (...) {
       error = std::current_exception();
     }

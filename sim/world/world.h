@@ -76,7 +76,7 @@ class World {
 
   // Runs `body` as a task of the harness; when it returns, crashes every other process, unwinds all tasks and
   // returns. An exception of `body` is passed on. In virtual time, nothing left to run while `body` waits
-  // without a deadline throws std::logic_error with a list of who waits.
+  // without a deadline throws std::logic_error with a list of the waiting tasks.
   virtual void run(std::function<void()> body) = 0;
 
   virtual Rng rng(std::string_view stream) const = 0;

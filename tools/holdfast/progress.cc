@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace holdfast::tools {
@@ -12,7 +13,7 @@ namespace holdfast::tools {
 using std::chrono::steady_clock;
 
 std::string format_seconds(double seconds) {
-  const auto whole = static_cast<long>(seconds + 0.5);
+  const long whole = std::lround(seconds);
   if (whole >= 3600) return fmt::format("{}h {:02}m", whole / 3600, whole / 60 % 60);
   if (whole >= 60) return fmt::format("{}m {:02}s", whole / 60, whole % 60);
   return seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{} s", whole);

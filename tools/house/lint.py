@@ -95,7 +95,6 @@ PLANTED = {
                                    "bool g(signed char a, unsigned char b) { return a == b; }\n",
     "performance-for-range-copy": "#include <string>\n#include <vector>\nunsigned long f(const std::vector<std::string>& all) {\n"
                                   "  unsigned long n = 0;\n  for (const std::string one : all) n += one.size();\n  return n;\n}\n",
-    "cppcoreguidelines-virtual-class-destructor": "struct Base {\n  virtual void f();\n};\nvoid Base::f() {}\n",
 }
 
 

@@ -7,7 +7,7 @@
 // Objects stay between uses, so that a busy key costs no allocation; expire_unused_older_than() and the
 // capacity give them back. An object that a task holds or waits for is never given up, and neither is one
 // that somebody still has a pointer to: so there are never two objects of one key, whose tasks would not
-// queue with each other (museum: M18). After Spring Integration's RedisLockRegistry.
+// queue with each other. After Spring Integration's RedisLockRegistry.
 //
 // Thread safety: any task. obtain() is O(log keys).
 #pragma once

@@ -259,7 +259,7 @@ redis::Error QuorumStore::failure_of(const Poll& poll) const {
   }
   const std::string what = "not enough servers answered: " + (why.empty() ? "none" : why);
   // So many say that it cannot be done that the others cannot make it up.
-  if (refused_for_good + quorum() > clients_.size()) {
+  if (hopeless != nullptr && refused_for_good + quorum() > clients_.size()) {
     return redis::Error(hopeless->kind(), name_, "EVALSHA", hopeless->code(), may_have_executed, what);
   }
   const bool all_late = std::all_of(poll.errors.begin(), poll.errors.end(), [](const auto& error) {

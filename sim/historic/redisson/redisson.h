@@ -43,9 +43,9 @@ class Redisson {
   // Replicas that the client was told of. One node: single-server mode, which knows of none.
   int replicas() const { return static_cast<int>(client_.options().nodes.size()) - 1; }
 
-  // [parks] The script in a batch with WAIT <replicas> 1000, whose answer nobody looks at (M41). Without an
-  // answer from the server it is sent again after 1500 ms, up to three times, whether or not it was executed
-  // (M36). Throws LockError.
+  // [parks] The script in a batch with WAIT <replicas> 1000, whose answer nobody looks at. Without an
+  // answer from the server it is sent again after 1500 ms, up to three times, whether or not it was
+  // executed. Throws LockError.
   redis::Answer eval_write(const std::string& name, const redis::Script& script, redis::Arguments keys,
                            redis::Arguments args, bool background = false);
 

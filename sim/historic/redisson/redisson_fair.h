@@ -14,18 +14,18 @@
 //
 // Its flaws are kept, this is what it is here for (beside those of redisson_reentrant.h):
 //   - a waiter that died blocks all behind it for up to 300 s, k of them for k times as long, with the lock
-//     free (M49); one whose give-up was lost, or whose wait was interrupted, as well (M52);
+//     free; one whose give-up was lost, or whose wait was interrupted, as well;
 //   - the time to wait that a queued one is told turns below zero once the first lease is over, and is taken
-//     for "until a message comes": if the holder dies, it hangs (M50);
-//   - a live waiter whose 300 s are over is dropped, and no message reaches it (M51);
+//     for "until a message comes": if the holder dies, it hangs;
+//   - a live waiter whose 300 s are over is dropped, and no message reaches it;
 //   - tryLock(30, SECONDS) without a lease queues for 30 ms: the unit is lost on the way, here for waits of
-//     whole seconds. When it gives up, the real 30 s are taken off everybody behind (M53);
-//   - scores are made and judged by the clients' clocks (M54);
-//   - unlock() of a lock that is gone succeeds: its holder never learns (M55);
-//   - a missing score makes every script fail (M48).
+//     whole seconds. When it gives up, the real 30 s are taken off everybody behind;
+//   - scores are made and judged by the clients' clocks;
+//   - unlock() of a lock that is gone succeeds: its holder never learns;
+//   - a missing score makes every script fail.
 //
 // Variant `as_described`: as the article has it, ARGV[3] = now + 5000 where the script means a wait. Scores
-// come to about twice the present time: no dead head is ever dropped (M15).
+// come to about twice the present time: no dead head is ever dropped.
 #pragma once
 
 #include <chrono>

@@ -107,14 +107,14 @@ TEST_P(RedissonFairTest, WhoGivesUpLeavesTheQueue) {
     std::stop_source stop;
     stop.request_stop();
     EXPECT_THROW(b.lock.try_lock_for(1h, stop.get_token()), Interrupted);
-    EXPECT_EQ(a.ask({"LLEN", kQueue}).integer, 1);  // M52
+    EXPECT_EQ(a.ask({"LLEN", kQueue}).integer, 1);
     a.lock.unlock();
     EXPECT_FALSE(a.lock.try_lock());  // the lock is free
     EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 0);
   });
 }
 
-// M49: a waiter that died is dropped when its time is over, and not before.
+// A waiter that died is dropped when its time is over, and not before.
 TEST_P(RedissonFairTest, ADeadWaiterBlocksAFreeLock) {
   run([](Stand& stand) {
     Peer a(stand);
@@ -127,7 +127,7 @@ TEST_P(RedissonFairTest, ADeadWaiterBlocksAFreeLock) {
   });
 }
 
-// M48: a head without a score.
+// A head without a score.
 TEST_P(RedissonFairTest, AMissingScoreBreaksEverything) {
   run([](Stand& stand) {
     Peer a(stand);
@@ -137,7 +137,7 @@ TEST_P(RedissonFairTest, AMissingScoreBreaksEverything) {
   });
 }
 
-// M55: the lock is gone, its unlock succeeds.
+// The lock is gone, its unlock succeeds.
 TEST_P(RedissonFairTest, UnlockOfAVanishedLockSucceeds) {
   run([](Stand& stand) {
     Peer a(stand), b(stand);
@@ -162,7 +162,7 @@ TEST_P(RedissonFairTest, ForceUnlockWakesTheHead) {
   });
 }
 
-// M50: the time to wait, as told at a later look, is below zero when the first lease is over.
+// The time to wait, as told at a later look, is below zero when the first lease is over.
 TEST_P(RedissonFairTest, ANegativeTimeToWaitIsWaitForEver) {
   run([](Stand& stand) {
     Witness holder(stand.runtime), witness(stand.runtime);
@@ -175,12 +175,12 @@ TEST_P(RedissonFairTest, ANegativeTimeToWaitIsWaitForEver) {
     stand.runtime.sleep_for(400ms);
     EXPECT_EQ(c.ask({"EXISTS", "k"}).integer, 0);
     EXPECT_EQ(witness.count(Kind::acquired), 0u);  // though it is free, and b is the head
-    c.lock.unlock();                               // a message, by M55
+    c.lock.unlock();                               // a message, though the lock is gone
     waiter.join();
   });
 }
 
-// M54: whose clock is ahead drops everybody.
+// A client whose clock is ahead drops everybody.
 TEST_P(RedissonFairTest, AClockThatIsAheadDropsTheWaiters) {
   run([](Stand& stand) {
     if (stand.where != Where::embedded) GTEST_SKIP() << "needs a clock that can be stepped";
@@ -194,7 +194,7 @@ TEST_P(RedissonFairTest, AClockThatIsAheadDropsTheWaiters) {
   });
 }
 
-// M53: tryLock(30, SECONDS) queues for 30 ms.
+// tryLock(30, SECONDS) queues for 30 ms.
 TEST(RedissonFairReadings, LosesTheUnitOfAWait) {
   testing::on_stand(Where::embedded, [](Stand& stand) {  // where no time passes on the way
     Witness witness(stand.runtime);
@@ -220,7 +220,7 @@ TEST(RedissonFairReadings, LosesTheUnitOfAWait) {
   });
 }
 
-// M49 and M15: a dead head goes after 300 s and a lease; as described it never goes.
+// A dead head goes after 300 s and a lease; as described it never goes.
 TEST(RedissonFairReadings, ADeadHeadIsDroppedLateOrNever) {
   testing::on_stand(Where::embedded, [](Stand& stand) {
     for (const Reading reading : {Reading::source, Reading::as_described}) {

@@ -12,12 +12,12 @@
 // Its flaws are kept, this is what it is here for:
 //   - scripts are sent again when no answer came, and they count on the server: a lost reply to an acquire
 //     leaves a count that no unlock takes back until the lease ends; one to the inner unlock of two removes
-//     the lock under the outer holder (M36);
+//     the lock under the outer holder;
 //   - WAIT is sent with every script and its answer thrown away: nothing is gained from the replicas, and a
-//     failover grants twice (M40, M41);
+//     failover grants twice;
 //   - the watchdog stops after one renewal that failed, and the entry that it leaves behind keeps the next
-//     hold of that name from being renewed at all (M23);
-//   - PEXPIRE is unconditional: re-entry with a shorter lease shortens a watchdog's (M33), and the lock
+//     hold of that name from being renewed at all;
+//   - PEXPIRE is unconditional: re-entry with a shorter lease shortens a watchdog's, and the lock
 //     object remembers only the lease of its last acquire;
 //   - nobody is told of a loss, and a given lease is never renewed; unlock() finds out;
 //   - a message that is lost costs the waiter the holder's PTTL; after a reconnect nothing is asked again.

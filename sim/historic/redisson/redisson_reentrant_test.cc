@@ -152,7 +152,7 @@ TEST_P(RedissonReentrantTest, GivesUpAndCanBeInterrupted) {
   });
 }
 
-// M36: the script of an acquire is sent again after its reply was lost, and counts twice.
+// The script of an acquire is sent again after its reply was lost, and counts twice.
 TEST_P(RedissonReentrantTest, ALostReplyInflatesTheCount) {
   run([](Stand& stand) {
     testing::Relay relay(stand.runtime, stand.network, stand.redis);
@@ -170,7 +170,7 @@ TEST_P(RedissonReentrantTest, ALostReplyInflatesTheCount) {
   });
 }
 
-// M36 again: the inner unlock counts down twice, and the outer holder is inside without the lock.
+// The inner unlock counts down twice, and the outer holder is inside without the lock.
 TEST_P(RedissonReentrantTest, ALostReplyToTheInnerUnlockRemovesTheOuterHold) {
   run([](Stand& stand) {
     testing::Relay relay(stand.runtime, stand.network, stand.redis);
@@ -188,7 +188,7 @@ TEST_P(RedissonReentrantTest, ALostReplyToTheInnerUnlockRemovesTheOuterHold) {
   });
 }
 
-// M23: one renewal that finds the lock gone, and the next hold of that name is not renewed.
+// One renewal that finds the lock gone, and the next hold of that name is not renewed.
 TEST_P(RedissonReentrantTest, AFailedRenewalPoisonsTheNextHold) {
   run([](Stand& stand) {
     Witness witness(stand.runtime);
@@ -208,7 +208,7 @@ TEST_P(RedissonReentrantTest, AFailedRenewalPoisonsTheNextHold) {
   });
 }
 
-// M33: re-entry with a shorter lease shortens what the watchdog keeps alive.
+// Re-entry with a shorter lease shortens what the watchdog keeps alive.
 TEST_P(RedissonReentrantTest, ReentryShortensTheLease) {
   run([](Stand& stand) {
     Peer a(stand), b(stand);

@@ -103,7 +103,7 @@ void RedissonRenewals::run(Entry& entry) {
     guard.lock();
     if (closing_ || entry.cancelled) return;
     const bool stops = persistence_ == Persistence::stops_at_failure;
-    if (outcome != Outcome::renewed && stops) return;  // the entry stays: M23
+    if (outcome != Outcome::renewed && stops) return;  // the entry stays
     if (outcome == Outcome::gone) return drop(entries_.at(entry.name));
     set_timer(entry);
   }

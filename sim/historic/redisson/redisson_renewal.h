@@ -2,7 +2,7 @@
 // of the lease.
 //
 // After one renewal that failed, or found the lock gone, the timer is not set again, yet the entry stays
-// until the thread unlocks: the next lock() of that name in this process finds it and starts none (M23). The
+// until the thread unlocks: the next lock() of that name in this process finds it and starts none. The
 // later releases go on after an error and drop the entry when the lock is gone (`Persistence::goes_on`).
 //
 // Thread safety: any task.

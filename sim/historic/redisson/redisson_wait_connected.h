@@ -13,12 +13,12 @@
 //
 // Its flaws are kept, this is what it is here for:
 //   - connected replicas are counted, not configured ones: when the only one is cut off, the check is
-//     skipped, and its promotion grants twice (M43);
-//   - one acknowledgement is enough, whoever is promoted later (M42); it counts memory: a replica that
-//     acknowledged and restarted empty is promoted all the same (M44);
+//     skipped, and its promotion grants twice;
+//   - one acknowledgement is enough, whoever is promoted later; it counts memory: a replica that
+//     acknowledged and restarted empty is promoted all the same;
 //   - between grant and taking it back others may see it; a lost reply to an acquire leaves the lock to its
 //     lease, for it is not asked again;
-//   - the rest of the lock as in 3.13.6: count on the server, unconditional PEXPIRE (M33), loss never told.
+//   - the rest of the lock as in 3.13.6: count on the server, unconditional PEXPIRE, loss never told.
 // One name is renewed by one call here (originally up to 100). WAIT's answer counts for a grant only: to a
 // refusal it says nothing on a connection that others use as well.
 #pragma once

@@ -70,7 +70,7 @@ TEST_P(RedissonWaitConnectedTest, SharesTheLockWithOlderOnes) {
   });
 }
 
-// What 3.13.6 loses (M36) is kept here: the second unlock is answered by the latch.
+// What 3.13.6 loses is kept here: the second unlock is answered by the latch.
 TEST_P(RedissonWaitConnectedTest, AnUnlockMayBeAskedTwice) {
   run([](Stand& stand) {
     testing::Relay relay(stand.runtime, stand.network, stand.redis);
@@ -149,7 +149,7 @@ TEST(RedissonReplicaCheck, AGrantThatNobodyAcknowledgesIsTakenBack) {
   });
 }
 
-// M43: fails open in exactly the dangerous state.
+// Where no replica is connected, which is the dangerous state, nothing is checked.
 TEST(RedissonReplicaCheck, IsSkippedWhenNoReplicaIsConnected) {
   with_replicas(1, [](sim::World&, sim::Cluster& cluster, One& a) {
     cluster.find("r2")->crash();
@@ -172,7 +172,7 @@ TEST(RedissonReplicaCheck, IsSkippedWhenTheReplicaHasJustGone) {
   });
 }
 
-// M42: one of two is enough.
+// One of two is enough.
 TEST(RedissonReplicaCheck, OneOfTwoIsEnough) {
   with_replicas(2, [](sim::World&, sim::Cluster& cluster, One& a) {
     cluster.find("r3")->pause();

@@ -8,11 +8,10 @@
 //   unlock    delete if it has the UUID, in one script, on all servers, whatever they answer
 //
 // A server that cannot be asked counts as a no. Its flaws are kept, this is what it is here for:
-//   - no fencing token: a holder that is paused past its validity goes on, and the resource cannot tell
-//   (M70);
-//   - each server's clock is trusted: one that jumps ahead gives its vote away while the lock is held (M71);
+//   - no fencing token: a holder that is paused past its validity goes on, and the resource cannot tell;
+//   - each server's clock is trusted: one that jumps ahead gives its vote away while the lock is held;
 //   - a server that restarts without its memory votes again at once; the text asks for a delayed restart or
-//     for fsync at every write, nothing here does (M72);
+//     for fsync at every write, nothing here does;
 //   - validity is checked when the last reply is in, and by nobody afterwards; no renewal, lost() never
 //     fires, unlock() does not tell that there was nothing left to delete;
 //   - the servers are asked one after the other: each that is dead costs its timeout, twice an attempt;

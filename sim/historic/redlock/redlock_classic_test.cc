@@ -135,7 +135,7 @@ TEST_P(RedlockClassicTest, IsNeitherRenewedNorToldOfItsEnd) {
   });
 }
 
-// M72: one server forgets, and a second majority is found.
+// One server forgets, and a second majority is found.
 TEST_P(RedlockClassicTest, AServerThatForgetsMakesASecondMajority) {
   run([](Stand& stand) {
     Party a(stand), b(stand);
