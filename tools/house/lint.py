@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The checks of .clang-tidy over the tree: tools/house/lint.py [--since REF] [--jobs N] [--self-test] [FILE...]
+"""The checks of .clang-tidy over the tree: tools/house/lint.py [--since REF] [--tests] [--jobs N] [--self-test] [FILE...]
 
 FILE...       only these sources and headers
 --since REF   only what differs from REF, and what is not committed yet
+--tests       tests as well; without it only what is installed or run
 --jobs N      files at a time; default: as many as there are cores
 
 A header is looked at through a source that includes it: its own one if there is one. Needs clang-tidy-19 and a configured
@@ -12,6 +13,7 @@ alone) no clang-tidy-19.
 """
 import argparse
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -39,7 +41,7 @@ def git(*arguments):
     return done.stdout.splitlines()
 
 
-def units(build):
+def units(build, tests):
     """The sources that the build compiles, by their path in the tree."""
     database = build / "compile_commands.json"
     if not database.exists():
@@ -48,6 +50,8 @@ def units(build):
     for entry in json.loads(database.read_text()):
         path = pathlib.Path(entry["directory"], entry["file"]).resolve()
         if path.is_relative_to(ROOT) and not path.is_relative_to(build) and path.suffix == ".cc":
+            if not tests and (path.name.endswith("_test.cc") or "testing" in path.parts):
+                continue
             found.add(str(path.relative_to(ROOT)))
     return sorted(found)
 
@@ -66,13 +70,21 @@ def chosen(files, all_units):
     for unit in all_units:
         if not others:
             break
-        met = others & set(INCLUDE.findall((ROOT / unit).read_text(encoding="utf-8")))
+        met = others & included(unit)
         if met:
             result.add(unit)
             others -= met
     for header in sorted(others):
-        print(f"{header}: no source includes it directly; not looked at", file=sys.stderr)
+        print(f"{header}: no source includes it; not looked at", file=sys.stderr)
     return sorted(result)
+
+
+@functools.lru_cache(maxsize=None)
+def included(file):
+    """The headers of the tree that a file includes, by whatever way."""
+    path = ROOT / file
+    direct = set(INCLUDE.findall(path.read_text(encoding="utf-8"))) if path.exists() else set()
+    return direct.union(*(included(header) for header in direct))
 
 
 def look(build, unit):
@@ -87,12 +99,12 @@ def look(build, unit):
     return found
 
 
-PLANTED = {
+PLANTED = {  # check -> a source that it must find fault with
     "bugprone-use-after-move": "#include <string>\n#include <utility>\nvoid keep(std::string);\n"
                                "unsigned long f(std::string a) {\n  keep(std::move(a));\n  return a.size();\n}\n",
     "bugprone-infinite-loop": "int f(int n) {\n  int i = 0, sum = 0;\n  while (i < 10) sum += n;\n  return sum;\n}\n",
-    "bugprone-signed-char-misuse": "int f(signed char c) {\n  int code = c;\n  return code == 200 ? 1 : code;\n}\n"
-                                   "bool g(signed char a, unsigned char b) { return a == b; }\n",
+    "bugprone-sizeof-expression": "unsigned long f(const int* all) { return sizeof(all) / sizeof(all[0]); }\n",
+    "clang-analyzer-core.NullDereference": "int f(const int* p) {\n  if (p == nullptr) return *p;\n  return 0;\n}\n",
     "performance-for-range-copy": "#include <string>\n#include <vector>\nunsigned long f(const std::vector<std::string>& all) {\n"
                                   "  unsigned long n = 0;\n  for (const std::string one : all) n += one.size();\n  return n;\n}\n",
 }
@@ -121,6 +133,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("files", nargs="*", metavar="FILE")
     parser.add_argument("--since", metavar="REF")
+    parser.add_argument("--tests", action="store_true")
     parser.add_argument("--build", default=str(ROOT / "build"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--self-test", action="store_true")
@@ -130,7 +143,7 @@ def main():
     if shutil.which(TIDY) is None:
         missing(f"no {TIDY}; install it: apt-get install {TIDY}")
     build = pathlib.Path(options.build).resolve()
-    wanted = all_units = units(build)
+    wanted = all_units = units(build, options.tests or bool(options.files))
     if options.files or options.since:
         files = [str(pathlib.Path(file).resolve().relative_to(ROOT)) for file in options.files]
         if options.since:
