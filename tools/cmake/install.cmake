@@ -3,6 +3,7 @@
 #   include/holdfast/reentrant_lock.h      the public headers of lib/lock
 #   include/holdfast/{redis,net,runtime}/  those of the ports and of the client
 #   lib/libholdfast.a, lib/cmake/holdfast/ find_package(holdfast)
+#   share/doc/holdfast/LICENSE
 #
 # Only what is named here is public. In the tree <holdfast/X.h> is a line that includes the header in its room; installed,
 # it is that header with the includes of other public ones renamed. A public header includes no private one: this function
@@ -83,4 +84,5 @@ function(holdfast_install target)
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/holdfastConfigVersion.cmake COMPATIBILITY SameMinorVersion)
   install(FILES ${PROJECT_BINARY_DIR}/holdfastConfig.cmake ${PROJECT_BINARY_DIR}/holdfastConfigVersion.cmake
                 ${PROJECT_SOURCE_DIR}/tools/cmake/hiredis.cmake DESTINATION ${config} COMPONENT holdfast)
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT holdfast)
 endfunction()

@@ -96,10 +96,14 @@ class Install(unittest.TestCase):
         self.assertIn("libholdfast.a", targets)
         self.assertNotIn("sim/", targets)
 
+    def test_the_licence_comes_along(self):
+        self.assertEqual((self.prefix / "share/doc/holdfast/LICENSE").read_text(), (SOURCE / "LICENSE").read_text())
+
     def test_each_short_header_compiles_alone(self):
         headers = sorted(path.name for path in (self.prefix / "include/holdfast").glob("*.h"))
         self.assertIn("reentrant_lock.h", headers)
-        locks = sorted(path.name for path in (SOURCE / "lib/lock").glob("*_lock.h") if path.name != "wire_lock.h")
+        locks = sorted(path.name for path in (SOURCE / "lib/lock").glob("*/*_lock.h") if path.name != "wire_lock.h")
+        self.assertGreater(len(locks), 4)
         self.assertEqual([name for name in locks if name not in headers], [])
 
         def compile_one(name):
