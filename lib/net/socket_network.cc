@@ -1,6 +1,6 @@
 // A descriptor is closed by the destructor alone: close() and reset() of another task shut it down, which
-// wakes whoever waits on it, and can never hit a descriptor that the system has given to somebody else
-// meanwhile.
+// wakes the task that waits on it. So they can never hit a descriptor that the system has meanwhile given to
+// another connection.
 #include "lib/net/socket_network.h"
 
 #include <arpa/inet.h>

@@ -1,16 +1,16 @@
 // A client of one Redis, or of one replicated set of which one node is the primary.
 //
-// One pipelined connection carries the calls of all tasks of the process: whoever waits first reads the
+// One pipelined connection carries the calls of all tasks of the process. The call that waits first reads the
 // replies for all, and hands the reading on when its own reply is there. Background calls (watchdogs) never
-// take that role, so that a watchdog that is stopped in its tracks cannot hold up anybody: while only
-// background calls wait, a reader task of the client's own serves them.
+// take that role, so that a paused watchdog delays nobody: while only background calls wait, a reader task of
+// the client's own serves them.
 //
 // With several nodes, the client seeks the one whose ROLE is master: at first use, after losing the
 // connection and on a READONLY reply. A call that certainly had no effect is sent again there until its
-// deadline; a call that may have been executed is never repeated by the client: the lock knows what to do.
+// deadline. The client never repeats a call that may have been executed: the lock knows what to do.
 //
-// Each connection begins with HELLO: whoever is no Redis, or one older than 6.2, or wants another password,
-// is told of at once and clearly (Error::Kind), not when a script fails in the middle.
+// Each connection begins with HELLO. A server that is no Redis, is older than 6.2, or wants another password
+// is reported at once (Error::Kind), not when a script fails in the middle.
 //
 // Thread safety: every member may be called from any task of the Runtime. REQUIRES: no call is under way
 // when the client is destroyed.

@@ -1,4 +1,4 @@
-// The inside of Client: one current connection, the task that makes it, and who waits for it.
+// The inside of Client: one current connection, the task that makes it, and the calls that wait for it.
 #pragma once
 
 #include <cstdint>

@@ -126,7 +126,7 @@ void Connection::wait(Lock& lock, Pending& pending) {
     }
   }
   while (pending.state != State::timed_out && !pending.woken.load(std::memory_order_acquire)) {
-    lock.unlock();  // who settled it is about to do that
+    lock.unlock();  // the task that settled it is about to set `woken`
     runtime_.yield();
     lock.lock();
   }
@@ -151,9 +151,9 @@ bool Connection::anybody() const {
   return false;
 }
 
-// [parks] Lets others who are about to send as well do so, that one write serves all: those who were answered
-// by the same read surely are; where there are others at all, they may be. As long as nobody comes, only one
-// write in many asks.
+// [parks] Lets others that are about to send do so, so that one write serves all. Calls that were answered by
+// the same read are about to send again; other calls may be. While no call joins, only one write in many
+// waits.
 void Connection::gather(Lock& lock) {
   if (last_batch_ <= 1) {
     if (entries_.size() <= 1) return;
@@ -200,7 +200,8 @@ bool Connection::write_some(Lock& lock, Pending* self, MonotonicTime deadline) {
   return true;
 }
 
-// [parks] Reads once and settles whom it concerns. False: the deadline passed. REQUIRES: nobody is reading.
+// [parks] Reads once and settles the calls that are answered. False: the deadline passed. REQUIRES: nobody is
+// reading.
 bool Connection::read_some(Lock& lock, Pending* self, MonotonicTime deadline) {
   if (broken_) return true;
   const RoleGuard role(reading_);
@@ -222,7 +223,7 @@ bool Connection::read_some(Lock& lock, Pending* self, MonotonicTime deadline) {
   return true;
 }
 
-// Wakes who was settled, without the mutex that each of them would else run into; locked again at return.
+// Wakes the settled calls without the mutex, which each of them would wait for; locked again at return.
 void Connection::wake_settled(Lock& lock) {
   if (settled_ == nullptr) return;
   Pending* pending = std::exchange(settled_, nullptr);
@@ -345,8 +346,8 @@ void Connection::hand_on() {
   if (task_needed()) start_task();
 }
 
-// Who is in a role cannot be told anything, so only parked calls are: the longest parked first. Returns how
-// many roles nobody was found for.
+// Signals parked calls, the longest parked first, to take the roles that are free and needed (a call in a
+// role cannot be signalled). Returns the number of roles left unfilled.
 int Connection::tell_parked() {
   if (broken_ || entries_.empty()) return 0;
   const int needed = (!writing_ && !out_.empty() ? 1 : 0) + (reading_ ? 0 : 1);

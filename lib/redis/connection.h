@@ -84,16 +84,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::uint64_t sequence = 0;
     MonotonicTime deadline;
     MonotonicTime sent_at;
-    // Set under the mutex. Who sees without it that the call is settled may leave when it was `woken`, too:
-    // then nobody touches this, or the task's parker, any more.
+    // Set under the mutex. A task that sees without the mutex that its call is settled may leave once it was
+    // `woken`, too: then nobody touches this or the task's parker any more.
     std::atomic<State> state = State::waiting;
     std::atomic<bool> woken = false;
     bool background = false;
     bool may_have_executed = false;
-    bool parked = false;  // in the list of those who are in neither role and can take one over
+    bool parked = false;  // in the list of calls that are in neither role and can take one over
     bool told = false;    // to do so
     Pending *next = nullptr,
-            *previous = nullptr;  // in that list; then, by `next`, in that of those to be woken
+            *previous = nullptr;  // in that list; then, by `next`, in the list of calls to be woken
   };
   // Its place in the order of replies.
   struct Entry {
@@ -138,8 +138,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Mutex mutex_;  // guards everything below; never held across a park
   Ring<Entry> entries_;
   Pending *parked_ = nullptr, *last_parked_ = nullptr;  // foreground calls, longest parked first
-  Pending* untold_ = nullptr;  // the first of them who was not told to take over; all before it were,
-  int told_ = 0;               // so many, and are about to come
+  Pending* untold_ = nullptr;  // the first of them that was not told to take over; all before it were
+  int told_ = 0;               // how many were told and have not come yet
   Pending *settled_ = nullptr, *last_settled_ = nullptr;  // to be woken when the mutex is free again
   std::uint64_t first_sequence_ = 0;                      // of entries_.front()
   std::size_t outstanding_ = 0;                           // replies
@@ -147,7 +147,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   MonotonicTime background_until_{};  // the latest deadline of background calls since there were none
 
   bool writing_ = false;
-  unsigned writes_alone_ = 0;    // so many writes more do not wait for others: it was in vain
+  unsigned writes_alone_ = 0;    // writes left that do not gather; the last wait gathered nobody
   std::string out_;              // queued
   std::string taken_;            // in the writer's hands
   std::uint64_t out_begin_ = 0;  // position in the stream of out_'s first byte

@@ -10,7 +10,7 @@ bool Connection::task_needed() const {
   return background_waiting_ > 0 || (task_must_write_ && !out_.empty() && !writing_ && !entries_.empty());
 }
 
-// The latest of those who wait; in the past when nobody does.
+// The latest deadline of the waiting calls; in the past when none waits.
 MonotonicTime Connection::latest_deadline() const {
   MonotonicTime latest{};
   for (std::size_t i = 0; i < entries_.size(); ++i) {

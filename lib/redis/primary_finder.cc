@@ -123,7 +123,7 @@ Objection objection(Step step, const Reply& reply) {
   return {"is a " + (role.empty() ? "stranger" : role)};
 }
 
-// Who speaks like this, where a Redis was expected.
+// Which protocol begins like this, where a Redis was expected.
 std::string_view guess(std::string_view first_bytes) {
   if (first_bytes.starts_with("HTTP/")) return "; it speaks HTTP";
   if (first_bytes.starts_with("SSH-")) return "; it speaks SSH";

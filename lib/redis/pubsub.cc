@@ -108,7 +108,7 @@ void Pubsub::send(Lock& lock, std::string_view command, std::string_view channel
 }
 
 bool Pubsub::write_queued(Lock& lock, MonotonicTime deadline) {
-  if (writing_) return true;  // whoever writes takes it along
+  if (writing_) return true;  // the task that writes takes it along
   const RoleGuard role(writing_);
   while (!out_.empty() && stream_) {
     const std::shared_ptr<Stream> stream = stream_;

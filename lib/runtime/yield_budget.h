@@ -3,9 +3,9 @@
 // What many threads wait for (their replies, which one of them reads for all) mostly comes while those others
 // run: then yielding costs a thread half of what sleeping and being woken does, and its waker no system call.
 // It must not be done where it does not pay, so each thread learns from its own waits: after one for which
-// yielding was in vain, the next two sleep at once (two, so that whoever waits long and shortly by turns does
-// not always try at the long waits). Where a yield took so long that somebody else needs the processor, who
-// would get a time slice at each of them, many do.
+// yielding was in vain, the next two sleep at once (two, so that a thread with long and short waits by turns
+// does not always try at the long ones). If a yield took so long that another process needs the processor,
+// which would get a time slice at each yield, many of the next waits sleep.
 #pragma once
 
 #include "lib/runtime/time.h"

@@ -162,7 +162,7 @@ class LoadRun {
       }
       parties_.push_back(std::move(party));
     }
-    for (int i = 0; i < load_.callers; ++i) {  // spaces are no business of threads
+    for (int i = 0; i < load_.callers; ++i) {  // LockSpace is not thread-safe: obtain before threads start
       Party& party = parties_[static_cast<std::size_t>(i / size)];
       party_of_.push_back(&party);
       const int key = load_.keys == 0 ? i : i % load_.keys;

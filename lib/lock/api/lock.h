@@ -79,8 +79,8 @@ class Lock {
   // server. After any exception but NotOwner this task no longer holds the lock.
   virtual void unlock() = 0;
 
-  // [parks] try_lock() that waits for a server's answer until `deadline` at most, then throws Unavailable,
-  // for who has one deadline for several locks. Designs that know no such bound answer as try_lock().
+  // [parks] try_lock() that waits for a server's answer until `deadline` at most and then throws Unavailable:
+  // for callers that have one deadline for several locks. Designs without such a bound answer as try_lock().
   virtual bool try_lock_by(MonotonicTime deadline) {
     static_cast<void>(deadline);
     return try_lock();

@@ -18,8 +18,8 @@ constexpr Duration kLongestBackOff = std::chrono::milliseconds(128);
 constexpr std::int64_t kLongestLookMs = 86'400'000;  // whatever the server says: a day
 
 // Redis drops a key when its clock has passed the end, in whole milliseconds: hence one more. And a little,
-// so that who looks at the end of a lease comes after the renewal that was due then, not just before it: so a
-// waiter asks once a lease while the holder goes on renewing.
+// so that a waiter that looks at the end of a lease comes after the renewal that was due then, not just
+// before it. So it asks once a lease while the holder goes on renewing.
 constexpr Duration after_the_end(Duration lease) {
   return std::chrono::milliseconds(1) + std::min<Duration>(lease / 30, std::chrono::milliseconds(100));
 }
@@ -163,8 +163,8 @@ void Attempt::hold_it(MonotonicTime sent_at, std::string_view node) {
 }
 
 // Whether a call has made me the holder, and that is enough: the record lives at least a lease from my last
-// request on, the one whose refusal gave me the ticket. Not enough for who wants a whole lease (it is not
-// renewed, or not for long) or the confirmation of replicas.
+// request on, the one whose refusal gave me the ticket. Not enough for a caller that needs a
+// whole lease (it is not renewed, or not for long) or the confirmation of replicas.
 bool Attempt::accept_call() {
   const std::int64_t ticket = called_holder_.load();
   if (ticket == 0) return false;

@@ -6,7 +6,7 @@
 // - acquire. ARGV: owner, lease in ms, then `acquire_args`[, permits][, queue]. Asks for the state "held by
 //   owner", so that asking twice changes nothing. Answers {1, lease left[, token]}, or {0, ms until it is
 //   worth another look (-1: unknown)[, a ticket, not 0, when the owner now stands in the server's queue]}.
-// - release. ARGV: owner. Removes what the owner holds, or its place in the queue; wakes who is next.
+// - release. ARGV: owner. Removes what the owner holds, or its place in the queue; wakes the next one.
 //   Answers 1 when it held (2: and somebody else gets it next), else 0; or a list that begins with that, and
 //   goes on with the owner whose it is now.
 // - renew. KEYS: `renew_keys` of many locks, one after the other. ARGV: lease in ms, then one owner a lock.
@@ -39,9 +39,9 @@ inline std::int64_t released(const redis::Reply& reply) {
 struct Wire {
   // What the calling task's second acquire means.
   enum class Reentry { counts, refused, another_hold };
-  // What a refused task waits for, beside the end of the holder's lease: a message on `channel`, which
-  // everybody hears; a call: the server knows who waits and calls one after the other (wake_channel.h); or
-  // nothing, it asks again after 1, 2, 4 .. 128 ms.
+  // What a refused task waits for, beside the end of the holder's lease. message: one on `channel`, which
+  // every waiter hears. call: the server knows the waiters and calls one after the other (wake_channel.h).
+  // back_off: nothing; the task asks again after 1, 2, 4 .. 128 ms.
   enum class Waiting { message, call, back_off };
 
   std::string key;
@@ -66,8 +66,8 @@ struct Wire {
   // The record is a string: an acquire begins with a plain SET NX PX, and goes on with the script when that
   // was refused or its outcome is not known.
   bool set_first = false;
-  bool server_queue = false;   // the server keeps the names of those who wait: the last argument says whether
-                               // a refused owner will, and who gives up takes leave
+  bool server_queue = false;   // the server keeps the names of the waiters: the last argument says whether a
+                               // refused owner will wait; a waiter that gives up withdraws
   std::string_view mode = {};  // Lock::mode()
 };
 

@@ -39,7 +39,7 @@ if left == -1 and not holder:match('^%x+%-%x+%-%x+%-%x+%-%x+:%d+$') then
   return redis.error_reply('WRONGTYPE the key holds something that is no lock')
 end
 
--- Who has not asked for too long has died: the head of the queue is somebody alive.
+-- A waiter that has stopped asking is taken for dead: at the end the head of the queue is alive.
 local head = call('zrange', queue, 0, 0)[1]
 while head and head ~= owner do
   local alive_until = tonumber(call('zscore', patience, head) or 0)

@@ -3,19 +3,19 @@
 // - The order is that in which the server saw the first request of each waiter; a reply that was lost
 //   does not cost the place. Each waiting task stands in the server's queue itself (there is no local
 //   queue before it).
-// - A waiter sends nothing while nothing happens but one request a lease at most, by which it keeps its
-//   place. One that has not asked for a lease and a third is taken for dead and skipped: that is the
-//   longest time for which a dead waiter at the head keeps a free lock from the next one (or the next one's
-//   own lease, where that is longer and the head's connection still stands). A process that was paused for
-//   longer than that has lost its place, and comes in again at the end.
-// - A release makes whose turn it is the holder and tells it: one round trip from the
-//   release to the next grant, and two commands a grant however many wait. Such a hold counts from the last
-//   request of its waiter, at most a lease ago, and is renewed soon; who asked for a lease without renewal,
-//   or for the word of replicas, asks once more. Who gives up just then hands it on; when its process listens
-//   no more, the next one is told when to ask. A process that stands still when its turn comes keeps the
-//   others waiting as any holder that stands still does.
+// - A waiter sends at most one request a lease while nothing happens; by that it keeps its place. One that
+//   has not asked for a lease and a third is taken for dead and skipped: that is the longest time for which a
+//   dead waiter at the head keeps a free lock from the next one (or the next one's own lease, where that is
+//   longer and the head's connection still stands). A process that was paused for longer than that has lost
+//   its place, and comes in again at the end.
+// - A release makes the head of the queue the holder and tells it: one round trip from the release to the
+//   next grant, and two commands a grant however many wait. Such a hold counts from the last request of its
+//   waiter, at most a lease ago, and is renewed soon. A waiter that asked for a lease without renewal, or for
+//   the acknowledgement of replicas, asks once more. A waiter that gives up just then hands the lock on; if
+//   its process no longer listens, the next one is told when to ask. A process that is paused when its turn
+//   comes keeps the others waiting, as any paused holder does.
 // - All times are the server's. The record is the reentrant lock's, so that the two kinds exclude each
-//   other on one key; whoever asks with the reentrant lock does not queue.
+//   other on one key; a client that uses the reentrant lock does not queue.
 // - A failover or a restart may lose the queue: the waiters come in again in the order in which they
 //   next ask.
 //

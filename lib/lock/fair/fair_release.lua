@@ -55,7 +55,7 @@ while popped[1] do
     end
     break
   end
-  -- Who has not asked for too long has died. One that has not, as it listens, comes in again at the end.
+  -- A waiter that has stopped asking is taken for dead. If it is alive and listens, it comes in again at the end.
   call('zrem', patience, head)
   call('publish', channel(head), head .. ' 0')
   popped = call('zpopmin', queue)

@@ -116,7 +116,7 @@ bool CountDownLatch::await_until(MonotonicTime deadline, std::stop_token stop) {
       throw Interrupted("latch '" + key() + "': the wait was stopped", key(), "", false);
     }
     wakeup.clear();
-    // Who comes after the deadline looks once.
+    // An expired deadline still gets one look.
     const State state = look(deadline > runtime_.now() ? deadline : kNever);
     if (awaited.empty()) awaited = state.by;
     if (state.by == awaited ? state.left == 0 : state.opened == awaited) return true;

@@ -76,7 +76,7 @@ class CountDownLatch {
   redis::Client& client_;
   Runtime& runtime_;
   const Options options_;
-  const std::vector<std::string> keys_;  // the latch, who has counted, the channel, who had counted before
+  const std::vector<std::string> keys_;  // the latch, its counted owners, the channel, earlier counted owners
   const std::string uuid_;
   std::atomic<std::uint64_t> next_number_{1};
 };

@@ -4,7 +4,7 @@
 -- them: owners by ticket.  KEYS[5] their patience: owners by the time until which they are taken for alive.
 -- KEYS[6] the last token (only with fencing).
 -- ARGV[1] owner.  ARGV[2] lease in ms.  ARGV[3] "read" or "write".  ARGV[4] 1: queue when refused.
--- Who does not queue is refused while somebody does. A reader need not wait for the readers before it in the queue.
+-- An owner that does not queue is refused while another one does. A reader need not wait for the readers before it in the queue.
 -- Returns {1, lease left[, token]} when it is mine now, else {0, ms until it is worth another look[, 1 when queued]}.
 local call, owner, reading = redis.call, ARGV[1], ARGV[3] == 'read'
 local writer, readers, queue, writers, patience = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]

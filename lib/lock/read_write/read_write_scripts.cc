@@ -15,8 +15,8 @@ const redis::Script kReadWriteDowngrade = lock_scripts::read_write_downgrade;
 const redis::Script kReadWriteForce = lock_scripts::read_write_force;
 
 // "<head>\n<ms for which it counts as alive>\n<next>": the head asks at once, the next one when the head
-// should turn out to be dead. No head: nobody stands in the queue, and whoever waits all the same (its place
-// was lost with the queue) has to ask.
+// should turn out to be dead. No head: the queue is empty, and a waiter that hears this has lost its place
+// with the queue and has to ask.
 Duration heard_on_read_write_channel(std::string_view message, std::string_view owner) {
   const auto line = [&] {
     const std::size_t end = std::min(message.find('\n'), message.size());
@@ -35,7 +35,7 @@ Duration heard_on_read_write_channel(std::string_view message, std::string_view 
 
 namespace {
 
-// "": everybody, "r": every reader, else who is called by name.
+// "": everybody, "r": every reader, else the owner that is named.
 Duration heard_by_reader(std::string_view message, std::string_view owner) {
   return message.empty() || message == "r" ? Duration::zero() : heard_on_read_write_channel(message, owner);
 }

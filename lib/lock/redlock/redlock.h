@@ -3,12 +3,12 @@
 // servers must not be replicas of each other). The lock, its watchdog and its promises are those of the other
 // kinds (locks.h); the records are the reentrant lock's.
 //
-// Waiting: there is no channel that all servers share, so who is refused asks again after a drawn pause that
-// grows from 1 ms to 128 ms. Nothing decides between two that each got a minority, but the draw.
+// Waiting: there is no channel that all servers share, so a refused task asks again after a drawn pause that
+// grows from 1 ms to 128 ms. Between two that each got a minority, only the draw decides.
 //
-// A server that does not answer counts as a no, and a majority that does not as a fault that may pass: it is
-// asked again until the deadline. But where so many were never there, refuse the password or the key's type
-// that no majority is left, the error comes at once, as from the locks of one server
+// A server that does not answer counts as a no. A majority that does not answer counts as a fault that may
+// pass: it is asked again until the deadline. But if so many servers were never there, or refuse the password
+// or the type of the key, that no majority is left, the error comes at once, as from the locks of one server
 // (ClientOptions::wait_for_servers).
 //
 // What it cannot do: see quorum_store.h; and as every lock with a lease it cannot stop a holder that was

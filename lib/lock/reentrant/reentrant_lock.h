@@ -4,12 +4,12 @@
 // The reentrant lock: exclusive, on one Redis (or one replicated set), with its record in one string.
 // What all kinds promise: locks.h.
 //
-// - Waiting: the tasks of one process queue here first come first served, the first of
-//   them asks Redis. When refused it is called by a release: the server calls who has
-//   waited longest, keeps the lock for it for 100 ms, and should that one be unable to ask by then, the next
-//   one does. It also asks when the channel comes back after a reconnect, and when the holder's lease runs
-//   out; it never polls. So processes that want a lock again and again take turns; where a lease ran out, or
-//   who was called did not come, whoever asks first gets it (the fair lock keeps the order then, too).
+// - Waiting: the tasks of one process queue here, first come, first served; the first of them asks Redis. If
+//   it is refused, a release calls it: the server calls the process that has waited longest and keeps the
+//   lock for it for 100 ms; if that one does not ask by then, the next one does. A waiter also asks when its
+//   channel comes back after a reconnect, and when the holder's lease runs out; it never polls. So processes
+//   that want a lock again and again take turns. After a lease that ran out, or a call that was not answered,
+//   the first to ask gets the lock (the fair lock keeps the order then, too).
 // - A failover to a replica that had not received the grant loses it: another process may then be
 //   granted while this one still believes that it holds. LockOptions::replicas narrows that; no lock on
 //   one replicated Redis can exclude it.
@@ -43,9 +43,9 @@ class NonReentrantLocks final : public Locks {
   std::shared_ptr<Lock> make(const std::string& key) override;
 };
 
-// The spin lock: as the reentrant one, in the same layout, but who is refused asks again
-// after 1, 2, 4 .. 128 ms (half of it drawn), instead of subscribing to a channel. For very many locks of
-// which each is seldom waited for: no subscription, no message.
+// The spin lock: as the reentrant one, in the same layout, but a refused task asks again after 1, 2, 4 .. 128
+// ms (half of it drawn) instead of subscribing to a channel. For very many locks that are seldom waited for:
+// no subscription, no message.
 class SpinLocks final : public Locks {
  public:
   // See Locks::Locks.

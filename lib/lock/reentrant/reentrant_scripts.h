@@ -2,8 +2,8 @@
 // "<uuid>:<number>", with the lease as its PTTL; ZSET "holdfast:waiting:{key}" of owners that wait, by the
 // server's time in ms when they asked first. A release calls the first of them (wake_channel.h) and leaves
 // "<owner> called" in <key> for 100 ms, which to everybody else is a lock that is held.
-// The first request of an acquire is a plain SET NX PX, which costs the server a third of a script call; only
-// who was refused, or does not know what became of that, asks with the script.
+// The first request of an acquire is a plain SET NX PX, which costs the server a third of a script call; the
+// script is sent only after a refusal, or when the outcome of the SET is not known.
 //
 // In Redisson's layout (redisson_lock.h): HASH <key> { owner: 1 }, and the channel
 // "redisson_lock__channel:{key}".

@@ -46,7 +46,7 @@ class Semaphore : public Lock {
 
   // [parks] Permits that nobody holds, as the server sees it now.
   virtual int free_permits() = 0;
-  // [parks] How many there are from now on, for every process. Who holds more keeps them.
+  // [parks] How many permits there are from now on, for every process. Holders of more keep theirs.
   virtual void set_permits(int permits) = 0;
 };
 

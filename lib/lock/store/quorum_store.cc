@@ -168,7 +168,7 @@ void QuorumStore::vote(Poll& poll, std::size_t server) {
   if (undo) give_back(poll, server);
 }
 
-// Who has answered is told now, the others by their voters when they have.
+// Sends the release to servers that have answered; the voters of the others send it when they have.
 void QuorumStore::undo(const std::shared_ptr<Poll>& poll, const Wire& wire, std::string_view owner,
                        MonotonicTime deadline) {
   std::unique_lock guard(poll->mutex);

@@ -5,9 +5,9 @@
 // - All servers are asked at once, each for `node_timeout` at most; a server that does not answer counts as a
 //   no. sent_at of a vote is the sending of its first request, so the lease counts from there, and the caller
 //   re-checks it when the last reply is in.
-// - A minority is given back at once: who holds some servers would keep others from a majority. A server that
-//   does not answer that is told again until the lease is over. Such a word may come late; so each round is
-//   an owner of its own (undoes_refusals()), else it could take away the grant of a later one.
+// - A minority is given back at once, because it would keep others from a majority. A server that does not
+//   answer the release is asked again until the lease is over. Such a release may come late; so each round
+//   has an owner of its own (undoes_refusals()), or it could take away the grant of a later round.
 // - A server that does not answer must not prolong a contest: two that have one of three servers each, and
 //   wait for the dead third one, would keep everybody out for a node_timeout, again and again (decided_soon).
 // - A token (LockOptions::fencing) is the greatest that the voters drew, and counts when a majority has been

@@ -1,7 +1,7 @@
 // LocalQueue: the tasks of one process queue here for one key, so that only one of them at a time asks Redis.
 //
-// First come, first served. Who has the turn passes it on exactly once; a waiter that gives up just as it is
-// given the turn passes it on as well, so a turn is never lost.
+// First come, first served. The task that has the turn passes it on exactly once. A waiter that gives up just
+// as it is given the turn passes it on, too, so a turn is never lost.
 #pragma once
 
 #include <cstddef>

@@ -108,7 +108,8 @@ void WakeChannel::on_subscribed(std::uint64_t subscription) {
   for (const auto& [owner, listener] : listeners_) listener->call_({});
 }
 
-// Until nobody has listened for kLinger, or somebody does then: who goes last lingers anew.
+// Returns when nobody has listened for kLinger, or when somebody listens again; the last one to leave then
+// starts it anew.
 void WakeChannel::linger() {
   std::unique_ptr<redis::Subscription> over;  // ended without the mutex: that waits for its callbacks
   std::unique_lock guard(mutex_);

@@ -1,4 +1,4 @@
-// WakeChannel: how a server that knows who waits wakes one task of this process, and nobody else.
+// WakeChannel: how the server, which knows the waiters, wakes one task of this process and no other.
 //
 // One channel for all locks of a LockContext, "holdfast:wake:<its uuid>"; a message is "<owner> <ms>": that
 // owner is to ask in so many milliseconds; or "<owner> held <ticket>[ <token>]": the server has made that
@@ -7,8 +7,8 @@
 // and stays until nobody has waited for 5 s. On a Redis that is locked down by ACL the user needs the
 // channels "holdfast:wake:*".
 //
-// A message for somebody who is not listening yet is lost; hence listen() before the server is asked, or a
-// call at once when the channel comes (back) into force. https://redis.io/docs/latest/develop/pubsub/
+// A message is lost if its task does not listen yet. So call listen() before the server is asked; or the task
+// is called at once when the channel comes (back) into force. https://redis.io/docs/latest/develop/pubsub/
 //
 // Thread safety: all members, from any task.
 #pragma once
