@@ -62,7 +62,7 @@ long deduct_from_stock(const std::stop_token&, long item) {
 void reentrant(redis::Client& client) {
   holdfast::ReentrantLocks locks(client, {.lease = 30s});
   const auto lock = locks.obtain("stock:42");
-  holdfast::Guard guard(*lock);                      // or std::unique_lock, std::scoped_lock, lock() and unlock()
+  holdfast::Guard guard(*lock);                      // or lock() and unlock(); not std::scoped_lock (see above)
   const std::stop_callback stop(lock->lost(), [] { /* somebody else may be inside now: come to an end */ });
   if (lock->is_held_by_me()) sell();                 // its own clock says so, no round trip
   guard.release();                                   // throws LockLost when the work may have been done next to others
