@@ -13,7 +13,7 @@
 #include "checker/story/timeline.h"
 #include "checker/testing/draw_history.h"
 #include "checker/testing/script_history.h"
-#include "sim/cluster/temporary_folder.h"
+#include "lib/testing/server/temporary_folder.h"
 
 namespace holdfast::checker {
 namespace {
@@ -37,7 +37,7 @@ std::string browser() {
 // Runs `script` in the page; what it returns, as JSON. It has: T (window.timeline), key(name), click(id),
 // hover(lane, microseconds) -> the text of the tip, frame() to draw now.
 nlohmann::json run_in_page(const std::string& page, const std::string& script) {
-  const sim::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string tools = R"(<script>
     const T = window.timeline, frame = async () => T.draw();  // headless has no frames
     const key = name => dispatchEvent(new KeyboardEvent('keydown', { key: name, cancelable: true }));

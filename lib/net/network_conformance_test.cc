@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using redis::testing::Ports;
 
-class NetworkConformance : public testing::TestWithParam<Ports> {
+class NetworkConformance : public ::testing::TestWithParam<Ports> {
  protected:
   void on(const std::function<void(Runtime&, Network&)>& body) { redis::testing::on_ports(GetParam(), body); }
 };

@@ -11,15 +11,15 @@
 #include "lib/redis/url.h"
 #include "lib/testing/fake_server.h"
 #include "lib/testing/ports.h"
-#include "sim/cluster/redis_process.h"
-#include "sim/cluster/temporary_folder.h"
+#include "lib/testing/server/redis_process.h"
+#include "lib/testing/server/temporary_folder.h"
 
 namespace holdfast::redis {
 namespace {
 
 using namespace std::chrono_literals;
-using sim::RedisProcess;
-using sim::TemporaryFolder;
+using holdfast::RedisProcess;
+using holdfast::TemporaryFolder;
 using testing::array;
 using testing::bulk;
 using testing::Command;

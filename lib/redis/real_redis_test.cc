@@ -5,15 +5,15 @@
 
 #include "lib/redis/client.h"
 #include "lib/testing/ports.h"
-#include "sim/cluster/redis_process.h"
-#include "sim/cluster/temporary_folder.h"
+#include "lib/testing/server/redis_process.h"
+#include "lib/testing/server/temporary_folder.h"
 
 namespace holdfast::redis {
 namespace {
 
 using namespace std::chrono_literals;
-using sim::RedisProcess;
-using sim::TemporaryFolder;
+using holdfast::RedisProcess;
+using holdfast::TemporaryFolder;
 using testing::on_ports;
 using testing::Ports;
 
@@ -137,7 +137,7 @@ TEST_P(ClientAndRealRedis, FollowsAPromotion) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(, ClientAndRealRedis, ::testing::Values(Ports::threads, Ports::event_loop),
+INSTANTIATE_TEST_SUITE_P(, ClientAndRealRedis, ::testing::ValuesIn(holdfast::testing::on_real_time()),
                          [](const auto& info) { return testing::to_string(info.param); });
 
 }  // namespace

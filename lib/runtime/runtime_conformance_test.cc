@@ -24,7 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 using redis::testing::Ports;
 
-class RuntimeConformance : public testing::TestWithParam<Ports> {
+class RuntimeConformance : public ::testing::TestWithParam<Ports> {
  protected:
   void on(const std::function<void(Runtime&)>& body) {
     redis::testing::on_ports(GetParam(), [&](Runtime& runtime, Network&) { body(runtime); });

@@ -18,7 +18,7 @@ using redis::testing::Ports;
 
 MonotonicTime soon(Runtime& runtime) { return runtime.now() + 30s; }
 
-class FdConformance : public testing::TestWithParam<Ports> {
+class FdConformance : public ::testing::TestWithParam<Ports> {
  protected:
   void on(const std::function<void(Runtime&)>& body) {
     redis::testing::on_ports(GetParam(), [&](Runtime& runtime, Network&) { body(runtime); });
@@ -29,7 +29,8 @@ class FdConformance : public testing::TestWithParam<Ports> {
   }
   std::array<int, 2> ends{};
 };
-INSTANTIATE_TEST_SUITE_P(Implementations, FdConformance, testing::Values(Ports::threads, Ports::event_loop),
+INSTANTIATE_TEST_SUITE_P(Implementations, FdConformance,
+                         ::testing::ValuesIn(holdfast::testing::on_real_time()),
                          [](const auto& info) { return to_string(info.param); });
 
 TEST_P(FdConformance, ReadinessAndDeadlines) {

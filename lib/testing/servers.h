@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/testing/server/redis_process.h"
+#include "lib/testing/server/temporary_folder.h"
 #include "lib/testing/stand.h"
 
 namespace holdfast::testing {
@@ -20,6 +22,23 @@ class Servers {
   virtual void restart(std::size_t server) = 0;  // [parks] after a crash; it has forgotten everything
   virtual void pause(std::size_t server) = 0;    // it hangs: takes connections and bytes, says nothing
   virtual void resume(std::size_t server) = 0;
+};
+
+// Real ones, in a temporary folder.
+class RealServers final : public Servers {
+ public:
+  RealServers(Runtime& runtime, Network& network, int count);  // [parks] until they answer
+  std::size_t size() const override { return servers_.size(); }
+  Endpoint endpoint(std::size_t server) const override { return at(server).endpoint(); }
+  void crash(std::size_t server) override { at(server).kill(); }
+  void restart(std::size_t server) override { at(server).start(); }
+  void pause(std::size_t server) override { at(server).pause(); }
+  void resume(std::size_t server) override { at(server).resume(); }
+
+ private:
+  RedisProcess& at(std::size_t server) const;
+  const TemporaryFolder folder_;
+  mutable std::list<RedisProcess> servers_;
 };
 
 // Brings `count` servers up and runs `body` on a task of a process. Exceptions are passed on.

@@ -1,42 +1,11 @@
 #include "lib/testing/stand.h"
 
 #include <algorithm>
-#include <memory>
 #include <mutex>
 
-#include "lib/net/socket_network.h"
-#include "lib/runtime/thread_runtime.h"
-#include "sim/cluster/cluster.h"
-#include "sim/cluster/redis_process.h"
-#include "sim/cluster/temporary_folder.h"
-#include "sim/proxy/proxy.h"
-#include "sim/world/world.h"
+#include "lib/testing/servers.h"
 
 namespace holdfast::testing {
-
-namespace {
-
-void with_real_redis(Where where, Runtime& runtime, Network& network, sim::World* world,
-                     const std::function<void(Stand&)>& body) {
-  const sim::TemporaryFolder folder;
-  sim::RedisProcess server(runtime, network, {.folder = folder.path()});
-  server.start();
-  Stand stand{where, runtime, network, server.endpoint(), world};
-  body(stand);
-}
-
-}  // namespace
-
-std::string to_string(Where where) {
-  switch (where) {
-    case Where::threads: return "threads";
-    case Where::event_loop: return "event_loop";
-    case Where::embedded: return "embedded";
-  }
-  return "?";
-}
-
-std::vector<Where> everywhere() { return {Where::threads, Where::event_loop, Where::embedded}; }
 
 void with_attempts(Where where, const std::function<void(int attempt)>& body) {
   for (int attempt = 0;; ++attempt) {
@@ -49,37 +18,7 @@ void with_attempts(Where where, const std::function<void(int attempt)>& body) {
 }
 
 void on_stand(Where where, const std::function<void(Stand&)>& body) {
-  if (where != Where::embedded) {
-    with_attempts(where, [&](int attempt) {
-      const auto attempted = [&](Stand& stand) {
-        stand.attempt = attempt;
-        body(stand);
-      };
-      if (where == Where::threads) {
-        ThreadRuntime runtime;
-        SocketNetwork network(runtime);
-        with_real_redis(where, runtime, network, nullptr, attempted);
-        return;
-      }
-      const auto world = sim::make_real_world({});
-      world->run([&] {
-        with_real_redis(where, world->harness().runtime(), world->harness().network(), world.get(),
-                        attempted);
-      });
-    });
-    return;
-  }
-  const auto world = sim::make_embedded_world({});
-  std::unique_ptr<sim::Proxy> proxy;  // both outlive the world's tasks
-  std::unique_ptr<sim::Cluster> cluster;
-  world->run([&] {
-    proxy = std::make_unique<sim::Proxy>(*world);
-    cluster = sim::make_embedded_cluster(*world, *proxy, {});
-    cluster->start();
-    Stand stand{where, world->harness().runtime(), world->harness().network(),
-                cluster->nodes().front()->endpoint(), world.get()};
-    body(stand);
-  });
+  on_servers(where, 1, [&](Stand& stand, Servers&) { body(stand); });
 }
 
 Witness::Witness(Runtime& runtime) : runtime_(runtime), mutex_(runtime), changed_(runtime) {}

@@ -5,30 +5,42 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/lock/api/observer.h"
 #include "lib/net/network.h"
 #include "lib/redis/client.h"
 #include "lib/runtime/runtime.h"
-
-namespace holdfast::sim {
-class World;
-}
+#include "lib/testing/place.h"
 
 namespace holdfast::testing {
 
-enum class Where { threads, event_loop, embedded };
-std::string to_string(Where where);
-std::vector<Where> everywhere();
+// A process beside the test's own, which a test can pause and kill. As sim::Process (sim/world/world.h).
+class OtherProcess {
+ public:
+  virtual ~OtherProcess() = default;
+  virtual Runtime& runtime() = 0;
+  virtual Network& network() = 0;
+  virtual void start(std::string_view role, std::function<void()> body) = 0;
+  virtual void pause() = 0;
+  virtual void resume() = 0;
+  virtual bool paused() const = 0;
+  virtual void pause_role(std::string_view role) = 0;
+  virtual void resume_role(std::string_view role) = 0;
+  virtual void crash() = 0;
+};
 
 struct Stand {
   Where where;
   Runtime& runtime;
   Network& network;
   Endpoint redis;
-  sim::World* world = nullptr;  // not on threads
-  int attempt = 0;              // how often `body` has begun before, see on_stand()
+  int attempt = 0;  // how often `body` has begun before, see on_stand()
+  // In worlds only. The process lives as long as the stand.
+  std::function<OtherProcess&(const std::string& name)> add_process = nullptr;
+  // In worlds only: the wall clock of the test's own process.
+  std::function<void(Duration by)> step_wall = nullptr;
 
   // On real time a machine that is busy elsewhere may miss any lease: three times as long in each attempt.
   Duration lease(Duration first) const {

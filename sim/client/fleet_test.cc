@@ -7,9 +7,9 @@
 #include <set>
 
 #include "checker/checks/check.h"
+#include "lib/testing/server/temporary_folder.h"
 #include "sim/client/testing/tiny_lock.h"
 #include "sim/cluster/cluster.h"
-#include "sim/cluster/temporary_folder.h"
 #include "sim/proxy/proxy.h"
 
 namespace holdfast::sim {

@@ -1,7 +1,10 @@
 // What the files with rows of lock kinds share: making a space, and reading commands off the wire.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,9 +23,24 @@ std::vector<LockKind> historic_redisson_kinds();
 using Command = std::vector<std::string_view>;
 using Strings = std::vector<std::string_view>;
 
-template <class Space>
-std::unique_ptr<LockSpace> make_space(const LockSpaceOptions& options) {
-  return std::make_unique<Space>(options);
+// A space whose locks are made by `make` when their key is first asked for. They go before what `make` captured.
+class KeyedSpace : public LockSpace {
+ public:
+  using Make = std::function<std::shared_ptr<Lock>(const std::string& key)>;
+  explicit KeyedSpace(Make make) : make_(std::move(make)) {}
+  Lock& obtain(const std::string& key) override {
+    std::shared_ptr<Lock>& lock = locks_[key];
+    if (!lock) lock = make_(key);
+    return *lock;
+  }
+
+ private:
+  const Make make_;
+  std::map<std::string, std::shared_ptr<Lock>> locks_;
+};
+
+inline std::unique_ptr<LockSpace> keyed(KeyedSpace::Make make) {
+  return std::make_unique<KeyedSpace>(std::move(make));
 }
 
 // `word` is the command `upper`, in whatever case it was sent.

@@ -134,43 +134,18 @@ class PermitLock final : public Lock {
   std::map<TaskId, Permit> permits_;
 };
 
-template <class Adapter>
-class AdapterSpace : public LockSpace {
- public:
-  explicit AdapterSpace(const LockSpaceOptions& options) : options_(options) {}
-  Lock& obtain(const std::string& key) override {
-    std::unique_ptr<Adapter>& lock = used_[key];
-    if (!lock) lock = make(key);
-    return *lock;
-  }
+std::unique_ptr<LockSpace> make_multi(const LockSpaceOptions& options) {
+  return keyed([&client = options.client, lock = options.lock](const std::string& key) {
+    return std::make_shared<NamedMulti>(client, lock, key);
+  });
+}
 
- protected:
-  virtual std::unique_ptr<Adapter> make(const std::string& key) = 0;
-  const LockSpaceOptions options_;
-
- private:
-  std::map<std::string, std::unique_ptr<Adapter>> used_;
-};
-
-class MultiSpace final : public AdapterSpace<NamedMulti> {
- public:
-  using AdapterSpace::AdapterSpace;
-
- private:
-  std::unique_ptr<NamedMulti> make(const std::string& key) override {
-    return std::make_unique<NamedMulti>(options_.client, options_.lock, key);
-  }
-};
-
-class PermitSpace final : public AdapterSpace<PermitLock> {
- public:
-  using AdapterSpace::AdapterSpace;
-
- private:
-  std::unique_ptr<PermitLock> make(const std::string& key) override {
-    return std::make_unique<PermitLock>(options_.client, options_.lock, options_.permits, key);
-  }
-};
+std::unique_ptr<LockSpace> make_permit_semaphore(const LockSpaceOptions& options) {
+  return keyed(
+      [&client = options.client, lock = options.lock, permits = options.permits](const std::string& key) {
+        return std::make_shared<PermitLock>(client, lock, permits, key);
+      });
+}
 
 }  // namespace
 
@@ -180,13 +155,13 @@ std::vector<LockKind> composite_lock_kinds() {
        .about = "permits with ids that expire, given back and extended by whoever knows the id",
        .promises_validity = true,
        .counts_permits = true,
-       .make = make_space<PermitSpace>,
+       .make = make_permit_semaphore,
        .read_effects = hardened_effects},
       {.name = "multi",
        .about = "several locks as one, all or nothing (here: two reentrant ones)",
        .reentrant = true,
        .promises_validity = true,
-       .make = make_space<MultiSpace>,
+       .make = make_multi,
        .read_effects = hardened_effects},
   };
 }

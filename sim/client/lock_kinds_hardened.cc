@@ -21,66 +21,37 @@ using checker::Function;
 
 // The locks of a class of lib/lock that derives from Locks.
 template <class Kind>
-class Space final : public LockSpace {
- public:
-  explicit Space(const LockSpaceOptions& options) : locks_(options.client, options.lock) {}
-  Lock& obtain(const std::string& key) override {
-    std::shared_ptr<Lock>& lock = used_[key];
-    if (!lock) lock = locks_.obtain(key);
-    return *lock;
-  }
-
- private:
-  Kind locks_;
-  std::map<std::string, std::shared_ptr<Lock>> used_;
-};
+std::unique_ptr<LockSpace> make_space(const LockSpaceOptions& options) {
+  return keyed([locks = std::make_shared<Kind>(options.client, options.lock)](const std::string& key) {
+    return locks->obtain(key);
+  });
+}
 
 // Both sides of a read-write lock.
-class ReadWriteSpace final : public LockSpace {
+class ReadWriteSpace final : public KeyedSpace {
  public:
-  explicit ReadWriteSpace(const LockSpaceOptions& options)
-      : locks_(options.client, {.lock = options.lock, .fair = options.fair}) {}
-  Lock& obtain(const std::string& key) override { return of(key); }
-  Lock& obtain_shared(const std::string& key) override { return of(key).read(); }
-
- private:
-  ReadWriteLock& of(const std::string& key) {
-    std::shared_ptr<ReadWriteLock>& lock = used_[key];
-    if (!lock) lock = locks_.obtain(key);
-    return *lock;
+  using KeyedSpace::KeyedSpace;
+  Lock& obtain_shared(const std::string& key) override {
+    return static_cast<ReadWriteLock&>(obtain(key)).read();
   }
-  ReadWriteLocks locks_;
-  std::map<std::string, std::shared_ptr<ReadWriteLock>> used_;
 };
 
-class SemaphoreSpace final : public LockSpace {
- public:
-  explicit SemaphoreSpace(const LockSpaceOptions& options)
-      : locks_(options.client, {.lock = options.lock, .permits = options.permits}) {}
-  Lock& obtain(const std::string& key) override {
-    std::shared_ptr<Semaphore>& lock = used_[key];
-    if (!lock) lock = locks_.obtain(key);
-    return *lock;
-  }
+std::unique_ptr<LockSpace> make_read_write(const LockSpaceOptions& options) {
+  const auto locks = std::make_shared<ReadWriteLocks>(
+      options.client, ReadWriteOptions{.lock = options.lock, .fair = options.fair});
+  return std::make_unique<ReadWriteSpace>([locks](const std::string& key) { return locks->obtain(key); });
+}
 
- private:
-  Semaphores locks_;
-  std::map<std::string, std::shared_ptr<Semaphore>> used_;
-};
+std::unique_ptr<LockSpace> make_semaphore(const LockSpaceOptions& options) {
+  const auto locks = std::make_shared<Semaphores>(
+      options.client, SemaphoreOptions{.lock = options.lock, .permits = options.permits});
+  return keyed([locks](const std::string& key) { return locks->obtain(key); });
+}
 
-class RedlockSpace final : public LockSpace {
- public:
-  explicit RedlockSpace(const LockSpaceOptions& options) : locks_(options.nodes, {.lock = options.lock}) {}
-  Lock& obtain(const std::string& key) override {
-    std::shared_ptr<Lock>& lock = used_[key];
-    if (!lock) lock = locks_.obtain(key);
-    return *lock;
-  }
-
- private:
-  Redlocks locks_;
-  std::map<std::string, std::shared_ptr<Lock>> used_;
-};
+std::unique_ptr<LockSpace> make_redlock(const LockSpaceOptions& options) {
+  const auto locks = std::make_shared<Redlocks>(options.nodes, RedlockOptions{.lock = options.lock});
+  return keyed([locks](const std::string& key) { return locks->obtain(key); });
+}
 
 // How many keys a lock has in the renewal script that `command` calls; 0: it calls none.
 std::size_t renewed_keys(const Command& command, ScriptCall& call) {
@@ -134,19 +105,19 @@ std::vector<LockKind> hardened_lock_kinds() {
        .reentrant = true,
        .promises_validity = true,
        .tokens = true,
-       .make = make_space<Space<ReentrantLocks>>,
+       .make = make_space<ReentrantLocks>,
        .read_effects = hardened_effects},
       {.name = "redisson",
        .about = "as reentrant, in Redisson's layout, to share locks with Java processes",
        .reentrant = true,
        .promises_validity = true,
-       .make = make_space<Space<RedissonLocks>>,
+       .make = make_space<RedissonLocks>,
        .read_effects = hardened_effects},
       {.name = "non-reentrant",
        .about = "as reentrant, but a second acquire by the holder is refused",
        .promises_validity = true,
        .tokens = true,
-       .make = make_space<Space<NonReentrantLocks>>,
+       .make = make_space<NonReentrantLocks>,
        .read_effects = hardened_effects},
       {.name = "fair",
        .about = "first come, first served; dead waiters are skipped",
@@ -154,21 +125,21 @@ std::vector<LockKind> hardened_lock_kinds() {
        .promises_validity = true,
        .fair = true,
        .tokens = true,
-       .make = make_space<Space<FairLocks>>,
+       .make = make_space<FairLocks>,
        .read_effects = hardened_effects},
       {.name = "spin",
        .about = "as reentrant, but waiters ask again after 1 .. 128 ms instead of subscribing",
        .reentrant = true,
        .promises_validity = true,
        .tokens = true,
-       .make = make_space<Space<SpinLocks>>,
+       .make = make_space<SpinLocks>,
        .read_effects = hardened_effects},
       {.name = "fenced",
        .about = "as reentrant, and every grant has a fencing token",
        .reentrant = true,
        .promises_validity = true,
        .tokens = true,
-       .make = make_space<Space<FencedLocks>>,
+       .make = make_space<FencedLocks>,
        .read_effects = hardened_effects},
       {.name = "read-write",
        .about = "many readers or one writer; downgrade; fair as an option",
@@ -176,13 +147,13 @@ std::vector<LockKind> hardened_lock_kinds() {
        .promises_validity = true,
        .shared = true,
        .tokens = true,
-       .make = make_space<ReadWriteSpace>,
+       .make = make_read_write,
        .read_effects = hardened_effects},
       {.name = "semaphore",
        .about = "so many permits, each with a lease that the watchdog renews",
        .promises_validity = true,
        .counts_permits = true,
-       .make = make_space<SemaphoreSpace>,
+       .make = make_semaphore,
        .read_effects = hardened_effects},
       {.name = "count-down-latch",
        .about = "waits until a count that others count down is zero (workload count-down)",
@@ -194,7 +165,7 @@ std::vector<LockKind> hardened_lock_kinds() {
        .promises_validity = true,
        .quorum = true,
        .tokens = true,
-       .make = make_space<RedlockSpace>,
+       .make = make_redlock,
        .read_effects = hardened_effects},
   };
 }

@@ -1,4 +1,4 @@
-// The published designs of lib/historic, except Redisson (lock_kinds_redisson.cc).
+// The published designs of sim/historic, except Redisson (lock_kinds_redisson.cc).
 #include <map>
 #include <memory>
 
@@ -21,20 +21,11 @@ using checker::Function;
 
 // Of the designs whose locks need nothing but a client, options and a key.
 template <class AnyLock>
-class PlainSpace final : public LockSpace {
- public:
-  explicit PlainSpace(const LockSpaceOptions& options) : client_(options.client), options_(options.lock) {}
-  Lock& obtain(const std::string& key) override {
-    std::unique_ptr<AnyLock>& lock = locks_[key];
-    if (!lock) lock = std::make_unique<AnyLock>(client_, options_, key);
-    return *lock;
-  }
-
- private:
-  redis::Client& client_;
-  LockOptions options_;
-  std::map<std::string, std::unique_ptr<AnyLock>> locks_;
-};
+std::unique_ptr<LockSpace> make_space(const LockSpaceOptions& options) {
+  return keyed([&client = options.client, lock = options.lock](const std::string& key) {
+    return std::make_shared<AnyLock>(client, lock, key);
+  });
+}
 
 // SET NX PX and SETNX; the script that compares and deletes; DEL, which does not say for whom. (The EXPIRE
 // after SETNX belongs to the grant.)
@@ -64,24 +55,12 @@ std::vector<StoreEffect> watchdog_effects(const Command& command, const redis::R
   return value_effects(command, reply);
 }
 
-class ReentrantInterfaceSpace final : public LockSpace {
- public:
-  explicit ReentrantInterfaceSpace(const LockSpaceOptions& options)
-      : client_(options.client), options_(options.lock), threads_(client_.runtime()) {}
-  Lock& obtain(const std::string& key) override {
-    std::unique_ptr<historic::LockInterfaceReentrant>& lock = locks_[key];
-    if (!lock) {
-      lock = std::make_unique<historic::LockInterfaceReentrant>(client_, options_, key, threads_);
-    }
-    return *lock;
-  }
-
- private:
-  redis::Client& client_;
-  LockOptions options_;
-  historic::ThreadNumbers threads_;
-  std::map<std::string, std::unique_ptr<historic::LockInterfaceReentrant>> locks_;
-};
+std::unique_ptr<LockSpace> make_reentrant_interface(const LockSpaceOptions& options) {
+  const auto threads = std::make_shared<historic::ThreadNumbers>(options.client.runtime());
+  return keyed([&client = options.client, lock = options.lock, threads](const std::string& key) {
+    return std::make_shared<historic::LockInterfaceReentrant>(client, lock, key, *threads);
+  });
+}
 
 // What is written does not tell one acquisition of a process from another: its records are the process'.
 constexpr std::string_view kOfTheProcess = "process";
@@ -103,45 +82,19 @@ historic::AnnotationOptions annotation_options(const LockOptions& options) {
   return {.expired_time = options.lease, .observer = options.observer};
 }
 
-class AnnotationSpace final : public LockSpace {
- public:
-  explicit AnnotationSpace(const LockSpaceOptions& options)
-      : client_(options.client), options_(annotation_options(options.lock)) {}
-  Lock& obtain(const std::string& key) override {
-    std::unique_ptr<historic::AnnotationLock>& lock = locks_[key];
-    if (!lock) lock = std::make_unique<historic::AnnotationLock>(client_, options_, key);
-    return *lock;
-  }
+std::unique_ptr<LockSpace> make_annotation(const LockSpaceOptions& options) {
+  return keyed([&client = options.client, lock = annotation_options(options.lock)](const std::string& key) {
+    return std::make_shared<historic::AnnotationLock>(client, lock, key);
+  });
+}
 
- private:
-  redis::Client& client_;
-  const historic::AnnotationOptions options_;
-  std::map<std::string, std::unique_ptr<historic::AnnotationLock>> locks_;
-};
-
-class AnnotationRenewingSpace final : public LockSpace {
- public:
-  explicit AnnotationRenewingSpace(const LockSpaceOptions& options)
-      : client_(options.client),
-        options_(annotation_options(options.lock)),
-        max_renewals_(options.lock.max_renewals),
-        scheduler_(client_, options_.observer) {}
-  Lock& obtain(const std::string& key) override {
-    std::unique_ptr<historic::AnnotationRenewingLock>& lock = locks_[key];
-    if (!lock) {
-      lock = std::make_unique<historic::AnnotationRenewingLock>(client_, scheduler_, options_, key,
-                                                                max_renewals_);
-    }
-    return *lock;
-  }
-
- private:
-  redis::Client& client_;
-  const historic::AnnotationOptions options_;
-  const std::optional<int> max_renewals_;
-  historic::RenewalScheduler scheduler_;
-  std::map<std::string, std::unique_ptr<historic::AnnotationRenewingLock>> locks_;
-};
+std::unique_ptr<LockSpace> make_annotation_renewing(const LockSpaceOptions& options) {
+  const auto scheduler = std::make_shared<historic::RenewalScheduler>(options.client, options.lock.observer);
+  return keyed([&client = options.client, lock = annotation_options(options.lock),
+                max_renewals = options.lock.max_renewals, scheduler](const std::string& key) {
+    return std::make_shared<historic::AnnotationRenewingLock>(client, *scheduler, lock, key, max_renewals);
+  });
+}
 
 // SET EX NX; DEL and EXPIRE, which do not say for whom.
 std::vector<StoreEffect> annotation_effects(const Command& command, const redis::Reply& reply) {
@@ -162,21 +115,12 @@ std::vector<StoreEffect> annotation_effects(const Command& command, const redis:
 // One registry a process, as applications have it.
 constexpr std::string_view kRegistryKey = "locks";
 
-class SpringSpace final : public LockSpace {
- public:
-  explicit SpringSpace(const LockSpaceOptions& options)
-      : registry_(options.client, std::string(kRegistryKey),
-                  {.expire_after = options.lock.lease, .observer = options.lock.observer}) {}
-  Lock& obtain(const std::string& key) override {
-    std::shared_ptr<historic::SpringLock>& lock = used_[key];
-    if (!lock) lock = registry_.obtain(key);
-    return *lock;
-  }
-
- private:
-  historic::SpringRegistry registry_;
-  std::map<std::string, std::shared_ptr<historic::SpringLock>> used_;
-};
+std::unique_ptr<LockSpace> make_spring(const LockSpaceOptions& options) {
+  const auto registry = std::make_shared<historic::SpringRegistry>(
+      options.client, std::string(kRegistryKey),
+      historic::SpringRegistryOptions{.expire_after = options.lock.lease, .observer = options.lock.observer});
+  return keyed([registry](const std::string& key) { return registry->obtain(key); });
+}
 
 // The value is the registry's: as above, its records are the process'.
 std::vector<StoreEffect> spring_effects(const Command& command, const redis::Reply& reply) {
@@ -200,55 +144,55 @@ std::vector<LockKind> historic_lock_kinds() {
                 "published",
        .historic = true,
        .reentrant = true,
-       .make = make_space<SpringSpace>,
+       .make = make_spring,
        .read_effects = spring_effects},
       {.name = "annotation",
        .about = "a method annotation (SET EX NX, polling for 5 s, GET and DEL), as published",
        .historic = true,
-       .make = make_space<AnnotationSpace>,
+       .make = make_annotation,
        .read_effects = annotation_effects},
       {.name = "annotation-renewing",
        .about = "the same, renewed by key every 2 s by a scheduler that unlock does not tell",
        .historic = true,
-       .make = make_space<AnnotationRenewingSpace>,
+       .make = make_annotation_renewing,
        .read_effects = annotation_effects},
       {.name = "lock-interface",
        .about = "hand-written Lock (SET NX PX, polling every 100 ms, compare-and-delete), as published",
        .historic = true,
-       .make = make_space<PlainSpace<historic::LockInterface>>,
+       .make = make_space<historic::LockInterface>,
        .read_effects = value_effects},
       {.name = "lock-interface-reentrant",
        .about = "the same, reentrant by a thread-local count and a JSON value of thread id and count",
        .historic = true,
        .reentrant = true,
-       .make = make_space<ReentrantInterfaceSpace>,
+       .make = make_reentrant_interface,
        .read_effects = reentrant_interface_effects},
       {.name = "lock-interface-fair",
        .about = "the same, fair by a list: each attempt checks whether it is its turn",
        .historic = true,
        .fair = true,
-       .make = make_space<PlainSpace<historic::LockInterfaceFair>>,
+       .make = make_space<historic::LockInterfaceFair>,
        .read_effects = value_effects},
       {.name = "lock-interface-watchdog",
        .about = "the same, renewed by key at a third of the lease until the first error",
        .historic = true,
-       .make = make_space<PlainSpace<historic::LockInterfaceWatchdog>>,
+       .make = make_space<historic::LockInterfaceWatchdog>,
        .read_effects = watchdog_effects},
       {.name = "get-del-unlock",
        .about = "SET NX PX with the older unlock: GET, compare, DEL as two commands",
        .historic = true,
-       .make = make_space<PlainSpace<historic::GetDelUnlock>>,
+       .make = make_space<historic::GetDelUnlock>,
        .read_effects = value_effects},
       {.name = "setnx-expire",
        .about = "SETNX, then EXPIRE as a second command; DEL",
        .historic = true,
-       .make = make_space<PlainSpace<historic::SetnxExpire>>,
+       .make = make_space<historic::SetnxExpire>,
        .read_effects = value_effects},
       {.name = "fencing-incr",
        .about = "SET NX PX, and a token from INCR of a counter in the same Redis",
        .historic = true,
        .tokens = true,
-       .make = make_space<PlainSpace<historic::FencingIncr>>,
+       .make = make_space<historic::FencingIncr>,
        .read_effects = value_effects},
   };
 }

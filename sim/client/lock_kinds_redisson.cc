@@ -17,20 +17,11 @@ using checker::Function;
 
 // `kArguments`: what the lock is made from besides Redisson and key.
 template <class Kind, auto... kArguments>
-class RedissonSpace final : public LockSpace {
- public:
-  explicit RedissonSpace(const LockSpaceOptions& options)
-      : redisson_(std::make_shared<historic::Redisson>(options.client, options.lock)) {}
-  Lock& obtain(const std::string& key) override {
-    std::unique_ptr<Kind>& lock = locks_[key];
-    if (!lock) lock = std::make_unique<Kind>(redisson_, key, kArguments...);
-    return *lock;
-  }
-
- private:
-  std::shared_ptr<historic::Redisson> redisson_;
-  std::map<std::string, std::unique_ptr<Kind>> locks_;
-};
+std::unique_ptr<LockSpace> make_space(const LockSpaceOptions& options) {
+  const auto redisson = std::make_shared<historic::Redisson>(options.client, options.lock);
+  return keyed(
+      [redisson](const std::string& key) { return std::make_shared<Kind>(redisson, key, kArguments...); });
+}
 
 bool is_nil(const redis::Reply& reply) { return reply.is_nil(); }
 
@@ -64,23 +55,14 @@ std::vector<StoreEffect> fair_effects(const Command& command, const redis::Reply
   return renewal_effects(command, reply);
 }
 
-class WaitConnectedSpace final : public LockSpace {
- public:
-  explicit WaitConnectedSpace(const LockSpaceOptions& options)
-      : redisson_(std::make_shared<historic::Redisson>(options.client, options.lock,
-                                                       historic::RedissonRenewals::Persistence::goes_on)),
-        replicas_(std::make_shared<historic::ConnectedReplicas>(options.client)) {}
-  Lock& obtain(const std::string& key) override {
-    std::unique_ptr<historic::RedissonWaitConnected>& lock = locks_[key];
-    if (!lock) lock = std::make_unique<historic::RedissonWaitConnected>(redisson_, replicas_, key);
-    return *lock;
-  }
-
- private:
-  std::shared_ptr<historic::Redisson> redisson_;
-  std::shared_ptr<historic::ConnectedReplicas> replicas_;
-  std::map<std::string, std::unique_ptr<historic::RedissonWaitConnected>> locks_;
-};
+std::unique_ptr<LockSpace> make_wait_connected(const LockSpaceOptions& options) {
+  const auto redisson = std::make_shared<historic::Redisson>(
+      options.client, options.lock, historic::RedissonRenewals::Persistence::goes_on);
+  const auto replicas = std::make_shared<historic::ConnectedReplicas>(options.client);
+  return keyed([redisson, replicas](const std::string& key) {
+    return std::make_shared<historic::RedissonWaitConnected>(redisson, replicas, key);
+  });
+}
 
 // An unlock that is asked again is answered by its latch, whoever holds the lock by then: not in the ledger.
 std::vector<StoreEffect> wait_connected_effects(const Command& command, const redis::Reply& reply) {
@@ -91,22 +73,13 @@ std::vector<StoreEffect> wait_connected_effects(const Command& command, const re
   return renewal_effects(command, reply);
 }
 
-class RedlockSpace final : public LockSpace {
- public:
-  explicit RedlockSpace(const LockSpaceOptions& options) : nodes_(options.nodes), options_(options.lock) {
-    if (nodes_.empty()) nodes_.push_back(&options.client);
-  }
-  Lock& obtain(const std::string& key) override {
-    std::unique_ptr<historic::RedlockClassic>& lock = locks_[key];
-    if (!lock) lock = std::make_unique<historic::RedlockClassic>(nodes_, options_, key);
-    return *lock;
-  }
-
- private:
-  std::vector<redis::Client*> nodes_;
-  LockOptions options_;
-  std::map<std::string, std::unique_ptr<historic::RedlockClassic>> locks_;
-};
+std::unique_ptr<LockSpace> make_redlock(const LockSpaceOptions& options) {
+  std::vector<redis::Client*> nodes = options.nodes;
+  if (nodes.empty()) nodes.push_back(&options.client);
+  return keyed([nodes, lock = options.lock](const std::string& key) {
+    return std::make_shared<historic::RedlockClassic>(nodes, lock, key);
+  });
+}
 
 std::vector<StoreEffect> redlock_effects(const Command& command, const redis::Reply& reply) {
   if (command.size() == 6 && is(command[0], "SET") && is(command[3], "NX") && is(command[4], "PX")) {
@@ -128,7 +101,7 @@ std::vector<LockKind> historic_redisson_kinds() {
        .about = "Redisson 3.13.6's RLock: counts on the server, re-sent scripts, WAIT ignored, as published",
        .historic = true,
        .reentrant = true,
-       .make = make_space<RedissonSpace<historic::RedissonReentrant>>,
+       .make = make_space<historic::RedissonReentrant>,
        .read_effects = reentrant_effects},
       {.name = "redisson-3.13-fair",
        .about = "Redisson 3.13.6's fair lock: list and zset, clients' clocks, 300 s for every waiter, as "
@@ -136,20 +109,20 @@ std::vector<LockKind> historic_redisson_kinds() {
        .historic = true,
        .reentrant = true,
        .fair = true,
-       .make = make_space<RedissonSpace<historic::RedissonFair, Reading::source>>,
+       .make = make_space<historic::RedissonFair, Reading::source>,
        .read_effects = fair_effects},
       {.name = "redisson-3.13-fair-as-described",
        .about = "the same as the article describes it: now + 5000 where the script means a wait",
        .historic = true,
        .reentrant = true,
        .fair = true,
-       .make = make_space<RedissonSpace<historic::RedissonFair, Reading::as_described>>,
+       .make = make_space<historic::RedissonFair, Reading::as_described>,
        .read_effects = fair_effects},
       {.name = "redisson-wait-connected",
        .about = "Redisson's later RLock: a grant is taken back when no connected replica acknowledges it",
        .historic = true,
        .reentrant = true,
-       .make = make_space<WaitConnectedSpace>,
+       .make = make_wait_connected,
        .read_effects = wait_connected_effects},
       {.name = "redlock-classic",
        .about =
@@ -157,7 +130,7 @@ std::vector<LockKind> historic_redisson_kinds() {
        .historic = true,
        .promises_validity = true,
        .quorum = true,
-       .make = make_space<RedlockSpace>,
+       .make = make_redlock,
        .read_effects = redlock_effects},
   };
 }

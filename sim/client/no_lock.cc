@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "sim/client/lock_kind_rows.h"
+
 namespace holdfast::sim {
 namespace {
 
@@ -42,29 +44,17 @@ class NoLock final : public Lock {
   std::uint64_t count_ = 0;
 };
 
-class NoLockSpace final : public LockSpace {
- public:
-  explicit NoLockSpace(const LockSpaceOptions& options) : options_(options) {}
-  Lock& obtain(const std::string& key) override {
-    std::unique_ptr<NoLock>& lock = locks_[key];
-    if (!lock) lock = std::make_unique<NoLock>(options_, key);
-    return *lock;
-  }
-
- private:
-  const LockSpaceOptions options_;
-  std::map<std::string, std::unique_ptr<NoLock>> locks_;
-};
-
 }  // namespace
 
 const LockKind& no_lock_kind() {
   static const LockKind kKind{
       .name = "no-lock",
       .about = "grants everything",
-      .make = [](const LockSpaceOptions& options) -> std::unique_ptr<LockSpace> {
-        return std::make_unique<NoLockSpace>(options);
-      },
+      .make =
+          [](const LockSpaceOptions& options) {
+            return keyed(
+                [options](const std::string& key) { return std::make_shared<NoLock>(options, key); });
+          },
   };
   return kKind;
 }

@@ -8,8 +8,8 @@
 
 #include "checker/checks/check.h"
 #include "checker/holds/holds.h"
+#include "lib/testing/server/temporary_folder.h"
 #include "sim/cluster/cluster.h"
-#include "sim/cluster/temporary_folder.h"
 #include "sim/proxy/proxy.h"
 
 namespace holdfast::sim {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <stdexcept>
 
+#include "sim/cluster/clocked_redis.h"
 #include "sim/cluster/cluster.h"
-#include "sim/cluster/redis_process.h"
 #include "sim/proxy/proxy.h"
 
 namespace holdfast::sim {
@@ -97,7 +97,7 @@ class RealNode final : public ClusterNode {
  private:
   std::string name_;
   Persistence persistence_;
-  RedisProcess process_;
+  ClockedRedis process_;
   Endpoint door_;
   std::optional<Endpoint> primary_;
 };

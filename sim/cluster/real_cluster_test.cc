@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "lib/testing/server/server_connection.h"
+#include "lib/testing/server/temporary_folder.h"
 #include "sim/cluster/cluster.h"
-#include "sim/cluster/server_connection.h"
-#include "sim/cluster/temporary_folder.h"
 #include "sim/proxy/proxy.h"
 #include "sim/world/world.h"
 

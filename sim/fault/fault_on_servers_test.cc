@@ -1,8 +1,8 @@
 // Faults on a primary with a replica, as a scenario plays them.
 #include <gtest/gtest.h>
 
+#include "lib/testing/server/temporary_folder.h"
 #include "sim/cluster/cluster.h"
-#include "sim/cluster/temporary_folder.h"
 #include "sim/fault/fault.h"
 #include "sim/proxy/testing/rig.h"
 

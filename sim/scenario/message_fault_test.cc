@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/cluster/temporary_folder.h"
+#include "lib/testing/server/temporary_folder.h"
 #include "sim/scenario/run.h"
 #include "sim/scenario/scenario.h"
 

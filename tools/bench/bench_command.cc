@@ -120,7 +120,7 @@ void Bench::interleave(int rounds, const std::vector<Variant>& variants) {
       if (out[i]) continue;
       try {
         variants[i].measure(round);
-      } catch (const sim::MissingServer&) {
+      } catch (const MissingServer&) {
         throw;
       } catch (const std::exception& error) {
         if (interrupted()) throw BenchInterrupted();
@@ -183,7 +183,7 @@ ExitCode bench_command(const BenchArguments& arguments) {
   interrupted = 0;
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
-  if (arguments.world != "embedded" && sim::find_program("redis-server").empty()) throw sim::MissingServer();
+  if (arguments.world != "embedded" && find_program("redis-server").empty()) throw MissingServer();
 
   BenchResult result;
   result.command = arguments.command;

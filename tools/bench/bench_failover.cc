@@ -50,7 +50,7 @@ check = "lease-exclusion"
 )";
 
 sim::RunResult run(const sim::Scenario& scenario, bool embedded) {
-  const sim::TemporaryFolder folder;
+  const TemporaryFolder folder;
   return sim::run_once(scenario, {.embedded = embedded,
                                   .seed = 1,
                                   .folder = embedded ? "" : folder.path(),

@@ -17,10 +17,10 @@ const std::string kInstalled = build_folder_path("peers/redis_semaphore");
 
 // Installs the packages of the lock file into the build folder, unless they are there. "" or why not.
 std::string install_redis_semaphore() {
-  if (sim::find_program("node").empty()) return "node is not installed (apt-get install nodejs npm)";
+  if (find_program("node").empty()) return "node is not installed (apt-get install nodejs npm)";
   const std::string done = kInstalled + "/node_modules/redis-semaphore/package.json";
   if (!fs::exists(done)) {
-    const std::string npm = sim::find_program("npm");
+    const std::string npm = find_program("npm");
     if (npm.empty()) return "npm is not installed (apt-get install npm)";
     fs::create_directories(kInstalled);
     for (const char* file : {"package.json", "package-lock.json", ".npmrc"}) {
@@ -52,7 +52,7 @@ void fill(Histogram& histogram, const nlohmann::json& samples) {
 }  // namespace
 
 std::string find_python(const std::string& module) {
-  std::vector<std::string> candidates = {sim::find_program("python3"), "/usr/bin/python3"};
+  std::vector<std::string> candidates = {find_program("python3"), "/usr/bin/python3"};
   for (const std::string& python : candidates) {
     if (python.empty() || !fs::exists(python)) continue;
     try {
@@ -80,7 +80,7 @@ std::vector<Peer> find_peers(Bench& bench) {
   if (!problem.empty()) {
     bench.note("redis-semaphore is left out: " + problem);
   } else {
-    peers.push_back({"redis-semaphore", {sim::find_program("node"), kInstalled + "/peer.js"}, true});
+    peers.push_back({"redis-semaphore", {find_program("node"), kInstalled + "/peer.js"}, true});
   }
   return peers;
 }

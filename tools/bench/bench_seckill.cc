@@ -97,7 +97,7 @@ class SaleRuns {
       }
     }
     for (std::thread& thread : threads) thread.join();
-    if (missing_) throw sim::MissingServer();
+    if (missing_) throw MissingServer();
     for (const Cell& cell : cells_) keep(cell);
     if (Bench::interrupted()) throw BenchInterrupted();
   }
@@ -107,7 +107,7 @@ class SaleRuns {
     for (std::size_t i = next_++; i <= runs_.size() && !Bench::interrupted() && !missing_; i = next_++) {
       auto& [cell, seed] = runs_[i - 1];
       try {
-        const sim::TemporaryFolder folder;
+        const TemporaryFolder folder;
         const sim::Scenario scenario = sale_scenario(*cell->fault, cell->sale);
         const sim::RunResult run = sim::run_once(scenario, {.embedded = embedded_,
                                                             .seed = static_cast<std::uint64_t>(seed + 1),
@@ -115,7 +115,7 @@ class SaleRuns {
                                                             .keep_history = true,
                                                             .interrupted = Bench::interrupted});
         cell->outcomes[static_cast<std::size_t>(seed)] = outcome_of(run, scenario.workload.stock);
-      } catch (const sim::MissingServer&) {
+      } catch (const MissingServer&) {
         missing_ = true;
       } catch (const std::exception& error) {
         const std::lock_guard guard(mutex_);

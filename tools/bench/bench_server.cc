@@ -27,10 +27,9 @@ constexpr std::string_view kHoldAll =
 
 std::string run_program(const std::string& program, const std::vector<std::string>& arguments, Duration limit,
                         const std::function<bool()>& interrupted) {
-  const sim::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string output = folder.path() + "/output";
-  sim::ChildProcess child(
-      {.program = program, .arguments = arguments, .folder = folder.path(), .output = output});
+  ChildProcess child({.program = program, .arguments = arguments, .folder = folder.path(), .output = output});
   const auto end = steady_clock::now() + limit;
   while (child.running()) {
     if (interrupted && interrupted()) throw std::runtime_error("interrupted");
@@ -47,11 +46,10 @@ BenchServers::BenchServers(int count) {
   raise_limits();
   for (int i = 1; i <= count; ++i) {
     const std::string name = "r" + std::to_string(i);
-    servers_.push_back(std::make_unique<sim::RedisProcess>(
+    servers_.push_back(std::make_unique<RedisProcess>(
         runtime_, network_,
-        sim::RedisProcessOptions{.folder = folder_.path() + "/" + name,
-                                 .settings = {"--maxclients", "25000", "--tcp-backlog", "4096"},
-                                 .clock_under_control = false}));
+        RedisProcessOptions{.folder = folder_.path() + "/" + name,
+                            .settings = {"--maxclients", "25000", "--tcp-backlog", "4096"}}));
     servers_.back()->start();
     nodes_.push_back({name, servers_.back()->endpoint()});
   }
@@ -92,7 +90,7 @@ ServerUsage BenchServers::usage() {
 
 double BenchServers::benchmark(const std::vector<std::string>& flags,
                                const std::vector<std::string>& command) {
-  const std::string program = sim::find_program("redis-benchmark");
+  const std::string program = find_program("redis-benchmark");
   if (program.empty()) return 0;
   std::vector<std::string> arguments = {"-h", nodes_.front().endpoint.host, "-p",
                                         std::to_string(nodes_.front().endpoint.port), "--csv"};
@@ -108,11 +106,11 @@ double BenchServers::benchmark(const std::vector<std::string>& flags,
 }
 
 double BenchServers::benchmark_pairs(int in_flight, int connections, int commands) {
-  if (sim::find_program("redis-benchmark").empty()) return 0;
+  if (find_program("redis-benchmark").empty()) return 0;
   const std::string keys = std::to_string(2 * commands);
   const std::vector<std::string> flags = {"-c", std::to_string(connections), "-P", std::to_string(in_flight),
                                           "-n", std::to_string(commands),    "-r", keys};
-  sim::RedisProcess& server = *servers_.front();
+  RedisProcess& server = *servers_.front();
   server.call({"FLUSHALL"});
   const double set = benchmark(flags, {"SET", "lock:__rand_int__", "v", "NX", "PX", "30000"});
   server.call({"EVAL", std::string(kHoldAll), "0", keys});

@@ -10,8 +10,8 @@
 #include "lib/net/socket_network.h"
 #include "lib/redis/client.h"
 #include "lib/runtime/thread_runtime.h"
-#include "sim/cluster/redis_process.h"
-#include "sim/cluster/temporary_folder.h"
+#include "lib/testing/server/redis_process.h"
+#include "lib/testing/server/temporary_folder.h"
 
 namespace holdfast::tools {
 
@@ -28,7 +28,7 @@ struct ServerUsage {
 
 class BenchServers {
  public:
-  // Starts `count` servers that know nothing of each other. Throws sim::MissingServer.
+  // Starts `count` servers that know nothing of each other. Throws MissingServer.
   explicit BenchServers(int count = 1);
 
   const std::vector<redis::Node>& nodes() const { return nodes_; }
@@ -48,8 +48,8 @@ class BenchServers {
 
   ThreadRuntime runtime_;
   SocketNetwork network_{runtime_};
-  sim::TemporaryFolder folder_;
-  std::vector<std::unique_ptr<sim::RedisProcess>> servers_;
+  TemporaryFolder folder_;
+  std::vector<std::unique_ptr<RedisProcess>> servers_;
   std::vector<redis::Node> nodes_;
 };
 

@@ -12,8 +12,8 @@
 #include <tuple>
 
 #include "lib/testing/folders.h"
-#include "sim/cluster/child_process.h"
-#include "sim/cluster/temporary_folder.h"
+#include "lib/testing/server/child_process.h"
+#include "lib/testing/server/temporary_folder.h"
 #include "tools/bench/bench_load.h"
 #include "tools/bench/bench_result.h"
 
@@ -75,7 +75,7 @@ TEST(BenchCommand, WithoutAServerItSaysHowToGetOne) {
 }
 
 TEST(BenchCommand, EmbeddedWorldNeedsNoServerAndIsTheSameEveryTime) {
-  const sim::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.path() + "/r.json";
   const std::string line =
       "bench --suite uncontended,contended --world embedded --locks reentrant,redlock --clients 3 --quick "
@@ -97,7 +97,7 @@ TEST(BenchCommand, EmbeddedWorldNeedsNoServerAndIsTheSameEveryTime) {
 }
 
 TEST(BenchCommand, EveryLockIsMeasured) {
-  const sim::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.path() + "/r.json";
   const Ran ran = holdfast("bench --suite uncontended --world embedded --quick --json " + file);
   ASSERT_EQ(ran.exit, 0) << ran.out;
@@ -107,8 +107,8 @@ TEST(BenchCommand, EveryLockIsMeasured) {
 }
 
 TEST(BenchCommand, MeasuresRealServersAndKeepsWhatIsDoneWhenInterrupted) {
-  if (sim::find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
-  const sim::TemporaryFolder folder;
+  if (find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
+  const TemporaryFolder folder;
   const std::string file = folder.path() + "/r.json";
   const Ran ran = holdfast(
       "bench --suite uncontended,contended --world real --locks reentrant --clients 1,2 --seconds 0.05 "
@@ -153,7 +153,7 @@ int processes_below(const std::string& path) {
 // Measurements that would take ten minutes, each cut once the command has said that it began: were one of
 // them played to its end, this test would run into its time limit.
 TEST(BenchCommand, AnInterruptEndsTheMeasurementThatRuns) {
-  if (sim::find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
+  if (find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
   for (const char* what :
        {"--suite watchdog --world real --clients 20 --locks reentrant",
         "--suite scale --world real --clients 50 --locks reentrant,fair",
@@ -161,7 +161,7 @@ TEST(BenchCommand, AnInterruptEndsTheMeasurementThatRuns) {
         "--suite uncontended --world real --clients 5 --locks reentrant --no-peers",
         "--suite contended --world embedded --clients 1000 --locks redisson", "--suite seckill --world real",
         "--suite failover --world real --locks reentrant"}) {
-    const sim::TemporaryFolder folder;
+    const TemporaryFolder folder;
     const std::string file = folder.path() + "/r.json", said = folder.path() + "/said";
     const std::string below = folder.path() + "/tmp";
     std::filesystem::create_directory(below);
@@ -182,7 +182,7 @@ TEST(BenchCommand, AnInterruptEndsTheMeasurementThatRuns) {
 }
 
 TEST(BenchCommand, ASaleBehindALockOversellsWhereTheLockBreaksAndBehindATokenDoesNot) {
-  const sim::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.path() + "/r.json";
   const Ran ran = holdfast(
       "bench --suite seckill,failover --world embedded --locks reentrant --seeds 2 --clients 3 --quick "
@@ -210,8 +210,8 @@ TEST(BenchCommand, ASaleBehindALockOversellsWhereTheLockBreaksAndBehindATokenDoe
 }
 
 TEST(BenchCommand, HeldLocksAreRenewedInBatches) {
-  if (sim::find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
-  const sim::TemporaryFolder folder;
+  if (find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
+  const TemporaryFolder folder;
   const std::string file = folder.path() + "/r.json";
   const Ran ran = holdfast(
       "bench --suite watchdog,scale --world real --locks reentrant --clients 20 --seconds 1 --rounds 1 "
@@ -224,7 +224,7 @@ TEST(BenchCommand, HeldLocksAreRenewedInBatches) {
 }
 
 TEST(PlotCommand, DrawsWhatWasMeasured) {
-  const sim::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.path() + "/r.json";
   const Ran bench = holdfast(
       "bench --suite uncontended,contended,failover --world embedded --locks reentrant,fair --clients 2 "
@@ -242,7 +242,7 @@ TEST(PlotCommand, DrawsWhatWasMeasured) {
 }
 
 TEST(PlotCommand, BadInputIsOneLine) {
-  const sim::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.path() + "/r.json";
   std::ofstream(file) << "{\"document\": \"holdfast-bench\", \"version\": 7}";
   for (const auto& [arguments, before, exit, said] :
@@ -258,7 +258,7 @@ TEST(PlotCommand, BadInputIsOneLine) {
 }
 
 TEST(PlotCommand, WithoutMatplotlibItSaysHowToGetIt) {
-  const sim::TemporaryFolder folder;
+  const TemporaryFolder folder;
   BenchResult result;
   result.at("uncontended", "reentrant", "embedded", {{"clients", "1"}}).add("pairs", "1/s", 463);
   std::ofstream(folder.path() + "/r.json") << to_json(result);

@@ -2,6 +2,7 @@
 #   main or example.
 # holdfast_knows_folders(FILE): FILE alone is told the absolute paths of source and build folder. They stand in one file,
 #   so that ccache finds all the others again in another checkout.
+# holdfast_test_support_of_lib(), _of_harness(): what tests share.
 # holdfast_tests(): one test program a room, of the *_test.cc files noted by holdfast_room.
 # holdfast_examples(DIR): one program build/examples/NAME for each DIR/NAME.cc.
 # holdfast_benchmarks(DIR): one program build/bench_NAME for each DIR/bench_NAME.cc.
@@ -23,7 +24,7 @@ function(holdfast_room target)
   endforeach()
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
-  list(FILTER sources EXCLUDE REGEX "_test\\.cc$|/main\\.cc$|/examples/|/testing/")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$|/main\\.cc$|/examples/|/testing/[^/]*$")
   add_library(${target} STATIC ${sources})
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   target_link_libraries(${target} PUBLIC $<BUILD_INTERFACE:holdfast_flags>)
@@ -31,24 +32,44 @@ function(holdfast_room target)
   set_property(GLOBAL PROPERTY holdfast_tests_of_${target} "${tests}")
 endfunction()
 
-# Helpers that tests of several rooms share live in folders named "testing" and are linked into every test program.
+# Helpers that tests share live in folders named "testing". lib/testing needs the library alone: holdfast_testing. The others
+# need the harness: holdfast_harness_testing. holdfast_worlds adds its worlds to the places in which a test of lib runs.
+function(holdfast_test_support_of_lib)
+  file(GLOB lib_testing CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} lib/testing/*.cc)
+  list(FILTER lib_testing EXCLUDE REGEX "_test\\.cc$")
+  holdfast_knows_folders(lib/testing/folders.cc)
+  add_library(holdfast_testing STATIC ${lib_testing})
+  target_link_libraries(holdfast_testing PUBLIC holdfast holdfast_servers holdfast_flags holdfast::hiredis GTest::gtest
+                        GTest::gmock rapidcheck)
+endfunction()
+
+function(holdfast_test_support_of_harness)
+  file(GLOB_RECURSE harness_testing CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} sim/*/testing/*.cc checker/testing/*.cc)
+  add_library(holdfast_harness_testing STATIC ${harness_testing})
+  target_link_libraries(holdfast_harness_testing PUBLIC holdfast_testing holdfast_sim PkgConfig::HIREDIS Boost::context
+                        PkgConfig::LUA51 OpenSSL::Crypto fmt::fmt nlohmann_json::nlohmann_json)
+  add_library(holdfast_worlds OBJECT sim/testing/worlds.cc)
+  target_link_libraries(holdfast_worlds PUBLIC holdfast_harness_testing)
+endfunction()
+
+# A test file x_world_test.cc of lib needs the harness; the others are also built without it.
 function(holdfast_tests)
   include(GoogleTest)
-  file(GLOB_RECURSE shared CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
-       lib/testing/*.cc sim/testing/*.cc sim/*/testing/*.cc checker/testing/*.cc)
-  holdfast_knows_folders(lib/testing/folders.cc)
-  add_library(holdfast_testing STATIC ${shared})
-  target_link_libraries(holdfast_testing PUBLIC holdfast_sim holdfast_flags GTest::gtest GTest::gmock rapidcheck
-                        PkgConfig::HIREDIS Boost::context PkgConfig::LUA51 OpenSSL::Crypto fmt::fmt nlohmann_json::nlohmann_json)
   get_property(rooms GLOBAL PROPERTY holdfast_rooms)
   foreach(room ${rooms})
     get_property(tests GLOBAL PROPERTY holdfast_tests_of_${room})
+    set(support holdfast_testing)
+    if(HOLDFAST_BUILD_HARNESS)
+      set(support holdfast_worlds holdfast_harness_testing holdfast_tools)
+    else()
+      list(FILTER tests EXCLUDE REGEX "_world_test\\.cc$")
+    endif()
     if(NOT tests)
       continue()
     endif()
     set(program test_${room})
     add_executable(${program} ${tests})
-    target_link_libraries(${program} PRIVATE holdfast_testing holdfast_tools GTest::gtest_main)
+    target_link_libraries(${program} PRIVATE ${support} GTest::gtest_main)
     # Suites whose name begins with "Long" are hunts: label "long", run only when asked for.
     gtest_discover_tests(${program} TEST_FILTER "-Long*" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
     gtest_discover_tests(${program} TEST_FILTER "Long*" TEST_LIST ${program}_long DISCOVERY_TIMEOUT 60
@@ -75,6 +96,6 @@ function(holdfast_benchmarks folder)
     get_filename_component(name ${file} NAME_WE)
     add_executable(${name} ${file})
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-    target_link_libraries(${name} PRIVATE holdfast_testing holdfast_tools holdfast_flags fmt::fmt benchmark::benchmark)
+    target_link_libraries(${name} PRIVATE holdfast_harness_testing holdfast_tools holdfast_flags fmt::fmt benchmark::benchmark)
   endforeach()
 endfunction()

@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "lib/testing/folders.h"
-#include "sim/cluster/temporary_folder.h"
+#include "lib/testing/server/temporary_folder.h"
 
 namespace holdfast::tools {
 namespace {
@@ -63,7 +63,7 @@ class CheckFile : public ::testing::Test {
     std::ofstream(path) << text;
     return path;
   }
-  sim::TemporaryFolder folder_;
+  TemporaryFolder folder_;
 };
 
 // --- verdicts that others gave: the folder `shared/histories` beside the repository
@@ -114,7 +114,7 @@ TEST(Check, KnownWitnessesAreViolationsByThemselves) {
   if (!fs::is_directory(folder)) GTEST_SKIP() << "no folder ../shared/histories beside the repository";
   for (const Known& known : kKnown) {
     if (known.valid) continue;
-    const sim::TemporaryFolder out;
+    const TemporaryFolder out;
     const std::string witness = out.path() + "/w.edn";
     check(std::string(known.arguments) + " --witness " + witness + " " + folder + known.file);
     const Ran again = check(std::string(known.arguments) + " " + witness);

@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "lib/testing/folders.h"
-#include "sim/cluster/temporary_folder.h"
+#include "lib/testing/server/temporary_folder.h"
 #include "tools/holdfast/commands.h"
 #include "tools/holdfast/reports.h"
 
@@ -31,7 +31,7 @@ struct Ran {
 };
 
 Ran holdfast(const std::string& arguments, const std::string& before = "") {
-  const sim::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string err = folder.path() + "/err";
   const std::string line =
       before + " " + holdfast::testing::build_path("holdfast ") + arguments + " 2>" + err;
@@ -91,7 +91,7 @@ TEST(Command, TwoHistoriesOfOneSeedExitThree) {
 }
 
 TEST(Command, FailedExpectationsAreReportedEverywhere) {
-  const sim::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.path() + "/wrong.toml";
   std::string text = read(kScenarios + "restart_without_persistence.toml");
   text = text.substr(0, text.find("[[expect]]")) + "[[expect]]\ncheck = \"lease-exclusion\"\n";
@@ -125,7 +125,7 @@ TEST(Command, FailedExpectationsAreReportedEverywhere) {
 }
 
 TEST(Command, BadInputIsOneLineAndExit64) {
-  const sim::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string good = read(kScenarios + "happy_path.toml");
   const auto broken = [&](const std::string& name, const std::string& from, const std::string& to) {
     std::string text = good;

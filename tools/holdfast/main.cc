@@ -4,7 +4,7 @@
 #include <iostream>
 #include <thread>
 
-#include "sim/cluster/redis_process.h"
+#include "lib/testing/server/redis_process.h"
 #include "sim/scenario/problem.h"
 #include "tools/bench/bench.h"
 #include "tools/holdfast/commands.h"
@@ -198,7 +198,7 @@ int main(int argc, char** argv) {
   } catch (const BadUsage& error) {
     std::fprintf(stderr, "holdfast: %s\n", error.what());
     return kUsage;
-  } catch (const sim::MissingServer& error) {
+  } catch (const MissingServer& error) {
     std::fprintf(stderr, "holdfast: %s\n", error.what());
     return kMissing;
   } catch (const std::exception& error) {

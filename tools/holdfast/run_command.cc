@@ -19,8 +19,8 @@
 
 #include "checker/history/history_jsonl.h"
 #include "checker/story/timeline.h"
-#include "sim/cluster/redis_process.h"
-#include "sim/cluster/temporary_folder.h"
+#include "lib/testing/server/redis_process.h"
+#include "lib/testing/server/temporary_folder.h"
 #include "sim/scenario/run.h"
 #include "sim/world/trace.h"
 #include "tools/holdfast/commands.h"
@@ -120,7 +120,7 @@ class Runner {
       }
       try {
         run_job(result, s);
-      } catch (const sim::MissingServer&) {
+      } catch (const MissingServer&) {
         const std::lock_guard guard(mutex_);
         missing_ = std::current_exception();
         stop_ = true;
@@ -295,8 +295,8 @@ ExitCode run_command(const RunArguments& arguments) {
 
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
-  std::unique_ptr<sim::TemporaryFolder> folder;
-  if (!arguments.embedded) folder = std::make_unique<sim::TemporaryFolder>();
+  std::unique_ptr<TemporaryFolder> folder;
+  if (!arguments.embedded) folder = std::make_unique<TemporaryFolder>();
   const std::string path = folder ? folder->path() : "";
   {
     Progress progress(total, "runs");

@@ -3,10 +3,11 @@
 
 Run: tools/house/install_test.py --build BUILD [--compiler CXX] [--sanitize LIST]. (CTest: install_test). Asserts, in this order:
 1. the library alone is configured where nothing but hiredis and threads is found;
-2. `cmake --install` leaves a prefix in which each short header compiles alone;
-3. a project that knows only find_package(holdfast) builds lib/examples/stock.cc, which includes one lock's header
+2. `cmake --install` leaves a prefix with the public headers of lib/ and no other, in which each compiles alone;
+3. a program that includes a private header does not compile, and the archive has nothing of the published designs;
+4. a project that knows only find_package(holdfast) builds lib/examples/stock.cc, which includes one lock's header
    alone, and that works on a real Redis that the test starts, and says in one line what is wrong with a server;
-4. README.md's "Use a lock" compiles, links and runs as it stands there.
+5. README.md's "Use a lock" compiles, links and runs as it stands there.
 """
 import argparse
 import concurrent.futures
@@ -99,22 +100,39 @@ class Install(unittest.TestCase):
     def test_the_licence_comes_along(self):
         self.assertEqual((self.prefix / "share/doc/holdfast/LICENSE").read_text(), (SOURCE / "LICENSE").read_text())
 
-    def test_each_short_header_compiles_alone(self):
-        headers = sorted(path.name for path in (self.prefix / "include/holdfast").glob("*.h"))
-        self.assertIn("reentrant_lock.h", headers)
-        locks = sorted(path.name for path in (SOURCE / "lib/lock").glob("*/*_lock.h") if path.name != "wire_lock.h")
-        self.assertGreater(len(locks), 4)
-        self.assertEqual([name for name in locks if name not in headers], [])
+    def compile(self, header):
+        """Compiles a program that includes <HEADER>, without linking it."""
+        source = self.folder / (header.replace("/", "_") + ".cc")
+        source.write_text(f"#include <{header}>\n")
+        return subprocess.run([options.compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+                               "-I", str(self.prefix / "include"), str(source)], capture_output=True, text=True)
 
-        def compile_one(name):
-            source = self.folder / f"{name}.cc"
-            source.write_text(f"#include <holdfast/{name}>\n")
-            return subprocess.run([options.compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
-                                   "-I", str(self.prefix / "include"), str(source)], capture_output=True, text=True)
-
+    def test_each_public_header_compiles_alone_and_no_other_is_installed(self):
+        listed = re.findall(r"^ +lib/\S+\.h", (SOURCE / "tools/cmake/install.cmake").read_text(), re.M)
+        public = sorted(self.installed_name(header.strip()) for header in listed)
+        installed = sorted(str(path.relative_to(self.prefix / "include")) for path in (self.prefix / "include").rglob("*")
+                           if path.is_file())
+        self.assertIn("holdfast/reentrant_lock.h", installed)
+        self.assertEqual(installed, public)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for name, done in zip(headers, pool.map(compile_one, headers)):
+            for name, done in zip(installed, pool.map(self.compile, installed)):
                 self.assertEqual(done.returncode, 0, f"{name}:\n{done.stderr}")
+
+    @staticmethod
+    def installed_name(header):
+        return re.sub(r"^lib/", "holdfast/", re.sub(r"^lib/lock/.*/", "holdfast/", header))
+
+    def test_a_private_header_cannot_be_included(self):
+        for private in ("holdfast/wire_lock.h", "holdfast/engine/wire_lock.h", "holdfast/lock/engine/wire_lock.h",
+                        "holdfast/redis/connection.h", "lib/lock/engine/wire_lock.h", "holdfast/spring_registry.h"):
+            self.assertIn("No such file" if "clang" not in options.compiler else "file not found", self.compile(private).stderr, private)
+
+    def test_the_library_has_no_published_design(self):
+        archive = next(self.prefix.rglob("libholdfast.a"))
+        symbols = run("nm", "-C", archive)
+        self.assertIn("holdfast::ReentrantLocks", symbols)
+        for strange in ("holdfast::historic::", "holdfast::sim::", "holdfast::checker::", "holdfast::testing::"):
+            self.assertNotIn(strange, symbols)
 
     def test_a_project_links_it_and_locks_on_a_real_redis(self):
         project = self.folder / "consumer"

@@ -26,6 +26,7 @@ FORBIDDEN = re.compile(
 )
 # Where a port is implemented on the system, child processes are handled, or an application stands.
 PORTS = (
+    "lib/testing/server/",
     "lib/runtime/thread_runtime.cc",
     "lib/net/socket_network.cc",
     "sim/world/event_loop.cc",

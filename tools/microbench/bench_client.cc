@@ -11,8 +11,8 @@
 #include "lib/net/socket_network.h"
 #include "lib/redis/client.h"
 #include "lib/runtime/thread_runtime.h"
-#include "sim/cluster/redis_process.h"
-#include "sim/cluster/temporary_folder.h"
+#include "lib/testing/server/redis_process.h"
+#include "lib/testing/server/temporary_folder.h"
 #include "sim/world/world.h"
 
 namespace {
@@ -20,8 +20,8 @@ namespace {
 using namespace holdfast;
 
 void call_from_many(benchmark::State& state, Runtime& runtime, Network& network) {
-  sim::TemporaryFolder folder;
-  sim::RedisProcess server(runtime, network, {.folder = folder.path(), .clock_under_control = false});
+  TemporaryFolder folder;
+  RedisProcess server(runtime, network, {.folder = folder.path()});
   server.start();
   redis::ClientOptions options;
   options.nodes.push_back({"", server.endpoint()});

@@ -393,6 +393,7 @@ class Game {
 };
 
 void check_in_virtual_time(LockKind kind, int games, std::uint64_t seed) {
+  HF_NEEDS_VIRTUAL_TIME();
   rc::detail::TestParams params;
   params.seed = seed;
   params.maxSuccess = games;

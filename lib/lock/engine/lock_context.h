@@ -1,5 +1,5 @@
 // LockContext: what the locks of one kind share in a process: the client, the options, the owners' names, the
-// channel that wakes waiting tasks, the watchdog and the janitor.
+// channel that wakes waiting tasks, the watchdog and the late release.
 #pragma once
 
 #include <atomic>

@@ -434,12 +434,24 @@ bool real(Weights weights) {
   return good;
 }
 
-TEST(ReadWriteModelTest, Embedded) { EXPECT_TRUE(embedded<ReadWriteGame>(kReadWriteSteps, 100)); }
+TEST(ReadWriteModelTest, Embedded) {
+  HF_NEEDS_VIRTUAL_TIME();
+  EXPECT_TRUE(embedded<ReadWriteGame>(kReadWriteSteps, 100));
+}
 TEST(ReadWriteModelTest, RealRedis) { EXPECT_TRUE(real<ReadWriteGame>(kReadWriteSteps)); }
-TEST(LongReadWriteModelTest, Embedded) { EXPECT_TRUE(embedded<ReadWriteGame>(kReadWriteSteps, 2000)); }
-TEST(SemaphoreModelTest, Embedded) { EXPECT_TRUE(embedded<SemaphoreGame>(kSemaphoreSteps, 100)); }
+TEST(LongReadWriteModelTest, Embedded) {
+  HF_NEEDS_VIRTUAL_TIME();
+  EXPECT_TRUE(embedded<ReadWriteGame>(kReadWriteSteps, 2000));
+}
+TEST(SemaphoreModelTest, Embedded) {
+  HF_NEEDS_VIRTUAL_TIME();
+  EXPECT_TRUE(embedded<SemaphoreGame>(kSemaphoreSteps, 100));
+}
 TEST(SemaphoreModelTest, RealRedis) { EXPECT_TRUE(real<SemaphoreGame>(kSemaphoreSteps)); }
-TEST(LongSemaphoreModelTest, Embedded) { EXPECT_TRUE(embedded<SemaphoreGame>(kSemaphoreSteps, 2000)); }
+TEST(LongSemaphoreModelTest, Embedded) {
+  HF_NEEDS_VIRTUAL_TIME();
+  EXPECT_TRUE(embedded<SemaphoreGame>(kSemaphoreSteps, 2000));
+}
 
 }  // namespace
 }  // namespace holdfast

@@ -234,6 +234,7 @@ TEST_P(WireLockTest, AWaiterAsksOnceALease) {
 
 // The same by the watch of virtual time, whatever the moment at which the waiter came.
 TEST(WireLockInVirtualTime, AWaiterAsksOnceALeaseWheneverItCame) {
+  HF_NEEDS_VIRTUAL_TIME();
   for (const LockKind kind : {LockKind::reentrant, LockKind::fair}) {
     testing::on_stand(Where::embedded, [&](Stand& stand) {
       constexpr Duration kLease = 900ms;
@@ -264,6 +265,7 @@ TEST(WireLockInVirtualTime, AWaiterAsksOnceALeaseWheneverItCame) {
 
 // The holder died: the waiter comes right after the end of its lease.
 TEST(WireLockInVirtualTime, AWaiterComesAtTheEndOfTheLease) {
+  HF_NEEDS_VIRTUAL_TIME();
   for (const LockKind kind : testing::every_kind()) {
     testing::on_stand(Where::embedded, [&](Stand& stand) {
       AnyPeer a(stand, kind, {.lease = 3s}), b(stand, kind, {.lease = 3s});

@@ -9,7 +9,6 @@
 #include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/testing/fair_queue.h"
 #include "lib/testing/peer.h"
-#include "sim/world/world.h"
 
 namespace holdfast {
 namespace {
@@ -302,14 +301,15 @@ TEST_P(FairFaults, ARejectedWaiterLeavesTheQueue) {
 // --- processes that crash or sleep -------------------------------------------------------------------------
 
 class FairProcesses : public FairFaults {};
-INSTANTIATE_TEST_SUITE_P(Worlds, FairProcesses, ::testing::Values(Where::event_loop, Where::embedded),
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FairProcesses);  // without the harness
+INSTANTIATE_TEST_SUITE_P(Worlds, FairProcesses, ::testing::ValuesIn(testing::worlds()),
                          [](const auto& info) { return testing::to_string(info.param); });
 
 // A process of its own that waits for "k", notes that it got it, and releases.
 class Waiter {
  public:
   Waiter(Scene& scene, const std::string& name, Duration lease, int length)
-      : process(scene.stand.world->add_process(name)) {
+      : process(scene.stand.add_process(name)) {
     Runtime& harness = scene.stand.runtime;
     process.start("client", [this, &scene, &harness, lease] {
       redis::Client client(process.runtime(), process.network(), scene.stand.options());
@@ -324,7 +324,7 @@ class Waiter {
   void wait_granted(Runtime& harness) {
     while (granted == MonotonicTime{}) harness.sleep_for(1ms);
   }
-  sim::Process& process;
+  testing::OtherProcess& process;
   MonotonicTime granted{};
 };
 

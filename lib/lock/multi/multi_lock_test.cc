@@ -322,6 +322,7 @@ TEST_P(MultiLockTest, AHungServerDoesNotOverrunTheDeadline) {
 // The member that is waited for takes almost all the time, and then the other one's server has none left to
 // answer in: not granted, which is no sign of a fault.
 TEST(MultiLockInVirtualTime, WhoWaitedForOneMemberIsNotToldOfAnothersServer) {
+  HF_NEEDS_VIRTUAL_TIME();
   testing::on_servers(Where::embedded, 2, [](Stand& stand, Servers& servers) {
     redis::Client one(stand.runtime, stand.network, stand.options(servers.endpoint(0)));
     redis::Client two(stand.runtime, stand.network, stand.options(servers.endpoint(1)));
@@ -351,6 +352,7 @@ TEST(MultiLockInVirtualTime, WhoWaitedForOneMemberIsNotToldOfAnothersServer) {
 
 // Several members on the server that hangs: giving back waits for it once, not once for each.
 TEST(MultiLockInVirtualTime, GivingBackWaitsForAHungServerOnce) {
+  HF_NEEDS_VIRTUAL_TIME();
   testing::on_stand(Where::embedded, [](Stand& stand) {
     Peer a(stand, {.lease = 60s}), b(stand, {.lease = 60s});
     ask(a.client, {"PING"});

@@ -8,7 +8,6 @@
 #include "lib/lock/read_write/read_write_lock.h"
 #include "lib/lock/read_write/read_write_scripts.h"
 #include "lib/testing/scene.h"
-#include "sim/world/world.h"
 
 namespace holdfast {
 namespace {
@@ -262,7 +261,7 @@ TEST_P(ReadWriteFair, ACrashedWaiterHoldsUpForABoundedTime) {
     Peer a(stand, fair(400ms)), b(stand, fair(400ms));
     const auto one = a.obtain(), two = b.obtain();
     one->lock_shared();
-    sim::Process& doomed = stand.world->add_process("c1");
+    testing::OtherProcess& doomed = stand.add_process("c1");
     doomed.start("client", [&] {
       redis::Client client(doomed.runtime(), doomed.network(), stand.options());
       ReadWriteLocks locks(client, fair(400ms));

@@ -6,7 +6,6 @@
 
 #include "lib/lock/reentrant/reentrant_lock.h"
 #include "lib/testing/stand.h"
-#include "sim/world/world.h"
 
 namespace holdfast {
 namespace {
@@ -19,12 +18,8 @@ using Kind = LockEvent::Kind;
 
 class ReentrantPause : public ::testing::TestWithParam<Where> {};
 
-std::vector<Where> worlds() {
-  std::vector<Where> worlds = testing::everywhere();
-  std::erase(worlds, Where::threads);
-  return worlds;
-}
-INSTANTIATE_TEST_SUITE_P(Worlds, ReentrantPause, ::testing::ValuesIn(worlds()),
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ReentrantPause);  // without the harness
+INSTANTIATE_TEST_SUITE_P(Worlds, ReentrantPause, ::testing::ValuesIn(testing::worlds()),
                          [](const auto& info) { return testing::to_string(info.param); });
 
 constexpr Duration kLease = 400ms;
@@ -33,7 +28,7 @@ constexpr Duration kLease = 400ms;
 class Holder {
  public:
   explicit Holder(Stand& stand)
-      : harness_(stand.runtime), process(stand.world->add_process("c1")), witness(process.runtime()) {
+      : harness_(stand.runtime), process(stand.add_process("c1")), witness(process.runtime()) {
     Parker& parker = harness_.parker();
     process.start("client", [this, &stand, &parker] {
       hold_until_told(stand, parker);
@@ -76,7 +71,7 @@ class Holder {
   Runtime& harness_;
 
  public:
-  sim::Process& process;
+  testing::OtherProcess& process;
   Witness witness;
   MonotonicTime valid_until{};
   bool is_held = false, lost_at_unlock = false;

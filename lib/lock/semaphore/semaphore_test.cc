@@ -10,7 +10,6 @@
 
 #include "lib/lock/semaphore/semaphore_scripts.h"
 #include "lib/testing/scene.h"
-#include "sim/world/world.h"
 
 namespace holdfast {
 namespace {
@@ -540,7 +539,7 @@ TEST_P(SemaphoreTest, KilledProcesses) {
   run([](Stand& stand, redis::Client& straight) {
     Peer a(stand, of(2, 400ms));
     const auto semaphore = a.obtain();
-    sim::Process& doomed = stand.world->add_process("c1");
+    testing::OtherProcess& doomed = stand.add_process("c1");
     const auto act = [&](int permits) {
       redis::Client client(doomed.runtime(), doomed.network(), stand.options());
       Semaphores locks(client, of(2, 400ms));

@@ -47,7 +47,7 @@ std::vector<std::string_view> views(const std::vector<std::string>& strings) {
   return {strings.begin(), strings.end()};
 }
 
-constexpr std::size_t kMaxDebts = 4096;
+constexpr std::size_t kMaxPendingReleases = 4096;
 constexpr Duration kLeastGrace = std::chrono::milliseconds(5);
 
 }  // namespace
@@ -64,7 +64,7 @@ struct QuorumStore::Poll {
       : mutex(runtime), changed(runtime), replies(servers), errors(servers) {}
   Request request;
   bool (*counts)(const Reply&) = nullptr;
-  bool in_debt = false;
+  bool keep_trying = false;
   MonotonicTime sent_at{};
 
   Mutex mutex;
@@ -86,7 +86,7 @@ struct QuorumStore::Poll {
   }
 };
 
-struct QuorumStore::Debt {
+struct QuorumStore::PendingRelease {
   std::size_t server;
   Request request;
   MonotonicTime until;
@@ -112,12 +112,12 @@ QuorumStore::~QuorumStore() {
 }
 
 std::shared_ptr<QuorumStore::Poll> QuorumStore::poll(Request request, bool (*counts)(const Reply&),
-                                                     Until until, bool in_debt) {
+                                                     Until until, bool keep_trying) {
   const std::size_t servers = clients_.size();
   const auto poll = std::make_shared<Poll>(runtime_, servers);
   poll->request = std::move(request);
   poll->counts = counts;
-  poll->in_debt = in_debt;
+  poll->keep_trying = keep_trying;
   poll->sent_at = runtime_.now();
   auto& deadline = poll->request.options.deadline;
   deadline = std::min(deadline.value_or(kNever), deadline_after(poll->sent_at, node_timeout_));
@@ -153,7 +153,7 @@ void QuorumStore::vote(Poll& poll, std::size_t server) {
     reply = ask(server, poll.request);
   } catch (const redis::Error& error) {
     failed = error;
-    if (poll.in_debt && worth_another_attempt(error)) add_debt(server, poll.request);
+    if (poll.keep_trying && worth_another_attempt(error)) add_pending(server, poll.request);
   }
   bool undo = false;
   {
@@ -194,46 +194,46 @@ void QuorumStore::give_back(const Poll& poll, std::size_t server) {
   try {
     ask(server, request);
   } catch (const redis::Error& error) {
-    if (worth_another_attempt(error)) add_debt(server, std::move(request));
+    if (worth_another_attempt(error)) add_pending(server, std::move(request));
   }
 }
 
-void QuorumStore::add_debt(std::size_t server, Request request) {
+void QuorumStore::add_pending(std::size_t server, Request request) {
   request.options.background = true;
   const std::scoped_lock guard(mutex_);
   if (closing_) return;
-  if (debts_.size() >= kMaxDebts) debts_.pop_front();
-  debts_.push_back({server, std::move(request), deadline_after(runtime_.now(), lease_)});
+  if (pending_.size() >= kMaxPendingReleases) pending_.pop_front();
+  pending_.push_back({server, std::move(request), deadline_after(runtime_.now(), lease_)});
   if (working_off_) return;
   working_off_ = true;
-  voters_.run([this] { work_off_debts(); });
+  voters_.run([this] { send_pending(); });
 }
 
-void QuorumStore::work_off_debts() {
+void QuorumStore::send_pending() {
   std::unique_lock guard(mutex_);
   const auto closing = [this] { return closing_; };
-  while (!debts_.empty()) {
+  while (!pending_.empty()) {
     // A server that does not answer will not have recovered a moment later.
     changed_.wait_until(guard, deadline_after(runtime_.now(), options().backoff_max), closing);
     if (closing_) break;
-    std::list<Debt> round;
-    round.swap(debts_);
+    std::list<PendingRelease> round;
+    round.swap(pending_);
     guard.unlock();
     std::vector<bool> silent(clients_.size(), false);
-    std::erase_if(round, [&](Debt& debt) {
-      if (runtime_.now() >= debt.until) return true;
-      if (silent[debt.server]) return false;
-      debt.request.options.deadline = deadline_after(runtime_.now(), node_timeout_);
+    std::erase_if(round, [&](PendingRelease& pending) {
+      if (runtime_.now() >= pending.until) return true;
+      if (silent[pending.server]) return false;
+      pending.request.options.deadline = deadline_after(runtime_.now(), node_timeout_);
       try {
-        ask(debt.server, debt.request);
+        ask(pending.server, pending.request);
         return true;
       } catch (const redis::Error& error) {
-        silent[debt.server] = worth_another_attempt(error);
-        return !silent[debt.server];
+        silent[pending.server] = worth_another_attempt(error);
+        return !silent[pending.server];
       }
     });
     guard.lock();
-    debts_.splice(debts_.begin(), round);
+    pending_.splice(pending_.begin(), round);
   }
   working_off_ = false;
 }
@@ -339,9 +339,9 @@ redis::Answer QuorumStore::call(const redis::Script& script, redis::Arguments ke
                                 const redis::CallOptions& options) {
   // Who works in the background has the time to see that every server has it. A release that a server did
   // not answer is sent to that one again, unless the caller does it; not so what names no owner (force).
-  const bool in_debt = !options.background && !args.empty();
+  const bool keep_trying = !options.background && !args.empty();
   const std::shared_ptr<Poll> voted = poll({&script, copy(keys), copy(args), options}, is_yes,
-                                           options.background ? Until::all : Until::decided, in_debt);
+                                           options.background ? Until::all : Until::decided, keep_trying);
   const std::scoped_lock guard(voted->mutex);
   const bool failed = std::any_of(voted->errors.begin(), voted->errors.end(),
                                   [](const auto& error) { return error.has_value(); });

@@ -57,15 +57,15 @@ class QuorumStore final : public Store {
  private:
   struct Request;
   struct Poll;
-  struct Debt;  // a release that a server has yet to confirm
+  struct PendingRelease;  // a release that a server has yet to confirm
   enum class Until { decided, decided_soon, all };
 
   // Sends the request to all servers and waits until so many replies satisfy `counts`, or so many did not,
   // that the rest cannot change the outcome; or for every reply. decided_soon: when a quorum has answered and
   // one of them refuses, the rest gets as long again as those took (5 ms at least), then counts as a no.
-  // `in_debt`: who does not answer is asked again.
+  // `keep_trying`: who does not answer is asked again.
   std::shared_ptr<Poll> poll(Request request, bool (*counts)(const redis::Reply&), Until until,
-                             bool in_debt = false);
+                             bool keep_trying = false);
   redis::Reply ask(std::size_t server, const Request& request);
   void vote(Poll& poll, std::size_t server);
   // Gives back in the name of `owner` what was granted, or is granted yet, by a poll that was not won. Waits
@@ -73,8 +73,8 @@ class QuorumStore final : public Store {
   void undo(const std::shared_ptr<Poll>& poll, const Wire& wire, std::string_view owner,
             MonotonicTime deadline);
   void give_back(const Poll& poll, std::size_t server);
-  void add_debt(std::size_t server, Request request);
-  void work_off_debts();
+  void add_pending(std::size_t server, Request request);
+  void send_pending();
   redis::Answer answer_of(const Poll& poll, redis::Reply reply) const;
   redis::Error failure_of(const Poll& poll) const;  // under its mutex
 
@@ -84,7 +84,7 @@ class QuorumStore final : public Store {
   const std::string name_;  // "3 of 5 servers"
   Mutex mutex_;
   Condition changed_;
-  std::list<Debt> debts_;
+  std::list<PendingRelease> pending_;
   bool working_off_ = false, closing_ = false;
   TaskPool voters_;  // its end comes first: its jobs use the rest
 };

@@ -1,5 +1,5 @@
-// QuorumStore by itself: votes, what is undone of a vote that was not won, debts, renewals, tokens. On three
-// and five embedded servers in virtual time, to the millisecond; with locks on top: redlock_test.cc.
+// QuorumStore by itself: votes, what is undone of a vote that was not won, pending releases, renewals, tokens.
+// On three and five embedded servers in virtual time, to the millisecond; with locks on top: redlock_test.cc.
 #include "lib/lock/store/quorum_store.h"
 
 #include <gtest/gtest.h>
@@ -92,6 +92,7 @@ const std::string kAcquire(kReentrantAcquire.sha1), kRelease(kReentrantRelease.s
 // Of three and of five servers any number belongs to somebody else: granted exactly where a majority is left.
 // After a refusal nothing is ours anywhere when the call returns, and what is the other's stays.
 TEST(QuorumStore, EveryDivisionOfTheVotes) {
+  HF_NEEDS_VIRTUAL_TIME();
   for (const int servers : {1, 2, 3, 5}) {
     on(servers, [&](Stand& stand, Servers& all) {
       Votes votes(stand, all);
@@ -121,6 +122,7 @@ TEST(QuorumStore, EveryDivisionOfTheVotes) {
 
 // The majority decides: the call does not wait for who cannot change it. The lease counts from the sending.
 TEST(QuorumStore, TheSlowestDoesNotMatter) {
+  HF_NEEDS_VIRTUAL_TIME();
   on(3, [](Stand& stand, Servers& servers) {
     Votes votes(stand, servers);
     votes.relay(2).stall(true);
@@ -144,6 +146,7 @@ TEST(QuorumStore, TheSlowestDoesNotMatter) {
 // One server is silent, another belongs to somebody else: the vote of the third is given back at once, not
 // after the node timeout, for which it would keep that other one from a majority.
 TEST(QuorumStore, ASilentServerDoesNotProlongAContest) {
+  HF_NEEDS_VIRTUAL_TIME();
   on(3, [](Stand& stand, Servers& servers) {
     Votes votes(stand, servers);
     votes.relay(2).stall(true);
@@ -167,6 +170,7 @@ TEST(QuorumStore, ASilentServerDoesNotProlongAContest) {
 // The second vote of the majority comes after 600 ms. sent_at is the sending of the first request all the
 // same, so that the lease that is counted from it is no longer than the first server's.
 TEST(QuorumStore, TheLeaseCountsFromTheFirstSending) {
+  HF_NEEDS_VIRTUAL_TIME();
   on(3, [](Stand& stand, Servers& servers) {
     Votes votes(stand, servers, 1s);
     votes.relay(1).stall(true);
@@ -191,6 +195,7 @@ TEST(QuorumStore, TheLeaseCountsFromTheFirstSending) {
 // Nobody says no, and a majority says nothing: that is no refusal but an error, at the node timeout, or at
 // the caller's deadline when that is sooner. It names each server.
 TEST(QuorumStore, SilenceIsNoRefusal) {
+  HF_NEEDS_VIRTUAL_TIME();
   on(3, [](Stand& stand, Servers& servers) {
     Votes votes(stand, servers);
     votes.relay(1).stall(true);
@@ -219,6 +224,7 @@ TEST(QuorumStore, SilenceIsNoRefusal) {
 // Two refuse at once; the third one's request is on its way until long after, and then it grants. It is told
 // then, too: its record must not stay for a lease.
 TEST(QuorumStore, AVoteThatComesAfterTheRefusal) {
+  HF_NEEDS_VIRTUAL_TIME();
   on(3, [](Stand& stand, Servers& servers) {
     for (const Duration late : {Duration(50ms), Duration(900ms)}) {  // within the node timeout, and after it
       Votes votes(stand, servers);
@@ -242,6 +248,7 @@ TEST(QuorumStore, AVoteThatComesAfterTheRefusal) {
 
 // The answer is lost, not late: whether that server has granted is not known, and it is told all the same.
 TEST(QuorumStore, AVoteOfUnknownOutcomeIsUndone) {
+  HF_NEEDS_VIRTUAL_TIME();
   on(3, [](Stand& stand, Servers& servers) {
     Votes votes(stand, servers);
     votes.give(0, kOther);
@@ -257,6 +264,7 @@ TEST(QuorumStore, AVoteOfUnknownOutcomeIsUndone) {
 // A minority is given back before the refusal is told, but no later than at the caller's deadline: the word
 // to a server that hangs goes on in the background.
 TEST(QuorumStore, TheUndoKeepsTheDeadline) {
+  HF_NEEDS_VIRTUAL_TIME();
   on(3, [](Stand& stand, Servers& servers) {
     Votes votes(stand, servers, 10s);
     votes.give(0, kOther);
@@ -281,7 +289,8 @@ TEST(QuorumStore, TheUndoKeepsTheDeadline) {
 
 // A release that a majority has confirmed is over; who did not answer owes it, and is asked until it has
 // answered, or the lease is over. One silent server does not hold up what another one owes.
-TEST(QuorumStore, DebtsArePaid) {
+TEST(QuorumStore, PendingReleasesAreSent) {
+  HF_NEEDS_VIRTUAL_TIME();
   on(5, [](Stand& stand, Servers& servers) {
     Votes votes(stand, servers);
     EXPECT_TRUE(votes.granted());
@@ -308,7 +317,8 @@ TEST(QuorumStore, DebtsArePaid) {
   });
 }
 
-TEST(QuorumStore, DebtsEndWithTheLease) {
+TEST(QuorumStore, PendingReleasesEndWithTheLease) {
+  HF_NEEDS_VIRTUAL_TIME();
   on(3, [](Stand& stand, Servers& servers) {
     Votes votes(stand, servers, kNodeTimeout, 3s);
     EXPECT_TRUE(votes.granted());
@@ -325,9 +335,10 @@ TEST(QuorumStore, DebtsEndWithTheLease) {
   });
 }
 
-// Who calls in the background wants to know that every server has it, and says it again himself: no debt.
+// Who calls in the background wants to know that every server has it, and says it again himself: no pending.
 // A forced release names no owner: said late it would hit somebody else.
 TEST(QuorumStore, WhatIsNotOwed) {
+  HF_NEEDS_VIRTUAL_TIME();
   on(3, [](Stand& stand, Servers& servers) {
     Votes votes(stand, servers);
     EXPECT_TRUE(votes.granted());
@@ -353,6 +364,7 @@ TEST(QuorumStore, WhatIsNotOwed) {
 // Every lock of a batch has a vote of its own; nothing is brought back and nothing shortened. A server that
 // hangs: what can be said of the others is said, the rest is a failure that may be tried again.
 TEST(QuorumStore, RenewalsVoteByLock) {
+  HF_NEEDS_VIRTUAL_TIME();
   on(3, [](Stand& stand, Servers& servers) {
     Votes votes(stand, servers);
     for (std::size_t i = 0; i < 3; ++i) {
@@ -392,6 +404,7 @@ TEST(QuorumStore, RenewalsVoteByLock) {
 
 // The token is the greatest that the voters drew, and a majority has it when the call returns.
 TEST(QuorumStore, TokensAreRaisedToTheGreatest) {
+  HF_NEEDS_VIRTUAL_TIME();
   on(3, [](Stand& stand, Servers& servers) {
     const std::string counter = token_key("k");
     const std::vector<std::string_view> last{"9000000000000030", "9000000000000010", "9000000000000020"};
@@ -430,8 +443,9 @@ TEST(QuorumStore, TokensAreRaisedToTheGreatest) {
   });
 }
 
-// It is destroyed while requests are under way and debts are owed.
+// It is destroyed while requests are under way and pending releases are owed.
 TEST(QuorumStore, TheEnd) {
+  HF_NEEDS_VIRTUAL_TIME();
   on(3, [](Stand& stand, Servers& servers) {
     for (const bool refused : {false, true}) {
       Votes votes(stand, servers);

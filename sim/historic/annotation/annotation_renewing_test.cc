@@ -3,7 +3,6 @@
 #include "sim/historic/annotation/annotation_renewing.h"
 
 #include "sim/historic/testing/peer.h"
-#include "sim/world/world.h"
 
 namespace holdfast::historic {
 namespace {
@@ -148,7 +147,7 @@ TEST(AnnotationRenewing, AClockThatStepsBackStopsRenewals) {
   in_virtual_time([](Stand& stand) {
     Service a(stand, 9s);
     a.lock.lock();
-    stand.world->harness().step_wall(-60s);
+    stand.step_wall(-60s);
     stand.runtime.sleep_for(8s);
     EXPECT_EQ(a.witness.count(Kind::renewed), 0u);
   });

@@ -2,7 +2,6 @@
 #include "sim/historic/annotation/annotation.h"
 
 #include "sim/historic/testing/peer.h"
-#include "sim/world/world.h"
 
 namespace holdfast::historic {
 namespace {
@@ -108,7 +107,7 @@ TEST(AnnotationClock, AStepEndsAWait) {
     const MonotonicTime start = stand.runtime.now();
     Task step = stand.runtime.spawn("client", [&] {
       stand.runtime.sleep_for(350ms);
-      stand.world->harness().step_wall(1h);
+      stand.step_wall(1h);
     });
     EXPECT_THROW(b.lock.lock(), WaitTimeout);
     EXPECT_LT(stand.runtime.now() - start, 1s);

@@ -7,7 +7,6 @@
 
 #include "lib/testing/relay.h"
 #include "lib/testing/stand.h"
-#include "sim/world/world.h"
 
 namespace holdfast::historic {
 namespace {
@@ -187,7 +186,7 @@ TEST_P(RedissonFairTest, AClockThatIsAheadDropsTheWaiters) {
     Peer a(stand);
     a.dead_waiter("alive:1", 300'000);
     EXPECT_FALSE(a.lock.try_lock());
-    stand.world->harness().step_wall(6min);
+    stand.step_wall(6min);
     EXPECT_TRUE(a.lock.try_lock());
     EXPECT_EQ(a.ask({"EXISTS", kQueue, kTimeouts}).integer, 0);
     a.lock.unlock();

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/testing/server/temporary_folder.h"
 #include "sim/cluster/cluster.h"
-#include "sim/cluster/temporary_folder.h"
 #include "sim/historic/redisson/redisson_reentrant.h"
 #include "sim/historic/testing/peer.h"
 #include "sim/proxy/proxy.h"

@@ -2,7 +2,6 @@
 #include "sim/historic/spring/spring_registry.h"
 
 #include "sim/historic/testing/peer.h"
-#include "sim/world/world.h"
 
 namespace holdfast::historic {
 namespace {
@@ -194,7 +193,7 @@ TEST_P(SpringRegistryTest, ExpiresUnusedLocksOnly) {
 // The removal waits on another task; the next thread is granted the same record, and loses it.
 TEST(SpringRegistryInterrupt, AnInterruptedUnlockRemovesTheRecordOfTheNextThread) {
   testing::on_stand(Where::embedded, [](Stand& stand) {
-    sim::Process& process = stand.world->add_process("app");
+    holdfast::testing::OtherProcess& process = stand.add_process("app");
     bool done = false;
     process.start("client", [&] {
       Stand inside{stand.where, process.runtime(), process.network(), stand.redis};
@@ -230,7 +229,7 @@ TEST(SpringRegistryClock, AStepEndsATimedWait) {
     const MonotonicTime start = stand.runtime.now();
     Task step = stand.runtime.spawn("client", [&] {
       stand.runtime.sleep_for(350ms);
-      stand.world->harness().step_wall(1h);
+      stand.step_wall(1h);
     });
     EXPECT_FALSE(b.lock()->try_lock_for(10s));
     EXPECT_LT(stand.runtime.now() - start, 1s);

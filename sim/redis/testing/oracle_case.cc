@@ -7,7 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "sim/cluster/server_connection.h"
+#include "lib/testing/server/server_connection.h"
 
 namespace holdfast::sim::oracle {
 namespace {

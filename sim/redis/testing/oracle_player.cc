@@ -6,7 +6,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "sim/cluster/server_connection.h"
+#include "lib/testing/server/server_connection.h"
 
 namespace holdfast::sim::oracle {
 namespace {

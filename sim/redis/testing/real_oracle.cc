@@ -28,7 +28,7 @@ constexpr std::pair<const char*, const char*> kSettings[] = {{"min-replicas-to-w
 }  // namespace
 
 RealOracle::RealOracle() {
-  first_ = std::make_unique<RedisProcess>(runtime_, network_,
+  first_ = std::make_unique<ClockedRedis>(runtime_, network_,
                                           RedisProcessOptions{.folder = folder_.path() + "/first"});
   first_->clock().freeze(WallTime(std::chrono::seconds(1'700'000'000)));
   first_->start();
@@ -61,7 +61,7 @@ void RealOracle::reset(WallTime start) {
 }
 
 void RealOracle::start_second(WallTime start) {
-  second_ = std::make_unique<RedisProcess>(
+  second_ = std::make_unique<ClockedRedis>(
       runtime_, network_,
       RedisProcessOptions{.folder = folder_.path() + "/second" + std::to_string(++seconds_)});
   second_->clock().freeze(start);

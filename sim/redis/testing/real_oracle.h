@@ -6,9 +6,9 @@
 
 #include "lib/net/socket_network.h"
 #include "lib/runtime/thread_runtime.h"
-#include "sim/cluster/redis_process.h"
-#include "sim/cluster/server_connection.h"
-#include "sim/cluster/temporary_folder.h"
+#include "lib/testing/server/server_connection.h"
+#include "lib/testing/server/temporary_folder.h"
+#include "sim/cluster/clocked_redis.h"
 #include "sim/redis/testing/oracle_player.h"
 
 namespace holdfast::sim::oracle {
@@ -39,7 +39,7 @@ class RealOracle final : public Target {
   ThreadRuntime runtime_;
   SocketNetwork network_{runtime_};
   TemporaryFolder folder_;
-  std::unique_ptr<RedisProcess> first_, second_;
+  std::unique_ptr<ClockedRedis> first_, second_;
   std::unique_ptr<ServerConnection> control_, second_control_;
   int seconds_ = 0;
 };

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace holdfast::sim {
+namespace holdfast {
 
 class TemporaryFolder {
  public:
@@ -19,4 +19,4 @@ class TemporaryFolder {
   std::string path_;
 };
 
-}  // namespace holdfast::sim
+}  // namespace holdfast

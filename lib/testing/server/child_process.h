@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast::sim {
+namespace holdfast {
 
 struct ChildOptions {
   std::string program;                 // a path
@@ -40,4 +40,4 @@ class ChildProcess {
 // The path of `name` among the folders of PATH, "" if there is none.
 std::string find_program(const std::string& name);
 
-}  // namespace holdfast::sim
+}  // namespace holdfast

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "lib/testing/kinds.h"
+#include "lib/testing/server/temporary_folder.h"
 #include "sim/cluster/cluster.h"
-#include "sim/cluster/temporary_folder.h"
 #include "sim/proxy/proxy.h"
 #include "sim/proxy/rules.h"
 #include "sim/world/world.h"
@@ -50,7 +50,7 @@ class Replicas : public ::testing::TestWithParam<std::tuple<Where, LockKind>> {
   static LockKind kind() { return std::get<1>(GetParam()); }
   static void run(const std::function<void(Pair&)>& body) {
     const Where where = std::get<0>(GetParam());
-    const sim::TemporaryFolder folder;
+    const TemporaryFolder folder;
     const auto world = where == Where::embedded ? sim::make_embedded_world({}) : sim::make_real_world({});
     std::unique_ptr<sim::Proxy> proxy;
     std::unique_ptr<sim::Cluster> cluster;
@@ -61,10 +61,10 @@ class Replicas : public ::testing::TestWithParam<std::tuple<Where, LockKind>> {
       cluster = where == Where::embedded ? sim::make_embedded_cluster(*world, *proxy, options)
                                          : sim::make_real_cluster(*world, *proxy, options);
       cluster->start();
-      Pair pair{{where, world->harness().runtime(), world->harness().network(),
-                 cluster->find("r1")->endpoint(), world.get()},
-                *proxy,
-                *cluster};
+      Pair pair{
+          {where, world->harness().runtime(), world->harness().network(), cluster->find("r1")->endpoint()},
+          *proxy,
+          *cluster};
       body(pair);
       if (where != Where::embedded) cluster.reset();
     });

@@ -1,4 +1,4 @@
-#include "sim/cluster/child_process.h"
+#include "lib/testing/server/child_process.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -10,9 +10,9 @@
 #include <sstream>
 #include <system_error>
 
-#include "sim/cluster/guardian.h"
+#include "lib/testing/server/guardian.h"
 
-namespace holdfast::sim {
+namespace holdfast {
 namespace {
 
 std::vector<std::string> make_environment(const ChildOptions& options) {
@@ -134,4 +134,4 @@ std::string find_program(const std::string& name) {
   return "";
 }
 
-}  // namespace holdfast::sim
+}  // namespace holdfast

@@ -1,4 +1,4 @@
-#include "sim/cluster/redis_process.h"
+#include "lib/testing/server/redis_process.h"
 
 #include <unistd.h>
 
@@ -8,9 +8,9 @@
 #include <system_error>
 
 #include "lib/runtime/check.h"
-#include "sim/cluster/server_connection.h"
+#include "lib/testing/server/server_connection.h"
 
-namespace holdfast::sim {
+namespace holdfast {
 namespace {
 
 // Below the range from which Linux takes the ports of outgoing connections (32768 on), so that a server that
@@ -49,8 +49,7 @@ RedisProcess::RedisProcess(Runtime& runtime, Network& network, RedisProcessOptio
       program_(find_program("redis-server")),
       data_folder_(prepare(options_.folder) + "/data"),
       log_file_(options_.folder + "/server.log"),
-      port_chosen_here_(options_.port == 0),
-      clock_(options_.folder + "/clock") {
+      port_chosen_here_(options_.port == 0) {
   if (program_.empty()) throw MissingServer();
   if (port_chosen_here_) options_.port = choose_port(network_, options_.address);
 }
@@ -97,8 +96,8 @@ bool RedisProcess::try_start(const std::vector<std::string>& extra) {
                                    "--enable-debug-command",
                                    "yes"},
                      .folder = data_folder_,
-                     .output = log_file_};
-  if (options_.clock_under_control) child.environment = clock_.environment();
+                     .output = log_file_,
+                     .environment = options_.environment};
   child.arguments.insert(child.arguments.end(), options_.settings.begin(), options_.settings.end());
   child.arguments.insert(child.arguments.end(), extra.begin(), extra.end());
   child_ = std::make_unique<ChildProcess>(child);
@@ -156,4 +155,4 @@ std::string RedisProcess::log_tail() const {
   return all.size() > 2000 ? "..." + all.substr(all.size() - 2000) : all;
 }
 
-}  // namespace holdfast::sim
+}  // namespace holdfast

@@ -10,7 +10,7 @@
 
 #include <string>
 
-namespace holdfast::sim::guardian {
+namespace guardian {
 
 // The socket to the guardian, close-on-exec. Throws std::system_error when it cannot be started.
 int socket();
@@ -24,4 +24,4 @@ void announce_self(int guardian_socket) noexcept;
 // To be called after the death of `pid` and before it is reaped (then its number may be used again).
 void forget(int pid) noexcept;
 
-}  // namespace holdfast::sim::guardian
+}  // namespace guardian

@@ -1,4 +1,4 @@
-#include "sim/cluster/child_process.h"
+#include "lib/testing/server/child_process.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -10,9 +10,9 @@
 #include <string>
 #include <system_error>
 
-#include "sim/cluster/temporary_folder.h"
+#include "lib/testing/server/temporary_folder.h"
 
-namespace holdfast::sim {
+namespace holdfast {
 namespace {
 
 ChildOptions sleeper(const std::string& folder) {
@@ -124,4 +124,4 @@ TEST(Guardian, DISABLED_Harness) {
 }
 
 }  // namespace
-}  // namespace holdfast::sim
+}  // namespace holdfast

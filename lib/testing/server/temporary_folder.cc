@@ -1,4 +1,4 @@
-#include "sim/cluster/temporary_folder.h"
+#include "lib/testing/server/temporary_folder.h"
 
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <system_error>
 
-#include "sim/cluster/guardian.h"
+#include "lib/testing/server/guardian.h"
 
-namespace holdfast::sim {
+namespace holdfast {
 
 TemporaryFolder::TemporaryFolder() {
   const char* base = std::getenv("TMPDIR");
@@ -34,4 +34,4 @@ TemporaryFolder::~TemporaryFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-}  // namespace holdfast::sim
+}  // namespace holdfast

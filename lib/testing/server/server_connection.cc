@@ -1,9 +1,9 @@
-#include "sim/cluster/server_connection.h"
+#include "lib/testing/server/server_connection.h"
 
 #include <charconv>
 #include <stdexcept>
 
-namespace holdfast::sim {
+namespace holdfast {
 namespace {
 
 std::int64_t parse_number(std::string_view text) {
@@ -123,4 +123,4 @@ std::string ServerConnection::take(std::size_t count) {
   return taken;
 }
 
-}  // namespace holdfast::sim
+}  // namespace holdfast

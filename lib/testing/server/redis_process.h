@@ -1,4 +1,4 @@
-// RedisProcess: one real `redis-server` as a child of the harness, on a loopback port, in a folder of its
+// RedisProcess: one real `redis-server` as a child of this program, on a loopback port, in a folder of its
 // own.
 //
 //   TemporaryFolder folder;
@@ -13,15 +13,15 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/net/network.h"
 #include "lib/redis/reply.h"
 #include "lib/runtime/runtime.h"
-#include "sim/cluster/child_process.h"
-#include "sim/cluster/clock_control.h"
+#include "lib/testing/server/child_process.h"
 
-namespace holdfast::sim {
+namespace holdfast {
 
 // There is no `redis-server` on this machine; what() says how to install it.
 class MissingServer : public std::runtime_error {
@@ -30,13 +30,11 @@ class MissingServer : public std::runtime_error {
 };
 
 struct RedisProcessOptions {
-  std::string folder;                      // below it: data/, server.log, clock; created if absent
+  std::string folder;                      // below it: data/, server.log; created if absent
   std::string address = "127.0.0.1";       // any of 127.0.0.0/8
   std::uint16_t port = 0;                  // 0: a free one, kept from then on
   std::vector<std::string> settings = {};  // more arguments: {"--appendonly", "yes"}
-  // False: clock() does nothing, and the server reads the machine's clock without the shim, which takes a
-  // system call each time; a server reads it several times a command, and more in a script. For measurements.
-  bool clock_under_control = true;
+  std::vector<std::pair<std::string, std::string>> environment = {};  // variables beside its parent's
   Duration start_limit = std::chrono::seconds(30);
   Duration call_limit = std::chrono::seconds(10);
 };
@@ -63,7 +61,6 @@ class RedisProcess {
   redis::Reply call(std::initializer_list<std::string> command);
 
   Endpoint endpoint() const { return {options_.address, options_.port}; }
-  ClockControl& clock() { return clock_; }  // REQUIRES: clock_under_control
   const std::string& log_file() const { return log_file_; }
 
  private:
@@ -75,8 +72,7 @@ class RedisProcess {
   RedisProcessOptions options_;
   std::string program_, data_folder_, log_file_;
   bool port_chosen_here_;
-  ClockControl clock_;
   std::unique_ptr<ChildProcess> child_;
 };
 
-}  // namespace holdfast::sim
+}  // namespace holdfast

@@ -12,7 +12,7 @@
 #include "lib/net/network.h"
 #include "lib/redis/reply.h"
 
-namespace holdfast::sim {
+namespace holdfast {
 
 // Reads the reply at the beginning of `bytes`. Returns its length, 0 when it is not there as a whole yet.
 // Throws std::runtime_error when it is not RESP2. `*-1` becomes nil like `$-1`.
@@ -51,4 +51,4 @@ class ServerConnection {
   std::string buffer_;
 };
 
-}  // namespace holdfast::sim
+}  // namespace holdfast

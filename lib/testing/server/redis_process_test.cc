@@ -1,4 +1,4 @@
-#include "sim/cluster/redis_process.h"
+#include "lib/testing/server/redis_process.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 
 #include "lib/net/socket_network.h"
 #include "lib/runtime/thread_runtime.h"
-#include "sim/cluster/temporary_folder.h"
+#include "lib/testing/server/temporary_folder.h"
 
-namespace holdfast::sim {
+namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
@@ -108,32 +108,6 @@ TEST_F(RedisProcessTest, MissingServerSaysHowToInstallIt) {
   ::setenv("PATH", kept.c_str(), 1);
 }
 
-TEST_F(RedisProcessTest, AFrozenClockMovesOnlyWhenTold) {
-  RedisProcess redis(runtime_, network_, in("a"));
-  redis.clock().freeze(WallTime(1'700'000'000s));
-  redis.start();
-  redis.call({"SET", "k", "v", "PX", "1000"});
-  EXPECT_EQ(redis.call({"PTTL", "k"}).integer, 1000);
-  EXPECT_EQ(redis.call({"TIME"}).items.at(0).text, "1700000000");
-  redis.clock().advance(999ms);
-  EXPECT_EQ(redis.call({"PTTL", "k"}).integer, 1);
-  redis.clock().tick(10s);  // no time passes
-  EXPECT_EQ(redis.call({"PTTL", "k"}).integer, 1);
-  redis.clock().advance(2ms);  // a key still lives in the millisecond that its expiry names
-  EXPECT_TRUE(redis.call({"GET", "k"}).is_nil());
-}
-
-TEST_F(RedisProcessTest, ARunningClockIsStepped) {
-  RedisProcess redis(runtime_, network_, in("a"));
-  redis.start();
-  redis.call({"SET", "k", "v", "EX", "3600"});
-  redis.clock().step_wall(2h);
-  EXPECT_TRUE(redis.call({"GET", "k"}).is_nil());
-  redis.call({"SET", "k", "v", "EX", "10"});
-  redis.clock().step_wall(-2h);
-  EXPECT_GT(redis.call({"TTL", "k"}).integer, 3600);
-}
-
 TEST_F(RedisProcessTest, PausedItAnswersAfterTheResume) {
   RedisProcessOptions options = in("a");
   options.call_limit = 50ms;
@@ -153,4 +127,4 @@ TEST_F(RedisProcessTest, PausedItAnswersAfterTheResume) {
 }
 
 }  // namespace
-}  // namespace holdfast::sim
+}  // namespace holdfast

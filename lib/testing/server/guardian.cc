@@ -1,4 +1,4 @@
-#include "sim/cluster/guardian.h"
+#include "lib/testing/server/guardian.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -8,7 +8,7 @@
 #include <csignal>
 #include <system_error>
 
-namespace holdfast::sim::guardian {
+namespace guardian {
 namespace {
 
 // "+ pid" a server, "- pid" it is gone, "d folder". The loops at the end are bounded: a zombie that nobody
@@ -101,4 +101,4 @@ void announce_self(int guardian_socket) noexcept { tell(guardian_socket, '+', ::
 
 void forget(int pid) noexcept { tell(socket(), '-', pid); }
 
-}  // namespace holdfast::sim::guardian
+}  // namespace guardian
