@@ -23,7 +23,7 @@ std::vector<LockKind> historic_redisson_kinds();
 using Command = std::vector<std::string_view>;
 using Strings = std::vector<std::string_view>;
 
-// A space whose locks are made by `make` when their key is first asked for. They go before what `make` captured.
+// A space whose locks are made by `make` when their key is first asked for. They go before its captures.
 class KeyedSpace : public LockSpace {
  public:
   using Make = std::function<std::shared_ptr<Lock>(const std::string& key)>;
