@@ -1,5 +1,6 @@
 // QuorumStore by itself: votes, what is undone of a vote that was not won, pending releases, renewals,
-// tokens. On three and five embedded servers in virtual time, to the millisecond; with locks on top: redlock_test.cc.
+// tokens. On three and five embedded servers in virtual time, to the millisecond; with locks on top:
+// redlock_test.cc.
 #include "lib/lock/store/quorum_store.h"
 
 #include <gtest/gtest.h>
