@@ -53,8 +53,8 @@ class Lock {
   // [parks] Waits without bound while somebody holds it. Throws LockError (Unavailable when no server
   // answered for the client's command timeout, ...).
   virtual void lock() = 0;
-  // [parks] One round trip, a second one where the first is refused; no waiting. False: somebody else holds
-  // it (or, in this process, is asking for it and would exclude us).
+  // [parks] One round trip, two if refused; no waiting for a holder. False: somebody else holds it, or asks
+  // for it in this process. Asks again, for 100 ms at most, where a release keeps it for one who waits.
   virtual bool try_lock() = 0;
   // [parks] False: not granted by the deadline (one that has passed: as try_lock). A stop request ends the
   // wait with Interrupted. Unavailable: until the deadline no server could be asked. Whatever does not return

@@ -15,6 +15,9 @@ namespace holdfast {
 namespace {
 
 constexpr Duration kLongestBackOff = std::chrono::milliseconds(128);
+// Between questions about a lock that nobody holds, but that is kept for a waiter that was called: it comes
+// within a round trip, or it has given up and takes its leave, or the server keeps the lock no longer.
+constexpr std::array kPausesMs = {1, 2, 4, 8, 16, 32, 38};
 constexpr std::int64_t kLongestLookMs = 86'400'000;  // whatever the server says: a day
 
 // Redis drops a key when its clock has passed the end, in whole milliseconds: hence one more. And a little,
@@ -182,7 +185,15 @@ bool Attempt::accept_call() {
 // Returns when it is time to ask again; false: out of patience.
 bool Attempt::wait(const redis::Answer& refusal) {
   Runtime& runtime = context_.runtime;
-  if (!patience_.wait || runtime.now() >= patience_.deadline) return false;
+  const auto& items = refusal.reply.items;
+  if (runtime.now() >= patience_.deadline) return false;
+  if (!patience_.wait) {
+    const bool kept = items.size() > 2 && items[2].integer < 0;
+    if (!kept || refusals_ == static_cast<int>(kPausesMs.size())) return false;
+    const Duration pause = std::chrono::milliseconds(kPausesMs[static_cast<std::size_t>(refusals_++)]);
+    wakeup_.wait_until(std::min(deadline_after(runtime.now(), pause), patience_.deadline), patience_.stop);
+    return true;
+  }
   const auto tell = [&](LockEvent::Kind kind) {
     context_.tell({.kind = kind,
                    .key = key(),
@@ -192,10 +203,9 @@ bool Attempt::wait(const redis::Answer& refusal) {
                    .permits = hold_->permits});
   };
   if (refusals_++ == 0) tell(LockEvent::Kind::waiting);
-  const auto& items = refusal.reply.items;
   refused_at_ = refusal.sent_at;
   refused_by_ = refusal.node;
-  ticket_ = items.size() > 2 ? items[2].integer : 0;
+  ticket_ = items.size() > 2 ? std::max<std::int64_t>(items[2].integer, 0) : 0;
   if (ticket_ > 0) tell(LockEvent::Kind::queued);
 
   // A record without a lease (nobody of ours makes one) can only end by a message, or be looked at again.

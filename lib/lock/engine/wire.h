@@ -5,7 +5,7 @@
 //
 // - acquire. ARGV: owner, lease in ms, then `acquire_args`[, permits][, queue]. Asks for the state "held by
 //   owner", so that asking twice changes nothing. Answers {1, lease left[, token]}, or {0, ms until it is
-//   worth another look (-1: unknown)[, a ticket, not 0, when the owner now stands in the server's queue]}.
+//   worth another look (-1: unknown)[, ticket > 0: I stand in the queue; -1: nobody holds it, it is kept]}.
 // - release. ARGV: owner. Removes what the owner holds, or its place in the queue; wakes the next one.
 //   Answers 1 when it held (2: and somebody else gets it next), else 0; or a list that begins with that, and
 //   goes on with the owner whose it is now.

@@ -1,12 +1,21 @@
 -- Reentrant lock, acquire: asks for the wanted state "held by me", so that asking twice changes nothing.
--- KEYS[1] the lock: a string, its owner; or "<owner> called", see reentrant_release.  KEYS[2] who waits: a sorted set of owners by the time (ms, this server's)
--- when they asked first.  KEYS[3] its last token (only with fencing).
+-- KEYS[1] the lock: a string, its owner; or "<owner> called", which nobody holds, see reentrant_release.  KEYS[2] who
+-- waits: a sorted set of owners by the time (ms, this server's) when they asked first.  KEYS[3] its last token (only with
+-- fencing).
 -- ARGV[1] owner.  ARGV[2] lease in ms.  ARGV[3] 1: when refused, I wait to be called (see reentrant_release).
--- Returns {1, lease left[, token]} when it is mine now, {0, PTTL of the holder} when it is somebody else's.
+-- Returns {1, lease left[, token]} when it is mine now, {0, PTTL of the holder} when it is somebody else's, {0, PTTL, -1}
+-- when nobody holds it, but it is kept for another process that was called.
 local call, key, waiting, owner = redis.call, KEYS[1], KEYS[2], ARGV[1]
 local holder = call('get', key)
-if holder == owner .. ' called' then
-  holder = false -- kept for me
+local called = holder and holder:sub(-7) == ' called' -- nobody holds it
+if called then
+  -- Kept for me, or for an earlier owner of my process. A process asks for a key with one owner at a time, so that one has
+  -- given up, and its leave is still on the way.
+  local process, number = holder:match('^(.*):(%d+) called$')
+  local my_process, my_number = owner:match('^(.*):(%d+)$')
+  if process and process == my_process and tonumber(number) <= tonumber(my_number) then
+    holder = false
+  end
 end
 local lease = tonumber(ARGV[2])
 if holder and holder ~= owner then
@@ -22,6 +31,9 @@ if holder and holder ~= owner then
     if call('pttl', waiting) < kept then
       call('pexpire', waiting, string.format('%.0f', kept))
     end
+  end
+  if called then
+    return {0, left, -1}
   end
   return {0, left}
 end

@@ -4,12 +4,12 @@
 // The reentrant lock: exclusive, on one Redis (or one replicated set), with its record in one string.
 // What all kinds promise: locks.h.
 //
-// - Waiting: the tasks of one process queue here, first come, first served; the first of them asks Redis. If
-//   it is refused, a release calls it: the server calls the process that has waited longest and keeps the
-//   lock for it for 100 ms; if that one does not ask by then, the next one does. A waiter also asks when its
-//   channel comes back after a reconnect, and when the holder's lease runs out; it never polls. So processes
-//   that want a lock again and again take turns. After a lease that ran out, or a call that was not answered,
-//   the first to ask gets the lock (the fair lock keeps the order then, too).
+// - Waiting: the tasks of one process queue here; the first of them asks Redis. A release calls the process
+//   that has waited longest and keeps the lock for it for 100 ms; if that one does not ask by then, the next
+//   one does. If it has given up, its leave passes the call on; a try_lock() elsewhere asks again until then.
+//   A waiter also asks when its channel comes back, and when the holder's lease runs out; it never polls. So
+//   processes that want a lock again and again take turns. After a lease that ran out, or a call that was not
+//   answered, the first to ask gets the lock (the fair lock keeps the order then, too).
 // - A failover to a replica that had not received the grant loses it: another process may then be
 //   granted while this one still believes that it holds. LockOptions::replicas narrows that; no lock on
 //   one replicated Redis can exclude it.

@@ -1,7 +1,7 @@
 // What the reentrant lock says to Redis: its scripts (scripts/*.lua) and its names. STRING <key>, its owner
 // "<uuid>:<number>", with the lease as its PTTL; ZSET "holdfast:waiting:{key}" of owners that wait, by the
 // server's time in ms when they asked first. A release calls the first of them (wake_channel.h) and leaves
-// "<owner> called" in <key> for 100 ms, which to everybody else is a lock that is held.
+// "<owner> called" in <key> for 100 ms: nobody holds it, but it is refused to all other processes.
 // The first request of an acquire is a plain SET NX PX, which costs the server a third of a script call; the
 // script is sent only after a refusal, or when the outcome of the SET is not known.
 //
