@@ -118,6 +118,7 @@ TEST_P(ClientOn, AWrongPasswordFailsAtOnce) {
 }
 
 TEST(ClientInVirtualTime, NobodyThereIsUnavailable) {
+  HF_NEEDS_VIRTUAL_TIME();
   on_ports(Ports::embedded, [](Runtime& runtime, Network& network) {
     FakeServer server(runtime, network, echo);
     server.stop();
@@ -148,6 +149,7 @@ TEST_P(ClientOn, WaitsForTheServerToComeBack) {
 }
 
 TEST(ClientInVirtualTime, NoReplyByTheDeadline) {
+  HF_NEEDS_VIRTUAL_TIME();
   on_ports(Ports::embedded, [](Runtime& runtime, Network& network) {
     FakeServer server(runtime, network, [](Peer&, const Command&) {});
     Client client(runtime, network, options({&server}));
@@ -293,6 +295,7 @@ TEST_P(ClientOn, CallAllIsContiguousAndReturnsErrorsInPlace) {
 }
 
 TEST(ClientInVirtualTime, TooManyInFlightIsUnavailable) {
+  HF_NEEDS_VIRTUAL_TIME();
   on_ports(Ports::embedded, [](Runtime& runtime, Network& network) {
     FakeServer server(runtime, network, [](Peer&, const Command&) {});
     ClientOptions few = options({&server});
@@ -378,6 +381,7 @@ TEST_P(ClientOn, ALostPrimaryIsSoughtAmongTheOthers) {
 }
 
 TEST(ClientInVirtualTime, NoPrimaryAnywhereNamesEveryNode) {
+  HF_NEEDS_VIRTUAL_TIME();
   on_ports(Ports::embedded, [](Runtime& runtime, Network& network) {
     Node2 a(runtime, network), b(runtime, network);
     b.server.stop();
@@ -407,6 +411,7 @@ TEST_P(ClientOn, ASingleNodeIsTakenAsItIs) {
 }
 
 TEST(ClientInVirtualTime, ASilentNodeCostsOneAttempt) {
+  HF_NEEDS_VIRTUAL_TIME();
   on_ports(Ports::embedded, [](Runtime& runtime, Network& network) {
     FakeServer silent(runtime, network, [](Peer&, const Command&) {});
     Node2 b(runtime, network);
@@ -462,6 +467,7 @@ TEST_P(ClientOn, ManyTasksMixed) {
 }
 
 TEST(ClientInVirtualTime, DestroyedRightAfterACallThatGaveUp) {
+  HF_NEEDS_VIRTUAL_TIME();
   on_ports(Ports::embedded, [](Runtime& runtime, Network& network) {
     FakeServer server(runtime, network, [](Peer&, const Command&) {});
     for (const bool background : {false, true}) {

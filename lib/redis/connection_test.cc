@@ -232,6 +232,7 @@ TEST_P(ConnectionOn, ADeathWhileIdleIsNoticedBeforeSending) {
 }
 
 TEST(ConnectionInVirtualTime, SilenceBreaksIt) {
+  HF_NEEDS_VIRTUAL_TIME();
   on_ports(Ports::embedded, [](Runtime& runtime, Network&) {
     Bench bench(runtime, {30ms, 100});
     EXPECT_EQ(bench.get(5ms).result.outcome, Outcome::timed_out);
@@ -345,6 +346,7 @@ TEST_P(ConnectionOn, BackgroundCallsGoOnWhenTheForegroundReaderLeaves) {
 }
 
 TEST(ConnectionInVirtualTime, ABackgroundCallHasItsDeadline) {
+  HF_NEEDS_VIRTUAL_TIME();
   on_ports(Ports::embedded, [](Runtime& runtime, Network&) {
     Bench bench(runtime, {20ms, 100});
     const Bench::Got got = bench.get(30ms, true);
@@ -389,6 +391,7 @@ TEST_P(ConnectionOn, AnAnsweredWriterDoesNotLeaveTheReadersBytesBehind) {
 }
 
 TEST(ConnectionInVirtualTime, AWriterThatGivesUpDoesNotLeaveTheReadersBytesBehind) {
+  HF_NEEDS_VIRTUAL_TIME();
   on_ports(Ports::embedded, [](Runtime& runtime, Network&) {
     Bench bench(runtime);
     bench.script.allow(5);

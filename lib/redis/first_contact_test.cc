@@ -267,7 +267,7 @@ TEST_P(FirstContactAndRealRedis, AHostThatDoesNotExist) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(, FirstContactAndRealRedis, ::testing::Values(Ports::threads, Ports::event_loop),
+INSTANTIATE_TEST_SUITE_P(, FirstContactAndRealRedis, ::testing::ValuesIn(holdfast::testing::on_real_time()),
                          [](const auto& info) { return testing::to_string(info.param); });
 
 }  // namespace

@@ -148,6 +148,7 @@ TEST_P(PubsubOn, FollowsThePrimaryOfTheCalls) {
 }
 
 TEST(PubsubInVirtualTime, ASilentPeerIsNoticed) {
+  HF_NEEDS_VIRTUAL_TIME();
   on_ports(Ports::embedded, [](Runtime& runtime, Network& network) {
     FakeServer server(runtime, network, [](Peer& peer, const Command& command) {
       if (command[0] == "PING" && peer.number() == 1) return;  // dead, but the connection stands
