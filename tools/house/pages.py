@@ -3,7 +3,7 @@
 
 1. Every relative link in every *.md leads to a file of the tree, its #anchor to a heading of that page.
 2. Every path that a page names in `code` exists: from the root, beside the page or below it. `x.*`, `*` and {a,b} are
-   patterns. What holds a word in capitals (`check_NAME.cc`), <...> or begins with build/ stands for something else.
+   patterns; in the first column of a table of files `x` means `x.*`. What holds a word in capitals (`check_NAME.cc`), <...> or begins with build/ stands for something else.
 3. Every function and type that ARCHITECTURE.md or CONTRIBUTING.md names (`Class::member()`, `function()`, `ClassName`) is in
    the sources.
 4. Every command in a console block or in the workflow can be called: the program, script, preset and label exist, and with
@@ -184,8 +184,13 @@ def calls(line):
 def check_page(tree, page):
     text = tree.read(page)
     folder = str(pathlib.PurePosixPath(page).parent)
+    files = False  # in a table whose first column names files
     for number, line, language in blocks(text):
+        files = line.startswith("|") and (files or line.startswith("| file |"))
         if language is None:
+            for code in CODE.findall(line.split("|")[1]) if files else ():
+                if re.fullmatch(r"[\w/]+", code) and not tree.has(code + ".*", folder) and not tree.has(code + "/", folder):
+                    yield number, f"`{code}`: no such file"
             for target in LINK.findall(line):
                 if re.match(r"[a-z]+:", target):
                     continue
@@ -279,6 +284,7 @@ def self_test():
         ("lib/README.md", "[a](../lib/none.h)\n", "[a](a.h) [b](../lib)\n"),
         (page, "`lib/none.h`\n", "`lib/a.h`, `lib/a.*`, `lib/{a,b}.h`, `check_NAME.cc`, `build/none.h`\n"),
         (page, "`lib/{a,none}.h`\n", "`lib/`\n"),
+        ("lib/README.md", "| file | what |\n|---|---|\n| `none` | x |\n", "| file | what |\n|---|---|\n| `a`, `b` | `x` |\n\n| `c` |\n"),
         ("lib/README.md", "`none.h`\n", "`a.h` and `lib/a.h`\n"),
         (page, "`none()`\n", "`made()`\n"),
         (page, "`Thing::none()`\n", "`Thing::made()`\n"),
