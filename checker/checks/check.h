@@ -9,11 +9,9 @@
 #include <vector>
 
 #include "checker/history/history.h"
+#include "checker/outcome.h"
 
 namespace holdfast::checker {
-
-enum class Outcome : std::uint8_t { holds, violated, unknown };
-std::string_view to_string(Outcome outcome);
 
 // A minimal witness: the fewest events that show the violation.
 struct Witness {

@@ -24,7 +24,7 @@
 
 #include "checker/checks/check_registry.h"
 #include "checker/holds/holds.h"
-#include "checker/story/wording.h"
+#include "checker/holds/wording.h"
 
 namespace holdfast::checker {
 

@@ -3,15 +3,6 @@
 
 namespace holdfast::checker {
 
-std::string_view to_string(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::holds: return "holds";
-    case Outcome::violated: return "violated";
-    case Outcome::unknown: return "unknown";
-  }
-  return "unknown";
-}
-
 const std::vector<const Check*>& all_checks() {
   static const std::vector<const Check*> checks = {
       &mutual_exclusion_check(),

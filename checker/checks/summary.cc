@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "checker/holds/holds.h"
-#include "checker/story/wording.h"
+#include "checker/holds/wording.h"
 
 namespace holdfast::checker {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "checker/checks/invariant.h"
+#include "checker/invariant.h"
 
 namespace holdfast::checker {
 

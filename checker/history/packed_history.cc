@@ -1,7 +1,7 @@
 // The words of an event: a mask of the fields that are there, then each, those of 64 bits in two words.
 #include "checker/history/packed_history.h"
 
-#include "checker/checks/invariant.h"
+#include "checker/invariant.h"
 
 namespace holdfast::checker {
 

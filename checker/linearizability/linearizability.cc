@@ -6,9 +6,9 @@
 #include <map>
 #include <stdexcept>
 
-#include "checker/holds/lock_pass.h"
+#include "checker/holds/wording.h"
 #include "checker/linearizability/linear.h"
-#include "checker/story/wording.h"
+#include "checker/linearizability/lock_pass.h"
 
 namespace holdfast::checker {
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "checker/checks/check.h"
 #include "checker/history/history.h"
-#include "checker/history/operations.h"
 #include "checker/linearizability/models/model.h"
+#include "checker/linearizability/operations.h"
 #include "checker/linearizability/search.h"
+#include "checker/outcome.h"
 
 namespace holdfast::checker {
 

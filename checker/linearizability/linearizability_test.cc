@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "checker/history/formats.h"
-#include "checker/holds/lock_pass.h"
+#include "checker/linearizability/lock_pass.h"
 #include "checker/testing/draw_history.h"
 #include "checker/testing/script_history.h"
 #include "lib/testing/folders.h"

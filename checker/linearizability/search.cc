@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "checker/checks/invariant.h"
+#include "checker/invariant.h"
 #include "checker/linearizability/state_graph.h"
 
 namespace holdfast::checker {

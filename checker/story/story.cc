@@ -7,10 +7,9 @@
 #include <set>
 
 #include "checker/holds/holds.h"
+#include "checker/holds/wording.h"
 #include "checker/story/story_canvas.h"
 #include "checker/story/story_lines.h"
-#include "checker/story/text_layout.h"
-#include "checker/story/wording.h"
 
 namespace holdfast::checker {
 

@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "checker/checks/invariant.h"
-#include "checker/story/text_layout.h"
+#include "checker/invariant.h"
 
 namespace holdfast::checker {
 

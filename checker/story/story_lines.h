@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "checker/story/wording.h"
+#include "checker/holds/wording.h"
 
 namespace holdfast::checker {
 

@@ -7,8 +7,8 @@
 #include <ostream>
 
 #include "checker/holds/holds.h"
+#include "checker/holds/wording.h"
 #include "checker/story/story_lines.h"
-#include "checker/story/wording.h"
 #include "generated/timeline_page.h"
 
 namespace holdfast::checker {

@@ -4,7 +4,7 @@
 #include <sstream>
 #include <string>
 
-#include "checker/checks/invariant.h"
+#include "checker/invariant.h"
 
 namespace holdfast::checker::testing {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "checker/history/operations.h"
+#include "checker/linearizability/operations.h"
 
 namespace holdfast::checker {
 

@@ -1,4 +1,4 @@
-#include "checker/history/operations.h"
+#include "checker/linearizability/operations.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "checker/story/wording.h"
+#include "checker/holds/wording.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 // Where the order is that of times, the order of the file is one of those that are possible (times must not
 // go back), so "holds" is true. A violation may be one of that order only, so it counts only where its event
 // has a time of its own and processes are the owners.
-#include "checker/holds/lock_pass.h"
+#include "checker/linearizability/lock_pass.h"
 
 namespace holdfast::checker {
 
