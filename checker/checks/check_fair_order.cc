@@ -20,21 +20,21 @@ namespace holdfast::checker {
 
 namespace {
 
-struct Waiter {
+struct QueuedHold {
   const Hold* hold = nullptr;
   std::size_t told = kNowhere;  // position of the `queue` event
   std::int64_t told_ns = 0;
   std::int64_t overtaken = 0;
 };
 
-struct Grant {
+struct AskedHold {
   const Hold* hold = nullptr;
   std::int64_t asked_ns = 0;
 };
 
-class Counts {
+class FenwickTree {
  public:
-  explicit Counts(std::size_t size) : sums_(size + 1, 0) {}
+  explicit FenwickTree(std::size_t size) : sums_(size + 1, 0) {}
   void add(std::size_t at) {
     for (++at; at < sums_.size(); at += at & (~at + 1)) ++sums_[at];
   }
@@ -54,20 +54,20 @@ bool resets(std::string_view kind) {
                      [&](std::string_view word) { return kind.find(word) != std::string_view::npos; });
 }
 
-void count(std::vector<Waiter>& waiters, std::vector<Grant>& grants) {
+void count(std::vector<QueuedHold>& waiters, std::vector<AskedHold>& grants) {
   std::vector<std::int64_t> times;
-  for (const Grant& grant : grants) times.push_back(grant.hold->from_ns);
+  for (const AskedHold& grant : grants) times.push_back(grant.hold->from_ns);
   std::sort(times.begin(), times.end());
   const auto rank = [&](std::int64_t time_ns) {
     return static_cast<std::size_t>(std::lower_bound(times.begin(), times.end(), time_ns) - times.begin());
   };
   std::sort(grants.begin(), grants.end(),
-            [](const Grant& a, const Grant& b) { return a.asked_ns > b.asked_ns; });
+            [](const AskedHold& a, const AskedHold& b) { return a.asked_ns > b.asked_ns; });
   std::sort(waiters.begin(), waiters.end(),
-            [](const Waiter& a, const Waiter& b) { return a.told_ns > b.told_ns; });
-  Counts counts(times.size());
+            [](const QueuedHold& a, const QueuedHold& b) { return a.told_ns > b.told_ns; });
+  FenwickTree counts(times.size());
   std::size_t next = 0;
-  for (Waiter& waiter : waiters) {
+  for (QueuedHold& waiter : waiters) {
     for (; next < grants.size() && grants[next].asked_ns > waiter.told_ns; ++next) {
       counts.add(rank(grants[next].hold->from_ns));
     }
@@ -103,7 +103,7 @@ class FairOrder : public Check {
       return verdict;
     }
     std::sort(reset_ns.begin(), reset_ns.end());
-    std::map<Symbol, std::pair<std::vector<Waiter>, std::vector<Grant>>> keys;
+    std::map<Symbol, std::pair<std::vector<QueuedHold>, std::vector<AskedHold>>> keys;
     std::size_t waited = 0, reset = 0;
     for (const Hold& hold : holds) {
       const std::size_t asked = hold.invoked == kNowhere ? hold.acquired : hold.invoked;
@@ -131,10 +131,10 @@ class FairOrder : public Check {
       reset += forgotten ? 1 : 0;
     }
     std::int64_t most = 0;
-    std::vector<std::pair<Waiter, const std::vector<Grant>*>> found;
+    std::vector<std::pair<QueuedHold, const std::vector<AskedHold>*>> found;
     for (auto& [key, both] : keys) {
       count(both.first, both.second);
-      for (const Waiter& waiter : both.first) {
+      for (const QueuedHold& waiter : both.first) {
         most = std::max(most, waiter.overtaken);
         if (waiter.overtaken > context.promised_overtakes) found.emplace_back(waiter, &both.second);
       }
@@ -165,11 +165,11 @@ class FairOrder : public Check {
   }
 
  private:
-  static Witness witness_of(const Wording& words, const Waiter& waiter, const std::vector<Grant>& grants,
-                            std::size_t enough) {
+  static Witness witness_of(const Wording& words, const QueuedHold& waiter,
+                            const std::vector<AskedHold>& grants, std::size_t enough) {
     const Hold& hold = *waiter.hold;
     std::vector<const Hold*> others;
-    for (const Grant& grant : grants) {
+    for (const AskedHold& grant : grants) {
       if (grant.asked_ns > waiter.told_ns && grant.hold->from_ns < hold.from_ns) others.push_back(grant.hold);
     }
     std::sort(others.begin(), others.end(),

@@ -18,7 +18,7 @@ namespace {
 
 // Something that happens to a hold: from `at` on it counts as "before" (end) or asks who was before it
 // (begin).
-struct Point {
+struct TokenPoint {
   Symbol key;
   std::int64_t time_ns;
   std::size_t position;  // program order among equal times of one process
@@ -26,7 +26,7 @@ struct Point {
   const Hold* hold;
 };
 
-bool earlier(const Point& a, const Point& b) {
+bool earlier(const TokenPoint& a, const TokenPoint& b) {
   if (a.key != b.key) return a.key < b.key;
   if (a.time_ns != b.time_ns) return a.time_ns < b.time_ns;
   return a.position < b.position;
@@ -55,7 +55,7 @@ class FencingMonotonic : public Check {
   Verdict run(const History& history, const CheckContext& context) const override {
     const auto& events = history.events();
     const std::vector<Hold> holds = build_holds(history, context.reentrant);
-    std::vector<Point> asked, by_claims;
+    std::vector<TokenPoint> asked, by_claims;
     std::size_t tokens = 0;
     for (const Hold& hold : holds) {
       if (hold.token == kAbsent) continue;
@@ -121,7 +121,8 @@ class FencingMonotonic : public Check {
   // At equal times another process' end is concurrent with a beginning; one's own end comes first if its
   // position does. So among equal times all questions are asked before ends are entered, but for the asker's
   // own.
-  static void sweep(std::vector<Point>& points, std::vector<std::pair<const Hold*, const Hold*>>& found) {
+  static void sweep(std::vector<TokenPoint>& points,
+                    std::vector<std::pair<const Hold*, const Hold*>>& found) {
     std::sort(points.begin(), points.end(), earlier);
     for (std::size_t i = 0; i < points.size();) {
       const Symbol key = points[i].key;

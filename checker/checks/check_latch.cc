@@ -18,7 +18,7 @@ namespace holdfast::checker {
 
 namespace {
 
-struct Latch {
+struct LatchEvents {
   std::size_t set = kNowhere;  // position of the invocation
   bool again = false;
   std::vector<std::size_t> invoked, counted;  // count-downs: invocations, returns
@@ -34,7 +34,7 @@ class LatchCheck : public Check {
     const auto& events = history.events();
     const Pairs pairs = pair_events(history);
     const Wording words(history);
-    std::map<Symbol, Latch> latches;
+    std::map<Symbol, LatchEvents> latches;
     std::map<std::string, std::int64_t> died_ns;  // client -> its last death
     std::map<Symbol, bool> acting;                // fault -> it acts
     std::int64_t healed_ns = 0;
@@ -46,7 +46,7 @@ class LatchCheck : public Check {
         healed_ns = event.time_ns;
       }
       if (event.f == Function::resize && (event.type == EventType::invoke || pairs.other[i] == kNowhere)) {
-        Latch& latch = latches[event.key];
+        LatchEvents& latch = latches[event.key];
         latch.again = latch.set != kNowhere;
         latch.set = i;
       }
@@ -59,7 +59,7 @@ class LatchCheck : public Check {
     for (std::size_t i = 0; i < events.size(); ++i) {
       const Event& event = events[i];
       if (event.f != Function::await) continue;
-      const Latch& latch = latches[event.key];
+      const LatchEvents& latch = latches[event.key];
       if (latch.again) continue;
       if (event.type == EventType::ok) {
         ++awaits;
@@ -103,7 +103,7 @@ class LatchCheck : public Check {
     verdict.witnesses.push_back(std::move(witness));
   }
 
-  static void early(const Wording& words, const std::vector<Event>& events, const Latch& latch,
+  static void early(const Wording& words, const std::vector<Event>& events, const LatchEvents& latch,
                     std::size_t asked, std::size_t returned, Verdict& verdict) {
     const auto before = std::lower_bound(latch.invoked.begin(), latch.invoked.end(), returned);
     const auto counted = before - latch.invoked.begin();
@@ -121,7 +121,7 @@ class LatchCheck : public Check {
            std::move(positions), verdict);
   }
 
-  static void stuck(const Wording& words, const std::vector<Event>& events, const Latch& latch,
+  static void stuck(const Wording& words, const std::vector<Event>& events, const LatchEvents& latch,
                     std::size_t asked, std::int64_t since_ns, const CheckContext& context, Verdict& verdict) {
     if (latch.set == kNowhere || std::ssize(latch.counted) < events[latch.set].value) return;
     const std::size_t last =

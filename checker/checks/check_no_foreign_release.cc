@@ -30,7 +30,7 @@ namespace holdfast::checker {
 
 namespace {
 
-struct Command {
+struct LedgerCommand {
   std::size_t forwarded = kNowhere, answered = kNowhere;  // positions
   Symbol id = 0;
   Function f = Function::store_grant;
@@ -58,7 +58,7 @@ class NoForeignRelease : public Check {
   Verdict run(const History& history, const CheckContext&) const override {
     const auto& events = history.events();
     const Pairs pairs = pair_events(history);
-    std::map<std::pair<Symbol, Symbol>, std::vector<Command>>
+    std::map<std::pair<Symbol, Symbol>, std::vector<LedgerCommand>>
         ledger;  // by node and key, in order of forwarding
     std::vector<std::size_t> upheavals;
     std::vector<bool> shared(history.symbols(), false);  // by acquisition
@@ -86,7 +86,7 @@ class NoForeignRelease : public Check {
     }
     std::size_t looked_at = 0;
     for (const auto& [place, commands] : ledger) {
-      for (const Command& x : commands) {
+      for (const LedgerCommand& x : commands) {
         if (x.f == Function::store_grant || !x.took_effect || x.id == 0 || shared[x.id]) continue;
         ++looked_at;
         judge(history, commands, x, upheavals, shared, verdict);
@@ -105,9 +105,9 @@ class NoForeignRelease : public Check {
   }
 
  private:
-  static void judge(const History& history, const std::vector<Command>& commands, const Command& x,
-                    const std::vector<std::size_t>& upheavals, const std::vector<bool>& shared,
-                    Verdict& verdict) {
+  static void judge(const History& history, const std::vector<LedgerCommand>& commands,
+                    const LedgerCommand& x, const std::vector<std::size_t>& upheavals,
+                    const std::vector<bool>& shared, Verdict& verdict) {
     const auto& events = history.events();
     const auto strictly_before = [&](std::size_t a, std::size_t b) {
       return a < b && (events[a].time_ns < events[b].time_ns || events[a].node == events[b].node);
@@ -115,16 +115,16 @@ class NoForeignRelease : public Check {
     // The last moment at which a grant of a may have taken effect: its answer, or "still possible".
     if (events[x.forwarded].time_ns >= events[x.answered].time_ns) return;  // known only by its reply
     std::size_t own_until = 0;
-    const Command* own = nullptr;
-    for (const Command& grant : commands) {
+    const LedgerCommand* own = nullptr;
+    for (const LedgerCommand& grant : commands) {
       if (grant.f != Function::store_grant || grant.forwarded > x.answered) continue;
       if (grant.answered == kNowhere && (grant.id == x.id || grant.id == 0)) return;
       if (grant.id != x.id) continue;
       if (own == nullptr || grant.answered > own_until) own = &grant;
       own_until = std::max(own_until, grant.answered);
     }
-    const Command* latest = nullptr;  // the last grant of another acquisition between those and X
-    for (const Command& grant : commands) {
+    const LedgerCommand* latest = nullptr;  // the last grant of another acquisition between those and X
+    for (const LedgerCommand& grant : commands) {
       if (grant.forwarded > x.forwarded) break;
       if (grant.f != Function::store_grant || !grant.took_effect || grant.id == x.id || grant.id == 0)
         continue;
@@ -150,7 +150,7 @@ class NoForeignRelease : public Check {
         witness.key, words.text(done.node), witness.key, words.text(latest->id),
         words.time(events[latest->answered].time_ns),
         own == nullptr ? "" : ", after " + words.text(x.id) + "'s own grant was gone");
-    for (const Command* command : {own, latest, &x}) {
+    for (const LedgerCommand* command : {own, latest, &x}) {
       if (command == nullptr) continue;
       witness.events.push_back(command->forwarded);
       witness.events.push_back(command->answered);

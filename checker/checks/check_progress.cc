@@ -19,7 +19,7 @@ namespace holdfast::checker {
 
 namespace {
 
-struct Change {
+struct WaitChange {
   std::int64_t time_ns;
   int order;  // at one instant: what ends a stall goes first
   int holders, waiters;
@@ -27,7 +27,7 @@ struct Change {
   std::size_t position;
 };
 
-class Progress : public Check {
+class ProgressCheck : public Check {
  public:
   std::string_view name() const override { return "progress"; }
   std::string_view about() const override {
@@ -119,14 +119,14 @@ class Progress : public Check {
       deaths_ = std::move(deaths);
     }
 
-    void scan(Symbol key, std::vector<Change>& changes) {
-      std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+    void scan(Symbol key, std::vector<WaitChange>& changes) {
+      std::stable_sort(changes.begin(), changes.end(), [](const WaitChange& a, const WaitChange& b) {
         return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.order < b.order;
       });
       int holders = 0, waiters = 0;
       std::int64_t since_ns = calm_ns_;  // of the present stall, if there is one
       std::size_t waiter = kNowhere;
-      for (const Change& change : changes) {
+      for (const WaitChange& change : changes) {
         if (holders == 0 && waiters > 0) stall(key, since_ns, change.time_ns, waiter, false);
         const bool stalled = holders == 0 && waiters > 0;
         holders += change.holders;
@@ -204,7 +204,7 @@ class Progress : public Check {
     const Wording words_;
     const Pairs pairs_;
     Verdict verdict_;
-    std::map<Symbol, std::vector<Change>> by_key_;
+    std::map<Symbol, std::vector<WaitChange>> by_key_;
     std::map<std::string_view, std::vector<std::int64_t>> deaths_;
     std::set<std::string> unhealed_;
     std::set<std::pair<Symbol, std::int64_t>> reported_;
@@ -217,7 +217,7 @@ class Progress : public Check {
 }  // namespace
 
 const Check& progress_check() {
-  static const Progress check;
+  static const ProgressCheck check;
   return check;
 }
 

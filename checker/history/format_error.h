@@ -11,17 +11,8 @@ namespace holdfast::checker {
 class FormatError : public std::runtime_error {
  public:
   FormatError(const std::string& file, std::uint64_t line, std::uint64_t column, const std::string& problem)
-      : std::runtime_error(file + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + problem),
-        file_(file),
-        line_(line),
-        column_(column) {}
-  const std::string& file() const noexcept { return file_; }
-  std::uint64_t line() const noexcept { return line_; }
-  std::uint64_t column() const noexcept { return column_; }
-
- private:
-  std::string file_;
-  std::uint64_t line_, column_;
+      : std::runtime_error(file + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " +
+                           problem) {}
 };
 
 }  // namespace holdfast::checker

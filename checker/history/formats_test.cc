@@ -135,7 +135,7 @@ TEST(Formats, RandomBytesAreRefusedOrRead) {
       try {
         read(text, {.file = "f", .format = format});
       } catch (const FormatError& error) {
-        RC_ASSERT(error.line() >= 1U);
+        RC_ASSERT(std::string_view(error.what()).starts_with("f:"));
       }
       read(text + "\n{}", {.file = "f", .format = Format::jsonl, .keep_going = true});
     }

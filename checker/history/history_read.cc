@@ -5,7 +5,7 @@
 #include <istream>
 #include <sstream>
 
-#include "checker/history/event_sink.h"
+#include "checker/history/event_appender.h"
 #include "checker/history/history_jsonl.h"
 #include "checker/history/line_reader.h"
 
@@ -296,7 +296,7 @@ class LineParser {
 
 ReadHistory read_jsonl(std::istream& in, const ReadOptions& options) {
   ReadHistory result;
-  EventSink sink(result, options.into);
+  EventAppender events(result, options.into);
   LineReader lines(in);
   std::string_view line;
   std::string scratch;
@@ -306,7 +306,7 @@ ReadHistory read_jsonl(std::istream& in, const ReadOptions& options) {
       LineParser parser(line, result.history, scratch);
       std::int64_t index = kAbsent;
       Event event = parser.parse(index);
-      sink.append(event, parser.has_time(), index);
+      events.append(event, parser.has_time(), index);
     } catch (const Broken& problem) {
       FormatError error(options.file, lines.number(), problem.at + 1, problem.problem);
       if (!options.keep_going) throw error;

@@ -61,7 +61,7 @@ void PackedHistory::append(const Event& event) {
   } else {
     block.more[begin] = mask;
   }
-  block.cores[at] = {.time_ns = event.time_ns,
+  block.fixed[at] = {.time_ns = event.time_ns,
                      .key = event.key,
                      .bits = static_cast<std::uint32_t>(event.type) |
                              (static_cast<std::uint32_t>(event.f) << 2) |
@@ -69,7 +69,7 @@ void PackedHistory::append(const Event& event) {
   ++size_;
 }
 
-Event PackedHistory::plain(const Core& core) {
+Event PackedHistory::plain(const Fixed& core) {
   Event event;
   event.time_ns = core.time_ns;
   event.key = core.key;
@@ -79,7 +79,7 @@ Event PackedHistory::plain(const Core& core) {
   return event;
 }
 
-Event PackedHistory::decode(const Core& core, const std::uint32_t*& more) {
+Event PackedHistory::decode(const Fixed& core, const std::uint32_t*& more) {
   Event event = plain(core);
   const std::uint32_t mask = *more++;
   std::uint32_t bit = 1;
@@ -104,16 +104,16 @@ Event PackedHistory::event(std::size_t position) const {
   const std::size_t at = position % kBlock;
   const std::uint32_t* more = block.more.data() + block.begins[at / kStep];
   for (std::size_t i = at / kStep * kStep; i < at; ++i) {
-    if (block.cores[i].more()) decode(block.cores[i], more);
+    if (block.fixed[i].more()) decode(block.fixed[i], more);
   }
-  return block.cores[at].more() ? decode(block.cores[at], more) : plain(block.cores[at]);
+  return block.fixed[at].more() ? decode(block.fixed[at], more) : plain(block.fixed[at]);
 }
 
 History PackedHistory::unpack() const {
   History history = names_;
   history.reserve(size_);
-  for_each([&](std::size_t, const Core& core) { history.append(plain(core)); },
-           [&](std::size_t, const Core&, const Event& event) { history.append(event); });
+  for_each([&](std::size_t, const Fixed& core) { history.append(plain(core)); },
+           [&](std::size_t, const Fixed&, const Event& event) { history.append(event); });
   return history;
 }
 

@@ -27,7 +27,7 @@ namespace holdfast::checker {
 class PackedHistory {
  public:
   // What every event has. process() is kManyProcesses where the symbol is too great: then full() tells.
-  struct Core {
+  struct Fixed {
     std::int64_t time_ns;
     Symbol key;
     std::uint32_t bits;
@@ -52,7 +52,7 @@ class PackedHistory {
 
   void append(const Event& event);
   std::size_t size() const { return size_; }
-  static Event plain(const Core& core);     // an event without other fields
+  static Event plain(const Fixed& core);    // an event without other fields
   Event event(std::size_t position) const;  // decodes at most 64 events
   History unpack() const;
   History subset(const std::vector<std::size_t>& positions) const;  // as History::subset()
@@ -65,7 +65,7 @@ class PackedHistory {
     for (const auto& block : blocks_) {
       const std::uint32_t* more = block->more.data();
       for (std::size_t i = 0; i < kBlock && position < size_; ++i, ++position) {
-        const Core& core = block->cores[i];
+        const Fixed& core = block->fixed[i];
         if (core.more()) {
           full(position, core, decode(core, more));
         } else {
@@ -78,12 +78,12 @@ class PackedHistory {
  private:
   static constexpr std::size_t kBlock = 4096, kStep = 64;
   struct Block {
-    std::array<Core, kBlock> cores;
+    std::array<Fixed, kBlock> fixed;
     std::array<std::uint32_t, kBlock / kStep> begins{};  // of every 64th event: where its words begin
     std::vector<std::uint32_t> more;
   };
   // Moves `more` behind the event's words.
-  static Event decode(const Core& core, const std::uint32_t*& more);
+  static Event decode(const Fixed& core, const std::uint32_t*& more);
 
   History names_;
   std::vector<std::unique_ptr<Block>> blocks_;

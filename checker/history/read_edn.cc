@@ -4,7 +4,7 @@
 #include <istream>
 
 #include "checker/history/edn_scanner.h"
-#include "checker/history/event_sink.h"
+#include "checker/history/event_appender.h"
 #include "checker/history/formats.h"
 
 namespace holdfast::checker {
@@ -50,7 +50,7 @@ bool parse_function(std::string_view name, Function& f) {
 class EdnReader {
  public:
   EdnReader(std::istream& in, const FormatOptions& options)
-      : scan_(in), options_(options), sink_(result_, options.into) {}
+      : scan_(in), options_(options), events_(result_, options.into) {}
 
   ReadHistory read() {
     try {
@@ -131,7 +131,7 @@ class EdnReader {
       event_.value = first_;
     }
     if (event_.f == Function::other) event_.error = other_;
-    sink_.append(event_, seen_time_, index_);
+    events_.append(event_, seen_time_, index_);
   }
 
   Symbol name_of_value(std::int64_t value) {
@@ -292,7 +292,7 @@ class EdnReader {
   EdnScanner scan_;
   const FormatOptions& options_;
   ReadHistory result_;
-  EventSink sink_;
+  EventAppender events_;
   std::string scratch_;
   std::array<Symbol, 4096> names_{};  // of small numbers
   int close_ = 0;                     // of the vector or list around all; 0: none (any more)

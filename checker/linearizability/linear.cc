@@ -3,8 +3,6 @@
 #include "checker/linearizability/linear.h"
 
 #include <algorithm>
-#include <map>
-#include <queue>
 
 #include "checker/holds/exclusion.h"
 
@@ -29,17 +27,17 @@ struct Core {
 };
 
 // What one owner holds; its operations come one after another.
-struct Owner {
+struct OwnerHolds {
   std::size_t core = kNowhere;  // of the write (or only) hold
   std::int64_t depth = 0;
   std::size_t read_core = kNowhere;
   std::int64_t reads = 0;
 };
 
-class LockPass {
+class LockCores {
  public:
-  LockPass(const std::vector<Operation>& operations, bool reentrant, bool fenced, bool read_write,
-           std::int64_t most)
+  LockCores(const std::vector<Operation>& operations, bool reentrant, bool fenced, bool read_write,
+            std::int64_t most)
       : operations_(operations),
         reentrant_(reentrant),
         fenced_(fenced),
@@ -50,7 +48,7 @@ class LockPass {
   std::optional<LinearResult> run(std::string& why_not) {
     for (std::size_t i = 0; i < operations_.size(); ++i) {
       const Operation& each = operations_[i];
-      Owner& owner = owners_[each.owner];
+      OwnerHolds& owner = owners_[each.owner];
       if (each.f == Function::acquire) {
         if (!each.unknown) acquire(i, each, owner);
       } else {
@@ -90,7 +88,7 @@ class LockPass {
     cores_[core].to = operations_[at].call;
   }
 
-  void acquire(std::size_t at, const Operation& each, Owner& owner) {
+  void acquire(std::size_t at, const Operation& each, OwnerHolds& owner) {
     if (read_write_ && each.shared) {
       if (owner.reads++ == 0) {
         owner.read_core = open(at, each, true);
@@ -139,7 +137,7 @@ class LockPass {
     owner.depth = 1;
   }
 
-  void release(std::size_t at, const Operation& each, Owner& owner) {
+  void release(std::size_t at, const Operation& each, OwnerHolds& owner) {
     const bool write = !(read_write_ && each.shared) && owner.depth > 0;
     if (write) {
       if (--owner.depth == 0) close(owner.core, at);
@@ -209,7 +207,7 @@ class LockPass {
   const std::vector<Operation>& operations_;
   const bool reentrant_, fenced_, read_write_;
   const std::int64_t most_;
-  std::vector<Owner> owners_;
+  std::vector<OwnerHolds> owners_;
   std::vector<Core> cores_;
   LinearResult best_;
 };
@@ -235,7 +233,7 @@ std::optional<LinearResult> linear_lock(const std::vector<Operation>& operations
     why_not = "an owner goes on after an unknown outcome";
     return std::nullopt;
   }
-  return LockPass(operations, reentrant, fenced, read_write, most_entries).run(why_not);
+  return LockCores(operations, reentrant, fenced, read_write, most_entries).run(why_not);
 }
 
 // Each hold is an acquire and, right after it, the end of its claim (operations.h): their cores are disjoint.
@@ -262,65 +260,6 @@ std::optional<LinearResult> linear_leased(const std::vector<Operation>& operatio
   }
   std::sort(result.operations.begin(), result.operations.end());
   return result;
-}
-
-// At the return of an operation that is not legal now the pending operation of the other kind that returns
-// first goes before it: any other choice could be exchanged for that one.
-std::optional<LinearResult> linear_anonymous(const std::vector<Operation>& operations, std::string& why_not) {
-  struct Happening {
-    std::int64_t rank;
-    bool returns;
-    std::size_t operation;
-  };
-  std::vector<Happening> events;
-  std::map<Symbol, std::int64_t> ends;
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    const Operation& each = operations[i];
-    if (const auto end = ends.find(each.process); end != ends.end() && end->second == each.call) {
-      why_not = "equal times within one process";
-      return std::nullopt;
-    }
-    ends[each.process] = each.ret;
-    events.push_back({each.call, false, i});
-    if (!each.unknown) events.push_back({each.ret, true, i});
-  }
-  std::stable_sort(events.begin(), events.end(), [](const Happening& a, const Happening& b) {
-    return a.rank != b.rank ? a.rank < b.rank : a.returns < b.returns;
-  });
-  const auto later = [&](std::size_t a, std::size_t b) {
-    return operations[a].ret != operations[b].ret ? operations[a].ret > operations[b].ret : a > b;
-  };
-  using Pending = std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(later)>;
-  Pending pending[2] = {Pending(later), Pending(later)};  // releases, acquires
-  std::vector<bool> done(operations.size(), false);
-  bool locked = false;
-  for (const Happening& happening : events) {
-    const std::size_t at = happening.operation;
-    const bool acquires = operations[at].f == Function::acquire;
-    if (!happening.returns) {
-      pending[acquires ? 1 : 0].push(at);
-      continue;
-    }
-    if (done[at]) continue;
-    if (locked == acquires) {  // not legal now
-      Pending& others = pending[acquires ? 0 : 1];
-      while (!others.empty() && done[others.top()]) others.pop();
-      if (others.empty()) {
-        LinearResult result{.linearizable = false, .kind = acquires ? "double-hold" : "release-without-hold"};
-        result.stuck = at;
-        for (std::size_t i = 0; i < operations.size(); ++i) {
-          if (operations[i].call < operations[at].ret) result.operations.push_back(i);
-        }
-        return result;
-      }
-      done[others.top()] = true;
-      others.pop();
-      locked = !locked;
-    }
-    done[at] = true;
-    locked = acquires;
-  }
-  return LinearResult{};
 }
 
 std::optional<LinearResult> check_linear(std::string_view model, const std::vector<Operation>& operations,

@@ -8,7 +8,7 @@ namespace holdfast::checker {
 
 namespace {
 
-struct Grant {
+struct QueuedGrant {
   std::size_t acquire, queue;
   std::int64_t from, to = kForever;
 };
@@ -18,7 +18,7 @@ struct Grant {
 std::optional<LinearResult> linear_fair(const std::vector<Operation>& operations, std::string& why_not) {
   std::vector<std::size_t> plain;  // acquires and releases
   std::vector<Operation> lock;
-  std::vector<Grant> grants;
+  std::vector<QueuedGrant> grants;
   Symbol most = 0;
   for (const Operation& each : operations) most = std::max(most, each.owner);
   std::vector<std::size_t> queued(std::size_t{most} + 1, kNowhere), held(std::size_t{most} + 1, kNowhere);
@@ -64,7 +64,7 @@ std::optional<LinearResult> linear_fair(const std::vector<Operation>& operations
     result->stuck = plain[result->stuck];
     if (result->holder) result->holder = plain[*result->holder];
     std::vector<std::size_t> places;
-    for (const Grant& grant : grants) {
+    for (const QueuedGrant& grant : grants) {
       if (std::binary_search(result->operations.begin(), result->operations.end(), grant.acquire)) {
         places.push_back(grant.queue);
       }
@@ -73,13 +73,13 @@ std::optional<LinearResult> linear_fair(const std::vector<Operation>& operations
     std::sort(result->operations.begin(), result->operations.end());
     return result;
   }
-  const auto empty = [](const Grant& grant) { return grant.from >= grant.to; };
-  std::stable_sort(grants.begin(), grants.end(), [&](const Grant& a, const Grant& b) {
+  const auto empty = [](const QueuedGrant& grant) { return grant.from >= grant.to; };
+  std::stable_sort(grants.begin(), grants.end(), [&](const QueuedGrant& a, const QueuedGrant& b) {
     return a.from != b.from ? a.from < b.from : empty(a) && !empty(b);
   });
-  const Grant* latest = nullptr;  // of the grants so far, who asked last
+  const QueuedGrant* latest = nullptr;  // of the grants so far, who asked last
   for (std::size_t i = 0; i < grants.size(); ++i) {
-    const Grant& grant = grants[i];
+    const QueuedGrant& grant = grants[i];
     if (i > 0 && grant.from == grants[i - 1].from && empty(grant)) {
       return why_not = "holds without extent at equal times", std::nullopt;
     }
@@ -91,7 +91,7 @@ std::optional<LinearResult> linear_fair(const std::vector<Operation>& operations
                             .holder = latest->acquire};
       for (std::size_t at = 0; at < operations.size(); ++at) {  // both holds' releases, for the witness
         const Operation& each = operations[at];
-        for (const Grant* of : {latest, &grant}) {
+        for (const QueuedGrant* of : {latest, &grant}) {
           if (each.f == Function::release && each.owner == operations[of->acquire].owner &&
               each.call == of->to) {
             result->operations.push_back(at);

@@ -13,7 +13,7 @@ constexpr std::int64_t kBefore = std::numeric_limits<std::int64_t>::min();
 
 // A write and the reads of its value. The write stands somewhere before `first_end`, a read after
 // `last_begin`.
-struct Cluster {
+struct ValueCluster {
   std::size_t write = kNowhere;  // kNowhere: the initial value
   std::size_t ends_first = kNowhere, begins_last = kNowhere;
   std::int64_t first_end = kForever;  // the earliest return of all of it
@@ -27,7 +27,7 @@ struct Cluster {
 std::optional<LinearResult> linear_register(const std::vector<Operation>& operations, std::int64_t initial,
                                             std::string& why_not) {
   std::unordered_map<std::int64_t, std::size_t> of_value;
-  std::vector<Cluster> clusters(1);
+  std::vector<ValueCluster> clusters(1);
   clusters[0].first_end = kBefore;
   clusters[0].needed = true;
   of_value[initial] = 0;
@@ -80,30 +80,30 @@ std::optional<LinearResult> linear_register(const std::vector<Operation>& operat
       violated("read-of-nothing", {i});
       continue;
     }
-    Cluster& cluster = clusters[found->second];
+    ValueCluster& cluster = clusters[found->second];
     cluster.needed = true;
     if (each.ret < cluster.written) violated("read-before-write", {i, cluster.write});
     if (each.ret < cluster.first_end) cluster.first_end = each.ret, cluster.ends_first = i;
     if (each.call > cluster.last_begin) cluster.last_begin = each.call, cluster.begins_last = i;
   }
-  std::erase_if(clusters, [](const Cluster& cluster) { return !cluster.needed; });
+  std::erase_if(clusters, [](const ValueCluster& cluster) { return !cluster.needed; });
 
   // Forward zones [first_end, last_begin] are times at which the register must hold that value: disjoint.
-  std::vector<const Cluster*> forward, backward;
-  for (const Cluster& cluster : clusters) {
+  std::vector<const ValueCluster*> forward, backward;
+  for (const ValueCluster& cluster : clusters) {
     (cluster.first_end < cluster.last_begin ? forward : backward).push_back(&cluster);
   }
-  const auto all_of = [](const Cluster& cluster) {
+  const auto all_of = [](const ValueCluster& cluster) {
     return std::vector<std::size_t>{cluster.write, cluster.ends_first, cluster.begins_last};
   };
-  const auto both = [&](const Cluster& a, const Cluster& b) {
+  const auto both = [&](const ValueCluster& a, const ValueCluster& b) {
     std::vector<std::size_t> by = all_of(a);
     const std::vector<std::size_t> more = all_of(b);
     by.insert(by.end(), more.begin(), more.end());
     return by;
   };
   std::sort(forward.begin(), forward.end(),
-            [](const Cluster* a, const Cluster* b) { return a->first_end < b->first_end; });
+            [](const ValueCluster* a, const ValueCluster* b) { return a->first_end < b->first_end; });
   for (std::size_t i = 1; i < forward.size(); ++i) {
     if (forward[i]->first_end < forward[i - 1]->last_begin) {
       violated("stale-read", both(*forward[i - 1], *forward[i]));
@@ -111,12 +111,12 @@ std::optional<LinearResult> linear_register(const std::vector<Operation>& operat
     }
   }
   // A backward zone [last_begin, first_end] needs one moment outside every forward zone.
-  for (const Cluster* cluster : backward) {
-    const auto after =
-        std::upper_bound(forward.begin(), forward.end(), cluster->last_begin,
-                         [](std::int64_t begin, const Cluster* zone) { return begin <= zone->first_end; });
+  for (const ValueCluster* cluster : backward) {
+    const auto after = std::upper_bound(
+        forward.begin(), forward.end(), cluster->last_begin,
+        [](std::int64_t begin, const ValueCluster* zone) { return begin <= zone->first_end; });
     if (after == forward.begin()) continue;
-    const Cluster& zone = **std::prev(after);
+    const ValueCluster& zone = **std::prev(after);
     if (cluster->first_end < zone.last_begin) violated("stale-read", both(zone, *cluster));
   }
   return result;

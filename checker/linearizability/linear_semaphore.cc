@@ -8,7 +8,7 @@ namespace holdfast::checker {
 
 namespace {
 
-struct Change {
+struct PermitChange {
   std::int64_t rank = 0, taken = 0, limit = 0;  // how much more is taken, and may be taken
   std::size_t operation = 0;
   int order() const { return limit != 0 ? 0 : taken < 0 ? 1 : 2; }  // at one time: room first
@@ -16,7 +16,7 @@ struct Change {
 
 // Rising limits as changes, each as early as it can be. False: they do not only rise, one after another.
 bool find_limits(const std::vector<Operation>& operations, std::int64_t permits,
-                 std::vector<Change>& changes) {
+                 std::vector<PermitChange>& changes) {
   std::int64_t until = std::numeric_limits<std::int64_t>::min(), limit = permits;
   bool maybe = false;
   for (std::size_t i = 0; i < operations.size(); ++i) {
@@ -35,7 +35,7 @@ bool find_limits(const std::vector<Operation>& operations, std::int64_t permits,
 
 std::optional<LinearResult> linear_semaphore(const std::vector<Operation>& operations, std::int64_t permits,
                                              std::string& why_not) {
-  std::vector<Change> changes;
+  std::vector<PermitChange> changes;
   if (!find_limits(operations, permits, changes)) {
     return why_not = "a number of permits that falls", std::nullopt;
   }
@@ -83,7 +83,7 @@ std::optional<LinearResult> linear_semaphore(const std::vector<Operation>& opera
     }
     if (!free) return why_not = "an owner that gives back and takes at one time", std::nullopt;
   }
-  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+  std::sort(changes.begin(), changes.end(), [](const PermitChange& a, const PermitChange& b) {
     if (a.rank != b.rank) return a.rank < b.rank;
     return a.order() != b.order() ? a.order() < b.order() : a.operation < b.operation;
   });

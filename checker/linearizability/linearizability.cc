@@ -30,9 +30,9 @@ std::optional<Engine> parse_engine(std::string_view name) {
 
 namespace {
 
-class Judge {
+class Verifier {
  public:
-  Judge(const History* history, const PackedHistory* packed, const LinearizabilityOptions& options)
+  Verifier(const History* history, const PackedHistory* packed, const LinearizabilityOptions& options)
       : history_(history),
         packed_(packed),
         options_(options),
@@ -120,7 +120,6 @@ class Judge {
         if (key.key != each.key) continue;
         KeyVerdict verdict = judge_key(key);
         if (verdict.outcome != Outcome::violated || verdict.at != each.at) return std::nullopt;
-        verdict.operations = each.operations;
         result.keys.push_back(std::move(verdict));
       }
     }
@@ -134,7 +133,6 @@ class Judge {
   KeyVerdict judge_key(const KeyOperations& key) {
     KeyVerdict verdict;
     verdict.key = key.key;
-    verdict.operations = key.operations.size();
     std::string why_not;
     if (options_.engine != Engine::search && options_.own_model == nullptr) {
       if (const auto linear = check_linear(options_.model, key.operations, options_.model_options, why_not)) {
@@ -313,11 +311,11 @@ class Judge {
 }  // namespace
 
 LinearizabilityResult check_linearizable(const History& history, const LinearizabilityOptions& options) {
-  return Judge(&history, nullptr, options).judge();
+  return Verifier(&history, nullptr, options).judge();
 }
 LinearizabilityResult check_linearizable(const PackedHistory& history,
                                          const LinearizabilityOptions& options) {
-  return Judge(nullptr, &history, options).judge();
+  return Verifier(nullptr, &history, options).judge();
 }
 
 namespace {

@@ -36,7 +36,6 @@ struct KeyVerdict {
   Symbol key = 0;
   Outcome outcome = Outcome::holds;
   Engine engine = Engine::linear;  // that decided it
-  std::size_t operations = 0;
   std::string kind;    // violated: "double-hold", "release-without-hold", "token-order", "no-order", ...
   std::string reason;  // violated: why, in a sentence. unknown: what was spent or missing
   // Violated: the first violating event (the completion that nothing explains) and the hold that it breaks.

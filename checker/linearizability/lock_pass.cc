@@ -13,7 +13,7 @@ namespace {
 
 constexpr Symbol kRetired = 0xFFFFFFFFU;  // an owner after an unknown outcome
 
-enum class Doing : std::uint8_t {
+enum class OpenCall : std::uint8_t {
   nothing,
   acquiring,
   released_held,
@@ -26,7 +26,7 @@ template <bool Reentrant, bool Fenced>
 class Pass {
  public:
   Pass(const History& names, const LockPassRules& rules)
-      : rules_(rules), keys_(names.symbols()), parties_(names.symbols()) {
+      : rules_(rules), keys_(names.symbols()), callers_(names.symbols()) {
     if (!rules.by_position || rules.failed_release_ends) {
       for (Symbol symbol = 1; symbol < names.symbols(); ++symbol) {
         if (names.text(symbol) == "not-owner") not_owner_ = symbol;
@@ -47,11 +47,11 @@ class Pass {
     }
     if (f > Function::release) return true;
     if (process == 0) return false;
-    Party& mine = parties_[process];
+    Caller& mine = callers_[process];
     if (type == EventType::invoke) {
       if (owner == 0) owner = process;
-      if (mine.doing != Doing::nothing || owner == kRetired) return false;
-      Party& as = parties_[owner];
+      if (mine.open != OpenCall::nothing || owner == kRetired) return false;
+      Caller& as = callers_[owner];
       if (as.busy != 0) return false;
       as.busy = process;
       mine.owner = owner;
@@ -62,24 +62,24 @@ class Pass {
       ++key.operations;
       ++result_.operations;
       if (f == Function::acquire) {
-        mine.doing = Doing::acquiring;
+        mine.open = OpenCall::acquiring;
       } else {
-        mine.doing = release(key, owner);
+        mine.open = release(key, owner);
       }
       return true;
     }
-    if (mine.doing == Doing::nothing || mine.doing == Doing::retired) return false;
-    if ((mine.doing == Doing::acquiring) != (f == Function::acquire)) return false;
+    if (mine.open == OpenCall::nothing || mine.open == OpenCall::retired) return false;
+    if ((mine.open == OpenCall::acquiring) != (f == Function::acquire)) return false;
     if (owner != 0 && owner != mine.owner) return false;
     if (key_symbol != 0 && key_symbol != mine.key) return false;
     Key& key = keys_[mine.key];
-    Symbol& busy = parties_[mine.owner].busy;
+    Symbol& busy = callers_[mine.owner].busy;
     busy = 0;
     switch (type) {
       case EventType::ok:
-        if (mine.doing == Doing::acquiring) {
+        if (mine.open == OpenCall::acquiring) {
           if (!grant(position, process, mine, key, token)) return false;
-        } else if (mine.doing == Doing::released_nothing) {
+        } else if (mine.open == OpenCall::released_nothing) {
           if (!violated(position, process, 0, mine, key)) return false;
         }
         break;
@@ -87,8 +87,8 @@ class Pass {
         const bool ends = rules_.failed_release_ends && f == Function::release && error != 0 &&
                           (error == not_owner_ || error == lost_);
         if (ends) break;
-        if (mine.doing == Doing::released_held) return false;
-        if (mine.doing != Doing::acquiring && key.dead) return false;
+        if (mine.open == OpenCall::released_held) return false;
+        if (mine.open != OpenCall::acquiring && key.dead) return false;
         --key.operations;
         --result_.operations;
         if (key.operations == 0) --result_.keys;
@@ -96,17 +96,14 @@ class Pass {
       }
       default:
         busy = kRetired;
-        mine.doing = Doing::retired;
+        mine.open = OpenCall::retired;
         return true;
     }
-    mine.doing = Doing::nothing;
+    mine.open = OpenCall::nothing;
     return true;
   }
 
-  std::optional<LockPassResult> finish() {
-    for (LockPassResult::Violation& each : result_.violations) each.operations = keys_[each.key].operations;
-    return std::move(result_);
-  }
+  std::optional<LockPassResult> finish() { return std::move(result_); }
 
  private:
   struct Plain {
@@ -120,23 +117,23 @@ class Pass {
     std::int64_t greatest = kAbsent, present = kAbsent;  // tokens: of all grants, of the hold there is
   };
   using Key = std::conditional_t<Reentrant || Fenced, Deep, Plain>;
-  struct Party {                // by symbol: of a process, and of an owner
+  struct Caller {               // by symbol: of a process, and of an owner
     Symbol key = 0, owner = 0;  // of the process' open operation
     Symbol busy = 0;            // the owner's process with an open operation, or kRetired
-    Doing doing = Doing::nothing;
+    OpenCall open = OpenCall::nothing;
   };
 
-  Doing release(Key& key, Symbol owner) {
-    if (key.dead) return Doing::released_ignored;
-    if (key.holder != owner) return Doing::released_nothing;
+  OpenCall release(Key& key, Symbol owner) {
+    if (key.dead) return OpenCall::released_ignored;
+    if (key.holder != owner) return OpenCall::released_nothing;
     if constexpr (Reentrant) {
-      if (--key.depth > 0) return Doing::released_held;
+      if (--key.depth > 0) return OpenCall::released_held;
     }
     key.holder = 0;
-    return Doing::released_held;
+    return OpenCall::released_held;
   }
 
-  bool grant(std::size_t position, Symbol process, const Party& mine, Key& key, std::int64_t token) {
+  bool grant(std::size_t position, Symbol process, const Caller& mine, Key& key, std::int64_t token) {
     if (key.dead) return true;
     if (key.holder != 0 && (!Reentrant || key.holder != mine.owner)) {
       return violated(position, process, key.holder, mine, key);
@@ -149,7 +146,7 @@ class Pass {
     return true;
   }
 
-  bool tokens_and_depth(std::size_t position, Symbol process, const Party& mine, Key& key,
+  bool tokens_and_depth(std::size_t position, Symbol process, const Caller& mine, Key& key,
                         std::int64_t token) {
     if (key.holder != 0) {
       if (rules_.most_entries > 0 && key.depth >= rules_.most_entries) {
@@ -177,20 +174,19 @@ class Pass {
     return true;
   }
 
-  bool violated(std::size_t position, Symbol process, Symbol holder, const Party& mine, Key& key) {
+  bool violated(std::size_t position, Symbol process, Symbol holder, const Caller& mine, Key& key) {
     // Owners apart from their processes, equal times: not shown by this order alone.
     if (owners_apart_) return false;
     if (!rules_.by_position && !lonely_) return false;
     last_violated_ = true;
     key.dead = true;
-    result_.violations.push_back(
-        {.key = mine.key, .at = position, .process = process, .holder = holder, .operations = 0});
+    result_.violations.push_back({.key = mine.key, .at = position, .process = process, .holder = holder});
     return true;
   }
 
   const LockPassRules rules_;
   std::vector<Key> keys_;
-  std::vector<Party> parties_;
+  std::vector<Caller> callers_;
   Symbol not_owner_ = 0, lost_ = 0;
   std::int64_t last_time_ = std::numeric_limits<std::int64_t>::min();
   bool lonely_ = true, last_violated_ = false, owners_apart_ = false;
@@ -216,11 +212,11 @@ std::optional<LockPassResult> run(const PackedHistory& history, const LockPassRu
   Pass<Reentrant, Fenced> pass(history.names(), rules);
   bool going = true;
   history.for_each(
-      [&](std::size_t i, const PackedHistory::Core& core) {
+      [&](std::size_t i, const PackedHistory::Fixed& core) {
         going = going &&
                 pass.take(i, core.time_ns, core.type(), core.f(), core.process(), core.key, 0, kAbsent, 0);
       },
-      [&](std::size_t i, const PackedHistory::Core&, const Event& event) {
+      [&](std::size_t i, const PackedHistory::Fixed&, const Event& event) {
         going = going && pass.take(i, event.time_ns, event.type, event.f, event.process, event.key,
                                    event.owner, event.token, event.error);
       });

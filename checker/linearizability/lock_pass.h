@@ -30,7 +30,6 @@ struct LockPassResult {
     Symbol key = 0;
     std::size_t at = 0;
     Symbol process = 0, holder = 0;  // holder: 0 where there is none
-    std::uint32_t operations = 0;    // on this key
   };
   std::size_t operations = 0, keys = 0;
   std::vector<Violation> violations;

@@ -12,7 +12,7 @@ class Extractor {
   Extractor(const History& history, const ExtractOptions& options)
       : history_(history),
         options_(options),
-        open_(history.symbols(), Open{}),
+        open_(history.symbols(), OpenOperation{}),
         slot_(history.symbols(), 0),
         read_(find("read")),
         not_owner_(find("not-owner")),
@@ -36,7 +36,7 @@ class Extractor {
   }
 
  private:
-  struct Open {
+  struct OpenOperation {
     std::size_t key = 0, operation = kNowhere;
   };
 
@@ -65,7 +65,7 @@ class Extractor {
   }
 
   void invoke(const Event& event, std::size_t position) {
-    Open& open = open_[event.process];
+    OpenOperation& open = open_[event.process];
     if (open.operation != kNowhere) {
       const Operation& before = result_[open.key].operations[open.operation];
       throw HistoryError("process " + std::string(history_.text(event.process)) + " invokes " +
@@ -96,7 +96,7 @@ class Extractor {
   }
 
   void complete(const Event& event, std::size_t position) {
-    Open& open = open_[event.process];
+    OpenOperation& open = open_[event.process];
     // Completions may lack the key (Jepsen's do not, hand-written ones do).
     if (open.operation == kNowhere) {
       if (event.type != EventType::ok) return;
@@ -133,12 +133,12 @@ class Extractor {
         drop_[open.key].push_back(open.operation);
       }
     }
-    open = Open{};
+    open = OpenOperation{};
   }
 
   // The service told that the process' open acquire waits.
   void queued(const Event& event, std::size_t position) {
-    const Open& open = open_[event.process];
+    const OpenOperation& open = open_[event.process];
     if (open.operation == kNowhere) return;
     Operation& operation = result_[open.key].operations[open.operation];
     if (operation.f == Function::acquire && operation.value == kAbsent)
@@ -165,8 +165,8 @@ class Extractor {
 
   const History& history_;
   const ExtractOptions options_;
-  std::vector<Open> open_;         // by process
-  std::vector<std::size_t> slot_;  // by key: 1 + index into result_
+  std::vector<OpenOperation> open_;  // by process
+  std::vector<std::size_t> slot_;    // by key: 1 + index into result_
   std::vector<KeyOperations> result_;
   std::vector<std::vector<std::size_t>> drop_;  // by key slot
   const Symbol read_, not_owner_, lost_;
@@ -220,9 +220,22 @@ std::vector<KeyOperations> extract_operations(const PackedHistory& history, cons
   if (options.leased) return extract_leases(history.unpack());
   Extractor extractor(history.names(), options);
   history.for_each(
-      [&](std::size_t i, const PackedHistory::Core& core) { extractor.take(PackedHistory::plain(core), i); },
-      [&](std::size_t i, const PackedHistory::Core&, const Event& event) { extractor.take(event, i); });
+      [&](std::size_t i, const PackedHistory::Fixed& core) { extractor.take(PackedHistory::plain(core), i); },
+      [&](std::size_t i, const PackedHistory::Fixed&, const Event& event) { extractor.take(event, i); });
   return extractor.finish();
+}
+
+std::vector<Endpoint> endpoints_of(const std::vector<Operation>& operations) {
+  std::vector<Endpoint> endpoints;
+  endpoints.reserve(operations.size() * 2);
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    endpoints.push_back({operations[i].call, false, i});
+    if (!operations[i].unknown) endpoints.push_back({operations[i].ret, true, i});
+  }
+  std::stable_sort(endpoints.begin(), endpoints.end(), [](const Endpoint& a, const Endpoint& b) {
+    return a.rank != b.rank ? a.rank < b.rank : a.returns < b.returns;
+  });
+  return endpoints;
 }
 
 std::vector<Operation> split_queued(const std::vector<Operation>& operations) {

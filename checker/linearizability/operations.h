@@ -62,6 +62,17 @@ class HistoryError : public std::runtime_error {
 std::vector<KeyOperations> extract_operations(const History& history, const ExtractOptions& options);
 std::vector<KeyOperations> extract_operations(const PackedHistory& history, const ExtractOptions& options);
 
+// The call or the return of an operation.
+struct Endpoint {
+  std::int64_t rank = 0;
+  bool returns = false;
+  std::size_t operation = 0;
+};
+
+// The calls of all operations and the returns of those with a known outcome, by time. At equal times calls come first, so
+// that operations of different processes are concurrent there. REQUIRES: `operations` in the order of their invocations.
+std::vector<Endpoint> endpoints_of(const std::vector<Operation>& operations);
+
 // An acquire of a lock with a queue is a `queue` (its call to the time at which it was told that it waits:
 // its `value`, else its return) and an acquire (from there to its return). One that may not be granted also
 // leaves the queue some time, or never: a `lost`, of unknown outcome, or up to its failure (`failed`). The

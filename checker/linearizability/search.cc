@@ -115,19 +115,19 @@ class Search {
       : operations_(operations), budget_(budget), graph_(model, operations), pending_(graph_.kinds()) {}
 
   SearchResult run() {
-    order_events();
+    order_processes();
     place_.assign(operations_.size(), kNowhere);
     const Word begin[1] = {graph_.initial()};
     frontier_.add(begin);
-    for (const Happening& happening : events_) {
-      if (!happening.returns) {
-        call(happening.operation);
+    for (const Endpoint& endpoint : endpoints_of(operations_)) {
+      if (!endpoint.returns) {
+        call(endpoint.operation);
         continue;
       }
-      if (!give_back(happening.operation)) {
+      if (!give_back(endpoint.operation)) {
         if (result_.outcome == SearchOutcome::linearizable) {
           result_.outcome = SearchOutcome::not_linearizable;
-          result_.stuck = happening.operation;
+          result_.stuck = endpoint.operation;
         }
         break;
       }
@@ -136,35 +136,18 @@ class Search {
   }
 
  private:
-  struct Happening {
-    std::int64_t rank;
-    bool returns;
-    std::size_t operation;
-  };
-
-  void order_events() {
+  void order_processes() {
     previous_.assign(operations_.size(), kNowhere);
     awaited_.assign(operations_.size(), false);
     Symbol most = 0;
     for (const Operation& each : operations_) most = std::max(most, each.process);
     std::vector<std::size_t> last(std::size_t{most} + 1, kNowhere);
     for (std::size_t i = 0; i < operations_.size(); ++i) {
-      events_.push_back({operations_[i].call, false, i});
       const std::size_t before = last[operations_[i].process];
       if (before != kNowhere && operations_[before].ret == operations_[i].call) awaited_[before] = true;
-      if (!operations_[i].unknown) {
-        events_.push_back({operations_[i].ret, true, i});
-        previous_[i] = last[operations_[i].process];
-        last[operations_[i].process] = i;
-      } else {
-        previous_[i] = last[operations_[i].process];
-      }
+      previous_[i] = before;
+      if (!operations_[i].unknown) last[operations_[i].process] = i;
     }
-    // At equal times everything of different processes is concurrent: all are called before one returns. What
-    // one process does keeps its order by `previous_`.
-    std::stable_sort(events_.begin(), events_.end(), [](const Happening& a, const Happening& b) {
-      return a.rank != b.rank ? a.rank < b.rank : a.returns < b.returns;
-    });
   }
 
   // --- places: a bit for each pending operation -----------------------------------------------------------
@@ -304,7 +287,6 @@ class Search {
   const std::vector<Operation>& operations_;
   const SearchBudget budget_;
   StateGraph graph_;
-  std::vector<Happening> events_;
   std::vector<std::size_t> previous_;  // of the same process, with a known outcome
   std::vector<bool> awaited_;          // the same process invokes the next one at its return's time
   std::vector<std::size_t> place_;     // by operation; kNowhere: not pending

@@ -68,8 +68,8 @@ Contents contents_of(const PackedHistory& history) {
     found.sells = found.sells || f == Function::sell;
     found.cas = found.cas || f == Function::cas;
   };
-  history.for_each([&](std::size_t, const PackedHistory::Core& core) { look(core.f()); },
-                   [&](std::size_t, const PackedHistory::Core& core, const Event& event) {
+  history.for_each([&](std::size_t, const PackedHistory::Fixed& core) { look(core.f()); },
+                   [&](std::size_t, const PackedHistory::Fixed& core, const Event& event) {
                      look(core.f());
                      found.claims =
                          found.claims || (core.f() == Function::acquire && event.valid_until_ns != kAbsent);
@@ -192,13 +192,13 @@ class Judgement {
     constexpr std::array kTypes = {EventType::ok, EventType::fail, EventType::info};
     std::map<Function, std::map<EventType, std::uint64_t>> seen;
     std::int64_t first_ns = kForever, last_ns = kAbsent;
-    const auto count = [&](const PackedHistory::Core& core) {
+    const auto count = [&](const PackedHistory::Fixed& core) {
       ++seen[core.f()][core.type()];
       first_ns = std::min(first_ns, core.time_ns);
       last_ns = std::max(last_ns, core.time_ns);
     };
-    packed_.for_each([&](std::size_t, const PackedHistory::Core& core) { count(core); },
-                     [&](std::size_t, const PackedHistory::Core& core, const Event&) { count(core); });
+    packed_.for_each([&](std::size_t, const PackedHistory::Fixed& core) { count(core); },
+                     [&](std::size_t, const PackedHistory::Fixed& core, const Event&) { count(core); });
     Summary summary;
     for (auto& [f, types] : seen) {
       if (f == Function::fault || f == Function::mark) continue;
@@ -338,10 +338,10 @@ class Judgement {
     constexpr std::size_t kNear = 100'000;
     std::vector<std::size_t> before, positions;
     packed_.for_each(
-        [&](std::size_t position, const PackedHistory::Core& core) {
+        [&](std::size_t position, const PackedHistory::Fixed& core) {
           if (core.key == key) (position <= at ? before : positions).push_back(position);
         },
-        [&](std::size_t position, const PackedHistory::Core& core, const Event&) {
+        [&](std::size_t position, const PackedHistory::Fixed& core, const Event&) {
           if (core.key == key || core.f() == Function::fault) {
             (position <= at ? before : positions).push_back(position);
           }

@@ -5,7 +5,7 @@ namespace holdfast::checker {
 
 namespace {
 
-class AnonymousMutex : public Model {
+class AnonymousMutexModel : public Model {
  public:
   State initial() const override { return {0}; }
   bool owners() const override { return false; }
@@ -20,7 +20,7 @@ class AnonymousMutex : public Model {
 }  // namespace
 
 std::unique_ptr<Model> make_anonymous_mutex(const ModelOptions&) {
-  return std::make_unique<AnonymousMutex>();
+  return std::make_unique<AnonymousMutexModel>();
 }
 
 }  // namespace holdfast::checker

@@ -9,7 +9,7 @@ namespace holdfast::checker {
 
 namespace {
 
-class Fair : public Model {
+class FairModel : public Model {
  public:
   State initial() const override { return {0}; }
   bool queues() const override { return true; }
@@ -38,6 +38,6 @@ class Fair : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_fair(const ModelOptions&) { return std::make_unique<Fair>(); }
+std::unique_ptr<Model> make_fair(const ModelOptions&) { return std::make_unique<FairModel>(); }
 
 }  // namespace holdfast::checker

@@ -10,9 +10,9 @@ namespace holdfast::checker {
 
 namespace {
 
-class FencedMutex : public Model {
+class FencedMutexModel : public Model {
  public:
-  FencedMutex(bool reentrant, std::int64_t most) : reentrant_(reentrant), most_(most) {}
+  FencedMutexModel(bool reentrant, std::int64_t most) : reentrant_(reentrant), most_(most) {}
   State initial() const override { return {0, 0, kAbsent, kAbsent}; }
   Symbol only_owner(const State& state) const override { return static_cast<Symbol>(state[0]); }
   bool step(State& state, const Operation& operation) const override {
@@ -44,10 +44,10 @@ class FencedMutex : public Model {
 }  // namespace
 
 std::unique_ptr<Model> make_fenced_mutex(const ModelOptions&) {
-  return std::make_unique<FencedMutex>(false, 0);
+  return std::make_unique<FencedMutexModel>(false, 0);
 }
 std::unique_ptr<Model> make_reentrant_fenced_mutex(const ModelOptions& options) {
-  return std::make_unique<FencedMutex>(true, options.most_entries);
+  return std::make_unique<FencedMutexModel>(true, options.most_entries);
 }
 
 }  // namespace holdfast::checker

@@ -6,7 +6,7 @@ namespace holdfast::checker {
 
 namespace {
 
-class Mutex : public Model {
+class MutexModel : public Model {
  public:
   State initial() const override { return {0}; }
   Symbol only_owner(const State& state) const override { return static_cast<Symbol>(state[0]); }
@@ -22,14 +22,14 @@ class Mutex : public Model {
   }
 };
 
-class LeasedMutex : public Mutex {
+class LeasedMutexModel : public MutexModel {
  public:
   bool leased() const override { return true; }
 };
 
 }  // namespace
 
-std::unique_ptr<Model> make_mutex(const ModelOptions&) { return std::make_unique<Mutex>(); }
-std::unique_ptr<Model> make_leased_mutex(const ModelOptions&) { return std::make_unique<LeasedMutex>(); }
+std::unique_ptr<Model> make_mutex(const ModelOptions&) { return std::make_unique<MutexModel>(); }
+std::unique_ptr<Model> make_leased_mutex(const ModelOptions&) { return std::make_unique<LeasedMutexModel>(); }
 
 }  // namespace holdfast::checker

@@ -9,7 +9,7 @@ namespace holdfast::checker {
 
 namespace {
 
-class ReadWrite : public Model {
+class ReadWriteModel : public Model {
  public:
   State initial() const override { return {0}; }
   bool step(State& state, const Operation& operation) const override {
@@ -37,6 +37,6 @@ class ReadWrite : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_read_write(const ModelOptions&) { return std::make_unique<ReadWrite>(); }
+std::unique_ptr<Model> make_read_write(const ModelOptions&) { return std::make_unique<ReadWriteModel>(); }
 
 }  // namespace holdfast::checker

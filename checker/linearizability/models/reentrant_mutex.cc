@@ -5,9 +5,9 @@ namespace holdfast::checker {
 
 namespace {
 
-class ReentrantMutex : public Model {
+class ReentrantMutexModel : public Model {
  public:
-  explicit ReentrantMutex(std::int64_t most) : most_(most) {}
+  explicit ReentrantMutexModel(std::int64_t most) : most_(most) {}
   State initial() const override { return {0, 0}; }
   Symbol only_owner(const State& state) const override { return static_cast<Symbol>(state[0]); }
   bool step(State& state, const Operation& operation) const override {
@@ -30,7 +30,7 @@ class ReentrantMutex : public Model {
 }  // namespace
 
 std::unique_ptr<Model> make_reentrant_mutex(const ModelOptions& options) {
-  return std::make_unique<ReentrantMutex>(options.most_entries);
+  return std::make_unique<ReentrantMutexModel>(options.most_entries);
 }
 
 }  // namespace holdfast::checker

@@ -7,9 +7,9 @@ namespace holdfast::checker {
 
 namespace {
 
-class Register : public Model {
+class RegisterModel : public Model {
  public:
-  Register(bool with_cas, std::int64_t initial) : with_cas_(with_cas), initial_(initial) {}
+  RegisterModel(bool with_cas, std::int64_t initial) : with_cas_(with_cas), initial_(initial) {}
   State initial() const override { return {initial_}; }
   bool locks() const override { return false; }
   bool owners() const override { return false; }
@@ -34,10 +34,10 @@ class Register : public Model {
 }  // namespace
 
 std::unique_ptr<Model> make_register(const ModelOptions& options) {
-  return std::make_unique<Register>(false, options.initial);
+  return std::make_unique<RegisterModel>(false, options.initial);
 }
 std::unique_ptr<Model> make_cas_register(const ModelOptions& options) {
-  return std::make_unique<Register>(true, options.initial);
+  return std::make_unique<RegisterModel>(true, options.initial);
 }
 
 }  // namespace holdfast::checker

@@ -7,9 +7,9 @@ namespace holdfast::checker {
 
 namespace {
 
-class Semaphore : public Model {
+class SemaphoreModel : public Model {
  public:
-  explicit Semaphore(std::int64_t permits) : permits_(permits) {}
+  explicit SemaphoreModel(std::int64_t permits) : permits_(permits) {}
   State initial() const override { return {permits_, 0}; }
   bool resizes() const override { return true; }
   bool step(State& state, const Operation& operation) const override {
@@ -46,7 +46,7 @@ class Semaphore : public Model {
 }  // namespace
 
 std::unique_ptr<Model> make_semaphore(const ModelOptions& options) {
-  return std::make_unique<Semaphore>(options.permits);
+  return std::make_unique<SemaphoreModel>(options.permits);
 }
 
 }  // namespace holdfast::checker

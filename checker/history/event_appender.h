@@ -1,4 +1,4 @@
-// EventSink: where a reader puts the events that it finds: a History, or a PackedHistory that shares its
+// EventAppender: where a reader puts the events that it finds: a History, or a PackedHistory that shares its
 // strings; and their indices, as soon as one of them is not simply its position.
 #pragma once
 
@@ -7,10 +7,10 @@
 
 namespace holdfast::checker {
 
-class EventSink {
+class EventAppender {
  public:
   // `into`: gets the events in place of `result.history`, which then has the strings alone. Null: none.
-  EventSink(ReadHistory& result, PackedHistory* into) : result_(result), into_(into) {
+  EventAppender(ReadHistory& result, PackedHistory* into) : result_(result), into_(into) {
     if (into_ != nullptr) result_.history = into_->names();
   }
   std::size_t size() const { return into_ != nullptr ? into_->size() : result_.history.events().size(); }
