@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "checker/invariant.h"
+
 namespace holdfast::checker {
 
 bool conflict(const Span& a, const Span& b, const ExclusionRules& rules) {
@@ -86,6 +88,7 @@ class Sweep {
     LastEnds exclusive, shared;
     for (std::size_t i = begin; i < end; ++i) {
       const Span& span = spans_[i];
+      CHECKER_INVARIANT(span.from_ns <= span.to_ns, "a span ends no earlier than it begins");
       const Span* worst = nullptr;
       const auto consider = [&](const Span* candidate) {
         if (candidate == nullptr || !conflict(*candidate, span, rules_)) return;
@@ -107,6 +110,7 @@ class Sweep {
     std::int64_t taken = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const Span& span = spans_[i];
+      CHECKER_INVARIANT(span.from_ns <= span.to_ns, "a span ends no earlier than it begins");
       while (!open.empty() && open.front()->to_ns <= span.from_ns) {
         taken -= open.front()->permits;
         std::pop_heap(open.begin(), open.end(), later);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "checker/invariant.h"
+
 namespace holdfast::checker {
 
 std::string_view client_of(std::string_view process) { return process.substr(0, process.find('/')); }
@@ -87,7 +89,9 @@ class Builder {
     hold.to_ns = std::max(hold.from_ns, history_.events()[position].time_ns);
     hold.end = how;
     auto& open = open_[hold.key];
-    open.erase(std::find(open.begin(), open.end(), at));
+    const auto place = std::find(open.begin(), open.end(), at);
+    CHECKER_INVARIANT(place != open.end(), "a hold that ends is open");
+    open.erase(place);
   }
 
   void promise(Hold& hold, const Event& event, std::size_t position) {
@@ -136,6 +140,7 @@ class Builder {
     const std::size_t at = find(event, false);
     if (at == kNowhere) return;
     // A release that did not end well leaves nothing held, whatever the depth was.
+    CHECKER_INVARIANT(depth_[at] > 0, "a hold that is open was entered more often than released");
     const std::size_t completion = pairs_.other[position];
     const bool over = completion != kNowhere && history_.events()[completion].type != EventType::ok;
     if (--depth_[at] == 0 || over) end(at, position, HoldEnd::released);

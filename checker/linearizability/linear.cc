@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "checker/holds/exclusion.h"
+#include "checker/invariant.h"
 
 namespace holdfast::checker {
 
@@ -84,6 +85,7 @@ class LockCores {
     return cores_.size() - 1;
   }
   void close(std::size_t core, std::size_t at) {
+    CHECKER_INVARIANT(cores_[core].release == kNowhere, "a hold is released once");
     cores_[core].release = at;
     cores_[core].to = operations_[at].call;
   }

@@ -2,6 +2,8 @@
 // great. The proof, also for a number of permits that rises, is in models/README.md.
 #include <algorithm>
 
+#include "checker/invariant.h"
+
 #include "checker/linearizability/linear.h"
 
 namespace holdfast::checker {
@@ -90,6 +92,7 @@ std::optional<LinearResult> linear_semaphore(const std::vector<Operation>& opera
   std::int64_t taken = 0, limit = permits;
   for (std::size_t i = 0; i < changes.size(); ++i) {
     taken += changes[i].taken;
+    CHECKER_INVARIANT(taken >= 0, "no owner gives back more than it took");
     limit += changes[i].limit;
     if (taken <= limit || changes[i].taken <= 0) continue;
     const Operation& blamed = operations[changes[i].operation];

@@ -2,9 +2,21 @@
 
 #include <algorithm>
 
+#include "checker/invariant.h"
+
 namespace holdfast::checker {
 
 namespace {
+
+// Throws where a completion has an earlier time than its invocation.
+void require_order(const History& history, std::int64_t invoked_ns, std::size_t invoked,
+                   const Event& completion, std::size_t completed) {
+  if (completion.time_ns >= invoked_ns) return;
+  throw HistoryError("process " + std::string(history.text(completion.process)) + " completes " +
+                         std::string(to_string(completion.f)) + " at event " + std::to_string(completed) +
+                         ", at an earlier time than its invocation, event " + std::to_string(invoked),
+                     completed);
+}
 
 class Extractor {
  public:
@@ -22,6 +34,8 @@ class Extractor {
     if (!relevant(event.f) || position > options_.upto) return;
     if (options_.only[0] != 0 && event.process != options_.only[0] && event.process != options_.only[1])
       return;
+    CHECKER_INVARIANT(event.process < open_.size() && event.key < slot_.size(),
+                      "events use their own history's strings");
     if (event.f == Function::queue) {
       if (event.type == EventType::ok) queued(event, position);
     } else if (event.type == EventType::invoke) {
@@ -109,6 +123,7 @@ class Extractor {
                              ", but its open operation is " + std::string(to_string(operation.f)),
                          position);
     }
+    if (!options_.by_position) require_order(history_, operation.call, operation.invoked, event, position);
     operation.completed = position;
     if (event.type == EventType::ok) {
       operation.unknown = false;
@@ -193,6 +208,7 @@ std::vector<KeyOperations> extract_leases(const History& history) {
     acquire.invoked = hold.invoked == kNowhere ? hold.acquired : hold.invoked;
     acquire.completed = hold.acquired;
     acquire.call = events[acquire.invoked].time_ns;
+    require_order(history, acquire.call, acquire.invoked, events[hold.acquired], hold.acquired);
     acquire.ret = hold.from_ns;
     Operation release = acquire;
     release.f = Function::release;

@@ -182,6 +182,7 @@ class Search {
 
   // --- a return -------------------------------------------------------------------------------------------
   bool give_back(std::size_t operation) {
+    CHECKER_INVARIANT(place_[operation] != kNowhere, "an operation is called before it returns");
     results_.clear();
     visited_.clear();
     results_.layout(words(known_places_), words(unknown_places_));
@@ -276,7 +277,9 @@ class Search {
 
   void forget(std::size_t operation) {
     std::vector<std::size_t>& same = pending_[graph_.kind(operation)];
-    same.erase(std::find(same.begin(), same.end(), operation));
+    const auto mine = std::find(same.begin(), same.end(), operation);
+    CHECKER_INVARIANT(mine != same.end(), "an operation that returns was pending");
+    same.erase(mine);
     if (same.empty()) {
       pending_kinds_.erase(std::find(pending_kinds_.begin(), pending_kinds_.end(), graph_.kind(operation)));
     }

@@ -3,6 +3,8 @@
 #include <array>
 #include <map>
 
+#include "checker/invariant.h"
+
 namespace holdfast::checker {
 
 namespace {
@@ -45,6 +47,7 @@ StateGraph::StateGraph(const Model& model, const std::vector<Operation>& operati
 }
 
 StateGraph::Number StateGraph::number(const State& state) {
+  CHECKER_INVARIANT(states_.size() < kUnasked, "states are numbered below the two marks");
   const auto [at, fresh] = numbers_.try_emplace(state, static_cast<Number>(states_.size()));
   if (fresh) {
     states_.push_back(&at->first);
