@@ -1,4 +1,4 @@
-// Check: one question to a history; one file each, listed in check_registry.h.
+// Check: one question about a history. Each check is a file of its own, listed in check_registry.h.
 #pragma once
 
 #include <cstdint>
@@ -13,45 +13,45 @@
 
 namespace holdfast::checker {
 
-// A minimal witness: the fewest events that show the violation.
+// Witness: the fewest events that show a violation.
 struct Witness {
   std::string kind;                 // "double-grant", "overrun", "foreign-removal", "oversold", ...
-  std::string why;                  // one sentence for people, with owners, key, node and times
+  std::string why;                  // one sentence, with owners, key, node and times
   std::vector<std::size_t> events;  // positions in the history, ascending
   std::string key;
-  // For two owners: the positions of the two acquires' completions, and the overlap [from, to) in ns.
+  // Of two owners: the positions at which their acquires completed, and their overlap [from, to).
   std::optional<std::pair<std::size_t, std::size_t>> acquires;
   std::int64_t from_ns = 0, to_ns = 0;
 };
 
 struct Verdict {
   Outcome outcome = Outcome::unknown;
-  std::string reason;  // unknown: what the history lacks. holds: what was looked at. violated: first why
+  std::string
+      reason;  // unknown: what the history lacks. holds: what was compared. violated: the first witness' why
   std::vector<Witness> witnesses;  // violated: at least one, the earliest first
-  std::uint64_t violations = 0;    // how many there are in all (witnesses may be fewer)
-  bool out_of_bounds = false;      // violated while clocks were beyond the bounds that the scenario declares
+  std::uint64_t violations = 0;    // all of them; witnesses may be fewer
+  bool out_of_bounds = false;      // violated, and clocks were beyond the bounds that the scenario declares
 };
 
-// What a history itself cannot tell.
+// What the history itself does not say.
 struct CheckContext {
-  bool reentrant = false;                          // overlap of one owner with itself is legal
+  bool reentrant = false;                          // holds of one owner may overlap
   std::int64_t permits = 0;                        // > 0: a semaphore of that many permits
   std::optional<std::int64_t> initial_stock = {};  // oversell, lost-update
   std::optional<std::int64_t> final_stock = {};
   std::int64_t lease_ns = 0;           // progress: the longest lease
   std::int64_t progress_bound_ns = 0;  // progress: the scenario's bound after the longest lease left
   std::int64_t end_ns = 0;             // when the run ended
-  bool run_ended_by_itself = true;     // false: the cap on time cut it
+  bool run_ended_by_itself = true;     // false: the run's time limit ended it
   std::vector<std::string> required_marks = {};  // reached
-  // client -> true-time intervals
+  // By client: the intervals of true time in which it was paused.
   std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> paused = {};
   bool clocks_within_bounds = true;
   std::int64_t promised_overtakes = 0;  // fair-order: how often a waiter may be overtaken
-  // linearizable: a name of `holdfast list models`; "": leased-mutex where the history has valid_until, else
+  // linearizable: a name of `holdfast list models`. "": leased-mutex where the history has valid_until, else
   // mutex or reentrant-mutex.
   std::string model = {};
-  // told-in-time: how late a notice may be because of the harness' own scheduling (real timers are never
-  // early).
+  // told-in-time: how late a notice may be, since timers never fire early.
   std::int64_t told_slack_ns = 1'000'000;
 };
 

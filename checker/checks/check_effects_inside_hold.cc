@@ -1,8 +1,8 @@
 // effects-inside-hold: a write to the protected resource takes effect while its writer holds the lock.
 //
-// A write that returned ok took effect at some moment from its invocation to its completion. It is reported
-// when no such moment lies in a hold of the writer: the acquisition that the write names, else any of its
-// process' owner.
+// A write that returned ok took effect at some moment between its invocation and its completion. It is
+// reported when no such moment lies in a hold of the writer: a hold of the acquisition that the write names,
+// else any hold of its owner.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,8 +42,7 @@ class EffectsInsideHold : public Check {
           pairs.other[i] == kNowhere ? event.time_ns : events[pairs.other[i]].time_ns;
       const Symbol owner = event.owner != 0 ? event.owner : event.process;
       const auto& mine = event.id != 0 && !by_id[event.id].empty() ? by_id[event.id] : by_owner[owner];
-      // Owners hold one thing after another: the last hold that began before the write's end, and those few
-      // that are open beside it.
+      // The last holds that began before the write's completion, the newest first.
       const Hold* nearest = nullptr;
       bool inside = false;
       const auto end = std::upper_bound(mine.begin(), mine.end(), i, [&](std::size_t at, std::size_t hold) {

@@ -1,7 +1,7 @@
 // mutual-exclusion and lease-exclusion: the same sweep, over holds and over claims.
 //
-// A conflict of claims is a double grant: the lock service promised one lock to two owners. A conflict of
-// holds whose claims do not meet is an overrun: a holder outlived its lease.
+// Claims that conflict are a double grant: the service promised one lock to two owners. Holds that conflict
+// while their claims do not are an overrun: a holder outlived its lease.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ void add(std::vector<std::size_t>& events, std::size_t position) {
   if (position != kNowhere) events.push_back(position);
 }
 
-// The fewest renewals that carry the claim of `hold` beyond `until_ns`.
+// Adds the fewest renewals that extend the claim of `hold` beyond `until_ns`.
 void add_renewals(const History& history, const Hold& hold, std::int64_t until_ns,
                   std::vector<std::size_t>& events) {
   std::int64_t claimed_ns = hold.granted_until_ns;
@@ -46,7 +46,7 @@ void add_renewals(const History& history, const Hold& hold, std::int64_t until_n
   while (claimed_ns != kAbsent && claimed_ns <= until_ns) {
     std::size_t best = kNowhere;
     while (next < hold.renewals.size() && history.events()[hold.renewals[next]].time_ns <= claimed_ns) {
-      best = hold.renewals[next++];  // each one that counts reaches farther than those before
+      best = hold.renewals[next++];  // each renewal of a hold extends its claim
     }
     if (best == kNowhere) return;
     events.push_back(best);
@@ -108,7 +108,7 @@ Witness witness_of(const History& history, const std::vector<Hold>& holds, const
     witness.kind = "overrun";
     witness.why =
         first.claim_to_ns() <= second.from_ns
-            ? fmt::format("The lease of {} on {} ended at {}, but it {}; {} got it meanwhile.",
+            ? fmt::format("The lease of {} on {} ended at {}, but it {}; meanwhile {} was granted it.",
                           words.grant(first), witness.key, words.time(first.valid_until_ns),
                           end_of(words, first), words.grant(second))
             : fmt::format("The lock returned {} to {} when its lease, until {}, was over; {} still held it.",
@@ -116,14 +116,14 @@ Witness witness_of(const History& history, const std::vector<Hold>& holds, const
                           words.grant(first));
   } else {
     witness.kind = "overlap";
-    witness.why = fmt::format("{} was granted to {} while {} held it, who {}.", witness.key,
+    witness.why = fmt::format("{} was granted to {} while {} held it and {}.", witness.key,
                               words.grant(second), words.grant(first), end_of(words, first));
   }
   return witness;
 }
 
-// Permits: as the history tells it (the most there ever were, so that nothing legal is reported), unless
-// somebody knows.
+// The number of permits comes from the context, else from the history: the most that there ever were, so that
+// nothing legal is reported.
 ExclusionRules rules_of(const History& history, const CheckContext& context) {
   ExclusionRules rules{.reentrant = context.reentrant, .permits = context.permits};
   if (rules.permits > 0) return rules;
@@ -202,7 +202,7 @@ class LeaseExclusion : public Check {
       verdict.reason +=
           fmt::format("; {} overrun{} (a holder outlived its lease)", overruns, overruns == 1 ? "" : "s");
     }
-    if (expired > 0) verdict.reason += fmt::format("; {} times the lock returned an expired lock", expired);
+    if (expired > 0) verdict.reason += fmt::format("; the lock returned an expired lock {} times", expired);
     return verdict;
   }
 };

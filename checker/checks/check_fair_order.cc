@@ -1,11 +1,11 @@
-// fair-order: whoever waits in a lock's queue is not overtaken more often than the lock promised.
+// fair-order: a waiter in a lock's queue is not overtaken more often than the lock promised.
 //
-// A waiter is known to be queued from the moment at which its client, or the server's ledger, said so (a
-// `queue` event). It is overtaken by each hold of its key that was asked for truly later than that and
-// granted truly before its own grant. Only waiters that were granted count: one that gave up may have left
-// the queue at any time (that nobody is granted at all is for `progress`). A fault that changes what servers
-// store (crash, restart, promotion, replication) resets the queue: what counts is what a waiter was told
-// after the last one. Counting pairs: one sort and a Fenwick tree, O(n log n).
+// A waiter is queued from its `queue` event on: its client was told so, or the server's ledger shows it. Each
+// hold of the key that was asked for strictly later, and granted strictly before the waiter's own grant,
+// overtakes it. Only waiters that were granted count, since one that gave up may have left the queue at any
+// time. (That nobody is granted is a matter of `progress`.) A fault that changes what servers store (crash,
+// restart, promotion, replication) resets the queue: only `queue` events after the last one count. Pairs are
+// counted with one sort and a Fenwick tree, O(n log n).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class FenwickTree {
   void add(std::size_t at) {
     for (++at; at < sums_.size(); at += at & (~at + 1)) ++sums_[at];
   }
-  std::int64_t below(std::size_t end) const {  // of those added before `end`
+  std::int64_t below(std::size_t end) const {  // how many were added at places before `end`
     std::int64_t sum = 0;
     for (; end > 0; end -= end & (~end + 1)) sum += sums_[end];
     return sum;
@@ -79,7 +79,7 @@ class FairOrder : public Check {
  public:
   std::string_view name() const override { return "fair-order"; }
   std::string_view about() const override {
-    return "who waits is not overtaken more often than promised by requests made later";
+    return "a waiter is not overtaken by later requests more often than promised";
   }
   Verdict run(const History& history, const CheckContext& context) const override {
     const auto& events = history.events();
@@ -99,7 +99,7 @@ class FairOrder : public Check {
     Verdict verdict;
     if (queued == 0 || holds.empty()) {
       verdict.reason = holds.empty() ? "the history has no grants"
-                                     : "the history has no queue event (nobody was told that it waits)";
+                                     : "the history has no queue event (no client was told that it waits)";
       return verdict;
     }
     std::sort(reset_ns.begin(), reset_ns.end());
@@ -155,7 +155,7 @@ class FairOrder : public Check {
       verdict.witnesses.front().why.insert(verdict.witnesses.front().why.size() - 1, " (" + measured + ")");
       verdict.reason = verdict.witnesses.front().why;
     } else if (waited == 0) {
-      verdict.reason = "the history has no grant to anybody who waited in a queue that was not reset";
+      verdict.reason = "the history has no grant to a waiter whose queue was not reset";
     } else {
       verdict.outcome = Outcome::holds;
       verdict.reason = fmt::format("{} of {} grants had waited: {}", waited, holds.size(), measured);
@@ -183,7 +183,7 @@ class FairOrder : public Check {
     witness.from_ns = waiter.told_ns;
     witness.to_ns = hold.from_ns;
     witness.why = fmt::format(
-        "{} waited for {} since {} and was overtaken {} times, first by {}, who asked later.",
+        "{} waited for {} since {} and was overtaken {} times, first by {}, which asked later.",
         words.owner(hold), witness.key, words.time(waiter.told_ns), waiter.overtaken, words.grant(first));
     others.push_back(&hold);
     for (const Hold* each : others) {

@@ -1,9 +1,9 @@
-// fencing-monotonic: tokens rise strictly along the order of holds of one key.
+// fencing-monotonic: tokens rise strictly along the order of the holds of one key.
 //
-// Hold a comes before hold b when b was invoked after a's acquire had returned, or when they exclude one
-// another and a's claim (cut at its end; without one: its hold) was over when b began. Then b's token must be
-// the greater one; among readers it may be equal. Holds that overlap in neither way are not ordered. One
-// sweep each: by time, against the greatest token among what came before.
+// Hold a comes before hold b when b was invoked after a's acquire returned, or when a's claim (without one:
+// a's hold) was over when b began. Then b's token must be the greater one; among readers it may be equal.
+// Other holds are not ordered. Each of the two rules takes one sweep by time, which compares with the
+// greatest token so far.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,13 +16,13 @@ namespace holdfast::checker {
 
 namespace {
 
-// Something that happens to a hold: from `at` on it counts as "before" (end) or asks who was before it
-// (begin).
+// A point of a sweep: a hold that begins and is compared with those before it, or one that counts as before
+// from here on.
 struct TokenPoint {
   Symbol key;
   std::int64_t time_ns;
   std::size_t position;  // program order among equal times of one process
-  bool asks;
+  bool asks;             // true: it is compared
   const Hold* hold;
 };
 
@@ -39,7 +39,7 @@ struct Greatest {
     const Hold*& best = hold->shared ? reader : writer;
     if (best == nullptr || hold->token > best->token) best = hold;
   }
-  // Whose token is not below that of `hold` although it must be.
+  // A hold before `hold` whose token is too great; nullptr: there is none.
   const Hold* against(const Hold& hold) const {
     if (writer != nullptr && writer->token >= hold.token) return writer;
     if (reader != nullptr && (hold.shared ? reader->token > hold.token : reader->token >= hold.token))
@@ -118,9 +118,9 @@ class FencingMonotonic : public Check {
   }
 
  private:
-  // At equal times another process' end is concurrent with a beginning; one's own end comes first if its
-  // position does. So among equal times all questions are asked before ends are entered, but for the asker's
-  // own.
+  // At equal times the points of different processes are concurrent, and those of one process are ordered by
+  // position. So all comparisons come before all additions of that time, except additions of the same
+  // process.
   static void sweep(std::vector<TokenPoint>& points,
                     std::vector<std::pair<const Hold*, const Hold*>>& found) {
     std::sort(points.begin(), points.end(), earlier);

@@ -1,10 +1,9 @@
-// latch: nobody gets through a count-down latch before its count is down, and who waits gets through
-// afterwards.
+// latch: no await returns before the count is zero, and every await returns after that.
 //
-// An await that returned ok needs a count that was set (invoked) before it returned, and as many count-downs
-// that had been invoked by then: each of them may have taken effect, none of a later one can have. And when
-// as many have returned ok, an await that is open is bound to return within the bound that progress has,
-// unless its client died or a fault still acts. A key is one count: one that is set twice is not judged.
+// When an await returns ok, the latch must have been set, and as many count-downs as its count must have been
+// invoked: each of those may have taken effect, and no later one can have. When as many count-downs have
+// returned ok, an open await must return within the bound of `progress`, unless its client died or a fault
+// still acts. A latch that is set twice is not judged.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +27,7 @@ class LatchCheck : public Check {
  public:
   std::string_view name() const override { return "latch"; }
   std::string_view about() const override {
-    return "nobody gets through a latch before its count is down, and everybody who waits does afterwards";
+    return "no await returns before the latch's count is zero, and every await returns after that";
   }
   Verdict run(const History& history, const CheckContext& context) const override {
     const auto& events = history.events();
@@ -81,7 +80,7 @@ class LatchCheck : public Check {
     } else {
       verdict.outcome = Outcome::holds;
       verdict.reason =
-          fmt::format("{} awaits returned, each after the count was down; {} still wait", awaits, open);
+          fmt::format("{} awaits returned, each after the count was zero; {} still wait", awaits, open);
     }
     return verdict;
   }
@@ -113,10 +112,11 @@ class LatchCheck : public Check {
     positions.insert(positions.end(), {asked, returned, was_set ? latch.set : kNowhere});
     const Event& event = events[returned];
     report(words, events, "opened-early",
-           was_set ? fmt::format("{} got through {} at {}, when {} of {} had begun to count down.",
-                                 words.text(event.process), words.text(event.key), words.time(event.time_ns),
-                                 counted, events[latch.set].value)
-                   : fmt::format("{} got through {} at {}, before anybody had set it.",
+           was_set ? fmt::format(
+                         "The await of {} on {} returned at {}, when {} of {} count-downs had been invoked.",
+                         words.text(event.process), words.text(event.key), words.time(event.time_ns), counted,
+                         events[latch.set].value)
+                   : fmt::format("The await of {} on {} returned at {}, before the latch was set.",
                                  words.text(event.process), words.text(event.key), words.time(event.time_ns)),
            std::move(positions), verdict);
   }
@@ -132,7 +132,7 @@ class LatchCheck : public Check {
     positions.insert(positions.end(), {asked, latch.set});
     const Event& event = events[asked];
     report(words, events, "never-opened",
-           fmt::format("{} waits for {}, which was counted down at {}, to the end of the run.",
+           fmt::format("{} waited to the end of the run for {}, whose count was zero at {}.",
                        words.text(event.process), words.text(event.key), words.time(events[last].time_ns)),
            std::move(positions), verdict);
   }

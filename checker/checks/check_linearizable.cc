@@ -1,5 +1,4 @@
-// linearizable: the history has an order under the lock's model (linearizability.h), as a check beside the
-// others.
+// linearizable: some order of the operations explains the history under the lock's model (linearizability.h).
 #include <algorithm>
 #include <stdexcept>
 

@@ -1,20 +1,19 @@
 // no-foreign-release: no command that was sent for acquisition a removed, shortened or extended the server's
-// record of another acquisition b. Decided from the ledger (store_* events): which command took effect on
-// which node.
+// record of another acquisition b. The ledger (store_* events) says which command took effect on which node.
 //
-// Reported only when it is forced. X is a removal or extension sent for a; on node n it took effect on key k.
-// It is foreign when there is a grant G of b != a on n and k such that
-//   1. G took effect, and its reply had been seen before X was forwarded: G came before X on n;
-//   2. no grant of a on n and k may have come after G: each one that was forwarded before X's reply was seen
-//      was answered before G was forwarded (one that was never answered counts as possible, also one of
-//      which only the answer would have told to whom it was: a release that hands over);
-//   3. records of a and b cannot stand side by side (both acquisitions are exclusive);
-//   4. from G's forwarding to X's reply no fault changed what n stores (crash, restart, promotion,
-//   replication).
-// When G took effect n had no record of a, or G would have been refused (3); by 2 none was granted on n from
-// there to X, and by 4 none came from elsewhere. So the record on which X took effect was not a's. There is
-// no false alarm. A command of which only the reply told (forwarded and answered at one time) may have come
-// earlier: it proves nothing. A foreign removal in a race that leaves another order possible is passed over.
+// A violation is reported only where it is certain. Let X be a removal or extension sent for a, which took
+// effect on key k of node n. It is foreign when there is a grant G of b != a on n and k such that
+//   1. G took effect, and its reply was seen before X was forwarded: G came before X on n;
+//   2. no grant of a on n and k can have come after G: each one that was forwarded before X's reply was seen
+//      was answered before G was forwarded. A grant that was never answered can have come after G, and so can
+//      a release that hands over, as long as its answer does not say to whom;
+//   3. records of a and b exclude each other (both acquisitions are exclusive);
+//   4. from the forwarding of G to the reply of X no fault changed what n stores (crash, restart, promotion,
+//      replication).
+// When G took effect, n had no record of a, or G would have been refused (3). From there to X none was
+// granted (2), and none came from another node (4). So X took effect on a record that was not a's: there is
+// no false alarm. A command that the ledger knows only by its reply (forwarded and answered at one time) may
+// have come earlier and proves nothing. A foreign removal is not reported where another order is possible.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,7 +52,7 @@ class NoForeignRelease : public Check {
  public:
   std::string_view name() const override { return "no-foreign-release"; }
   std::string_view about() const override {
-    return "no command removes, shortens or extends the record of somebody else's acquisition";
+    return "no command removes, shortens or extends the record of another acquisition";
   }
   Verdict run(const History& history, const CheckContext&) const override {
     const auto& events = history.events();
@@ -112,8 +111,8 @@ class NoForeignRelease : public Check {
     const auto strictly_before = [&](std::size_t a, std::size_t b) {
       return a < b && (events[a].time_ns < events[b].time_ns || events[a].node == events[b].node);
     };
-    // The last moment at which a grant of a may have taken effect: its answer, or "still possible".
     if (events[x.forwarded].time_ns >= events[x.answered].time_ns) return;  // known only by its reply
+    // Until when a grant of a may have taken effect.
     std::size_t own_until = 0;
     const LedgerCommand* own = nullptr;
     for (const LedgerCommand& grant : commands) {
@@ -123,7 +122,7 @@ class NoForeignRelease : public Check {
       if (own == nullptr || grant.answered > own_until) own = &grant;
       own_until = std::max(own_until, grant.answered);
     }
-    const LedgerCommand* latest = nullptr;  // the last grant of another acquisition between those and X
+    const LedgerCommand* latest = nullptr;  // G: the last grant of another acquisition between those and X
     for (const LedgerCommand& grant : commands) {
       if (grant.forwarded > x.forwarded) break;
       if (grant.f != Function::store_grant || !grant.took_effect || grant.id == x.id || grant.id == 0)

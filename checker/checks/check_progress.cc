@@ -1,10 +1,9 @@
-// progress: after the last fault healed, a key that nobody alive holds and somebody waits for is granted
-// within (longest lease left + the scenario's bound); and a release settles.
+// progress: after the last fault healed, a key that no live client holds, and that somebody waits for, is
+// granted within the longest lease left plus the scenario's bound; and a release returns within that time.
 //
-// What may still occupy a free key is an orphan (a grant whose client died, or whose reply was lost); it
-// lives for a lease at most, since nobody renews it. So the clock starts at the last of: last fault, end of
-// the last hold, the moment from which on somebody waits. A fault that never healed leaves a stall undecided:
-// unknown.
+// An orphan may still occupy a free key: a grant whose client died, or whose reply was lost. It lasts for a
+// lease at most, since nobody renews it. So the clock starts at the last of these: the last fault, the end of
+// the last hold, the beginning of the wait. If a fault never healed, a stall is `unknown`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +20,7 @@ namespace {
 
 struct WaitChange {
   std::int64_t time_ns;
-  int order;  // at one instant: what ends a stall goes first
+  int order;  // at equal times, what ends a stall comes first
   int holders, waiters;
   bool granted;
   std::size_t position;
@@ -31,7 +30,7 @@ class ProgressCheck : public Check {
  public:
   std::string_view name() const override { return "progress"; }
   std::string_view about() const override {
-    return "after the last fault, who waits for a free key is granted it in time";
+    return "after the last fault, whoever waits for a free key is granted it in time";
   }
   Verdict run(const History& history, const CheckContext& context) const override {
     Run run(history, context);
@@ -71,8 +70,8 @@ class ProgressCheck : public Check {
         verdict_.reason = open_question_;
       } else {
         verdict_.outcome = Outcome::holds;
-        verdict_.reason =
-            fmt::format("{} acquires after the last fault, nobody waited in vain", acquires_after_);
+        verdict_.reason = fmt::format("{} acquires after the last fault, no wait for a free key was too long",
+                                      acquires_after_);
       }
       return verdict_;
     }
@@ -137,8 +136,6 @@ class ProgressCheck : public Check {
         }
       }
       if (holders == 0 && waiters > 0) stall(key, since_ns, end_ns_, waiter, true);
-      // Whoever waits at the end and is alive was let go by `until_ns == end_ns_` above: that is the end as
-      // well.
     }
 
     void stall(Symbol key, std::int64_t since_ns, std::int64_t until_ns, std::size_t waiter, bool at_end) {
@@ -147,7 +144,7 @@ class ProgressCheck : public Check {
       } else if ((at_end || until_ns == end_ns_) && until_ns > since_ns && !context_.run_ended_by_itself &&
                  open_question_.empty()) {
         open_question_ =
-            fmt::format("the run ended when somebody had waited for {} for {} of the {} that are allowed",
+            fmt::format("the run ended when somebody had waited for {} for {}, of {} that are allowed",
                         words_.text(key), words_.duration(until_ns - since_ns), words_.duration(limit_ns_));
       }
     }
@@ -162,9 +159,8 @@ class ProgressCheck : public Check {
       witness.events = {waiter};
       if (pairs_.other[waiter] != kNowhere) witness.events.push_back(pairs_.other[waiter]);
       witness.why = fmt::format(
-          "From {} on nobody alive held {} and {} waited for it, but nobody was granted it within {} (lease "
-          "{} + "
-          "bound {}).",
+          "From {} on no live client held {} and {} waited for it, but nobody was granted it within {} "
+          "(lease {} + bound {}).",
           words_.time(since_ns), witness.key, words_.text(history_.events()[waiter].process),
           words_.duration(limit_ns_), words_.duration(context_.lease_ns),
           words_.duration(context_.progress_bound_ns));

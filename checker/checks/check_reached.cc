@@ -1,5 +1,5 @@
-// reached: every mark that the scenario names was hit, else the story did not happen and the other verdicts
-// are those of another story (a vacuous pass).
+// reached: every mark that the scenario names was reached. Without them the run did not do what the scenario
+// is about, and its other verdicts mean nothing.
 #include <set>
 
 #include "checker/checks/check_registry.h"
@@ -11,7 +11,7 @@ namespace {
 class Reached : public Check {
  public:
   std::string_view name() const override { return "reached"; }
-  std::string_view about() const override { return "the story happened: every mark named was hit"; }
+  std::string_view about() const override { return "every mark that the scenario names was reached"; }
   Verdict run(const History& history, const CheckContext& context) const override {
     std::set<std::string_view> seen;
     for (const Event& event : history.events()) {
@@ -25,12 +25,13 @@ class Reached : public Check {
       ++verdict.violations;
       Witness witness;
       witness.kind = "not-reached";
-      witness.why = "The mark `" + mark + "` was never hit: the story did not happen.";
+      witness.why =
+          "The mark `" + mark + "` was never reached: the run did not do what the scenario is about.";
       verdict.witnesses.push_back(std::move(witness));
     }
     verdict.reason = verdict.violations > 0
                          ? verdict.witnesses.front().why
-                         : std::to_string(context.required_marks.size()) + " marks, all hit";
+                         : std::to_string(context.required_marks.size()) + " marks, all reached";
     return verdict;
   }
 };

@@ -1,4 +1,4 @@
-// The list behind `holdfast list checks`.
+// The checks of this build: `holdfast list checks`.
 #include "checker/checks/check_registry.h"
 
 namespace holdfast::checker {

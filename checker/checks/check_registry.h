@@ -1,4 +1,4 @@
-// The checks of this build. A new check: one file check_NAME.cc, one line here, one line in
+// The checks of this build. A new check is one file check_NAME.cc, one line here and one line in
 // check_registry.cc.
 #pragma once
 

@@ -1,8 +1,8 @@
-// oversell and lost-update: did the protected stock survive?
+// oversell and lost-update: what happened to the protected stock.
 //
-// A sell that returned ok took its units; one with an unknown outcome may have. More sold than there was:
-// oversold. A stock that is not what it was minus what was sold: an update was lost (or one was made of
-// nothing).
+// A sale that returned ok took its units; one with an unknown outcome may have. It is oversold when more was
+// sold than there was. An update was lost when the stock at the end is not the stock at the start minus what
+// was sold.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -124,7 +124,7 @@ class LostUpdate : public Check {
   }
 
  private:
-  // The stock only falls, so a value that is written twice was computed twice from the same reading.
+  // The stock only falls, so a value that is written twice was computed twice from one reading.
   static Witness find_pair(const History& history, const Sales& sales) {
     const auto& events = history.events();
     const Wording words(history);

@@ -1,7 +1,7 @@
-// told-in-time: whoever still believes in a hold is told of its end by valid_until.
+// told-in-time: a holder is told by valid_until that its lease is over.
 //
-// A client that is paused then cannot be told; it must be told when it wakes. A grant that was expired
-// already when acquire returned it is a hold that began after its notice was due.
+// A client that is paused then must be told when it runs again. A grant whose lease was over when acquire
+// returned is late from its beginning.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,8 +43,6 @@ class ToldInTime : public Check {
       const bool expired = hold.expired_at_return();
       const std::int64_t due_ns =
           awake_from(context, hold.client, hold.valid_until_ns) + context.told_slack_ns;
-      // An expired grant is late at once; else it is late when it is still believed after the moment it was
-      // due.
       if (!expired && std::min(hold.to_ns, end_ns) <= due_ns) continue;
       ++verdict.violations;
       if (verdict.witnesses.size() >= 16) continue;
@@ -80,7 +78,7 @@ class ToldInTime : public Check {
                                    : fmt::format("{} of {} grants have no valid_until", holds.size() - claims,
                                                  holds.size());
     } else {
-      verdict.reason = fmt::format("{} claims, none outlived unawares", claims);
+      verdict.reason = fmt::format("{} claims, every holder was told in time", claims);
     }
     return verdict;
   }

@@ -70,7 +70,8 @@ TEST(Latch, OpenedEarlyIsFound) {
   const Verdict verdict = told.judge();
   ASSERT_EQ(verdict.outcome, Outcome::violated);
   EXPECT_EQ(verdict.witnesses[0].kind, "opened-early");
-  EXPECT_NE(verdict.reason.find("when 1 of 2 had begun to count down"), std::string::npos) << verdict.reason;
+  EXPECT_NE(verdict.reason.find("when 1 of 2 count-downs had been invoked"), std::string::npos)
+      << verdict.reason;
   const Verdict again = find_check("latch")->run(told.history.subset(verdict.witnesses[0].events), {});
   EXPECT_EQ(again.outcome, Outcome::violated);
 }

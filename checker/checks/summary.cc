@@ -11,24 +11,23 @@ namespace holdfast::checker {
 
 namespace {
 
-// Whether each grant met others: at its invocation somebody held the key, or between its invocation and its
-// return somebody else asked for it or waited. Two sweeps over the events in their order: one counts who is
-// about.
+// Which grants were contended: somebody held the key or waited for it when the grant was asked for, or
+// somebody else asked for it before the grant returned.
 class Contention {
  public:
   explicit Contention(const History& history)
-      : about_(history.symbols(), 0), arrivals_(history.symbols(), 0) {}
+      : present_(history.symbols(), 0), arrivals_(history.symbols(), 0) {}
 
   void invoked(Symbol key, std::size_t position) {
-    met_[position] = {about_[key] > 0, arrivals_[key] + 1};
-    ++about_[key];
+    met_[position] = {present_[key] > 0, arrivals_[key] + 1};
+    ++present_[key];
     ++arrivals_[key];
   }
   void failed(Symbol key, std::size_t invoked) {
-    --about_[key];
+    --present_[key];
     met_.erase(invoked);
   }
-  // The asker stays about while it holds.
+  // True: the grant was contended. Its process counts as present until ended().
   bool granted(Symbol key, std::size_t invoked) {
     const auto found = met_.find(invoked);
     if (found == met_.end()) return false;
@@ -36,11 +35,11 @@ class Contention {
     met_.erase(found);
     return met;
   }
-  void ended(Symbol key) { --about_[key]; }
+  void ended(Symbol key) { --present_[key]; }
 
  private:
-  std::vector<int> about_;               // by key: who asks or holds
-  std::vector<std::uint64_t> arrivals_;  // by key: who has ever asked
+  std::vector<int> present_;             // by key: how many ask for it or hold it
+  std::vector<std::uint64_t> arrivals_;  // by key: how many have asked for it so far
   std::map<std::size_t, std::pair<bool, std::uint64_t>> met_;
 };
 

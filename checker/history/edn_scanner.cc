@@ -53,7 +53,7 @@ void EdnScanner::skip_line() {
 
 std::string_view EdnScanner::token(std::string& scratch) {
   scratch.clear();
-  // In one piece where the block holds it all: the common case.
+  // The common case: the block has the whole token.
   std::size_t end = at_;
   while (end < end_ && !delimiter(static_cast<unsigned char>(buffer_[end]))) ++end;
   if (end < end_) {
@@ -102,7 +102,7 @@ void EdnScanner::skip_value(int depth) {
     get();
     if (peek() == '_') {
       get();
-      skip_value(depth + 1);  // what is discarded
+      skip_value(depth + 1);  // the discarded value
       return skip_value(depth + 1);
     }
     if (peek() != '{' && peek() != '"') token(scratch_);  // a tag; `#{` is a set, `#"` a pattern

@@ -1,4 +1,4 @@
-// EdnScanner: characters and tokens of EDN from a stream, block by block, with line and column for errors.
+// EdnScanner: characters and tokens of EDN from a stream, with line and column for errors. Reads in blocks.
 #pragma once
 
 #include <cstdint>
@@ -36,18 +36,18 @@ class EdnScanner {
   std::uint64_t line() const { return line_; }
   std::uint64_t column() const { return passed_ + at_ - line_begin_ + 1; }
 
-  // Past white space, commas and `;` comments.
+  // Skips white space, commas and `;` comments.
   void skip_space();
-  // A keyword, symbol or number: up to the next delimiter. `scratch` is overwritten.
+  // A keyword, symbol or number, up to the next delimiter. Overwrites `scratch`.
   std::string_view token(std::string& scratch);
   // The text of a string; REQUIRES: its opening quote is next.
   void string(std::string& text);
-  // One value of any kind. Throws EdnProblem beyond 100 levels.
+  // Skips one value of any kind. Throws EdnProblem beyond 100 levels.
   void skip_value(int depth = 0);
-  // Throws EdnProblem: what is next, and what was expected instead.
+  // Throw EdnProblem: what was found, and what was expected.
   [[noreturn]] void fail(std::string_view expected);
   [[noreturn]] void fail_found(std::string_view found, std::uint64_t column, std::string_view expected) const;
-  // To the next line, after an error.
+  // Skips to the next line, after an error.
   void skip_line();
 
   static bool delimiter(int c);

@@ -1,5 +1,5 @@
-// EventAppender: where a reader puts the events that it finds: a History, or a PackedHistory that shares its
-// strings; and their indices, as soon as one of them is not simply its position.
+// EventAppender: takes the events of a reader into a History, or into a PackedHistory that shares its
+// strings. Keeps their indices from the first one on that is not the event's position.
 #pragma once
 
 #include "checker/history/history_jsonl.h"
@@ -9,12 +9,13 @@ namespace holdfast::checker {
 
 class EventAppender {
  public:
-  // `into`: gets the events in place of `result.history`, which then has the strings alone. Null: none.
+  // `into` receives the events in place of `result.history`, which then has the strings alone. Null: there is
+  // none.
   EventAppender(ReadHistory& result, PackedHistory* into) : result_(result), into_(into) {
     if (into_ != nullptr) result_.history = into_->names();
   }
   std::size_t size() const { return into_ != nullptr ? into_->size() : result_.history.events().size(); }
-  // `index`: kAbsent where the file names none. Without `has_time` the position counts as the time.
+  // `index`: kAbsent where the file names none. An event without time (`has_time`) has its position as time.
   void append(Event& event, bool has_time, std::int64_t index) {
     const std::size_t position = size();
     if (!has_time) event.time_ns = static_cast<std::int64_t>(position);

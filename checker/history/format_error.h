@@ -1,4 +1,4 @@
-// FormatError: a history file that cannot be read: where, what was found, what was expected.
+// FormatError: a history file cannot be read. Says where, what was found and what was expected.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace holdfast::checker {
 
-// what(): "file:line:column: found `x`, expected y". Line and column count from 1, the column in bytes.
+// what(): "file:line:column: found `x`, expected y". Line and column count from 1; columns are bytes.
 class FormatError : public std::runtime_error {
  public:
   FormatError(const std::string& file, std::uint64_t line, std::uint64_t column, const std::string& problem)

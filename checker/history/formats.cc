@@ -1,4 +1,4 @@
-// Which format it is, the old text log, and writing EDN.
+// Guesses a format, reads the old text log, writes EDN.
 #include "checker/history/formats.h"
 
 #include <charconv>
@@ -57,7 +57,7 @@ Format guess_format(std::string_view head) {
 
 namespace {
 
-// What was read of a stream to guess its format, and then the rest of it.
+// The beginning of a stream, which was read to guess its format, and then the rest of the stream.
 class Rejoined : public std::streambuf {
  public:
   Rejoined(std::string head, std::istream& rest) : head_(std::move(head)), rest_(rest), block_(1 << 16) {
@@ -111,8 +111,7 @@ struct LogProblem {
   std::string problem;
 };
 
-// `3<TAB>:invoke<TAB>:cas<TAB>[1 4]` after the logger's prefix. Lines of other kinds have no such thing:
-// false.
+// Reads `3<TAB>:invoke<TAB>:cas<TAB>[1 4]` after the logger's prefix. False: a line of another kind.
 bool read_log_line(std::string_view line, bool keyed, ReadHistory& result) {
   const std::size_t tab = line.find('\t');
   if (tab == std::string_view::npos) return false;

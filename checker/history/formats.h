@@ -1,11 +1,6 @@
-// Formats: histories from anywhere into a History, and back out for other checkers.
-//
-// jsonl        ours (history_jsonl.h)
-// jepsen-edn   a vector or a list of maps, or one map after another; keys as keywords or strings in any
-//              order, comments, tagged records, numbers or names for processes
-// jepsen-log   the old text log of Jepsen: `INFO  jepsen.util - 3<TAB>:invoke<TAB>:cas<TAB>[1 4]`
-//
-// In the two Jepsen formats the order of the lines is the order of the events.
+// The formats of history files: JSON lines, Jepsen's EDN and Jepsen's old text log. What each of them looks
+// like and how they differ: checker/HISTORY.md. In Jepsen's formats the order of the lines is the order of
+// the events.
 #pragma once
 
 #include <iosfwd>
@@ -21,25 +16,25 @@ enum class Format : std::uint8_t { jsonl, jepsen_edn, jepsen_log };
 
 std::string_view to_string(Format format);
 std::optional<Format> parse_format(std::string_view name);
-// From the beginning of a file (some hundred bytes are enough).
+// Guesses from the beginning of a file; a few hundred bytes are enough.
 Format guess_format(std::string_view head);
 
 struct FormatOptions {
   std::string file = "-";             // for errors
   std::optional<Format> format = {};  // absent: guessed
-  bool keyed = false;                 // values are [key value] (jepsen-independent)
+  bool keyed = false;                 // values are [key value], as Jepsen's independent keys are
   bool keep_going = false;            // skip and count what is broken
-  Format* used = nullptr;             // told: the format that was given or guessed
-  PackedHistory* into = nullptr;      // gets the events; the ReadHistory's own history then has none
+  Format* used = nullptr;             // receives the format that was given or guessed
+  PackedHistory* into = nullptr;      // receives the events; the ReadHistory then has the strings alone
 };
 
-// Reads to the end as a stream. Throws FormatError.
+// Reads a stream to its end. Throws FormatError.
 ReadHistory read_history(std::istream& in, const FormatOptions& options);
 
-// One map a line. `keyed`: values as [key value].
+// Writes one map a line. `keyed`: values as [key value].
 void write_edn(const ReadHistory& read, std::ostream& out, bool keyed);
 
-// The parts behind read_history().
+// The readers behind read_history().
 ReadHistory read_edn(std::istream& in, const FormatOptions& options);
 ReadHistory read_jepsen_log(std::istream& in, const FormatOptions& options);
 

@@ -1,4 +1,4 @@
-// History: the table of strings (an arena of text, found again by open addressing) and the names of things.
+// The table of strings: text in an arena, found by open addressing. And the names of types and functions.
 #include "checker/history/history.h"
 
 #include <array>
@@ -16,8 +16,7 @@ constexpr std::uint64_t mixed(std::uint64_t hash) {
   return hash ^ (hash >> 29);
 }
 
-// Eight bytes at a time, each mixed in by multiply and shift. Nothing depends on its value but where in the
-// table a text is found.
+// Mixes in eight bytes at a time. The hash decides a text's slot in the table and nothing else.
 std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = text.size() * 0xD6E8FEB86659FD93ULL;
   const char* at = text.data();
@@ -44,11 +43,11 @@ struct History::Table {
   static constexpr std::size_t kBlock = std::size_t{1} << 16;
 
   std::vector<std::unique_ptr<char[]>> blocks;
-  std::size_t left = 0;  // free bytes at `next`
+  std::size_t left = 0;  // free bytes from `next` on
   char* next = nullptr;
   std::vector<std::string_view> texts;  // by symbol
-  std::vector<std::uint32_t> hashes;    // by symbol: the high bits, so that growing reads no text
-  std::vector<Symbol> slots;            // 0: empty; a power of two, at most half full
+  std::vector<std::uint32_t> hashes;    // by symbol, so that growing reads no text
+  std::vector<Symbol> slots;            // 0: empty. A power of two, at most half full
 
   Table() : texts{std::string_view{}}, hashes{0}, slots(1024, 0) {}
 
@@ -56,7 +55,7 @@ struct History::Table {
     if (text.size() > left) {
       const std::size_t size = text.size() > kBlock / 4 ? text.size() : kBlock;
       blocks.push_back(std::make_unique<char[]>(size));
-      if (size != kBlock) {  // a giant has its own block; the present one goes on
+      if (size != kBlock) {  // a long text has a block of its own; the present block stays in use
         std::memcpy(blocks.back().get(), text.data(), text.size());
         return {blocks.back().get(), text.size()};
       }

@@ -1,4 +1,4 @@
-// Reading JSON lines: one pass over each line, no tree is built; fields are told apart by their name.
+// Reads JSON lines: one pass over each line, without building a tree.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -13,7 +13,7 @@ namespace holdfast::checker {
 
 namespace {
 
-// A problem at a byte of the present line; becomes a FormatError where file and line are known.
+// A problem at a byte of a line. The caller knows file and line, and makes a FormatError of it.
 struct Broken {
   std::size_t at;
   std::string problem;
@@ -128,13 +128,13 @@ class LineParser {
       } else {
         at_ = before;
       }
-    } else if (code >= 0xDC80 && code < 0xDD00) {  // a byte that was no UTF-8
+    } else if (code >= 0xDC80 && code < 0xDD00) {  // the escape of a byte that is no UTF-8
       scratch_ += static_cast<char>(code & 0xFFU);
       return;
     }
     append_code(code);
   }
-  // A string; the view holds until the next one is read.
+  // A string. The view is valid until the next string is read.
   std::string_view string() {
     if (!take('"')) broken("a string in `\"`");
     const std::size_t begin = at_;

@@ -1,4 +1,4 @@
-// Writing histories as JSON lines: numbers by std::to_chars, text by a scan for what must be escaped.
+// Writes JSON lines. Text is scanned for what must be escaped; the rest is copied.
 #include <array>
 #include <charconv>
 #include <ostream>
@@ -16,7 +16,7 @@ void append_number(T number, std::string& out) {
   out.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
 }
 
-// Length of the UTF-8 sequence at the start of `text`, 0 if there is none (RFC 3629).
+// The length of the UTF-8 sequence at the start of `text`; 0: it is not UTF-8 (RFC 3629).
 std::size_t utf8_length(std::string_view text) {
   const auto at = [&](std::size_t i) -> unsigned {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
@@ -46,7 +46,7 @@ void append_escaped(unsigned code, std::string& out) {
 
 void append_text(std::string_view text, std::string& out) {
   out += '"';
-  std::size_t plain = 0;  // start of what needs no escape
+  std::size_t plain = 0;  // where the text begins that needs no escape
   for (std::size_t i = 0; i < text.size();) {
     const auto c = static_cast<unsigned char>(text[i]);
     if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {

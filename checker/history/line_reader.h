@@ -1,4 +1,4 @@
-// LineReader: a stream cut into lines, read in blocks, so that no file is ever held as text.
+// LineReader: cuts a stream into lines. Reads in blocks, so that a file is never in memory as a whole.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class LineReader {
  public:
   explicit LineReader(std::istream& in) : in_(in), buffer_(std::size_t{1} << 18) {}
 
-  // The next line without its end ("\n" or "\r\n"); false at the end. Valid until the next call.
+  // The next line, without "\n" or "\r\n"; valid until the next call. False: the stream is over.
   bool next(std::string_view& line) {
     std::size_t searched = 0;
     for (;;) {
@@ -37,7 +37,7 @@ class LineReader {
       }
     }
   }
-  std::uint64_t number() const { return number_; }  // of the line last returned, from 1
+  std::uint64_t number() const { return number_; }  // of the last line returned, from 1
 
  private:
   static std::string_view without_return(std::string_view line) {

@@ -1,4 +1,5 @@
-// The words of an event: a mask of the fields that are there, then each, those of 64 bits in two words.
+// The words of an event's other fields: a mask that tells which are there, then each; fields of 64 bits take
+// two words.
 #include "checker/history/packed_history.h"
 
 #include "checker/invariant.h"
@@ -9,7 +10,7 @@ namespace {
 
 static_assert(static_cast<unsigned>(Function::other) < 32, "five bits");
 
-// In the order in which they are written.
+// The fields in the order in which they are written.
 constexpr std::int64_t Event::*kWide[] = {&Event::valid_until_ns, &Event::token, &Event::value};
 constexpr Symbol Event::*kNarrow[] = {&Event::id,   &Event::owner, &Event::mode,
                                       &Event::node, &Event::error, &Event::permits};

@@ -1,17 +1,16 @@
 // PackedHistory: a history in a quarter of the memory, for files of millions of operations.
 //
-// An event is 16 bytes (time, key, process, type, function); what few events have (owner, token, valid_until,
-// ...) lies beside it in words of four bytes, only where it is there. So an operation of a Jepsen file takes
-// 32 bytes, one of our own some 100. Blocks of 4,096 events: growing copies nothing.
+// The fixed part of an event takes 16 bytes: time, key, process, type and function. Fields that few events
+// have (owner, token, valid_until, ...) follow in words of four bytes, and only where they are there. An
+// operation of a Jepsen file takes 32 bytes, one with all our fields about 100. Events are kept in blocks of
+// 4,096, so that growing copies nothing.
 //
-// A reader fills it in place of a History:
+//   PackedHistory packed;
+//   Event event = ...;
+//   event.process = packed.intern("c1/0");
+//   packed.append(event);                    // at position packed.size() before
 //
-//   PackedHistory packed;                       Event event = ...; event.process = packed.intern("c1/0");
-//   packed.append(event);                       // its position is packed.size() before
-//
-// (or hands over the table of strings that it filled: PackedHistory packed(history) shares it.) Judged by
-// check_linearizable(packed, options) of linearizability.h; what else wants a History gets unpack() or
-// subset().
+// check_linearizable(packed, options) judges it as it is; other checks need unpack() or subset().
 #pragma once
 
 #include <array>
@@ -23,23 +22,24 @@
 
 namespace holdfast::checker {
 
-// Not thread-safe. Moves; is not copied by accident.
+// Not thread-safe. Can be moved, not copied.
 class PackedHistory {
  public:
-  // What every event has. process() is kManyProcesses where the symbol is too great: then full() tells.
+  // What every event has. process() is kManyProcesses where the symbol is greater than that; the event then
+  // has it among its other fields.
   struct Fixed {
     std::int64_t time_ns;
     Symbol key;
     std::uint32_t bits;
     EventType type() const { return static_cast<EventType>(bits & 3U); }
     Function f() const { return static_cast<Function>((bits >> 2) & 31U); }
-    bool more() const { return ((bits >> 7) & 1U) != 0; }  // there are other fields
+    bool more() const { return ((bits >> 7) & 1U) != 0; }  // it has other fields
     Symbol process() const { return bits >> 8; }
   };
   static constexpr Symbol kManyProcesses = (Symbol{1} << 24) - 1;
 
   PackedHistory() = default;
-  // Shares the strings of `names` (whose events do not count).
+  // Shares the strings of `names`, and takes none of its events.
   explicit PackedHistory(const History& names) : names_(names.names()) {}
   static PackedHistory pack(const History& history);
   PackedHistory(PackedHistory&&) = default;
@@ -48,17 +48,18 @@ class PackedHistory {
   Symbol intern(std::string_view text) { return names_.intern(text); }
   std::string_view text(Symbol symbol) const { return names_.text(symbol); }
   std::size_t symbols() const { return names_.symbols(); }
-  const History& names() const { return names_; }  // the strings alone; it has no events
+  const History& names() const { return names_; }  // the strings, without events
 
   void append(const Event& event);
   std::size_t size() const { return size_; }
   static Event plain(const Fixed& core);    // an event without other fields
-  Event event(std::size_t position) const;  // decodes at most 64 events
+  Event event(std::size_t position) const;  // O(1): decodes at most 64 events
   History unpack() const;
   History subset(const std::vector<std::size_t>& positions) const;  // as History::subset()
   std::uint64_t bytes() const;                                      // of the events, without strings
 
-  // Calls f(position, core) or, for events with other fields, f(position, core, event), in order.
+  // Calls plain(position, fixed) for an event without other fields, and full(position, fixed, event) for one
+  // with them, in the order of the history.
   template <typename Plain, typename Full>
   void for_each(Plain&& plain, Full&& full) const {
     std::size_t position = 0;

@@ -1,4 +1,4 @@
-// Reading Jepsen's EDN: one pass, no tree; fields may come in any order.
+// Reads Jepsen's EDN in one pass, without building a tree. Fields come in any order.
 #include <array>
 #include <charconv>
 #include <istream>
@@ -122,7 +122,7 @@ class EdnReader {
   void append() {
     if (options_.keyed && pair_) {
       event_.key = name_of_value(first_);
-      // A nested pair [key [from to]] was read as three: first_, then the pair of the inner one.
+      // Of a nested pair [key [from to]], first_ has the key, and the inner pair has the rest.
       event_.value = second_;
       if (event_.f == Function::cas && inner_) event_.token = inner_first_, event_.value = inner_second_;
     } else if (pair_) {
@@ -160,7 +160,7 @@ class EdnReader {
     return token;
   }
 
-  // A scalar: whole numbers as such, nil as kAbsent, everything else by its text.
+  // A scalar: a whole number as it is, nil as kAbsent, everything else as its text.
   std::int64_t scalar() {
     const int c = scan_.peek();
     if (c == '"') {
@@ -200,7 +200,7 @@ class EdnReader {
       scan_.token(scratch_);
       scan_.skip_space();
     }
-    if (scan_.peek() == '{') {  // as Jepsen's Hazelcast suite returns it: {:fence 7, ...}
+    if (scan_.peek() == '{') {  // Jepsen's Hazelcast suite returns {:fence 7, ...}
       scan_.get();
       for (scan_.skip_space(); scan_.peek() != '}'; scan_.skip_space()) {
         const Field which = field_of(word());
@@ -295,7 +295,7 @@ class EdnReader {
   EventAppender events_;
   std::string scratch_;
   std::array<Symbol, 4096> names_{};  // of small numbers
-  int close_ = 0;                     // of the vector or list around all; 0: none (any more)
+  int close_ = 0;                     // what closes the vector or list around all events; 0: nothing does
   Event event_;
   std::int64_t first_ = kAbsent, second_ = kAbsent, inner_first_ = kAbsent, inner_second_ = kAbsent;
   std::int64_t index_ = kAbsent;

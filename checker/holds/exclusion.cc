@@ -10,13 +10,13 @@ bool conflict(const Span& a, const Span& b, const ExclusionRules& rules) {
   if (a.key != b.key || !(a.from_ns < b.to_ns && b.from_ns < a.to_ns)) return false;
   if (a.shared && b.shared) return false;
   if (a.owner != b.owner) return true;
-  return !rules.reentrant && a.shared == b.shared;  // a writer may read what it writes
+  return !rules.reentrant && a.shared == b.shared;  // a writer may also read
 }
 
 namespace {
 
-// Order of the sweep: by start; at one instant the empty spans come first, so that what an empty span meets
-// among those before it began truly earlier.
+// The order of the sweep: by start. At equal starts empty spans come first, so that every span before an
+// empty one that it overlaps began strictly earlier.
 bool before(const Span& a, const Span& b) {
   if (a.key != b.key) return a.key < b.key;
   if (a.from_ns != b.from_ns) return a.from_ns < b.from_ns;
@@ -25,7 +25,7 @@ bool before(const Span& a, const Span& b) {
   return a.number < b.number;
 }
 
-// Of the spans seen so far: the one that ends last, and the one that ends last among those of other owners.
+// Of the spans so far: the one that ends last, and the one that ends last among those of other owners.
 struct LastEnds {
   const Span* last = nullptr;
   const Span* other = nullptr;  // owner differs from last's
@@ -69,7 +69,7 @@ class Sweep {
  private:
   void report(const Span& span, const std::vector<const Span*>& with) {
     ++result_.count;
-    // Keys come one after another, not in the order of time: keep twice as many and thin them out.
+    // Keys come one after another, not by time: keep twice as many and drop the later half now and then.
     if (keep_ < SIZE_MAX / 2 && result_.conflicts.size() >= 2 * keep_ + 16) {
       std::stable_sort(result_.conflicts.begin(), result_.conflicts.end(),
                        [](const Conflict& a, const Conflict& b) { return a.from_ns < b.from_ns; });
@@ -94,7 +94,7 @@ class Sweep {
         if (candidate == nullptr || !conflict(*candidate, span, rules_)) return;
         if (worst == nullptr || candidate->to_ns > worst->to_ns) worst = candidate;
       };
-      // A span of the other sort conflicts only if its owner differs; of the same sort it may be anybody's.
+      // An exclusive and a shared span conflict only if their owners differ.
       consider(!span.shared && !rules_.reentrant ? exclusive.of_anybody() : exclusive.of_others(span.owner));
       if (!span.shared) consider(shared.of_others(span.owner));
       if (worst != nullptr) report(span, {worst});
@@ -106,7 +106,7 @@ class Sweep {
     const auto later = [](const Span* a, const Span* b) {
       return a->to_ns != b->to_ns ? a->to_ns > b->to_ns : a->number > b->number;
     };
-    std::vector<const Span*> open;  // a heap: who ends first is in front
+    std::vector<const Span*> open;  // a heap; the span that ends first is in front
     std::int64_t taken = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const Span& span = spans_[i];
@@ -117,14 +117,14 @@ class Sweep {
         open.pop_back();
       }
       if (taken + span.permits > rules_.permits) report(span, heaviest(open, span));
-      if (span.from_ns == span.to_ns) continue;  // empty: gone before the next one
+      if (span.from_ns == span.to_ns) continue;  // empty: over before the next one begins
       taken += span.permits;
       open.push_back(&span);
       std::push_heap(open.begin(), open.end(), later);
     }
   }
 
-  // The fewest of `open` that leave no room for `span`.
+  // The fewest of `open` that leave too few permits for `span`.
   std::vector<const Span*> heaviest(std::vector<const Span*> open, const Span& span) const {
     std::sort(open.begin(), open.end(), [](const Span* a, const Span* b) {
       return a->permits != b->permits ? a->permits > b->permits : a->number < b->number;

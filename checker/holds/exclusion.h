@@ -1,7 +1,7 @@
-// Exclusion sweep: which intervals of one key may not overlap but do, in O(n log n).
+// The exclusion sweep finds spans of one key that may not overlap and do, in O(n log n).
 //
-// Two intervals [s1, e1] and [s2, e2] overlap when s1 < e2 and s2 < e1: equal times are concurrent, so that
-// either order is possible and no conflict is forced. The proof of the sweep is in README.md.
+// Two spans [s1, e1] and [s2, e2] overlap when s1 < e2 and s2 < e1. Equal times are concurrent: either order
+// is possible, so they force no conflict. The proof is in checker/README.md.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,29 @@ struct Span {
   Symbol key = 0;
   Symbol owner = 0;
   std::uint32_t permits = 1;
-  bool shared = false;     // shares with all that share
-  std::size_t number = 0;  // what the caller knows it by; ties are put in its order
+  bool shared = false;     // may overlap other shared spans
+  std::size_t number = 0;  // the caller's name of it; ties are put in this order
 };
 
 struct ExclusionRules {
   bool reentrant = false;    // one owner may overlap itself
-  std::int64_t permits = 0;  // > 0: a semaphore of that many; else spans conflict in pairs
+  std::int64_t permits = 0;  // > 0: a semaphore of that many permits; 0: spans conflict in pairs
 };
 
-// Whether the two spans may not both be there (pairs; without permits).
+// Whether two spans conflict. Ignores rules.permits.
 bool conflict(const Span& a, const Span& b, const ExclusionRules& rules);
 
-// A span that began although others were there: `with` are the numbers of the fewest others that forbid it
-// (one, or for a semaphore those with most permits), in ascending order.
+// A span that began while others excluded it. `with` has the numbers of the fewest others that exclude it,
+// ascending: one span, or for a semaphore those with the most permits.
 struct Conflict {
   std::size_t number = 0;
   std::vector<std::size_t> with;
-  std::int64_t from_ns = 0, to_ns = 0;  // while all of them were there
+  std::int64_t from_ns = 0, to_ns = 0;  // while all of them overlap
 };
 
-// One Conflict for each span that conflicts with one that began before it (ties: as the sweep orders them),
-// by time. `spans` is sorted in place. Beyond `keep` conflicts they are only counted.
+// One conflict for each span that conflicts with one that began before it, by time. At equal times the
+// sweep's order decides which one began before. Sorts `spans` in place. Keeps the `keep` earliest conflicts
+// and counts all.
 struct ExclusionResult {
   std::vector<Conflict> conflicts;
   std::uint64_t count = 0;

@@ -67,8 +67,8 @@ class Builder {
  private:
   static Symbol owner_of(const Event& event) { return event.owner != 0 ? event.owner : event.process; }
 
-  // The newest open hold that `event` speaks of. `by_client`: renewals and losses are told by another process
-  // of the same client, without an owner.
+  // The newest open hold that `event` is about; kNowhere: there is none. `by_client`: the process of a
+  // renewal or a loss is another one of the same client, and the event may lack the owner.
   std::size_t find(const Event& event, bool by_client) const {
     const auto& open = open_[event.key];
     const std::string_view client = client_of(history_.text(event.process));
@@ -96,7 +96,7 @@ class Builder {
 
   void promise(Hold& hold, const Event& event, std::size_t position) {
     if (event.valid_until_ns == kAbsent || hold.valid_until_ns == kAbsent) return;
-    if (event.time_ns > hold.valid_until_ns) return;  // too late: it must not revive the hold
+    if (event.time_ns > hold.valid_until_ns) return;  // a late renewal does not revive the hold
     if (event.valid_until_ns <= hold.valid_until_ns) return;
     hold.valid_until_ns = event.valid_until_ns;
     hold.renewals.push_back(position);
@@ -107,11 +107,11 @@ class Builder {
     std::uint32_t depth = 1;
     if (held != kNowhere) {
       const bool same = event.id != 0 && event.id == holds_[held].id;
-      if ((same || reentrant_) && event.mode == holds_[held].mode) {  // deeper
+      if ((same || reentrant_) && event.mode == holds_[held].mode) {  // a re-entry
         ++depth_[held];
         return promise(holds_[held], event, position);
       }
-      if (same) {  // one acquisition in another mode
+      if (same) {  // the acquisition changes its mode
         depth = depth_[held];
         end(held, position, HoldEnd::changed_mode);
       }
@@ -139,7 +139,7 @@ class Builder {
   void release_invoked(const Event& event, std::size_t position) {
     const std::size_t at = find(event, false);
     if (at == kNowhere) return;
-    // A release that did not end well leaves nothing held, whatever the depth was.
+    // A release that failed, or whose outcome is unknown, ends the hold at any depth.
     CHECKER_INVARIANT(depth_[at] > 0, "a hold that is open was entered more often than released");
     const std::size_t completion = pairs_.other[position];
     const bool over = completion != kNowhere && history_.events()[completion].type != EventType::ok;

@@ -1,9 +1,10 @@
-// Holds and claims: who held what, from when to when; computed once, used by every check.
+// Holds and claims: who held what, from when to when.
 //
-// A hold belongs to one acquisition. It begins when acquire returns ok and ends when the outermost release is
-// invoked (whatever comes of that), when loss is told, or when the client dies; a change of mode ends one
-// hold and begins another. A claim is what the lock promised of a hold: from its grant to `valid_until`,
-// moved on by renewals that returned before it was reached, cut at the end of the hold.
+// A hold belongs to one acquisition. It begins when acquire returns ok. It ends when the outermost release is
+// invoked (whatever its outcome), when the client is told of the loss, or when the client dies. A change of
+// mode ends one hold and begins another. A claim is what the lock promised of a hold: the time from the grant
+// to `valid_until`, cut at the end of the hold. A renewal that returns before `valid_until` extends the
+// claim.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ struct Hold {
   std::size_t ended = kNowhere;     // position of the event that ends it
   std::int64_t from_ns = 0;
   std::int64_t to_ns = kForever;
-  std::int64_t valid_until_ns = kAbsent;    // renewals included, not cut; kAbsent: the lock promised nothing
-  std::int64_t granted_until_ns = kAbsent;  // of the grant alone
+  std::int64_t valid_until_ns = kAbsent;    // with renewals, not cut; kAbsent: the lock promised nothing
+  std::int64_t granted_until_ns = kAbsent;  // of the grant, without renewals
   std::vector<std::size_t> renewals;        // positions of those that moved valid_until_ns, ascending
   Symbol key = 0, id = 0, owner = 0, process = 0, mode = 0,
          node = 0;          // owner: the process where there is none
@@ -39,19 +40,20 @@ struct Hold {
 
   bool has_claim() const { return valid_until_ns != kAbsent; }
   std::int64_t claim_to_ns() const { return valid_until_ns < to_ns ? valid_until_ns : to_ns; }  // has_claim()
-  // The lock returned what had expired already.
+  // The lease was over when acquire returned.
   bool expired_at_return() const { return granted_until_ns != kAbsent && granted_until_ns <= from_ns; }
 };
 
-// Invocations and completions belong together: of one process, the same function, key and (where both name
-// one) id, first come first.
+// Which invocation and which completion belong together: those of one process with the same function and key,
+// and the same id and node where both have one. The oldest open invocation comes first.
 struct Pairs {
-  std::vector<std::size_t> other;  // by position: invocation -> completion and back; kNowhere: none
+  std::vector<std::size_t> other;  // by position: the completion of an invocation, and back; kNowhere: none
 };
 Pairs pair_events(const History& history);
 
-// All holds in the order of their beginnings (position). `reentrant`: an owner that acquires again what it
-// holds, in a history without acquisition ids, enters deeper (else that is a second hold of its own).
+// All holds, in the order of the positions at which they begin. `reentrant`: an owner that acquires again
+// what it holds enters deeper; else that is a second hold. (The same acquisition id always means the same
+// hold.)
 std::vector<Hold> build_holds(const History& history, const Pairs& pairs, bool reentrant);
 inline std::vector<Hold> build_holds(const History& history, bool reentrant) {
   return build_holds(history, pair_events(history), reentrant);

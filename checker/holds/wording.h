@@ -1,4 +1,4 @@
-// Wording: times, owners and holds as people read them in a verdict.
+// Wording: how verdicts write times, owners and holds.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The mutex family by cores: a hold is there at least from its acquire's completion to its release's
-// invocation.
+// The mutex family by cores. The core of a hold lasts from the completion of its acquire to the invocation of
+// its release; in every order the owner holds throughout it.
 #include "checker/linearizability/linear.h"
 
 #include <algorithm>
@@ -18,16 +18,16 @@ Symbol most_owner(const std::vector<Operation>& operations) {
 }
 
 struct Core {
-  std::size_t acquire = kNowhere, release = kNowhere;  // release: kNowhere while nobody gave it back
+  std::size_t acquire = kNowhere, release = kNowhere;  // release: kNowhere: it was not released
   std::int64_t from = 0, to = kForever;
   Symbol owner = 0;
   std::int64_t token = kAbsent;
-  std::size_t token_of = kNowhere;  // the acquire that was given it: the outermost, or an entry after it
+  std::size_t token_of = kNowhere;  // the acquire that returned the token: the outermost one or a re-entry
   bool shared = false;
-  std::size_t under = kNowhere;  // the core of the owner's write hold, of which this is a downgrade
+  std::size_t under = kNowhere;  // a read core within a write hold of its owner: the core of that
 };
 
-// What one owner holds; its operations come one after another.
+// What one owner holds now.
 struct OwnerHolds {
   std::size_t core = kNowhere;  // of the write (or only) hold
   std::int64_t depth = 0;
@@ -65,7 +65,7 @@ class LockCores {
   }
 
  private:
-  // The violation whose completion comes first is told.
+  // Keeps the violation whose completion comes first.
   void violated(LinearResult found) {
     found.linearizable = false;
     std::sort(found.operations.begin(), found.operations.end());
@@ -94,7 +94,7 @@ class LockCores {
     if (read_write_ && each.shared) {
       if (owner.reads++ == 0) {
         owner.read_core = open(at, each, true);
-        // It began before the write hold ends, even if at the same time: no gap lets a writer in.
+        // The reading begins before the writing ends, even at one time, so that no other writer fits between.
         if (owner.depth > 0) {
           cores_[owner.read_core].under = owner.core;
           cores_[owner.read_core].from = cores_[owner.core].from;
@@ -102,7 +102,7 @@ class LockCores {
       }
       return;
     }
-    if (owner.reads > 0) {  // a reader does not become a writer
+    if (owner.reads > 0) {  // a reader may not become a writer
       violated({.kind = "double-hold",
                 .operations = {cores_[owner.read_core].acquire, at},
                 .stuck = at,
@@ -161,7 +161,7 @@ class LockCores {
                        .shared = core.shared,
                        .number = i});
     }
-    // One owner's own holds were looked at above; a writer may read as well.
+    // reentrant: the holds of one owner were compared above, in its own order.
     const ExclusionResult found = sweep_exclusion(spans, {.reentrant = true}, 1);
     if (found.count == 0) return;
     const Core& second = cores_[found.conflicts[0].number];
@@ -176,8 +176,8 @@ class LockCores {
     violated(std::move(result));
   }
 
-  // Tokens rise along the cores, which are disjoint where nothing was found. False: their order is not
-  // forced.
+  // Compares tokens along the cores, which are disjoint where no overlap was found. False: the order of cores
+  // is not forced.
   bool find_tokens() {
     std::vector<const Core*> order;
     for (const Core& core : cores_) order.push_back(&core);
@@ -220,7 +220,7 @@ bool owners_are_sequential(const std::vector<Operation>& operations) {
   std::vector<std::pair<std::int64_t, Symbol>> busy(std::size_t{most_owner(operations)} + 1, {INT64_MIN, 0});
   for (const Operation& each : operations) {
     auto& [until, process] = busy[each.owner];
-    // One process' operations are in order even at equal times; another's must come truly later.
+    // At equal times operations of one process are ordered; those of two processes are not.
     const bool other = process != each.process && process != 0;
     if (until == kForever || each.call < until || (other && each.call == until)) return false;
     until = each.unknown ? kForever : each.ret;
@@ -238,7 +238,7 @@ std::optional<LinearResult> linear_lock(const std::vector<Operation>& operations
   return LockCores(operations, reentrant, fenced, read_write, most_entries).run(why_not);
 }
 
-// Each hold is an acquire and, right after it, the end of its claim (operations.h): their cores are disjoint.
+// Each hold is an acquire followed by the end of its claim (operations.h). Their cores must be disjoint.
 std::optional<LinearResult> linear_leased(const std::vector<Operation>& operations) {
   std::vector<Span> spans;
   std::vector<std::size_t> release(operations.size(), kNowhere);

@@ -1,7 +1,7 @@
 // The anonymous mutex in O(n log n): any process may release.
 //
-// At the return of an operation that is not legal now, the pending operation of the other kind that returns first goes
-// before it: any other choice could be exchanged for that one. The proof is in models/README.md.
+// At the return of an operation that is not legal now, the pending operation of the other kind that returns
+// first goes before it: any other choice could be exchanged for that one. The proof is in models/README.md.
 #include <map>
 #include <queue>
 

@@ -1,5 +1,5 @@
-// The fair lock in O(n log n): a mutex, and along the order of its holds everybody had joined the queue
-// before the next one had to. The proof is in models/README.md.
+// The fair lock in O(n log n): it is a mutex, and it grants in the order in which owners can have joined the
+// queue. The proof is in models/README.md.
 #include <algorithm>
 
 #include "checker/linearizability/linear.h"
@@ -48,7 +48,7 @@ std::optional<LinearResult> linear_fair(const std::vector<Operation>& operations
       waits = kNowhere;
     }
   }
-  for (const std::size_t waits : queued) {  // for ever: nobody behind it would be granted
+  for (const std::size_t waits : queued) {  // a place that is never left blocks everybody behind it
     if (waits == kNowhere || operations[waits].unknown) continue;
     const bool leaves =
         std::any_of(operations.begin() + static_cast<std::ptrdiff_t>(waits), operations.end(),
@@ -77,7 +77,7 @@ std::optional<LinearResult> linear_fair(const std::vector<Operation>& operations
   std::stable_sort(grants.begin(), grants.end(), [&](const QueuedGrant& a, const QueuedGrant& b) {
     return a.from != b.from ? a.from < b.from : empty(a) && !empty(b);
   });
-  const QueuedGrant* latest = nullptr;  // of the grants so far, who asked last
+  const QueuedGrant* latest = nullptr;  // of the grants so far, the one that joined last
   for (std::size_t i = 0; i < grants.size(); ++i) {
     const QueuedGrant& grant = grants[i];
     if (i > 0 && grant.from == grants[i - 1].from && empty(grant)) {
@@ -89,7 +89,7 @@ std::optional<LinearResult> linear_fair(const std::vector<Operation>& operations
                             .operations = {latest->queue, latest->acquire, grant.queue, grant.acquire},
                             .stuck = grant.acquire,
                             .holder = latest->acquire};
-      for (std::size_t at = 0; at < operations.size(); ++at) {  // both holds' releases, for the witness
+      for (std::size_t at = 0; at < operations.size(); ++at) {  // the witness has the releases of both holds
         const Operation& each = operations[at];
         for (const QueuedGrant* of : {latest, &grant}) {
           if (each.f == Function::release && each.owner == operations[of->acquire].owner &&

@@ -1,4 +1,5 @@
-// A register whose values are written once each: zones (Gibbons and Korach, "Testing shared memories", 1997).
+// A register in which each value is written at most once, in O(n log n): zones, after Gibbons and Korach,
+// "Testing shared memories", SIAM Journal on Computing 26 (1997). The proof is in models/README.md.
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
@@ -11,15 +12,14 @@ namespace {
 
 constexpr std::int64_t kBefore = std::numeric_limits<std::int64_t>::min();
 
-// A write and the reads of its value. The write stands somewhere before `first_end`, a read after
-// `last_begin`.
+// A write and the reads of its value.
 struct ValueCluster {
   std::size_t write = kNowhere;  // kNowhere: the initial value
   std::size_t ends_first = kNowhere, begins_last = kNowhere;
-  std::int64_t first_end = kForever;  // the earliest return of all of it
-  std::int64_t last_begin = kBefore;  // the latest call of all of it
-  std::int64_t written = kBefore;     // the write's call
-  bool needed = false;                // somebody read it, or the write's outcome is known
+  std::int64_t first_end = kForever;  // the earliest return of its operations
+  std::int64_t last_begin = kBefore;  // the latest call of its operations
+  std::int64_t written = kBefore;     // the call of the write
+  bool needed = false;                // the write took effect: its value was read, or its outcome is known
 };
 
 }  // namespace
@@ -74,7 +74,7 @@ std::optional<LinearResult> linear_register(const std::vector<Operation>& operat
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const Operation& each = operations[i];
     if (each.f != Function::read) continue;
-    if (each.value == kAbsent && initial != kAbsent) continue;  // nobody wrote down what it read
+    if (each.value == kAbsent && initial != kAbsent) continue;  // the history does not say what it read
     const auto found = of_value.find(each.value);
     if (found == of_value.end()) {
       violated("read-of-nothing", {i});
@@ -88,7 +88,8 @@ std::optional<LinearResult> linear_register(const std::vector<Operation>& operat
   }
   std::erase_if(clusters, [](const ValueCluster& cluster) { return !cluster.needed; });
 
-  // Forward zones [first_end, last_begin] are times at which the register must hold that value: disjoint.
+  // Throughout a forward zone [first_end, last_begin] the register must have that value, so forward zones are
+  // disjoint.
   std::vector<const ValueCluster*> forward, backward;
   for (const ValueCluster& cluster : clusters) {
     (cluster.first_end < cluster.last_begin ? forward : backward).push_back(&cluster);
@@ -110,7 +111,7 @@ std::optional<LinearResult> linear_register(const std::vector<Operation>& operat
       return result;
     }
   }
-  // A backward zone [last_begin, first_end] needs one moment outside every forward zone.
+  // A backward zone [last_begin, first_end] needs one moment that is in no forward zone.
   for (const ValueCluster* cluster : backward) {
     const auto after = std::upper_bound(
         forward.begin(), forward.end(), cluster->last_begin,

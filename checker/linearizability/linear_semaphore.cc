@@ -1,5 +1,6 @@
-// Permits are taken at least from an acquire's completion to a release's invocation; their sum is never too
-// great. The proof, also for a number of permits that rises, is in models/README.md.
+// The semaphore in O(n log n): permits are taken at least from the completion of an acquire to the invocation
+// of a release, and their sum must not exceed the limit. The proof, also for a rising limit, is in
+// models/README.md.
 #include <algorithm>
 
 #include "checker/invariant.h"
@@ -11,12 +12,13 @@ namespace holdfast::checker {
 namespace {
 
 struct PermitChange {
-  std::int64_t rank = 0, taken = 0, limit = 0;  // how much more is taken, and may be taken
+  std::int64_t rank = 0, taken = 0, limit = 0;  // taken, limit: by how much they change
   std::size_t operation = 0;
-  int order() const { return limit != 0 ? 0 : taken < 0 ? 1 : 2; }  // at one time: room first
+  int order() const { return limit != 0 ? 0 : taken < 0 ? 1 : 2; }  // at one time: limits, releases, acquires
 };
 
-// Rising limits as changes, each as early as it can be. False: they do not only rise, one after another.
+// Adds the changes of the limit, each as early as possible. False: the limit falls, or two changes are
+// concurrent.
 bool find_limits(const std::vector<Operation>& operations, std::int64_t permits,
                  std::vector<PermitChange>& changes) {
   std::int64_t until = std::numeric_limits<std::int64_t>::min(), limit = permits;
@@ -51,7 +53,8 @@ std::optional<LinearResult> linear_semaphore(const std::vector<Operation>& opera
     return why_not = "an owner goes on after an unknown outcome", std::nullopt;
   }
   std::vector<std::int64_t> own(std::size_t{most} + 1, 0);
-  // Room that an owner makes at the very time at which it takes some: the order of both is not free.
+  // By owner: the time of its last change. At equal times releases may come first only if they are another
+  // owner's.
   std::vector<std::int64_t> last(std::size_t{most} + 1, std::numeric_limits<std::int64_t>::min());
   LinearResult result;
   const auto change = [&](std::int64_t rank, std::int64_t taken, std::size_t at) {

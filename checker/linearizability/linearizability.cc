@@ -49,7 +49,7 @@ class Verifier {
   }
 
   LinearizabilityResult judge() {
-    // The common case needs no operations: one pass over the events.
+    // The common case: one pass over the events, without operations.
     if (options_.own_model == nullptr && options_.engine != Engine::search) {
       if (const auto rules = lock_pass_rules(options_.model, options_.model_options, options_.jepsen)) {
         const auto found = history_ != nullptr ? lock_pass(*history_, *rules) : lock_pass(*packed_, *rules);
@@ -105,8 +105,8 @@ class Verifier {
     }
   }
 
-  // The verdict of a violated key is worked out from the events of the two processes alone. nullopt: they do
-  // not show what the pass found.
+  // Works out the verdict of each violated key from the events of the two processes alone. nullopt: those do
+  // not show the violation.
   std::optional<LinearizabilityResult> told_by_pass(const LockPassResult& found) {
     LinearizabilityResult result;
     result.operations = found.operations;
@@ -128,7 +128,7 @@ class Verifier {
     if (options_.progress) options_.progress(found.keys, found.keys);
     return result;
   }
-  static constexpr std::size_t kMostPasses = 16;  // each goes through the events again
+  static constexpr std::size_t kMostPasses = 16;  // each one reads all events again
 
   KeyVerdict judge_key(const KeyOperations& key) {
     KeyVerdict verdict;
@@ -175,7 +175,7 @@ class Verifier {
       };
       std::vector<Operation> part;
       for (const std::size_t at : kept) part.push_back(operations[at]);
-      if (!fails(part)) {  // an algorithm's own choice was too small: begin with everything up to there
+      if (!fails(part)) {  // the algorithm named too few operations: begin with all up to the stuck one
         kept.clear();
         for (std::size_t i = 0; i < operations.size(); ++i) {
           if (operations[i].call <= operations[found.stuck].ret) kept.push_back(i);
@@ -229,8 +229,8 @@ class Verifier {
     explain(operations, stuck, holder, verdict);
   }
 
-  // The acquire whose hold is there when the stuck one completes: who was granted last and did not set out to
-  // release.
+  // The acquire whose hold is there when the stuck one completes: the last grant whose owner has not invoked
+  // a release.
   static std::optional<std::size_t> holder_before(const std::vector<Operation>& operations,
                                                   std::size_t stuck) {
     std::map<Symbol, std::size_t> holds;  // by owner
@@ -289,7 +289,7 @@ class Verifier {
       verdict.reason = fmt::format("No order of the operations explains the {} by {}.", what, who);
     }
   }
-  // By its event: an operation's own owner may be a number (leases).
+  // Read from the event: the operation's own owner is only a number where the model is leased.
   std::string owner_of(const Operation& operation) const {
     const Event event = this->event(position_of(operation));
     return words_.text(event.owner != 0 ? event.owner : event.process);
@@ -300,7 +300,7 @@ class Verifier {
   }
 
   const History* history_;
-  const PackedHistory* packed_;  // one of the two
+  const PackedHistory* packed_;  // one of these two is null
   const LinearizabilityOptions& options_;
   const History names_;
   const Wording words_;
@@ -327,7 +327,7 @@ std::string describe_events(const History& names, const KeyVerdict& verdict, con
   std::string text =
       fmt::format("index {}: {} of process {}", number(verdict.at), to_string(at.f), names.text(at.process));
   if (held && verdict.kind == "overtaken") {
-    text += fmt::format(" completes after that of process {}, who asked later, index {}",
+    text += fmt::format(" completes after that of process {}, which asked later, index {}",
                         names.text(held->process), number(*verdict.holder));
   } else if (held) {
     text += fmt::format(" completes while process {} holds since index {}", names.text(held->process),

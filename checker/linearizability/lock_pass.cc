@@ -1,17 +1,17 @@
-// A hold lasts from its acquire's completion to its release's invocation. Whether a release will end well is
-// not known when it is invoked; so it frees the key at once, and what its completion says is compared with
-// what it did. Only a failed release of a holder would have to be taken back: then this pass gives up.
+// A hold lasts from the completion of its acquire to the invocation of its release. The outcome of a release
+// is not known at its invocation, so the release frees the key at once, and its completion is compared with
+// what it did. Only a failed release of a holder would have to be taken back; there the pass gives up.
 //
-// Where the order is that of times, the order of the file is one of those that are possible (times must not
-// go back), so "holds" is true. A violation may be one of that order only, so it counts only where its event
-// has a time of its own and processes are the owners.
+// By time, the order of the file is one of the possible orders, as long as times do not go back. So "holds"
+// is right. A violation may belong to that order only. It counts only if its event has a time of its own and
+// processes are the owners.
 #include "checker/linearizability/lock_pass.h"
 
 namespace holdfast::checker {
 
 namespace {
 
-constexpr Symbol kRetired = 0xFFFFFFFFU;  // an owner after an unknown outcome
+constexpr Symbol kRetired = 0xFFFFFFFFU;  // `busy` of an owner after an unknown outcome
 
 enum class OpenCall : std::uint8_t {
   nothing,
@@ -35,7 +35,7 @@ class Pass {
     }
   }
 
-  // What most events have; false: gives up.
+  // Takes the next event. False: the pass gives up.
   bool take(std::size_t position, std::int64_t time_ns, EventType type, Function f, Symbol process,
             Symbol key_symbol, Symbol owner, std::int64_t token, Symbol error) {
     if (!rules_.by_position) {
@@ -109,17 +109,17 @@ class Pass {
   struct Plain {
     Symbol holder = 0;
     std::uint32_t operations = 0;
-    bool dead = false;  // a violation was found: nothing more is looked at
+    bool dead = false;  // violated; the rest of its events is skipped
   };
   struct Deep : Plain {
     std::int32_t depth = 0;
     Symbol greatest_of = 0;
-    std::int64_t greatest = kAbsent, present = kAbsent;  // tokens: of all grants, of the hold there is
+    std::int64_t greatest = kAbsent, present = kAbsent;  // tokens: of all grants, of the present hold
   };
   using Key = std::conditional_t<Reentrant || Fenced, Deep, Plain>;
-  struct Caller {               // by symbol: of a process, and of an owner
+  struct Caller {               // by symbol, of processes and owners
     Symbol key = 0, owner = 0;  // of the process' open operation
-    Symbol busy = 0;            // the owner's process with an open operation, or kRetired
+    Symbol busy = 0;            // of an owner: its process with an open operation, or kRetired
     OpenCall open = OpenCall::nothing;
   };
 
@@ -175,7 +175,7 @@ class Pass {
   }
 
   bool violated(std::size_t position, Symbol process, Symbol holder, const Caller& mine, Key& key) {
-    // Owners apart from their processes, equal times: not shown by this order alone.
+    // With other owners than processes, and at equal times, another order may have no violation.
     if (owners_apart_) return false;
     if (!rules_.by_position && !lonely_) return false;
     last_violated_ = true;

@@ -20,7 +20,7 @@ void require_order(const History& history, std::int64_t invoked_ns, std::size_t 
 
 class Extractor {
  public:
-  // `history`: for its strings.
+  // Uses the strings of `history`, not its events.
   Extractor(const History& history, const ExtractOptions& options)
       : history_(history),
         options_(options),
@@ -111,10 +111,10 @@ class Extractor {
 
   void complete(const Event& event, std::size_t position) {
     OpenOperation& open = open_[event.process];
-    // Completions may lack the key (Jepsen's do not, hand-written ones do).
+    // A completion may lack the key: it is that of the open operation.
     if (open.operation == kNowhere) {
       if (event.type != EventType::ok) return;
-      start(event, position);  // nobody saw its invocation: it took no time
+      start(event, position);  // without an invocation it takes no time
     }
     Operation& operation = result_[open.key].operations[open.operation];
     if (operation.f != event.f) {
@@ -151,7 +151,7 @@ class Extractor {
     open = OpenOperation{};
   }
 
-  // The service told that the process' open acquire waits.
+  // The client was told that the process' open acquire waits.
   void queued(const Event& event, std::size_t position) {
     const OpenOperation& open = open_[event.process];
     if (open.operation == kNowhere) return;
@@ -187,8 +187,8 @@ class Extractor {
   const Symbol read_, not_owner_, lost_;
 };
 
-// Holds that end by themselves: an acquire each, and a release that takes effect from the end of the claim
-// on, or never (nobody waits for it: its owner does nothing more with that hold).
+// Each hold becomes an acquire, and a release of unknown outcome: it takes effect at any time from the end of
+// the claim on, or never.
 std::vector<KeyOperations> extract_leases(const History& history) {
   std::vector<KeyOperations> result;
   std::vector<std::size_t> slot(history.symbols(), 0);
@@ -202,7 +202,7 @@ std::vector<KeyOperations> extract_leases(const History& history) {
     acquire.f = Function::acquire;
     acquire.shared = hold.shared;
     acquire.permits = hold.permits;
-    // Each hold is an owner and a process of its own: nothing of one stands in the way of another.
+    // An owner and a process of its own, so that no hold constrains another one's order.
     acquire.process = acquire.owner = static_cast<Symbol>(result[slot[hold.key] - 1].operations.size() + 1);
     acquire.token = hold.token;
     acquire.invoked = hold.invoked == kNowhere ? hold.acquired : hold.invoked;
@@ -280,7 +280,7 @@ std::vector<Operation> split_queued(const std::vector<Operation>& operations) {
       if (each.unknown) split.push_back(leave);
     }
   }
-  // In the order of their calls; parts of one stay in theirs.
+  // By call; the parts of one acquire keep their order.
   std::stable_sort(split.begin(), split.end(),
                    [](const Operation& a, const Operation& b) { return a.call < b.call; });
   return split;

@@ -14,8 +14,9 @@ namespace {
 using Word = std::uint64_t;
 using Number = StateGraph::Number;
 
-// Configurations, flat: [state, words for pending operations with a known outcome, words for unknown ones].
-// Kept free of doubles and of those that have used more unknown operations than another one.
+// A set of configurations, each [state, words for pending operations with a known outcome, words for those
+// with an unknown one]. Has none twice, and none that has used more operations of unknown outcome than
+// another one and is equal otherwise.
 class Configurations {
  public:
   void layout(std::size_t known_words, std::size_t unknown_words) {
@@ -53,12 +54,12 @@ class Configurations {
     return words_.capacity() * sizeof(Word) + heads_.capacity() * 4 + next_.capacity() * 5;
   }
 
-  // `config` may not point into this. False: it, or a better one, is here already.
+  // False: the set has it already, or a better one. REQUIRES: `config` does not point into the set.
   bool add(const Word* config) {
     const std::size_t bucket = hash(config) & (heads_.size() - 1);
     for (std::uint32_t i = heads_[bucket]; i != kNone; i = next_[i]) {
       if (dead_[i] || std::memcmp(at(i), config, (1 + known_) * sizeof(Word)) != 0) continue;
-      bool here_less = true, there_less = true;  // subset of the other's unknown operations
+      bool here_less = true, there_less = true;  // its unknown operations are a subset of the other's
       const Word* mine = at(i) + 1 + known_;
       const Word* other = config + 1 + known_;
       for (std::size_t w = 0; w < unknown_; ++w) {
@@ -150,7 +151,7 @@ class Search {
     }
   }
 
-  // --- places: a bit for each pending operation -----------------------------------------------------------
+  // --- places: a bit for each pending operation
   void call(std::size_t operation) {
     const Operation& each = operations_[operation];
     if (each.unknown) {
@@ -165,7 +166,7 @@ class Search {
     std::vector<std::size_t>& same = pending_[graph_.kind(operation)];
     const auto after =
         std::upper_bound(same.begin(), same.end(), operation, [&](std::size_t a, std::size_t b) {
-          return operations_[a].ret < operations_[b].ret;  // unknown: last, in the order of their calls
+          return operations_[a].ret < operations_[b].ret;  // unknown ones last, by call
         });
     same.insert(after, operation);
     if (same.size() == 1) pending_kinds_.push_back(graph_.kind(operation));
@@ -180,7 +181,7 @@ class Search {
     return (config[word_of(operation)] & bit_of(operation)) != 0;
   }
 
-  // --- a return -------------------------------------------------------------------------------------------
+  // --- a return
   bool give_back(std::size_t operation) {
     CHECKER_INVARIANT(place_[operation] != kNowhere, "an operation is called before it returns");
     results_.clear();
@@ -200,7 +201,7 @@ class Search {
         visited_.add(config.data());
       }
     }
-    for (std::size_t i = 0; i < visited_.size(); ++i) {  // grows while we go
+    for (std::size_t i = 0; i < visited_.size(); ++i) {  // the set grows meanwhile
       if (visited_.dead(i)) continue;
       if (!spend()) return false;
       config.assign(visited_.at(i), visited_.at(i) + visited_.stride());
@@ -247,7 +248,7 @@ class Search {
     return before == kNowhere || place_[before] == kNowhere || happened(config, before);
   }
 
-  // Nothing that is legal in the state is pending, so the awaited operation cannot happen any more.
+  // True: no legal operation is pending, so the operation that returns cannot happen any more.
   bool is_dead_end(Number state) {
     const std::vector<Number>* legal = graph_.legal(state);
     if (legal == nullptr || legal->size() > kFew) return false;
@@ -255,8 +256,8 @@ class Search {
   }
   static constexpr std::size_t kFew = 4;
 
-  // Of the pending operations of one kind the first that has not happened yet, and those that another one
-  // waits for.
+  // Extends by the first pending operation of the kind that has not happened, and by those whose process has
+  // already invoked its next one.
   void try_kind(std::vector<Word>& config, Number state, Number kind, std::size_t wanted) {
     const Number next = graph_.step(state, kind);
     if (next == StateGraph::kIllegal || is_dead_end(next)) return;
@@ -265,7 +266,7 @@ class Search {
       if ((chosen && !awaited_[operation]) || happened(config.data(), operation)) continue;
       if (!available(config.data(), operation)) continue;
       chosen = chosen || !awaited_[operation];
-      if (operation == wanted) continue;  // done already
+      if (operation == wanted) continue;  // extend() has tried it
       const std::size_t word = word_of(operation);
       config[0] = next;
       config[word] |= bit_of(operation);
@@ -290,10 +291,11 @@ class Search {
   const std::vector<Operation>& operations_;
   const SearchBudget budget_;
   StateGraph graph_;
-  std::vector<std::size_t> previous_;  // of the same process, with a known outcome
-  std::vector<bool> awaited_;          // the same process invokes the next one at its return's time
-  std::vector<std::size_t> place_;     // by operation; kNowhere: not pending
-  std::vector<std::size_t> free_;      // places of known operations
+  std::vector<std::size_t>
+      previous_;               // by operation: the one before it of the same process, with a known outcome
+  std::vector<bool> awaited_;  // by operation: its process invokes the next one at the time of its return
+  std::vector<std::size_t> place_;                 // by operation; kNowhere: not pending
+  std::vector<std::size_t> free_;                  // places that operations with a known outcome have left
   std::vector<std::vector<std::size_t>> pending_;  // by kind
   std::vector<Number> pending_kinds_;
   std::size_t known_places_ = 0, unknown_places_ = 0;

@@ -1,4 +1,5 @@
-// Delta debugging (Zeller and Hildebrandt, 2002) over groups of operations that only make sense together.
+// Delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002) over
+// groups of operations that belong together.
 #include <algorithm>
 #include <map>
 
@@ -23,7 +24,7 @@ class Shrinker {
            const std::function<bool(const std::vector<Operation>&)>& fails, std::size_t most)
       : operations_(operations), fails_(fails), left_(most) {}
 
-  // Without any group that can be missed, in rounds of ever smaller shares.
+  // Leaves out groups, first half of them at a time, then ever fewer, until none can be left out.
   std::vector<Group> reduce(std::vector<Group> groups) {
     std::size_t share = std::max<std::size_t>(groups.size() / 2, 1);
     while (left_ > 0) {
@@ -71,10 +72,10 @@ std::vector<std::size_t> shrink(const std::vector<Operation>& operations,
   Shrinker shrinker(operations, fails, most);
   std::vector<std::size_t> kept = flat(shrinker.reduce(std::move(groups)));
 
-  // An acquire and the release that follows it, of one owner, go together (and its place in a
-  // queue); the rest stands alone.
+  // An acquire, its owner's place in the queue and the release that follows it are one group. Every other
+  // operation is a group of its own.
   groups.clear();
-  std::map<Symbol, std::size_t> open;  // owner -> group of its last acquire
+  std::map<Symbol, std::size_t> open;  // by owner: the group of its last acquire
   for (const std::size_t at : kept) {
     const Operation& each = operations[at];
     const auto mine = open.find(each.owner);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMostListedKinds = 4096;
 constexpr std::uint64_t kMostRowBytes = std::uint64_t{1} << 24;
 constexpr std::uint32_t kUnasked = 0xFFFFFFFEU;
-constexpr std::size_t kLeastSteps = 1024, kMostSteps = std::size_t{1} << 16;  // remembered at one time
+constexpr std::size_t kLeastSteps = 1024, kMostSteps = std::size_t{1} << 16;  // sizes of the cache
 
 }  // namespace
 
@@ -63,7 +63,7 @@ StateGraph::Number StateGraph::number(const State& state) {
 StateGraph::Number StateGraph::step(Number state, Number kind) {
   if (Number* row = row_of(state); row != nullptr) {
     if (row[kind] != kUnasked) return row[kind];
-    const Number next = compute(state, kind);  // may move the rows, not what is in them
+    const Number next = compute(state, kind);  // may move rows_; the numbers of a row stay where they are
     return row[kind] = next;
   }
   if (steps_.empty()) {
@@ -85,9 +85,9 @@ StateGraph::Number StateGraph::compute(Number state, Number kind) {
   return model_.step(scratch_, operations_[example_[kind]]) ? number(scratch_) : kIllegal;
 }
 
-// All steps of one state side by side, as long as there is room.
+// The steps of one state by kind; nullptr: there is no room for them.
 StateGraph::Number* StateGraph::row_of(Number state) {
-  if (only_[state] != 0) return nullptr;  // few steps are asked for
+  if (only_[state] != 0) return nullptr;  // few kinds are legal here: the cache is enough
   std::vector<Number>& row = rows_[state];
   if (!row.empty()) return row.data();
   const std::uint64_t bytes = kinds() * sizeof(Number);

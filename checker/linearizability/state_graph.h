@@ -1,4 +1,4 @@
-// StateGraph: a model's states and operations by number, each step computed once.
+// StateGraph: numbers the states of a model and the kinds of its operations, and computes each step once.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class StateGraph {
   using Number = std::uint32_t;
   static constexpr Number kIllegal = 0xFFFFFFFFU;
 
-  // Numbers the operations: equal numbers are equal for the model.
+  // Operations that are equal for the model have one kind.
   StateGraph(const Model& model, const std::vector<Operation>& operations);
 
   Number initial() const { return 0; }
@@ -22,7 +22,7 @@ class StateGraph {
   std::size_t kinds() const { return example_.size(); }
   // The state after an operation of `kind` in `state`, or kIllegal.
   Number step(Number state, Number kind);
-  // The kinds that are legal in `state`; nullptr where there are too many kinds to list them for each state.
+  // The kinds that are legal in `state`; nullptr: there are too many kinds to list.
   const std::vector<Number>* legal(Number state);
   std::uint64_t bytes() const { return bytes_; }
 
@@ -49,8 +49,7 @@ class StateGraph {
   };
   std::vector<std::vector<Number>> rows_;  // by state: steps by kind; empty: not made
   std::uint64_t rows_bytes_ = 0;
-  std::vector<Step> steps_;  // of states without a row: a cache: a power of two, one place for each pair, the
-                             // newer one stays
+  std::vector<Step> steps_;                 // a cache for states without a row; its size is a power of two
   std::vector<std::vector<Number>> legal_;  // by state
   std::vector<bool> listed_;
   State scratch_;  // so that a step allocates nothing

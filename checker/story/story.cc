@@ -10,6 +10,7 @@
 #include "checker/holds/wording.h"
 #include "checker/story/story_canvas.h"
 #include "checker/story/story_lines.h"
+#include "checker/story/text_layout.h"
 
 namespace holdfast::checker {
 

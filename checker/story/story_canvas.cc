@@ -6,6 +6,7 @@
 #include <array>
 
 #include "checker/invariant.h"
+#include "checker/story/text_layout.h"
 
 namespace holdfast::checker {
 

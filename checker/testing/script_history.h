@@ -1,4 +1,4 @@
-// Histories for tests, written as one reads them:
+// Histories for tests, written as readable lines:
 //
 //   history_of(R"(
 //     10    c1/0 invoke acquire k

@@ -1,4 +1,4 @@
-// mutex-anonymous: locked or not, whoever asks (Knossos' own mutex). State: [locked].
+// mutex-anonymous: locked or not, without owners, as Knossos's own mutex. State: [locked].
 #include "checker/linearizability/models/model.h"
 
 namespace holdfast::checker {

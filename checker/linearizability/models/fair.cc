@@ -1,6 +1,6 @@
-// fair: a mutex with a queue, granted first come, first served. An acquire is two operations (split_queued()
-// of operations.h): it joins the queue, and it is granted at its head; one that was not granted may leave.
-// State: [owner, who waits, in order ...].
+// fair: a mutex with a queue, first come, first served. split_queued() of operations.h splits an acquire: it
+// joins the queue, and it is granted when it is first there. An acquire that is not granted may leave the
+// queue. State: [owner, waiting owners in their order ...].
 #include <algorithm>
 
 #include "checker/linearizability/models/model.h"

@@ -1,7 +1,6 @@
-// fenced-mutex: a mutex whose grants may carry a token, each greater than every one before.
-// reentrant-fenced-mutex: entering again repeats the token of the first entry (or carries none).
-// The semantics of the models in Jepsen's Hazelcast suite. State: [owner, depth, this hold's token, greatest
-// token].
+// fenced-mutex: a mutex whose grants may have a token, each greater than all before it.
+// reentrant-fenced-mutex: a re-entry has the token of the first entry, or none. Both mean the same as the
+// models of Jepsen's Hazelcast suite. State: [owner, depth, token of this hold, greatest token].
 #include <algorithm>
 
 #include "checker/linearizability/models/model.h"

@@ -1,5 +1,5 @@
-// Model: what an object does when its operations come one after another. A model is a file of some thirty
-// lines: what it starts with, and one step.
+// Model: what an object does when its operations come one after another: its initial state and one step. A
+// model is a file of about thirty lines.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +12,31 @@
 
 namespace holdfast::checker {
 
-// A few numbers; equal states are equal vectors (keep lists in them sorted).
+// A few numbers. Equal states must be equal vectors: keep lists in them sorted.
 using State = std::vector<std::int64_t>;
 
 struct ModelOptions {
-  std::int64_t initial = kAbsent;  // register: its value; kAbsent is nil
+  std::int64_t initial = kAbsent;  // register; kAbsent: nil
   std::int64_t permits = 1;        // semaphore
-  std::int64_t most_entries = 0;   // reentrant locks: how deep; 0: without bound
+  std::int64_t most_entries = 0;   // reentrant locks: how often an owner may enter; 0: no bound
 };
 
 class Model {
  public:
   virtual ~Model() = default;
   virtual State initial() const = 0;
-  // Whether `operation` may happen in `state` as its history says; then `state` is what it leaves. Must
-  // depend on nothing but the state and the operation's f, owner, process, shared, permits, value and token.
+  // True: `operation` is legal in `state`, and `state` becomes the state after it. False: `state` is
+  // unspecified. REQUIRES: the result depends only on the state and the operation's f, owner, process,
+  // shared, permits, value and token.
   virtual bool step(State& state, const Operation& operation) const = 0;
-  virtual bool locks() const { return true; }    // about acquire and release; else read, write and cas
+  virtual bool locks() const { return true; }    // true: acquire and release; false: read, write and cas
   virtual bool leased() const { return false; }  // holds end by themselves at valid_until
-  // Not 0: in this state nothing but operations of that owner is legal. A hint: it only makes the search
-  // faster.
+  // Not 0: only operations of that owner are legal in the state. Makes the search faster, and changes no
+  // verdict.
   virtual Symbol only_owner(const State&) const { return 0; }
-  virtual bool queues() const { return false; }   // acquires come as split_queued() says (operations.h)
-  virtual bool resizes() const { return false; }  // about resize, too
-  virtual bool owners() const { return true; }    // false: owner and process make no difference to a step
+  virtual bool queues() const { return false; }   // acquires are split by split_queued() of operations.h
+  virtual bool resizes() const { return false; }  // also resize
+  virtual bool owners() const { return true; }    // false: step() reads neither owner nor process
 };
 
 struct ModelKind {
@@ -47,7 +48,7 @@ struct ModelKind {
 const std::vector<ModelKind>& all_models();  // in the order of `holdfast list models`
 const ModelKind* find_model(std::string_view name);
 
-// One each, for the registry (models/registry.cc).
+// The models of registry.cc.
 std::unique_ptr<Model> make_mutex(const ModelOptions& options);
 std::unique_ptr<Model> make_anonymous_mutex(const ModelOptions& options);
 std::unique_ptr<Model> make_reentrant_mutex(const ModelOptions& options);

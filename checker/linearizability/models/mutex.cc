@@ -1,5 +1,5 @@
 // mutex: free or held by one owner, who alone releases it. State: [owner], 0 = free.
-// leased-mutex: the same; that a hold ends by itself is seen to where operations are extracted.
+// leased-mutex: the same. extract_operations() turns the end of a lease into a release.
 #include "checker/linearizability/models/model.h"
 
 namespace holdfast::checker {

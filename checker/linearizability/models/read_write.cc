@@ -1,6 +1,6 @@
-// read-write: one writer, or readers. A writer may become a reader as well (and then release the write lock:
-// a downgrade); a reader does not become a writer. A release without a mode gives back what its owner holds,
-// the write lock first. State: [writer, readers, sorted, each as often as it reads ...].
+// read-write: one writer or several readers. A writer may also read, and may then release the write lock: a
+// downgrade. A reader may not become a writer. A release without a mode releases what its owner holds, the
+// write lock first. State: [writer, readers, sorted, each as often as it entered ...].
 #include <algorithm>
 
 #include "checker/linearizability/models/model.h"

@@ -1,6 +1,8 @@
-// register, cas-register: a value that is read, written and (cas-register) replaced where it is what was
-// expected. A read of nil says nothing when the register starts with a value (Knossos' convention: nobody
-// wrote it down), and must find nil when it starts with nil. State: [value].
+// register: a value that is read and written. cas-register: also replaced, if it is the expected one. State:
+// [value].
+//
+// If the register starts with a value, a read of nil is legal everywhere: by Knossos's convention the history
+// does not say what was read. If it starts with nil, a read of nil must find nil.
 #include "checker/linearizability/models/model.h"
 
 namespace holdfast::checker {

@@ -1,18 +1,18 @@
-// The list behind `holdfast list models`.
+// The models of this build: `holdfast list models`.
 #include "checker/linearizability/models/model.h"
 
 namespace holdfast::checker {
 
 const std::vector<ModelKind>& all_models() {
   static const std::vector<ModelKind> models = {
-      {"mutex", "one owner at a time, who alone releases it", make_mutex},
-      {"mutex-anonymous", "locked or not, whoever asks (Knossos' mutex)", make_anonymous_mutex},
-      {"reentrant-mutex", "its owner may enter again", make_reentrant_mutex},
-      {"fenced-mutex", "a mutex whose tokens rise", make_fenced_mutex},
-      {"reentrant-fenced-mutex", "entering again repeats the first token", make_reentrant_fenced_mutex},
+      {"mutex", "one owner at a time, which alone releases it", make_mutex},
+      {"mutex-anonymous", "locked or not, without owners (Knossos's mutex)", make_anonymous_mutex},
+      {"reentrant-mutex", "a mutex that its owner may enter again", make_reentrant_mutex},
+      {"fenced-mutex", "a mutex whose fencing tokens rise", make_fenced_mutex},
+      {"reentrant-fenced-mutex", "a re-entry has the token of the first entry", make_reentrant_fenced_mutex},
       {"read-write", "one writer or many readers, with downgrade", make_read_write},
       {"semaphore", "N permits; N may change", make_semaphore},
-      {"fair", "a mutex that is granted in the order of its queue", make_fair},
+      {"fair", "a mutex that grants in the order of its queue", make_fair},
       {"leased-mutex", "a mutex whose holds end by themselves at valid_until", make_leased_mutex},
       {"register", "read and write", make_register},
       {"cas-register", "read, write and compare-and-set", make_cas_register},

@@ -1,5 +1,5 @@
-// semaphore: N permits; an acquire takes k of them, a release gives back as many as its owner has at least.
-// `resize` changes N; what is taken beyond it stays taken. State: [N, taken, owner, its permits, owner, its
+// semaphore: N permits. An acquire takes k of them; a release returns k, of which its owner must have as
+// many. `resize` changes N, and takes no permit away. State: [N, taken, owner, its permits, owner, its
 // permits ...], sorted by owner.
 #include "checker/linearizability/models/model.h"
 
