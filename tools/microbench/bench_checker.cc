@@ -15,8 +15,8 @@
 
 #include "checker/history/formats.h"
 #include "checker/holds/exclusion.h"
-#include "checker/holds/lock_pass.h"
 #include "checker/linearizability/linearizability.h"
+#include "checker/linearizability/lock_pass.h"
 #include "checker/testing/draw_history.h"
 
 namespace {
