@@ -1,100 +1,16 @@
-// Every verdict that is known from elsewhere, and all engines against brute force.
+// Verdicts of small histories by hand, and of drawn ones by every engine.
 #include "checker/linearizability/linearizability.h"
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
-#include "checker/history/formats.h"
 #include "checker/linearizability/lock_pass.h"
 #include "checker/testing/draw_history.h"
 #include "checker/testing/script_history.h"
-#include "lib/testing/folders.h"
 
 namespace holdfast::checker {
 namespace {
 
 using holdfast::checker::testing::history_of;
-
-// --- histories with a known verdict (beside the project; not part of it) -------------------------------
-
-struct Known {
-  const char* file;
-  const char* model;
-  std::int64_t initial;
-  bool keyed, valid;
-  std::int64_t index;  // of the violating event; -1: not told
-  const char* process;
-  const char* holder;
-};
-
-void PrintTo(const Known& known, std::ostream* out) { *out << known.file; }
-
-class KnownHistory : public ::testing::TestWithParam<Known> {};
-
-TEST_P(KnownHistory, HasItsVerdictFromEveryEngine) {
-  const Known& known = GetParam();
-  const auto path = std::filesystem::path(holdfast::testing::source_path("../shared/histories")) / known.file;
-  std::ifstream file(path);
-  if (!file) GTEST_SKIP() << "not there: ../shared/histories/" << known.file;
-  const ReadHistory read = read_history(file, {.file = known.file, .keyed = known.keyed});
-  for (const Engine engine : {Engine::automatic, Engine::search}) {
-    LinearizabilityOptions options;
-    options.model = known.model;
-    options.model_options.initial = known.initial;
-    options.jepsen = true;
-    options.engine = engine;
-    const LinearizabilityResult result = check_linearizable(read.history, options);
-    EXPECT_EQ(result.outcome, known.valid ? Outcome::holds : Outcome::violated) << result.reason;
-    if (known.valid || result.keys.empty()) continue;
-    const KeyVerdict& first = *result.first();
-    if (known.index >= 0) {
-      EXPECT_EQ(read.index_of(first.at), static_cast<std::uint64_t>(known.index));
-      EXPECT_EQ(read.history.text(read.history.events()[first.at].process), known.process);
-      ASSERT_TRUE(first.holder.has_value());
-      EXPECT_EQ(read.history.text(read.history.events()[*first.holder].process), known.holder);
-    }
-    // The witness shows it again by itself, also after a trip through a file.
-    const History part = read.history.subset(first.witness);
-    EXPECT_EQ(check_linearizable(part, options).outcome, Outcome::violated) << to_jsonl(part);
-    if (std::string_view(known.model) == "mutex") {
-      EXPECT_LE(first.witness.size(), 8U);
-    }
-    std::stringstream edn;
-    ReadHistory small;
-    small.history = part;
-    write_edn(small, edn, known.keyed);
-    const ReadHistory again = read_history(edn, {.keyed = known.keyed});
-    EXPECT_EQ(check_linearizable(again.history, options).outcome, Outcome::violated);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Shared, KnownHistory,
-    ::testing::Values(Known{"mutex-etcd-invalid.edn", "mutex", 0, false, false, 1119, "0", "3"},
-                      Known{"mutex-1000-10-clients-valid.edn", "mutex", 0, false, true, -1, "", ""},
-                      Known{"mutex-1000-10-clients-invalid.edn", "mutex", 0, false, false, 1995, "18", "2"},
-                      Known{"mutex-1018-100-keys-valid.edn", "mutex", 0, true, true, -1, "", ""},
-                      Known{"mutex-1018-100-keys-invalid.edn", "mutex", 0, true, false, 1904, "29", "13"},
-                      Known{"mutex-507-33-unknown-valid.edn", "mutex", 0, false, true, -1, "", ""},
-                      Known{"mutex-509-33-unknown-invalid.edn", "mutex", 0, false, false, 1007, "45", "36"},
-                      Known{"cas-failure-invalid.edn", "cas-register", 0, false, false, -1, "", ""},
-                      Known{"cas-immediate-failure-invalid.edn", "cas-register", 0, false, false, -1, "", ""},
-                      Known{"cas-rethink-fail-minimal-invalid.edn", "cas-register", 0, false, false, -1, "",
-                            ""},
-                      Known{"cas-register-bug-valid.edn", "cas-register", 0, false, true, -1, "", ""},
-                      Known{"cas-memstress3-0-valid.edn", "cas-register", 0, false, true, -1, "", ""},
-                      Known{"cas-memstress3-1-valid.edn", "cas-register", 0, false, true, -1, "", ""},
-                      Known{"cas-etcd-000-invalid.log", "cas-register", kAbsent, false, false, -1, "", ""},
-                      Known{"cas-etcd-002-valid.log", "cas-register", kAbsent, false, true, -1, "", ""}),
-    [](const auto& info) {
-      std::string name = info.param.file;
-      for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-      return name;
-    });
-
-// --- by hand -------------------------------------------------------------------------------------------
 
 TEST(DrawnHistories, AreJudgedRightByEveryEngine) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {

@@ -1,3 +1,4 @@
+// An event loop over steps of clients, in the order of their times.
 #include "checker/testing/draw_history.h"
 
 #include <algorithm>
@@ -5,29 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "checker/testing/random.h"
+
 namespace holdfast::checker {
 
 namespace {
-
-// SplitMix64 (Steele, Lea and Flood, 2014).
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {
-    state_ += 0x9E3779B97F4A7C15ULL;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-    return z ^ (z >> 31);
-  }
-  std::int64_t between(std::int64_t low, std::int64_t high) {
-    return low + static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(high - low + 1));
-  }
-  bool chance(double probability) { return static_cast<double>(next() >> 11) * 0x1p-53 < probability; }
-
- private:
-  std::uint64_t state_;
-};
 
 enum class Step : std::uint8_t {
   invoke_acquire,
@@ -37,7 +20,8 @@ enum class Step : std::uint8_t {
   invoke_release,
   release_arrives,
   release_ok,
-  release_lost
+  release_lost,
+  release_refused
 };
 
 struct Pending {
@@ -89,13 +73,14 @@ class Drawing {
   void later(std::int64_t wait_us, Step step, std::uint32_t client) {
     queue_.push({now_us_ + wait_us, number_++, step, client});
   }
-  void record(const Client& client, EventType type, Function f) {
+  void record(const Client& client, EventType type, Function f, std::string_view error = {}) {
     Event event;
     event.time_ns = now_us_ * 1000;
     event.process = client.process;
     event.key = keys_[client.key].name;
     event.type = type;
     event.f = f;
+    event.error = history_.intern(error);
     history_.append(event);
   }
   void rename(Client& client) {
@@ -113,6 +98,10 @@ class Drawing {
     switch (now.step) {
       case Step::invoke_acquire: {
         if (begun_ + 2 > options_.operations && begun_ > 0) return;
+        if (options_.refused > 0 && random_.chance(options_.refused)) {
+          record(client, EventType::invoke, Function::release);
+          return later(random_.between(1, 200), Step::release_refused, now.client);
+        }
         begun_ += 2;  // and its release
         client.key =
             static_cast<std::uint32_t>(random_.between(0, static_cast<std::int64_t>(options_.keys) - 1));
@@ -155,6 +144,9 @@ class Drawing {
       case Step::release_ok:
         record(client, EventType::ok, Function::release);
         return later(random_.between(1, 200), Step::invoke_acquire, now.client);
+      case Step::release_refused:
+        record(client, EventType::fail, Function::release, "not-held");
+        return later(random_.between(1, 200), Step::invoke_acquire, now.client);
       case Step::release_lost:
         record(client, EventType::info, Function::release);
         rename(client);
@@ -163,7 +155,7 @@ class Drawing {
   }
 
   const DrawOptions options_;
-  Random random_;
+  testing::Random random_;
   History history_;
   std::vector<Key> keys_;
   std::vector<Client> clients_;
@@ -177,15 +169,20 @@ class Drawing {
 std::optional<std::pair<std::size_t, std::size_t>> find_place(const History& history) {
   const auto& events = history.events();
   std::vector<std::size_t> asked(history.symbols(), SIZE_MAX), released(history.symbols(), SIZE_MAX);
+  std::vector<bool> holds(history.symbols(), false);  // by process
   std::optional<std::pair<std::size_t, std::size_t>> best;
   for (std::size_t i = 0; i < events.size() * 99 / 100; ++i) {
     const Event& event = events[i];
     if (event.type == EventType::invoke && event.f == Function::acquire) asked[event.process] = i;
-    if (event.type == EventType::invoke && event.f == Function::release) released[event.key] = i;
-    if (event.type == EventType::ok && event.f == Function::acquire && released[event.key] != SIZE_MAX) {
-      if (asked[event.process] < released[event.key]) best = std::pair(released[event.key], i);
-      released[event.key] = SIZE_MAX;
+    if (event.type == EventType::invoke && event.f == Function::release && holds[event.process]) {
+      released[event.key] = i;
+      holds[event.process] = false;
     }
+    if (event.type != EventType::ok || event.f != Function::acquire) continue;
+    holds[event.process] = true;
+    if (released[event.key] == SIZE_MAX) continue;
+    if (asked[event.process] < released[event.key]) best = std::pair(released[event.key], i);
+    released[event.key] = SIZE_MAX;
   }
   return best;
 }
@@ -213,6 +210,7 @@ DrawnHistory draw_lock_history(const DrawOptions& options) {
   for (Event& event : events) {
     event.process = result.intern(moved.text(event.process));
     event.key = result.intern(moved.text(event.key));
+    event.error = result.intern(moved.text(event.error));
     result.append(event);
   }
   drawn.history = std::move(result);

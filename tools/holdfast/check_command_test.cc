@@ -1,53 +1,20 @@
 // `holdfast check` as its users meet it.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "lib/testing/folders.h"
-#include "lib/testing/server/temporary_folder.h"
+#include "checker/testing/gallery.h"
+#include "tools/holdfast/testing/run_check.h"
 
 namespace holdfast::tools {
 namespace {
 
-namespace fs = std::filesystem;
-
-const std::string kTestdata = holdfast::testing::source_path("checker/testdata/");
-
-struct Ran {
-  int exit = -1;
-  std::string out;
-};
-
-Ran check(const std::string& arguments, const std::string& before = "") {
-  const std::string line =
-      before + " " + holdfast::testing::build_path("holdfast check ") + arguments + " 2>&1";
-  Ran ran;
-  std::FILE* pipe = popen(line.c_str(), "r");
-  std::array<char, 4096> buffer;
-  std::size_t got = 0;
-  while ((got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0) ran.out.append(buffer.data(), got);
-  const int status = pclose(pipe);
-  ran.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return ran;
-}
-
-std::string read(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-void expect_all(const Ran& ran, std::initializer_list<std::string_view> parts) {
-  for (const std::string_view part : parts)
-    EXPECT_NE(ran.out.find(part), std::string::npos) << part << "\n" << ran.out;
-}
+using testing::check;
+using testing::expect_all;
+using testing::Ran;
+using testing::read;
 
 constexpr const char* kTwoOwners = R"([{:type :invoke :f :acquire :process 0 :value nil}
  {:type :ok, :f :acquire, :process 0, :value nil} ; a comment
@@ -66,87 +33,25 @@ class CheckFile : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-// --- verdicts that others gave: the folder `shared/histories` beside the repository
-struct Known {
-  const char* file;
-  const char* arguments;
-  bool valid;
-  const char* told;  // the first violating event, where one is named
-};
-
-const Known kKnown[] = {
-    {"mutex-etcd-invalid.edn", "--model mutex", false,
-     "index 1119: acquire of process 0 completes while process 3 holds since index 1109"},
-    {"mutex-1000-10-clients-valid.edn", "--model mutex", true, ""},
-    {"mutex-1000-10-clients-invalid.edn", "--model mutex", false,
-     "index 1995: acquire of process 18 completes while process 2 holds"},
-    {"mutex-1018-100-keys-valid.edn", "--model mutex --keyed", true, ""},
-    {"mutex-1018-100-keys-invalid.edn", "--model mutex --keyed", false,
-     "index 1904: acquire of process 29 completes while process 13 holds"},
-    {"mutex-507-33-unknown-valid.edn", "--model mutex", true, ""},
-    {"mutex-509-33-unknown-invalid.edn", "--model mutex", false,
-     "index 1007: acquire of process 45 completes while process 36 holds"},
-    {"cas-failure-invalid.edn", "--model cas-register --init 0", false, ""},
-    {"cas-immediate-failure-invalid.edn", "--model cas-register --init 0", false, ""},
-    {"cas-rethink-fail-minimal-invalid.edn", "--model cas-register --init 0", false, ""},
-    {"cas-register-bug-valid.edn", "--model cas-register --init 0", true, ""},
-    {"cas-memstress3-0-valid.edn", "--model cas-register --init 0", true, ""},
-    {"cas-memstress3-1-valid.edn", "--model cas-register --init 0", true, ""},
-    {"cas-etcd-000-invalid.log", "--model cas-register --init nil", false, ""},
-    {"cas-etcd-002-valid.log", "--model cas-register --init nil", true, ""},
-};
-
-TEST(Check, ReproducesKnownVerdicts) {
-  const std::string folder = holdfast::testing::source_path("../shared/histories/");
-  if (!fs::is_directory(folder)) GTEST_SKIP() << "no folder ../shared/histories beside the repository";
-  for (const Known& known : kKnown) {
-    const bool log = std::string_view(known.file).ends_with(".log");
-    for (const std::string format : {"", log ? "--format jepsen-log" : "--format jepsen-edn"}) {
-      const Ran ran = check(std::string(known.arguments) + " " + format + " " + folder + known.file);
-      EXPECT_EQ(ran.exit, known.valid ? 0 : 1) << known.file << "\n" << ran.out;
-      expect_all(ran, {known.valid ? ": holds\n" : ": violated\n", known.told});
-    }
+// The text of one of the drawn histories with a known verdict.
+std::string drawn(std::string_view name) {
+  for (const checker::testing::KnownHistory& known : checker::testing::gallery()) {
+    if (known.name == name) return text_of(known);
   }
+  ADD_FAILURE() << name;
+  return "";
 }
 
-TEST(Check, KnownWitnessesAreViolationsByThemselves) {
-  const std::string folder = holdfast::testing::source_path("../shared/histories/");
-  if (!fs::is_directory(folder)) GTEST_SKIP() << "no folder ../shared/histories beside the repository";
-  for (const Known& known : kKnown) {
-    if (known.valid) continue;
-    const TemporaryFolder out;
-    const std::string witness = out.path() + "/w.edn";
-    check(std::string(known.arguments) + " --witness " + witness + " " + folder + known.file);
-    const Ran again = check(std::string(known.arguments) + " " + witness);
-    EXPECT_EQ(again.exit, 1) << known.file << "\n" << again.out;
-    expect_all(again, {known.told});
-    if (std::string_view(known.file) ==
-        "cas-failure-invalid.edn") {  // the read that sticks, and the write before
-      expect_all(again, {"index 491: read of process 70"});
-      const std::string text = read(witness);
-      EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << text;
-    }
+TEST_F(CheckFile, EveryEngineIsTold) {
+  const std::string valid = file("v.edn", drawn("mutex_1000_operations_10_clients_valid"));
+  const std::string invalid = file("i.edn", drawn("mutex_1000_operations_10_clients_invalid"));
+  expect_all(check("--model mutex " + valid), {": holds", "linearizable (mutex, engine linear)"});
+  expect_all(check("--model mutex " + invalid),
+             {"completes while process", "smallest sub-history that shows it (4 events)"});
+  for (const std::string engine : {"linear", "search"}) {
+    EXPECT_EQ(check("--engine " + engine + " --model mutex " + valid).exit, 0);
+    EXPECT_EQ(check("--engine " + engine + " --model mutex " + invalid).exit, 1);
   }
-}
-
-// --- histories drawn by the project
-TEST(Check, DrawnHistories) {
-  expect_all(check("--model mutex " + kTestdata + "drawn_mutex_valid.edn"),
-             {": holds", "linearizable (mutex, engine linear)"});
-  const Ran invalid = check("--model mutex " + kTestdata + "drawn_mutex_invalid.edn");
-  EXPECT_EQ(invalid.exit, 1);
-  expect_all(invalid, {"completes while process", "smallest sub-history that shows it (4 events)"});
-  for (const char* engine : {"linear", "search"}) {
-    EXPECT_EQ(
-        check(std::string("--engine ") + engine + " --model mutex " + kTestdata + "drawn_mutex_valid.edn")
-            .exit,
-        0);
-    EXPECT_EQ(
-        check(std::string("--engine ") + engine + " --model mutex " + kTestdata + "drawn_mutex_invalid.edn")
-            .exit,
-        1);
-  }
-  EXPECT_EQ(check("--model mutex --keyed " + kTestdata + "drawn_keyed_invalid.edn").exit, 1);
 }
 
 TEST_F(CheckFile, EveryWayToWriteEdn) {
@@ -157,7 +62,8 @@ TEST_F(CheckFile, EveryWayToWriteEdn) {
 }
 
 TEST_F(CheckFile, StandardInputSeveralFilesAndTheTotal) {
-  const std::string bad = file("bad.edn", kTwoOwners), good = kTestdata + "drawn_mutex_valid.edn";
+  const std::string bad = file("bad.edn", kTwoOwners),
+                    good = file("good.edn", drawn("mutex_508_operations_33_unknown_valid"));
   const Ran ran = check("--model mutex - " + good, "cat " + bad + " |");
   EXPECT_EQ(ran.exit, 1);
   expect_all(ran, {"✗ -: violated", "✓ " + good + ": holds", "2 histories: 1 hold, 1 violated, 0 unknown"});

@@ -1,0 +1,81 @@
+// Runs `holdfast check` as a user does, for tests.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <initializer_list>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "checker/testing/known_verdict.h"
+#include "lib/testing/folders.h"
+#include "lib/testing/server/temporary_folder.h"
+
+namespace holdfast::tools::testing {
+
+struct Ran {
+  int exit = -1;
+  std::string out;  // standard output and standard error
+};
+
+// `before` is put before the command: "cat h.edn |".
+inline Ran check(const std::string& arguments, const std::string& before = "") {
+  const std::string line =
+      before + " " + holdfast::testing::build_path("holdfast check ") + arguments + " 2>&1";
+  Ran ran;
+  std::FILE* pipe = popen(line.c_str(), "r");
+  std::array<char, 4096> buffer;
+  std::size_t got = 0;
+  while ((got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0) ran.out.append(buffer.data(), got);
+  const int status = pclose(pipe);
+  ran.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ran;
+}
+
+inline std::string read(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+inline void expect_all(const Ran& ran, std::initializer_list<std::string_view> parts) {
+  for (const std::string_view part : parts)
+    EXPECT_NE(ran.out.find(part), std::string::npos) << part << "\n" << ran.out;
+}
+
+// The command has the verdict that is known of the file, with its format guessed and named. The witness that
+// it writes has the same verdict. Returns the text of the witness.
+inline std::string expect_known_verdict(const std::string& path,
+                                        const checker::testing::KnownVerdict& known) {
+  SCOPED_TRACE(path);
+  std::string arguments = "--model " + known.model;
+  if (known.keyed) arguments += " --keyed";
+  if (known.model == "cas-register") {
+    arguments += " --init " + (known.initial == checker::kAbsent ? "nil" : std::to_string(known.initial));
+  }
+  std::string told;
+  if (known.index) told = "index " + std::to_string(*known.index) + ": ";
+  if (!known.holder.empty()) {
+    told += "acquire of process " + known.process + " completes while process " + known.holder + " holds";
+  }
+  const TemporaryFolder folder;
+  const std::string witness = folder.path() + "/w.edn";
+  for (const std::string format :
+       {"", path.ends_with(".log") ? " --format jepsen-log" : " --format jepsen-edn"}) {
+    const Ran ran = check(arguments + format + " --witness " + witness + " " + path);
+    EXPECT_EQ(ran.exit, known.valid ? 0 : 1) << ran.out;
+    expect_all(ran, {known.valid ? ": holds\n" : ": violated\n", told});
+  }
+  if (known.valid) return "";
+  const Ran again = check(arguments + " " + witness);
+  EXPECT_EQ(again.exit, 1) << again.out;
+  expect_all(again, {told});
+  return read(witness);
+}
+
+}  // namespace holdfast::tools::testing
