@@ -1,4 +1,6 @@
-// What `holdfast check` does with one history: read it, judge it, gather what is to be told of it.
+// Judges one history for `holdfast check`: loads it (check_load.h), plans model and checks (check_plan.h),
+// runs them, and gathers verdicts and findings (check_findings.h). Pictures show the events of a HistoryView
+// (check_view.h).
 #pragma once
 
 #include <cstdint>
@@ -16,8 +18,8 @@ namespace holdfast::tools {
 
 struct CheckArguments {
   std::vector<std::string> files;   // "-": standard input
-  std::string model;                // "": by what the history has
-  std::vector<std::string> checks;  // empty: the usual ones
+  std::string model;                // "": guessed from the history
+  std::vector<std::string> checks;  // empty: those that are usual for the model
   std::optional<checker::Format> format;
   bool keyed = false;
   checker::Engine engine = checker::Engine::automatic;
@@ -38,11 +40,13 @@ struct Finding {
   std::string check;
   std::string at;  // "index 1995: acquire of process 18 completes while process 2 holds since index 1991"
   std::uint64_t index = 0;                   // of the first violating event
-  std::optional<std::uint64_t> holder = {};  // index of the completion that began the hold it breaks
+  std::optional<std::uint64_t> holder = {};  // index of the completion that began the hold that it breaks
   std::string process = {}, holder_process = {};
   checker::Witness witness;                 // positions in `Checked::history`
-  std::vector<std::uint64_t> indices = {};  // of the witness, as the file says
+  std::vector<std::uint64_t> indices = {};  // the indices of its events in the file
   checker::ReadHistory smallest = {};       // the witness as a history of its own
+  bool pictured =
+      true;  // false: `witness` has positions of the file, for `Checked::history` lacks its events
 };
 
 struct CheckLine {
@@ -50,37 +54,37 @@ struct CheckLine {
   checker::Outcome outcome = checker::Outcome::unknown;
   std::string reason;
   std::uint64_t violations = 0;
-  bool counts = true;  // false: one of the usual checks, for which the history lacks a field
+  bool counts = true;  // false: a usual check for which the history lacks a field
 };
 
 struct Checked {
   std::string file;
-  std::string error;  // why it could not be read (exit 64); nothing else is set then
+  std::string error;  // why the file was refused (exit 64); nothing else is set then
   checker::Format format = checker::Format::jsonl;
   std::string model;
   bool reentrant = false;
   checker::Outcome outcome = checker::Outcome::unknown;
   std::vector<CheckLine> lines;
-  std::vector<Finding> findings;  // the first of each violated key, by index; then of the other checks
-  std::vector<std::pair<std::string, checker::Outcome>> bad_keys;  // those that do not hold
+  std::vector<Finding> findings;  // by check; of linearizable the first of each violated key
+  std::vector<std::pair<std::string, checker::Outcome>> bad_keys;  // keys that do not hold
   std::size_t keys = 0, operations = 0, by_linear = 0, by_search = 0;
   std::uint64_t events = 0, skipped = 0;
   std::string first_skipped;
   checker::Summary summary;
-  bool whole = true;  // false: a huge history, of which the summary has the counts of operations alone
-  // For pictures, where somebody wants one: the whole, or of a huge history what is around the violation.
+  bool whole = true;  // false: a huge history; its summary counts operations and nothing else
+  // For pictures: all events, or of a huge history those around the first violation.
   checker::History history;
   std::vector<std::uint64_t> index;
   double read_seconds = 0, judge_seconds = 0;
 };
 
-// Throws BadUsage for what is wrong with the arguments (before anything is read).
+// Throws BadUsage for wrong arguments. Reads no history.
 void require_sane(const CheckArguments& arguments);
 
-// The findings for pictures: of two that tell of one grant, the one that tells more.
+// The findings to draw, by index. Of two findings about one event, the one that names both holds.
 std::vector<const Finding*> pictured(const Checked& checked);
 
-// Never throws for what is wrong with the file: `error` says it.
+// Does not throw for a bad file: `error` says what is wrong.
 Checked check_history(const std::string& file, const CheckArguments& arguments);
 
 }  // namespace holdfast::tools

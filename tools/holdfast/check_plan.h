@@ -1,0 +1,29 @@
+// Which model and which checks a history is judged by, where the user names none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checker/history/packed_history.h"
+#include "tools/holdfast/check_judge.h"
+
+namespace holdfast::tools {
+
+struct CheckPlan {
+  std::string model;
+  std::vector<std::string> checks;
+  bool usual = true;  // nobody named checks: one that lacks a field is listed, and does not count
+};
+
+CheckPlan plan_checks(const checker::PackedHistory& history, checker::Format format,
+                      const CheckArguments& arguments);
+
+// Reentrant: an owner may enter again what it holds.
+bool is_reentrant(const std::string& model);
+
+// The whole number that `text` is, if it is one.
+std::optional<std::int64_t> number_of(const std::string& text);
+
+}  // namespace holdfast::tools
