@@ -54,6 +54,20 @@ TEST_F(CheckFile, EveryEngineIsTold) {
   }
 }
 
+// checker/HISTORY.md says what the command prints for its example.
+TEST_F(CheckFile, TheExampleOfTheHistoryPage) {
+  const std::string page = read(holdfast::testing::source_path("checker/HISTORY.md"));
+  const auto block = [&](const std::string& begin) {
+    const std::size_t from = page.find(begin);
+    EXPECT_NE(from, std::string::npos) << begin;
+    return page.substr(from + begin.size(), page.find("```", from + begin.size()) - from - begin.size());
+  };
+  const std::string path = file("example.jsonl", block("```jsonl\n"));
+  std::string expected = block("```console\n$ build/holdfast check example.jsonl\n");
+  expected.replace(expected.find("example.jsonl"), 13, path);
+  EXPECT_EQ(check(path).out.substr(0, expected.size()), expected);
+}
+
 TEST_F(CheckFile, EveryWayToWriteEdn) {
   const Ran ran = check(file("h.edn", kTwoOwners));
   EXPECT_EQ(ran.exit, 1);

@@ -227,7 +227,7 @@ Checked check_history(const std::string& file, const CheckArguments& arguments) 
   } catch (const FormatError& error) {
     result.error = error.what();
   } catch (const HistoryError& error) {
-    result.error = fmt::format("{}: index {}: {}, expected processes that do one thing after another", file,
+    result.error = fmt::format("{}: index {}: {}, expected each process to do one thing after another", file,
                                loaded.read.index_of(error.position), error.what());
   }
   return result;
