@@ -1,4 +1,5 @@
-// Each check: planted bugs that it must catch, clean histories that it must pass, and what it must not guess.
+// Each check: planted bugs that it finds, clean histories that it passes, and histories for which it answers
+// `unknown`.
 #include "checker/checks/check.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +39,7 @@ TEST(Registry, NamesAreKnown) {
     EXPECT_EQ(find_check(check->name()), check);
     EXPECT_TRUE(names.insert(check->name()).second);
     EXPECT_FALSE(check->about().empty());
-    // Nothing to look at is no violation, and only "holds" where nothing is needed.
+    // An empty history is no violation.
     EXPECT_NE(check->run(History(), {}).outcome, Outcome::violated);
   }
   EXPECT_EQ(find_check("nonsense"), nullptr);
@@ -215,7 +216,7 @@ TEST(NoForeignRelease, RemovalAndExtension) {
     21 c1/watchdog ok store-extend k id=c1-1 node=r1 value=1
   )")),
                   "foreign-extension");
-  // The other one was handed it by a release; later ones handed over nothing.
+  // A release handed the lock over to the other one; later releases handed over nothing.
   expect_violated(run("no-foreign-release", history_of(R"(
     1  c1/0 invoke store-grant k id=c1-1 node=r1
     2  c1/0 ok store-grant k id=c1-1 node=r1 value=1
@@ -244,24 +245,24 @@ TEST(NoForeignRelease, NoFalseAlarm) {
   for (const char* between : {
            // its own record again
            "12 c1/0 invoke store-grant k id=c1-1 node=r1\n 13 c1/0 ok store-grant k id=c1-1 node=r1 value=1",
-           // a grant of its own that nobody saw answered
+           // a grant of its own without an answer
            "12 c1/0 invoke store-grant k id=c1-1 node=r1",
            // handed over to it by a release
            "12 c3/0 invoke store-grant k node=r1\n 13 c3/0 ok store-grant k id=c1-1 node=r1 value=1",
-           // handed over to somebody, nobody saw to whom
+           // handed over; the ledger does not say to whom
            "12 c3/0 invoke store-grant k node=r1",
            // the server lost or swapped its memory
            "12 nemesis info fault kill value=1 error=crash",
            "12 nemesis info fault p value=1 error=promote",
            "12 nemesis info fault lag value=0 error=replication-lag",
-           // readers stand side by side
+           // readers share
            "12 c2/0 ok acquire k id=c2-1 mode=read",
        }) {
     EXPECT_EQ(run("no-foreign-release", history_of(foreign_release(between))).outcome, Outcome::holds)
         << between;
   }
-  // No effect, own record, order unknown (the other's grant was answered only after the removal was on its
-  // way).
+  // Without effect, on its own record, in an unknown order: the other grant was answered after the removal
+  // was sent.
   EXPECT_EQ(run("no-foreign-release", history_of(R"(
     1  c1/0 invoke store-grant k id=c1-1 node=r1
     2  c1/0 ok store-grant k id=c1-1 node=r1 value=1
@@ -303,7 +304,7 @@ TEST(Progress, AStallIsFoundAndOnlyThen) {
             Outcome::holds);
   expect_violated(run("progress", history_of(head + "170 c2/0 ok acquire k id=b\n"), progress_context(900)),
                   "stall");
-  // Somebody holds it, the waiter is dead, nobody waits: no stall.
+  // No stall: a client holds the key; the waiter is dead; no client waits.
   EXPECT_EQ(run("progress", history_of(head + "12 c3/0 ok acquire k id=c\n"), progress_context(900)).outcome,
             Outcome::holds);
   EXPECT_EQ(run("progress", history_of(head + "12 c2 info crash -\n"), progress_context(900)).outcome,
@@ -423,7 +424,7 @@ TEST(FencingMonotonic, TokensRise) {
   EXPECT_EQ(run("fencing-monotonic", second("4", "token=6")).outcome, Outcome::holds);
   expect_violated(run("fencing-monotonic", second("4", "token=5")), "token-repeated");
   expect_violated(run("fencing-monotonic", second("4", "token=4")), "token-fell");
-  // Asked for it before the first was granted: ordered by the holds themselves.
+  // Asked for before the first grant: the holds give the order.
   expect_violated(run("fencing-monotonic",
                       history_of("0 c2/0 invoke acquire k\n" + first + "9 c2/0 ok acquire k id=b token=4\n")),
                   "token-fell");
@@ -444,7 +445,7 @@ TEST(EffectsInsideHold, WithoutLocksUnknown) {
   EXPECT_EQ(verdict.reason, "the history has no acquire");
 }
 
-// b waits since 4; c and d ask later. `grants` are the lines after that.
+// b waits from 4 on; c and d ask later. `grants` are the lines after that.
 History queue_history(const std::string& between, const std::string& grants) {
   return history_of(R"(
     1 a invoke acquire k

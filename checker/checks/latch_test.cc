@@ -1,4 +1,4 @@
-// The check `latch`: planted openings that come too early or never, and histories that it must pass.
+// The check `latch`: awaits that return too early or never, and histories that it passes.
 #include <gtest/gtest.h>
 
 #include "checker/checks/check.h"
@@ -57,7 +57,7 @@ TEST(Latch, OpensWhenTheCountIsDown) {
   EXPECT_EQ(told.judge().outcome, Outcome::holds) << told.judge().reason;
 }
 
-// The last count-down took effect, though nobody knows yet.
+// The last count-down took effect, and its answer is still to come.
 TEST(Latch, ACountDownUnderWayMayHaveOpenedIt) {
   Told told;
   told.waits(0, "c4/0").set(1, 2).counts(2, 3, "c2/0").counts(4, -1, "c3/0").opens(7, "c4/0");
@@ -90,7 +90,7 @@ TEST(Latch, NeverOpenedIsFoundWhenThereWasTime) {
   EXPECT_EQ(verdict.witnesses[0].kind, "never-opened");
   EXPECT_EQ(told.judge(100).outcome, Outcome::holds);  // it may still come
   make(told.history, 50, "c4", EventType::info, Function::crash);
-  EXPECT_EQ(told.judge().outcome, Outcome::holds);  // the dead do not wait
+  EXPECT_EQ(told.judge().outcome, Outcome::holds);  // a client that died does not wait
 }
 
 TEST(Latch, SaysNothingWhereNobodyGotThrough) {

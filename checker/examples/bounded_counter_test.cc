@@ -14,7 +14,7 @@ class BoundedCounter : public Model {
  public:
   State initial() const override { return {0}; }
   bool locks() const override { return false; }   // read and write, not acquire and release
-  bool owners() const override { return false; }  // who adds makes no difference
+  bool owners() const override { return false; }  // step() reads no owner
   bool step(State& state, const Operation& operation) const override {
     if (operation.f == Function::read) return state[0] == operation.value;
     state[0] += operation.value;
@@ -37,7 +37,7 @@ TEST(Example, AModelOfYourOwn) {
   LinearizabilityOptions options;
   options.own_model = &counter;
   EXPECT_EQ(check_linearizable(history, options).outcome, Outcome::holds);
-  // Without the third write nothing lifts the second one above zero.
+  // Without the third write the counter would go below zero.
   EXPECT_EQ(check_linearizable(history.subset({0, 1, 2, 4}), options).outcome, Outcome::violated);
 }
 

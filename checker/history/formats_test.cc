@@ -1,4 +1,4 @@
-// Foreign formats: everything that is seen in the wild, and what is said of what is broken.
+// Foreign formats: every way of writing them that has been seen, and the errors for broken files.
 #include "checker/history/formats.h"
 
 #include <gtest/gtest.h>
@@ -142,7 +142,7 @@ TEST(Formats, RandomBytesAreRefusedOrRead) {
   }));
 }
 
-// What goes out as EDN comes back.
+// A history written as EDN is read back as it was.
 TEST(Edn, RoundTrip) {
   EXPECT_TRUE(rc::check("round trip", [] {
     const bool keyed = *rc::gen::arbitrary<bool>();

@@ -1,4 +1,5 @@
-// The table of strings and the format on disk: what is written comes back; what is broken is said.
+// The table of strings, and JSON lines: a history is read back as it was written, and a broken line is an
+// error.
 #include "checker/history/history.h"
 
 #include <gtest/gtest.h>
@@ -102,14 +103,15 @@ TEST(HistoryJsonl, KeepGoingCountsAndSkips) {
   EXPECT_NE(read.first_skipped.find("f:1:1"), std::string::npos);
 }
 
-// Any bytes for text, any numbers: written, read by us and by another parser, written again.
+// Histories with any bytes as text and any numbers are written, read by us and by another parser, and written
+// again.
 TEST(HistoryJsonl, RoundTrip) {
   const bool ok = rc::check("a history comes back as it was", [] {
     History history;
     const auto count = *rc::gen::inRange<std::size_t>(0, 8);
     const auto symbol = [&] { return history.intern(*rc::gen::arbitrary<std::string>()); };
     const auto number = [] {
-      // Numbers at the very bottom stand for text.
+      // The least numbers stand for text.
       return *rc::gen::oneOf(rc::gen::just(kAbsent), rc::gen::map(rc::gen::arbitrary<std::int64_t>(),
                                                                   [](std::int64_t n) { return n / 2; }));
     };
@@ -142,7 +144,7 @@ TEST(HistoryJsonl, RoundTrip) {
       RC_ASSERT(again.text(again.events()[i].key) == history.text(history.events()[i].key));
       RC_ASSERT(again.events()[i].token == history.events()[i].token);
       RC_ASSERT(again.events()[i].permits == history.events()[i].permits);
-      // Lone surrogates are JSON, but not every parser wants them.
+      // Lone surrogates are JSON, but not every parser takes them.
       if (line.find("\\ud") == std::string::npos) RC_ASSERT(nlohmann::json::accept(line));
     }
     RC_ASSERT(i == history.events().size());

@@ -1,4 +1,4 @@
-// A packed history is the history that was packed.
+// A packed history gives back every event.
 #include "checker/history/packed_history.h"
 
 #include <gtest/gtest.h>

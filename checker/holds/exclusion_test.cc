@@ -1,4 +1,4 @@
-// The sweep against the definition: every pair compared with every other, on small histories dense in ties.
+// The sweep against the definition, which compares every pair, on small histories with many equal times.
 #include "checker/holds/exclusion.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ struct Drawn {
   ExclusionRules rules;
 };
 
-// Times from a handful, so that most of them tie; two keys, three owners.
+// Few different times, so that most of them are equal; two keys, three owners.
 std::vector<Span> draw_spans(bool modes, std::uint32_t most_permits) {
   const auto count = *rc::gen::inRange<std::size_t>(0, 9);
   std::vector<Span> spans;
@@ -69,7 +69,7 @@ TEST(ExclusionSweep, AgreesWithEveryPair) {
       RC_ASSERT(found.from_ns >= last);
       last = found.from_ns;
     }
-    // Any conflict at all is found whatever the order: no pair of which the sweep says nothing.
+    // If any pair conflicts, the sweep reports something.
     bool any = false;
     for (const Span& a : spans) {
       for (const Span& b : spans) any = any || (&a != &b && conflict(a, b, rules));
@@ -121,7 +121,7 @@ TEST(ExclusionSweep, KeepsTheEarliest) {
   for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(all.conflicts[i].number, few.conflicts[i].number);
 }
 
-// The two checks, end to end, against the definitions of holds and claims read off the drawn history.
+// Both checks against the definitions of holds and claims, which are read off the drawn history.
 TEST(ExclusionChecks, AgreeWithTheDefinition) {
   const bool ok = rc::check("histories", [] {
     const bool reentrant = *rc::gen::arbitrary<bool>();
@@ -192,7 +192,7 @@ TEST(ExclusionChecks, AgreeWithTheDefinition) {
     RC_ASSERT((strict.outcome == Outcome::violated) == holds_conflict);
     RC_ASSERT((lease.outcome == Outcome::violated) == claims_conflict);
     for (const Verdict* verdict : {&strict, &lease}) {
-      for (const Witness& witness : verdict->witnesses) {  // the few events alone show it as well
+      for (const Witness& witness : verdict->witnesses) {  // its events alone are violated as well
         const History part = history.subset(witness.events);
         const Check* check = find_check(verdict == &strict ? "mutual-exclusion" : "lease-exclusion");
         RC_ASSERT(check->run(part, context).outcome == Outcome::violated);

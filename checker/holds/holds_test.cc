@@ -62,7 +62,7 @@ TEST(Holds, CrashModeChangeUnknownAndFailedReleases) {
   EXPECT_EQ(holds[1].end, HoldEnd::changed_mode);
   EXPECT_EQ(holds[1].to_ns, holds[2].from_ns);
   EXPECT_TRUE(holds[2].shared);
-  EXPECT_EQ(holds[3].to_ns, 7 * kMs);  // a release that failed ends it at its invocation, however deep
+  EXPECT_EQ(holds[3].to_ns, 7 * kMs);  // a release that failed ends it at its invocation, at any depth
 }
 
 TEST(Holds, WithoutIdsTheOwnerIsTheProcess) {

@@ -1,5 +1,5 @@
-// All engines against brute force (RC_PARAMS=noshrink=1 where a failure of the long ones takes long to
-// shrink): every order of every subset that leaves out only unknown operations.
+// All engines against brute force, which tries every order of every subset that leaves out only operations of
+// unknown outcome. (Where a failure of the long ones takes long to shrink: RC_PARAMS=noshrink=1.)
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 // --- brute force ---------------------------------------------------------------------------------------
 
-// Every order of every subset that leaves out only unknown operations. Nothing but the definition.
+// The definition, word for word.
 bool brute(const std::vector<Operation>& operations, const Model& model) {
   const std::size_t count = operations.size();
   const auto before = [&](std::size_t a, std::size_t b) {  // a must come before b
@@ -50,15 +50,13 @@ bool brute(const std::vector<Operation>& operations, const Model& model) {
 }
 
 struct Draw {
-  bool ties = true;     // times from a handful
+  bool ties = true;     // few different times
   bool reuse = false;   // an owner goes on after an unknown outcome
-  bool tidy = true;     // mostly what a lock would do
-  int values = 3;       // register: how many
-  bool unique = false;  // register: each written once
+  int values = 3;       // of a register
+  bool unique = false;  // of a register: each value is written once
 };
 
-// Leases: holds of owners of their own, each of which ends by itself at some time from the end of its claim
-// on.
+// Leases: each hold has an owner of its own and ends by itself, at some time after the end of its claim.
 std::vector<Operation> draw_leases() {
   std::vector<Operation> all;
   const auto holds = *rc::gen::inRange<Symbol>(1, 5);
@@ -79,7 +77,7 @@ std::vector<Operation> draw_leases() {
   return all;
 }
 
-// A few processes, each with operations one after another, some of unknown outcome (which end the process).
+// A few processes, each with operations one after another. An unknown outcome ends the process.
 std::vector<Operation> draw(const Model& model, std::string_view name, const Draw& how) {
   if (model.leased()) return draw_leases();
   const auto processes = *rc::gen::inRange<int>(1, 5);
@@ -146,7 +144,7 @@ std::vector<Operation> draw(const Model& model, std::string_view name, const Dra
   std::stable_sort(all.begin(), all.end(),
                    [](const Operation& a, const Operation& b) { return a.call < b.call; });
   if (name == "fair") all = split_queued(all);
-  // Positions as a file would have them.
+  // Positions as in a file.
   for (std::size_t i = 0; i < all.size(); ++i) all[i].invoked = 2 * i, all[i].completed = 2 * i + 1;
   return all;
 }
@@ -167,7 +165,7 @@ struct Tally {
   int histories = 0, by_linear = 0, violated = 0;
 };
 
-// The engines under test; planted defects put worse ones in their place.
+// The engines under test. A planted defect replaces one of them.
 struct Engines {
   std::function<SearchResult(const std::vector<Operation>&, const Model&)> search =
       [](const std::vector<Operation>& operations, const Model& model) {
@@ -198,7 +196,7 @@ Draw draw_how() {
   return how;
 }
 
-// What the engines disagree about, or "".
+// Where the engines disagree; "": nowhere.
 std::string disagreement(std::string_view name, const ModelOptions& options, const Draw& how,
                          const Engines& engines, Tally& tally) {
   const auto model = find_model(name)->make(options);
@@ -217,7 +215,7 @@ std::string disagreement(std::string_view name, const ModelOptions& options, con
   ++tally.by_linear;
   if (linear->linearizable != expected) return "linear is wrong: " + text;
   if (expected) return "";
-  // What it blames is a violation by itself, except where its answer is only the place.
+  // The operations that it names are a violation by themselves, for the models where it promises so.
   std::vector<Operation> part;
   for (const std::size_t at : linear->operations) part.push_back(operations[at]);
   const bool alone = name == "mutex" || name == "register" || name == "read-write" || name == "fair" ||
@@ -274,7 +272,7 @@ INSTANTIATE_TEST_SUITE_P(LongModels, LongAgreement, ::testing::ValuesIn(kModels)
 
 using Operations = std::vector<Operation>;
 
-// Off by one: what ends when something else begins comes before it.
+// An operation that ends when another one begins comes before it.
 Operations ties_in_order(Operations operations) {
   for (Operation& each : operations) {
     each.call = 2 * each.call + 1;
@@ -282,7 +280,7 @@ Operations ties_in_order(Operations operations) {
   }
   return operations;
 }
-// An unknown outcome counts as one that never was.
+// An operation of unknown outcome never happens.
 Operations without_unknown(Operations operations) {
   std::erase_if(operations, [](const Operation& each) { return each.unknown; });
   return operations;
@@ -300,14 +298,14 @@ TEST_P(PlantedDefect, IsFoundByTheAgreement) {
                             const ModelOptions& options) {
       std::string why_not;
       auto result = check_linear(name, defect(operations), options, why_not);
-      if (result) result->operations.clear();  // their numbers are those of the changed history
+      if (result) result->operations.clear();  // indices of the changed history
       return result;
     };
     const bool has_linear = std::string_view(GetParam()) != "cas-register";
     int by_search = 0, by_linear = 0;
     Tally tally;
     const auto found = [&] { return by_search > 0 && (!has_linear || by_linear > 0); };
-    // Some defects show in one of a thousand histories only.
+    // Some defects show in one history of a thousand.
     rc::check([&] {
       for (int i = 0; i < 400 && (i < 30 || !found()); ++i) {
         const std::string search_wrong =
@@ -328,7 +326,7 @@ INSTANTIATE_TEST_SUITE_P(Models, PlantedDefect, ::testing::ValuesIn(kModels));
 
 // --- whole histories: extraction and the one pass ----------------------------------------------------------
 
-// Two keys, events in the order of their times, at equal times in any order that programs allow.
+// Two keys. Events are ordered by time, at equal times in any order that the processes allow.
 History history_from(const std::vector<Operation>& operations, bool owners_named) {
   struct Timed {
     std::int64_t time;

@@ -1,5 +1,4 @@
-// `holdfast check`: histories in, verdicts out. One history is told in full; of several, each in one line,
-// and a total.
+// `holdfast check`: judges histories. One history has a full report; several have one line each, and a total.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -69,7 +68,7 @@ ExitCode check_command(const CheckArguments& arguments) {
         if (text) fmt::print("witness     {} ({}, index {})\n", path, finding.check, finding.index);
       }
     }
-    // Of several histories the first that is violated, else the first.
+    // Of several histories the first violated one is drawn, else the last.
     const bool telling = checked.outcome == checker::Outcome::violated || i + 1 == arguments.files.size();
     if (!arguments.timeline.empty() && checked.error.empty() && !drawn && (telling || alone)) {
       drawn = true;

@@ -162,8 +162,7 @@ TEST_F(CheckFile, AsciiHasNothingBeyondAscii) {
   for (const char c : ran.out.substr(begin)) EXPECT_GE(c, 0);
 }
 
-// Jepsen's failed operations never happened: the failed release of a holder ends nothing, in no engine and no
-// picture.
+// Jepsen's failed operations never happened: a failed release ends no hold, in no engine and no picture.
 TEST_F(CheckFile, AFailedReleaseEndsNoHold) {
   const Ran ran = check("--model mutex " + file("h.edn", R"(
     {:process 0 :type :invoke :f :acquire :time 1000000}

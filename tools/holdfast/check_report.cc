@@ -79,7 +79,7 @@ std::string check_line(const Checked& checked) {
 }
 
 std::string check_report(const Checked& checked, const CheckArguments& arguments) {
-  if (!checked.error.empty()) return {};  // told on standard error
+  if (!checked.error.empty()) return {};  // the error goes to standard error
   std::string out =
       fmt::format("{} {}: {}\n", sign(checked.outcome), checked.file, to_string(checked.outcome));
   std::string missing;

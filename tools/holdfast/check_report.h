@@ -1,4 +1,4 @@
-// What is told of judged histories: text for people, one JSON document for machines.
+// Reports on judged histories: text, and one JSON document.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace holdfast::tools {
 
-// Everything about one history: verdicts, first violating event, summary, picture, smallest sub-history.
+// The whole report on one history: verdicts, first violating event, summary, picture, smallest sub-history.
 std::string check_report(const Checked& checked, const CheckArguments& arguments);
-// One line about it, for several.
+// One line on a history, where there are several.
 std::string check_line(const Checked& checked);
 std::string check_total(const std::vector<Checked>& all);
 std::string check_json(const std::vector<Checked>& all);
-// The smallest sub-history in the format of its file (of old text logs: EDN).
+// The smallest sub-history in the format of its file; for old text logs, in EDN.
 std::string witness_text(const Checked& checked, const Finding& finding, bool keyed);
 
 }  // namespace holdfast::tools

@@ -4,8 +4,8 @@
 //   build/bench_checker --benchmark_filter=linear
 //
 // Histories are drawn as checker/testing/draw_history.h says; 0.5% unknown outcomes unless the name says
-// otherwise. Names end in operations/keys/clients. `ops` is operations a second; peak memory is that of the
-// whole program so far.
+// otherwise. Names end in operations/keys/clients. `ops` is operations a second; `peak_MB` is the peak memory
+// of the program so far.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
@@ -49,7 +49,7 @@ void finish(benchmark::State& state, std::int64_t operations) {
   state.counters["peak_MB"] = static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-// From memory as `holdfast check` has it: packed. `bytes` are those of events and engine, an operation.
+// Judges packed events, as `holdfast check` does. `bytes`: memory of events and engine, for each operation.
 void judge_packed(benchmark::State& state, const char* model, bool invalid, double unknown) {
   PackedHistory packed;
   bool violated = false;
@@ -130,7 +130,7 @@ BENCHMARK(linear_5_percent_unknown)->Args({1000000, 100, 100})->Unit(benchmark::
 BENCHMARK(search_valid)->Apply(sizes);
 BENCHMARK(search_invalid)->Apply(sizes);
 
-// Reading and judging, from a file in memory.
+// Reads and judges a file in memory.
 void read_and_judge(benchmark::State& state, bool edn) {
   std::string text;
   {
