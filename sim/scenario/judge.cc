@@ -1,6 +1,7 @@
 #include "sim/scenario/judge.h"
 
 #include <algorithm>
+#include <set>
 
 namespace holdfast::sim {
 
@@ -20,10 +21,28 @@ Tally::Result Tally::result(const Expectation& expectation) const {
   return (unknown > 0 && hopeful) || runs == 0 ? Result::unknown : Result::failed;
 }
 
+std::string found_in(const checker::Verdict& verdict) {
+  if (verdict.outcome == checker::Outcome::unknown) return "no verdict";
+  if (verdict.outcome == checker::Outcome::holds) return "no violation";
+  std::set<std::string> kinds;
+  for (const checker::Witness& witness : verdict.witnesses) kinds.insert(witness.kind);
+  std::string text;
+  for (const std::string& kind : kinds) text += (text.empty() ? "" : " and ") + kind;
+  return text.empty() ? "a violation" : text;
+}
+
 void Judge::add(const RunResult& run) {
-  constexpr std::size_t kMostMisses = 20;
-  first_miss_seed_.resize(tallies_.size(), UINT64_MAX);
-  first_unknown_seed_.resize(tallies_.size(), UINT64_MAX);
+  constexpr std::size_t kMostSeeds = 20;
+  const auto keep_lowest = [&](std::vector<std::uint64_t>& seeds) {
+    seeds.insert(std::upper_bound(seeds.begin(), seeds.end(), run.seed), run.seed);
+    if (seeds.size() > kMostSeeds) seeds.pop_back();
+  };
+  const auto keep_first = [&](std::optional<std::uint64_t>& seed, std::string& why,
+                              const checker::Verdict& verdict) {
+    if (seed && *seed <= run.seed) return;
+    seed = run.seed;
+    why = verdict.reason;
+  };
   for (std::size_t i = 0; i < tallies_.size(); ++i) {
     const Expectation& expectation = scenario_->expectations[i];
     const checker::Verdict& verdict = run.verdicts.at(i);
@@ -31,20 +50,34 @@ void Judge::add(const RunResult& run) {
     ++tally.runs;
     if (matches(expectation, verdict)) {
       ++tally.matching;
+      keep_lowest(tally.matches);
+      keep_first(tally.first_match_seed, tally.first_match, verdict);
       continue;
     }
-    const bool unknown = verdict.outcome == checker::Outcome::unknown;
-    tally.unknown += unknown ? 1 : 0;
-    auto& misses = tally.misses;
-    misses.insert(std::upper_bound(misses.begin(), misses.end(), run.seed), run.seed);
-    if (misses.size() > kMostMisses) misses.pop_back();
-    std::uint64_t& first = unknown ? first_unknown_seed_[i] : first_miss_seed_[i];
-    std::string& why = unknown ? tally.first_unknown : tally.first_miss;
-    if (run.seed < first) {
-      first = run.seed;
-      why = verdict.reason;
+    ++tally.found[found_in(verdict)];
+    keep_lowest(tally.misses);
+    if (verdict.outcome == checker::Outcome::unknown) {
+      ++tally.unknown;
+      keep_first(tally.first_unknown_seed, tally.first_unknown, verdict);
+    } else {
+      keep_first(tally.first_miss_seed, tally.first_miss, verdict);
     }
   }
+}
+
+bool Judge::lost(std::uint64_t total) const {
+  for (std::size_t i = 0; i < tallies_.size(); ++i) {
+    const SeedQuota& quota = scenario_->expectations[i].seeds;
+    const std::uint64_t most = total - std::min(total, tallies_[i].runs - tallies_[i].matching);
+    using Relation = SeedQuota::Relation;
+    bool possible = quota.met(quota.relation == Relation::at_least ? most : tallies_[i].matching, total);
+    if (quota.relation == Relation::exactly) {
+      for (std::uint64_t matching = tallies_[i].matching; matching < most && !possible;)
+        possible = quota.met(++matching, total);
+    }
+    if (!possible) return true;
+  }
+  return false;
 }
 
 Tally::Result Judge::result() const {

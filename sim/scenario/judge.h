@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,9 +14,14 @@ namespace holdfast::sim {
 // One expectation over all seeds that were run.
 struct Tally {
   std::uint64_t runs = 0, matching = 0, unknown = 0;
-  std::vector<std::uint64_t> misses;  // the first seeds that did not match
-  std::string first_miss;             // why the first of them did not
-  std::string first_unknown;          // what its history lacked
+  std::vector<std::uint64_t> misses;   // the lowest seeds that did not match, `unknown` ones among them
+  std::vector<std::uint64_t> matches;  // the lowest seeds that did
+  // What the others showed, and on how many runs each: "overrun", "double-grant and overrun", "no violation",
+  // "no verdict".
+  std::map<std::string, std::uint64_t> found;
+  // The lowest seed of each sort, and what the check said of it.
+  std::optional<std::uint64_t> first_miss_seed, first_unknown_seed, first_match_seed;
+  std::string first_miss, first_unknown, first_match;
   enum class Result { met, failed, unknown };
   Result result(const Expectation& expectation) const;
 };
@@ -26,15 +33,18 @@ class Judge {
   void add(const RunResult& run);
   const std::vector<Tally>& tallies() const { return tallies_; }
   Tally::Result result() const;  // failed outranks unknown outranks met
+  // Whether nothing that the missing runs could show would meet every expectation, of `total` runs in all.
+  bool lost(std::uint64_t total) const;
 
  private:
   const Scenario* scenario_;
   std::vector<Tally> tallies_;
-  std::vector<std::uint64_t> first_miss_seed_, first_unknown_seed_;
 };
 
 // "lease-exclusion is violated (double-grant) on >= 90% of the seeds"
 std::string describe(const Expectation& expectation);
+// What a verdict shows, in the words of Tally::found.
+std::string found_in(const checker::Verdict& verdict);
 // Whether one run's verdict is what is expected (`unknown` never is).
 bool matches(const Expectation& expectation, const checker::Verdict& verdict);
 

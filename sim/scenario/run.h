@@ -10,7 +10,6 @@
 
 #include "checker/checks/check.h"
 #include "checker/history/history.h"
-#include "checker/story/picture_style.h"
 #include "sim/scenario/scenario.h"
 
 namespace holdfast::sim {
@@ -18,9 +17,8 @@ namespace holdfast::sim {
 struct RunOptions {
   bool embedded = true;
   std::uint64_t seed = 1;
-  std::string folder = {};             // real: an existing folder for the servers' data and logs
-  bool keep_history = false;           // RunResult::history
-  checker::PictureStyle picture = {};  // of RunResult::story
+  std::string folder = {};    // real: an existing folder for the servers' data and logs
+  bool keep_history = false;  // RunResult::history
   // real: looked at ten times a second; true ends the run by std::runtime_error. Embedded runs are over soon.
   std::function<bool()> interrupted = {};
 };
@@ -32,11 +30,9 @@ struct RunResult {
   bool capped = false;         // [run] time cut it
   std::uint64_t grants = 0, waits = 0;
   std::int64_t sold = 0, oversold = 0;  // seckill
-  std::optional<std::int64_t> final_stock = std::nullopt;
+  std::optional<std::int64_t> initial_stock = std::nullopt, final_stock = std::nullopt;
   std::vector<checker::Verdict> verdicts;  // of the scenario's expectations, in their order
-  std::string story;                       // of the first violation, "" if there is none
-  std::string story_check;                 // the check that it belongs to
-  checker::History history;
+  checker::History history;                // empty unless it was asked for
 };
 
 // Throws MissingServer (no redis-server on this machine), std::exception (a defect of the harness).

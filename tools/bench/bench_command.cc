@@ -9,7 +9,7 @@
 #include "sim/scenario/problem.h"
 #include "tools/bench/bench.h"
 #include "tools/holdfast/commands.h"
-#include "tools/holdfast/reports.h"
+#include "tools/holdfast/output.h"
 
 namespace holdfast::tools {
 namespace {

@@ -9,7 +9,7 @@
 #include "checker/story/timeline.h"
 #include "tools/holdfast/check_report.h"
 #include "tools/holdfast/commands.h"
-#include "tools/holdfast/reports.h"
+#include "tools/holdfast/output.h"
 
 namespace holdfast::tools {
 namespace {
@@ -47,6 +47,9 @@ void write_page(const Checked& checked, const std::string& path) {
 
 ExitCode check_command(const CheckArguments& arguments) {
   require_sane(arguments);
+  if (!arguments.timeline.empty()) require_writable_file("--timeline", arguments.timeline);
+  if (!arguments.witness.empty()) require_writable_file("--witness", arguments.witness);
+  if (!arguments.json.empty() && arguments.json != "-") require_writable_file("--json", arguments.json);
   std::ios::sync_with_stdio(false);
   const bool alone = arguments.files.size() == 1, text = arguments.json != "-";
   ExitCode code = kMet;
@@ -58,7 +61,7 @@ ExitCode check_command(const CheckArguments& arguments) {
     code = worse(code, code_of(checked));
     if (!checked.error.empty()) fmt::print(stderr, "{}\n", checked.error);
     if (text) {
-      fmt::print("{}", alone ? check_report(checked, arguments) : check_line(checked));
+      fmt::print("{}", alone ? check_report(checked, arguments) : check_line(checked, arguments.terminal));
       std::fflush(stdout);
     }
     if (!arguments.witness.empty()) {

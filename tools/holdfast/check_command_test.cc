@@ -156,10 +156,35 @@ TEST_F(CheckFile, Json) {
 }
 
 TEST_F(CheckFile, AsciiHasNothingBeyondAscii) {
-  const Ran ran = check("--model mutex --ascii " + file("h.edn", kTwoOwners));
-  const std::size_t begin = ran.out.find("DOUBLE HOLD");
-  ASSERT_NE(begin, std::string::npos) << ran.out;
-  for (const char c : ran.out.substr(begin)) EXPECT_GE(c, 0);
+  const std::string history = file("h.edn", kTwoOwners);
+  for (const auto& [flag, before] : {std::pair{"--ascii ", ""}, std::pair{"", "LC_ALL=C"}}) {
+    const Ran ran = check(std::string("--model mutex ") + flag + history, before);
+    EXPECT_NE(ran.out.find("DOUBLE HOLD"), std::string::npos) << ran.out;
+    EXPECT_TRUE(std::all_of(ran.out.begin(), ran.out.end(), [](char c) { return c >= 0; })) << ran.out;
+  }
+}
+
+TEST_F(CheckFile, PicturesAreAsWideAsTheTerminal) {
+  const std::string history = file("h.edn", kTwoOwners);
+  const auto axis = [&](const std::string& columns) {
+    const std::string out = check("--model mutex --ascii " + history, "COLUMNS=" + columns).out;
+    const std::size_t end = out.find("\nA 0"), begin = out.rfind('\n', end - 1);
+    return end - begin - 1;
+  };
+  EXPECT_LE(axis("80"), 80u);
+  EXPECT_GT(axis("80"), 70u);
+  EXPECT_LE(axis("160"), 160u);
+  EXPECT_GT(axis("160"), 145u);
+}
+
+TEST_F(CheckFile, APlaceThatCannotBeWrittenIsExit74) {
+  const std::string history = file("h.edn", kTwoOwners);
+  for (const char* flag : {"--timeline", "--witness", "--json"}) {
+    const Ran ran = check(std::string(flag) + "=" + history + "/below " + history);
+    EXPECT_EQ(ran.exit, 74) << ran.out;
+    expect_all(ran, {flag, "cannot be written"});
+    EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;  // and nothing was judged
+  }
 }
 
 // Jepsen's failed operations never happened: a failed release ends no hold, in no engine and no picture.

@@ -13,6 +13,7 @@
 #include "checker/checks/summary.h"
 #include "checker/history/formats.h"
 #include "checker/linearizability/linearizability.h"
+#include "tools/holdfast/terminal.h"
 
 namespace holdfast::tools {
 
@@ -30,7 +31,7 @@ struct CheckArguments {
   unsigned memory_mb = 1024;   // of a search
   std::string timeline;        // a file, or ""
   std::string witness;         // a file, or ""
-  bool ascii = false;
+  Terminal terminal = {};
   std::string json;  // "": none, "-": standard output, else a file
   bool keep_going = false;
 };

@@ -1,7 +1,6 @@
 #include "tools/holdfast/check_report.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -15,8 +14,10 @@ using namespace checker;
 
 namespace {
 
-const char* sign(Outcome outcome) {
-  return outcome == Outcome::holds ? "✓" : outcome == Outcome::violated ? "✗" : "?";
+std::string sign(Outcome outcome, const Terminal& terminal) {
+  return outcome == Outcome::holds      ? good_sign(terminal)
+         : outcome == Outcome::violated ? bad_sign(terminal)
+                                        : unknown_sign(terminal);
 }
 
 // "no valid_until" instead of "the history has no valid_until".
@@ -45,6 +46,13 @@ std::string indented(const std::string& text, const std::string& by) {
   return out;
 }
 
+// The dots between counts as commas.
+std::string without_dots(std::string text) {
+  const std::string_view dot = " ·";
+  for (std::size_t at = 0; (at = text.find(dot, at)) != std::string::npos;) text.replace(at, dot.size(), ",");
+  return text;
+}
+
 std::string seconds(double time) {
   return time < 0.1 ? fmt::format("{:.1f} ms", time * 1e3) : fmt::format("{:.2f} s", time);
 }
@@ -64,9 +72,10 @@ std::string witness_text(const Checked& checked, const Finding& finding, bool ke
   return out.str();
 }
 
-std::string check_line(const Checked& checked) {
-  if (!checked.error.empty()) return fmt::format("✗ {}\n", checked.error);
-  std::string out = fmt::format("{} {}: {}", sign(checked.outcome), checked.file, to_string(checked.outcome));
+std::string check_line(const Checked& checked, const Terminal& terminal) {
+  if (!checked.error.empty()) return fmt::format("{} {}\n", bad_sign(terminal), checked.error);
+  std::string out =
+      fmt::format("{} {}: {}", sign(checked.outcome, terminal), checked.file, to_string(checked.outcome));
   for (const CheckLine& line : checked.lines) {
     if (line.outcome != checked.outcome || !line.counts) continue;
     const Finding* finding = first_of(checked, line.name);
@@ -80,8 +89,10 @@ std::string check_line(const Checked& checked) {
 
 std::string check_report(const Checked& checked, const CheckArguments& arguments) {
   if (!checked.error.empty()) return {};  // the error goes to standard error
+  const Terminal& terminal = arguments.terminal;
+  const std::string note = note_sign(terminal);
   std::string out =
-      fmt::format("{} {}: {}\n", sign(checked.outcome), checked.file, to_string(checked.outcome));
+      fmt::format("{} {}: {}\n", sign(checked.outcome, terminal), checked.file, to_string(checked.outcome));
   std::string missing;
   for (const CheckLine& line : checked.lines) {
     if (!line.counts) {
@@ -94,21 +105,22 @@ std::string check_report(const Checked& checked, const CheckArguments& arguments
                           engines(checked));
     }
     if (const Finding* finding = first_of(checked, line.name)) {
-      out += fmt::format("    ✗ {}: {}\n      {}\n", name, finding->at, finding->witness.why);
+      out += fmt::format("    {} {}: {}\n      {}\n", bad_sign(terminal), name, finding->at,
+                         finding->witness.why);
       if (line.violations > 1) {
         out += fmt::format("      {} violations in all\n", line.violations);
       }
     } else {
-      out += fmt::format("    {} {}: {}\n", sign(line.outcome), name, line.reason);
+      out += fmt::format("    {} {}: {}\n", sign(line.outcome, terminal), name, line.reason);
     }
   }
-  if (!missing.empty()) out += "    · not looked at: " + missing + "\n";
+  if (!missing.empty()) out += fmt::format("    {} not looked at: {}\n", note, missing);
   if (checked.skipped > 0) {
-    out +=
-        fmt::format("    · {} broken lines skipped, the first: {}\n", checked.skipped, checked.first_skipped);
+    out += fmt::format("    {} {} broken lines skipped, the first: {}\n", note, checked.skipped,
+                       checked.first_skipped);
   }
   if (checked.keys > 1) {
-    out += fmt::format("    · {} keys, {} of them hold{}\n", checked.keys,
+    out += fmt::format("    {} {} keys, {} of them hold{}\n", note, checked.keys,
                        checked.keys - checked.bad_keys.size(), checked.bad_keys.empty() ? "" : "; not:");
     std::size_t told = 0;
     for (const auto& [key, outcome] : checked.bad_keys) {
@@ -116,13 +128,14 @@ std::string check_report(const Checked& checked, const CheckArguments& arguments
         out += fmt::format("        and {} more\n", checked.bad_keys.size() - 10);
         break;
       }
-      out += fmt::format("        {} {}: {}\n", sign(outcome), key, to_string(outcome));
+      out += fmt::format("        {} {}: {}\n", sign(outcome, terminal), key, to_string(outcome));
     }
   }
   out += "\n";
   std::string summary = to_string(checked.summary);
   if (!checked.whole || checked.summary.total.grants == 0)
     summary.resize(summary.find('\n'));  // the counts alone
+  if (!terminal.unicode) summary = without_dots(std::move(summary));
   out += indented(summary, "    ");
   out += fmt::format("    time        read {} ({} events), judged {}\n", seconds(checked.read_seconds),
                      checked.events, seconds(checked.judge_seconds));
@@ -131,9 +144,8 @@ std::string check_report(const Checked& checked, const CheckArguments& arguments
   const Finding& first = checked.findings.front();
   const bool pictured_well = first.check != "linearizable" || first.witness.acquires;
   if (pictured_well)
-    out += "\n" + tell_story(checked.history, first.witness,
-                             {.style = {.unicode = !arguments.ascii, .color = isatty(STDOUT_FILENO) == 1},
-                              .reentrant = checked.reentrant});
+    out += "\n" +
+           tell_story(checked.history, first.witness, {.style = terminal, .reentrant = checked.reentrant});
   const std::string witness = witness_text(checked, first, arguments.keyed);
   const std::size_t events = first.smallest.history.events().size();
   constexpr std::size_t kMostShown = 24;

@@ -11,7 +11,7 @@ namespace holdfast::tools {
 // The whole report on one history: verdicts, first violating event, summary, picture, smallest sub-history.
 std::string check_report(const Checked& checked, const CheckArguments& arguments);
 // One line on a history, where there are several.
-std::string check_line(const Checked& checked);
+std::string check_line(const Checked& checked, const Terminal& terminal);
 std::string check_total(const std::vector<Checked>& all);
 std::string check_json(const std::vector<Checked>& all);
 // The smallest sub-history in the format of its file; for old text logs, in EDN.

@@ -7,6 +7,7 @@
 #include "tools/holdfast/check_judge.h"
 #include "tools/holdfast/exit_code.h"
 #include "tools/holdfast/run_plan.h"
+#include "tools/holdfast/terminal.h"
 
 namespace holdfast::tools {
 
@@ -15,11 +16,20 @@ class BadUsage : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+struct ShowArguments {
+  std::string command = "holdfast";  // argv[0], for lines that reproduce
+  std::string run;                   // a folder or a history
+  bool open = false;
+  std::string timeline;  // a file, or ""
+  Terminal terminal = {};
+};
+
 // The rest: bench.h.
 ExitCode run_command(const RunArguments& arguments);
 // Figures of a result (or of all in a folder), into `out` ("": beside it).
 ExitCode plot_command(const std::string& what, std::string out);
 ExitCode check_command(const CheckArguments& arguments);
+ExitCode show_command(const ShowArguments& arguments);
 ExitCode list_command(const std::string& what);  // locks | faults | checks | models | marks | events
 
 }  // namespace holdfast::tools

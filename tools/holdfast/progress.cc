@@ -29,7 +29,7 @@ Progress::Progress(std::uint64_t total, std::string unit, bool judged)
 
 Progress::~Progress() { clear(); }
 
-void Progress::update(std::uint64_t done, std::uint64_t violations, const std::string& what) {
+void Progress::update(std::uint64_t done, std::uint64_t unexpected, const std::string& what) {
   const auto now = steady_clock::now();
   const auto gap = terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10'000);
   if (now - last_ < gap) return;
@@ -39,7 +39,7 @@ void Progress::update(std::uint64_t done, std::uint64_t violations, const std::s
   const std::uint64_t missing = total_ > done ? total_ - done : 0;
   const std::string left = done == 0 ? "?" : format_seconds(static_cast<double>(missing) / rate);
   std::string line = fmt::format("{} of {} {}, {:.1f}/s, {}{} left", done, total_, unit_, rate,
-                                 judged_ ? fmt::format("{} violated, ", violations) : "", left);
+                                 judged_ ? fmt::format("{} unexpected, ", unexpected) : "", left);
   if (total_ == 0) line = fmt::format("{} {}, {:.1f}/s", done, unit_, rate);  // nobody knows how much
   if (!what.empty()) line += " · " + what;
   print(line);

@@ -9,10 +9,10 @@ namespace holdfast::tools {
 
 class Progress {
  public:
-  // unit: "runs"; total 0: not known; judged: violations are told
+  // unit: "runs"; total 0: not known; judged: how much was unexpected is told
   Progress(std::uint64_t total, std::string unit, bool judged = true);
   ~Progress();  // takes the live line away
-  void update(std::uint64_t done, std::uint64_t violations, const std::string& what);
+  void update(std::uint64_t done, std::uint64_t unexpected, const std::string& what);
   void show_next() { last_ = {}; }  // the next update is printed however soon it comes
   void clear();                     // before something else is printed
 

@@ -39,7 +39,7 @@ std::string prepare(const std::string& folder) {
 }  // namespace
 
 MissingServer::MissingServer()
-    : std::runtime_error(
+    : Missing(
           "redis-server is not installed on this machine; install it with: apt-get install redis-server") {}
 
 RedisProcess::RedisProcess(Runtime& runtime, Network& network, RedisProcessOptions options)

@@ -20,11 +20,12 @@
 #include "lib/redis/reply.h"
 #include "lib/runtime/runtime.h"
 #include "lib/testing/server/child_process.h"
+#include "lib/testing/server/missing.h"
 
 namespace holdfast {
 
 // There is no `redis-server` on this machine; what() says how to install it.
-class MissingServer : public std::runtime_error {
+class MissingServer : public Missing {
  public:
   MissingServer();
 };

@@ -1,0 +1,348 @@
+#include "tools/holdfast/command_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "checker/checks/check.h"
+#include "checker/linearizability/models/model.h"
+#include "sim/scenario/problem.h"
+#include "tools/holdfast/command_page.h"
+
+namespace holdfast::tools {
+namespace {
+
+sim::SeedSet seeds_from(const std::string& text, const char* flag) {
+  const auto seeds = sim::parse_seeds(text);
+  if (!seeds) throw BadUsage(std::string(flag) + ": `" + text + "`, expected such as 7, 1..200 or random:50");
+  return *seeds;
+}
+
+std::vector<std::string> check_names() {
+  std::vector<std::string> names;
+  for (const checker::Check* check : checker::all_checks()) names.emplace_back(check->name());
+  return names;
+}
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const checker::ModelKind& model : checker::all_models()) names.emplace_back(model.name);
+  return names;
+}
+
+void add_terminal_flags(CLI::App& app, std::string& color, bool& ascii) {
+  app.add_flag(
+      "--ascii", ascii,
+      "no character beyond ASCII; by itself where LC_ALL, LC_CTYPE or LANG names a locale without UTF-8");
+  app.add_option("--color", color, "colour; auto: on a terminal, unless NO_COLOR is set")
+      ->type_name("WHEN")
+      ->check(Choice({"auto", "always", "never"}))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+CommandLine::CommandLine()
+    : app("Holdfast: shows which Redis locks you can trust.\n"
+          "Exit codes: 0 everything as expected, 1 not, 2 unknown, 3 one seed gave two histories, 64 bad "
+          "file or flag, "
+          "69 something is missing on this machine, 70 internal error, 74 output cannot be written, 130 "
+          "interrupted.",
+          "holdfast") {
+  app.set_version_flag("--version", "holdfast " + version(), "print the version");
+  app.set_help_flag("-h,--help", "print this help");
+  add_run();
+  add_check();
+  add_show();
+  add_bench();
+  add_rest();
+  app.require_subcommand(1);
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    command->set_help_flag("-h,--help", "print this help");
+}
+
+void CommandLine::add_run() {
+  run = app.add_subcommand("run",
+                           "run scenario files and say whether their expectations are met\n"
+                           "The last line but one is the total, the last one the trace of all runs.");
+  run->add_option("FILE", run_.files,
+                  "scenario files, or folders: every *.toml in them and below, in the order of their paths")
+      ->required()
+      ->type_name("FILE");
+  run->add_option("--world", world_, "simulated and deterministic, or on redis-server processes")
+      ->type_name("WORLD")
+      ->check(Choice({"embedded", "real"}))
+      ->capture_default_str();
+  auto* one = run->add_option("--seed", seed_, "one seed")->type_name("N");
+  run->add_option("--seeds", seeds_, "A..B or random:N instead of the file's own")
+      ->type_name("SEEDS")
+      ->excludes(one);
+  run->add_option("--variant", run_.variant, "only this variant; `base` is the file without one")
+      ->type_name("NAME");
+  run->add_option("-j,--jobs", run_.jobs, "runs at a time")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 256u))
+      ->default_val(std::max(1u, std::thread::hardware_concurrency()));
+  run->add_option("--junit", run_.junit, "write a JUnit report here")->type_name("FILE");
+  run->add_option("--json", run_.json, "write one JSON document here")->type_name("FILE");
+  run->add_flag("--github", run_.github, "print GitHub annotations for what was unexpected");
+  run->add_flag("--check-determinism", run_.check_determinism,
+                "run each seed twice; exit 3 when its histories differ");
+  run->add_option("--out", run_.out,
+                  "keep runs below this folder, each with history, story, timeline, server logs and the line "
+                  "that runs "
+                  "it again")
+      ->type_name("DIR");
+  run->add_option("--keep", keep_,
+                  "which runs --out keeps. failed: of each failed expectation the seed that shows it; "
+                  "violated: and of "
+                  "each other case the first violation that was expected; all: every run")
+      ->type_name("WHICH")
+      ->check(Choice({"failed", "violated", "all"}))
+      ->capture_default_str();
+  add_terminal_flags(*run, color_, ascii_);
+}
+
+void CommandLine::add_check() {
+  check = app.add_subcommand(
+      "check",
+      "judge histories of any lock or register\n"
+      "They may be JSON lines, Jepsen's EDN or its old text logs. Always asked: is the history linearizable "
+      "under the "
+      "model. In JSON lines also every check of `holdfast list checks` that the file has the fields for (not "
+      "told-in-time, which needs the pauses; fair-order only for --model fair); --check names others, and "
+      "makes a "
+      "missing field count as unknown.");
+  check->add_option("HISTORY", check_.files, "files; `-` is standard input")->required()->type_name("FILE");
+  check
+      ->add_option("-m,--model", check_.model,
+                   "of `holdfast list models`; without it: leased-mutex where the history has valid_until, "
+                   "mutex where "
+                   "it has acquires, else cas-register or register")
+      ->type_name("MODEL")
+      ->check(Choice(model_names()));
+  check->add_option("--check", check_.checks, "only this check (may be repeated), instead of the usual ones")
+      ->type_name("CHECK")
+      ->check(Choice(check_names()))
+      ->allow_extra_args(false);
+  check->add_option("--format", format_, "without it: by the content")
+      ->type_name("FORMAT")
+      ->check(Choice({"jsonl", "jepsen-edn", "jepsen-log"}));
+  check->add_flag("--keyed", check_.keyed, "values are [key value] (Jepsen's independent keys)");
+  check->add_option("--engine", engine_, "how linearizability is decided")
+      ->type_name("ENGINE")
+      ->check(Choice({"auto", "search", "linear"}))
+      ->capture_default_str();
+  check
+      ->add_option("--init", check_.init,
+                   "a register's value at the start, the stock: a number, a text or nil")
+      ->type_name("VALUE")
+      ->capture_default_str();
+  check->add_option("--permits", check_.permits, "of a semaphore")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32))
+      ->capture_default_str();
+  check->add_option("--entries", check_.entries, "how often a reentrant lock may be entered; 0: no bound")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  check->add_option("--overtakes", check_.overtakes, "how often a waiter may be overtaken (fair-order)")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  check->add_option("--memory", check_.memory_mb, "MB that a search may use; beyond: unknown")
+      ->type_name("MB")
+      ->check(CLI::Range(1u, 1u << 20))
+      ->capture_default_str();
+  check->add_option("--timeline", check_.timeline, "draw the (first violated) history as one HTML page")
+      ->type_name("FILE");
+  check
+      ->add_option("--witness", check_.witness,
+                   "write the smallest sub-history that still violates here, in a format that this command "
+                   "and Knossos "
+                   "read; a second violation goes to F-2, and so on")
+      ->type_name("FILE");
+  check->add_flag("--json{-}", check_.json,
+                  "one JSON document on standard output instead of text; --json=F: in F");
+  check->add_flag("--keep-going", check_.keep_going, "count broken lines and skip them");
+  add_terminal_flags(*check, color_, ascii_);
+}
+
+void CommandLine::add_show() {
+  show = app.add_subcommand("show",
+                            "tell of a run that was kept\n"
+                            "Prints its story, the line that runs it again, and where its timeline is.");
+  show->add_option("RUN", show_.run,
+                   "a folder that `run --out` wrote, one that has such folders in it, or a history")
+      ->required()
+      ->type_name("DIR");
+  show->add_flag("--open", show_.open, "open the timeline in a browser (by xdg-open)");
+  show->add_option("--timeline", show_.timeline, "write the timeline page here")->type_name("FILE");
+  add_terminal_flags(*show, color_, ascii_);
+}
+
+void CommandLine::add_bench() {
+  bench = app.add_subcommand(
+      "bench",
+      "measure locks beside each other: throughput, latency, fairness, oversell under faults, "
+      "cost of scale\n"
+      "Everything is started by the command; variants are interleaved round by round.\n"
+      "Ctrl-C ends it within about a second and keeps what is whole (exit 130).");
+  std::string about;
+  std::vector<std::string> suites;
+  for (const Suite& suite : all_suites()) {
+    about += "\n  " + std::string(suite.name) + ": " + std::string(suite.about);
+    suites.emplace_back(suite.name);
+  }
+  bench->add_option("--suite", bench_.suites, "only these (commas between them):" + about)
+      ->type_name("SUITE")
+      ->check(Choice(suites))
+      ->delimiter(',');
+  bench->add_option("--locks", bench_.locks, "only these of `holdfast list locks`")
+      ->type_name("LOCK")
+      ->delimiter(',');
+  bench->add_option("--clients", bench_.clients, "how many clients, 1 to 10000 (several: 1,50)")
+      ->type_name("N")
+      ->delimiter(',');
+  bench->add_option("--threads", bench_.threads, "clients that share one process and its connection")
+      ->type_name("N");
+  bench->add_option("--world", bench_.world, "where")
+      ->type_name("WORLD")
+      ->check(Choice({"embedded", "real", "both"}))
+      ->capture_default_str();
+  bench->add_option("--rounds", bench_.rounds, "of each suite")->type_name("N");
+  bench->add_option("--seconds", bench_.seconds, "of one measurement")->type_name("S");
+  bench->add_option("--seeds", bench_.seeds, "of each cell of seckill")->type_name("N");
+  bench->add_flag("--quick", bench_.quick,
+                  "fewer points, fewer rounds, shorter: all suites in three minutes, not 40");
+  bench->add_flag("!--no-peers", bench_.peers, "without redis-py and redis-semaphore");
+  bench->add_option("--json", bench_.json, "write the result here, for `holdfast plot`")->type_name("FILE");
+}
+
+void CommandLine::add_rest() {
+  plot = app.add_subcommand("plot", "draw what `holdfast bench --json` wrote, as PNG and SVG");
+  plot->add_option("RESULT", result, "a result, or a folder of results")->required()->type_name("FILE");
+  plot->add_option("--out", figures, "folder of the figures; without it: beside the result")
+      ->type_name("DIR");
+
+  list = app.add_subcommand("list", "list what scenarios may name, one a line");
+  list->add_option("WHAT", what, "of what")
+      ->required()
+      ->type_name("WHAT")
+      ->check(Choice({"locks", "faults", "checks", "models", "marks", "events"}));
+
+  schema = app.add_subcommand("schema",
+                              "print the JSON schema of scenario files\n"
+                              "Editors complete and check a file by it that begins with `#:schema FILE` "
+                              "(scenarios/README.md).");
+
+  completion = app.add_subcommand("completion",
+                                  "print the completion script of a shell\n"
+                                  "bash: eval \"$(holdfast completion bash)\" in ~/.bashrc\n"
+                                  "zsh: eval \"$(holdfast completion zsh)\" in ~/.zshrc, after compinit");
+  completion->add_option("SHELL", shell, "of which shell")
+      ->required()
+      ->type_name("SHELL")
+      ->check(Choice({"bash", "zsh"}));
+
+  man = app.add_subcommand("man",
+                           "print the manual page\n"
+                           "Read it by: holdfast man | man -l -");
+
+  help = app.add_subcommand("help", "print the help of a command");
+  help->add_option("COMMAND", about, "of which command; without it: the list of commands")
+      ->type_name("COMMAND");
+}
+
+RunArguments CommandLine::run_arguments(const std::string& command) const {
+  RunArguments arguments = run_;
+  arguments.command = command;
+  arguments.embedded = world_ == "embedded";
+  if (!seed_.empty()) arguments.seeds = seeds_from(seed_, "--seed");
+  if (!seeds_.empty()) arguments.seeds = seeds_from(seeds_, "--seeds");
+  arguments.keep = keep_ == "all" ? Keep::all : keep_ == "violated" ? Keep::violated : Keep::failed;
+  if (arguments.out.empty() && run->count("--keep") > 0)
+    throw BadUsage("--keep: says what --out keeps, expected --out DIR as well");
+  if (arguments.check_determinism && !arguments.embedded)
+    throw BadUsage("--check-determinism: the real world is not deterministic, expected --world embedded");
+  arguments.terminal = detect_terminal(parse_color(color_), ascii_);
+  return arguments;
+}
+
+CheckArguments CommandLine::check_arguments() const {
+  CheckArguments arguments = check_;
+  if (!format_.empty()) arguments.format = checker::parse_format(format_);
+  arguments.engine = *checker::parse_engine(engine_);
+  arguments.terminal = detect_terminal(parse_color(color_), ascii_);
+  return arguments;
+}
+
+BenchArguments CommandLine::bench_arguments(int argc, const char* const* argv) const {
+  BenchArguments arguments = bench_;
+  arguments.command = "holdfast";
+  for (int i = 1; i < argc; ++i) arguments.command += std::string(" ") + argv[i];
+  return arguments;
+}
+
+ShowArguments CommandLine::show_arguments(const std::string& command) const {
+  ShowArguments arguments = show_;
+  arguments.command = command;
+  arguments.terminal = detect_terminal(parse_color(color_), ascii_);
+  return arguments;
+}
+
+namespace {
+
+// The flags of `app`, as they are written.
+std::vector<std::string> flags_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const OptionPage& option : read_page(app).options)
+    names.insert(names.end(), option.names.begin(), option.names.end());
+  return names;
+}
+
+// Before CLI11 looks, which would complain first about what is missing.
+void refuse_unknown(const CLI::App& app, int argc, const char* const* argv) {
+  std::vector<std::string> commands;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    commands.push_back(command->get_name());
+  const std::string first = argc > 1 ? argv[1] : "";
+  const bool is_command = std::find(commands.begin(), commands.end(), first) != commands.end();
+  if (first.empty())
+    throw BadUsage("no command is given, expected " + sim::one_of(commands) +
+                   " (`holdfast help` tells of them)");
+  if (!is_command && !first.starts_with("-")) {
+    throw BadUsage("unknown command `" + first + "`, expected " + sim::one_of(commands) +
+                   sim::did_you_mean(first, commands) + " (`holdfast help` tells of them)");
+  }
+  const CLI::App& own = is_command ? *app.get_subcommand(first) : app;
+  const std::vector<std::string> flags = flags_of(own);
+  for (int i = is_command ? 2 : 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--") return;
+    if (!word.starts_with("--")) continue;
+    const std::string flag(word.substr(0, word.find('=')));
+    if (std::find(flags.begin(), flags.end(), flag) != flags.end()) continue;
+    const std::string command = is_command ? "holdfast " + first : "holdfast";
+    throw BadUsage("unknown flag `" + flag + "` of `" + command + "`" + sim::did_you_mean(flag, flags) +
+                   " (`" + command + " --help` lists them)");
+  }
+}
+
+}  // namespace
+
+void parse_command_line(CommandLine& line, int argc, const char* const* argv) {
+  refuse_unknown(line.app, argc, argv);
+  try {
+    line.app.parse(argc, argv);
+  } catch (const CLI::Success&) {  // --help, --version
+    throw;
+  } catch (const CLI::ParseError& error) {
+    std::string text = error.what();
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    const auto used = line.app.get_subcommands();
+    throw BadUsage(text + " (`holdfast " + (used.empty() ? "" : used.front()->get_name() + " ") +
+                   "--help` lists arguments and flags)");
+  }
+}
+
+}  // namespace holdfast::tools

@@ -1,0 +1,58 @@
+// The command line of `holdfast`: every subcommand, flag and text of its help. Help, man page, completion and
+// the complaints about what is misspelt are made from it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/bench/bench.h"
+#include "tools/holdfast/commands.h"
+
+namespace holdfast::tools {
+
+// The app, and what it fills in. Flags that need a word of thought are texts here and are read by the
+// *_arguments() below, which throw BadUsage.
+struct CommandLine {
+  CommandLine();
+  CommandLine(const CommandLine&) = delete;
+
+  CLI::App app;
+  CLI::App *run, *check, *show, *list, *bench, *plot, *schema, *completion, *man, *help;
+
+  RunArguments run_arguments(const std::string& command) const;
+  CheckArguments check_arguments() const;
+  BenchArguments bench_arguments(int argc, const char* const* argv) const;
+  ShowArguments show_arguments(const std::string& command) const;
+
+  std::string result, figures;  // plot
+  std::string what;             // list
+  std::string shell;            // completion
+  std::string about;            // help
+
+ private:
+  void add_run();
+  void add_check();
+  void add_show();
+  void add_bench();
+  void add_rest();
+
+  RunArguments run_;
+  std::string world_ = "embedded", seed_, seeds_, keep_ = "failed";
+  CheckArguments check_;
+  std::string format_, engine_ = "auto";
+  BenchArguments bench_;
+  ShowArguments show_;
+  std::string color_ = "auto";
+  bool ascii_ = false;
+};
+
+// Parses; --help and --version end it by CLI::Success. Throws BadUsage for what is wrong, with what was
+// meant.
+void parse_command_line(CommandLine& line, int argc, const char* const* argv);
+
+// "0.1.0".
+std::string version();
+
+}  // namespace holdfast::tools

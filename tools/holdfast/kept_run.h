@@ -1,0 +1,53 @@
+// Kept run: one run as a folder below --out, and back again.
+//
+//   history.jsonl   everything that happened (`holdfast check` reads it)
+//   timeline.html   the same as a page
+//   story.txt       the violation as a picture, when there is one
+//   run.json        what was run, what was found, the line that runs it again
+//   *.log           of real servers
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checker/checks/check.h"
+#include "checker/history/history.h"
+#include "tools/holdfast/terminal.h"
+
+namespace holdfast::tools {
+
+struct KeptVerdict {
+  std::string check, wanted;  // "lease-exclusion", "lease-exclusion is violated (double-grant) on all seeds"
+  std::string kind;           // the violation that is expected, "" any or none
+  std::string outcome, reason;  // of this run
+  std::vector<checker::Witness> witnesses;
+};
+
+// What run.json says.
+struct KeptRun {
+  std::string file, scenario, variant, about, world, reproduce;
+  std::uint64_t seed = 0;
+  std::string trace;
+  bool reentrant = false;
+  std::string shop;  // what it cost, "" nothing was sold
+  std::vector<KeptVerdict> verdicts;
+  std::optional<std::size_t> told;  // the verdict that this run was kept for
+  bool expected = false;            // the file expects it
+
+  std::string title() const;  // "storm/fair, seed 7"
+};
+
+// The picture and its lines, as wide and as colourful as the terminal is. "" when there is nothing to tell.
+std::string story_of(const KeptRun& run, const checker::History& history, const Terminal& terminal);
+// The page. Witnesses of two owners come first; the page opens at the first.
+std::string timeline_of(const KeptRun& run, const checker::History& history);
+
+// Throws OutputError.
+void write_kept_run(const std::string& folder, const KeptRun& run, const checker::History& history);
+
+// nullopt: `folder` is none. Throws BadUsage when it is one and is broken.
+std::optional<KeptRun> read_kept_run(const std::string& folder);
+
+}  // namespace holdfast::tools

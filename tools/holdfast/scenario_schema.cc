@@ -1,0 +1,332 @@
+#include "tools/holdfast/scenario_schema.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "checker/checks/check.h"
+#include "sim/client/lock_kind.h"
+#include "sim/fault/fault.h"
+#include "sim/scenario/scenario.h"
+
+namespace holdfast::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// --- values
+
+Json reference(const char* name) { return {{"$ref", std::string("#/$defs/") + name}}; }
+Json text() { return {{"type", "string"}}; }
+Json flag() { return {{"type", "boolean"}}; }
+Json integer(std::int64_t low, std::int64_t high) {
+  return {{"type", "integer"}, {"minimum", low}, {"maximum", high}};
+}
+Json any_of(const std::vector<Json>& schemas) { return {{"anyOf", Json(schemas)}}; }
+Json required(const std::vector<std::string>& keys) { return {{"required", Json(keys)}}; }
+Json choice(const std::vector<std::string>& words) { return {{"enum", words}}; }
+Json duration() { return reference("duration"); }
+Json range() { return reference("range"); }
+Json texts() { return reference("texts"); }
+
+struct Key {
+  std::string name;
+  Json value;
+  std::string about;
+  bool required = false;
+};
+
+Json property(const Key& key) {
+  Json value = key.value;
+  if (!key.about.empty()) value["description"] = key.about;
+  return value;
+}
+
+// A table with these keys and no others.
+Json table(const std::vector<Key>& keys) {
+  Json properties = Json::object(), required = Json::array();
+  for (const Key& key : keys) {
+    properties[key.name] = property(key);
+    if (key.required) required.push_back(key.name);
+  }
+  Json out = {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
+  if (!required.empty()) out["required"] = required;
+  return out;
+}
+
+Json definitions() {
+  const std::string one = "[0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h)";
+  const std::string seeds = " *[0-9]+ *(\\.\\. *[0-9]+ *)?";
+  Json out;
+  out["duration"] = {
+      {"type", "string"}, {"pattern", "^ *" + one + " *$"}, {"examples", Json::array({"1500ms", "5s"})}};
+  out["signed_duration"] = {
+      {"type", "string"}, {"pattern", "^ *-?" + one + " *$"}, {"examples", Json::array({"1500ms", "-3s"})}};
+  out["range"] = {{"type", "string"},
+                  {"pattern", "^ *" + one + " *(\\.\\. *" + one + " *)?$"},
+                  {"examples", Json::array({"1ms..5ms", "2s"})}};
+  out["percent"] = {
+      {"type", "string"}, {"pattern", "^ *([0-9]|[1-9][0-9]|100) *% *$"}, {"examples", Json::array({"60%"})}};
+  out["seeds"] = {{"type", "string"},
+                  {"pattern", "^ *random:[1-9][0-9]*$|^" + seeds + "(," + seeds + ")*$"},
+                  {"examples", Json::array({"1..200", "7", "1..10,42", "random:50"})}};
+  out["quota"] = {{"type", "string"},
+                  {"pattern", "^ *(all|(>=|<=|==) *[0-9]+ *%?) *$"},
+                  {"examples", Json::array({"all", ">= 90%", "== 0"})}};
+  out["name"] = {{"type", "string"}, {"pattern", "^[A-Za-z0-9_-]{1,32}$"}};
+  out["texts"] = any_of({{{"type", "array"}, {"items", text()}}, text()});
+  return out;
+}
+
+// --- sections
+
+std::vector<Key> run_keys() {
+  return {
+      {"seeds", reference("seeds"), "which seeds (1..20)"},
+      {"time", duration(), "a cap; the run ends when workload and faults are done (60s)"},
+      {"progress", duration(),
+       "the check progress is violated when nobody is granted this long after the longest lease left (5s)"},
+      {"clock_bound", duration(), "larger clock steps mark a violation as out of bounds (0s)"}};
+}
+
+std::vector<Key> cluster_keys() {
+  return {{"topology", choice({"single", "primary-replica", "independent"}),
+           "independent: servers that know nothing of each other, for a quorum lock (single)"},
+          {"nodes", texts(), "names; the first starts as primary"},
+          {"persistence", choice({"none", "rdb", "aof-always", "aof-everysec"}),
+           "what a restart finds again (none)"}};
+}
+
+std::vector<std::string> lock_names() {
+  std::vector<std::string> names;
+  for (const sim::LockKind& kind : sim::all_lock_kinds()) names.emplace_back(kind.name);
+  return names;
+}
+
+std::vector<Key> lock_keys() {
+  return {
+      {"kind", choice(lock_names()), "of `holdfast list locks`", true},
+      {"lease", duration(), "how long a grant is good without a renewal (30s)"},
+      {"renew", flag(), "whether a watchdog renews it (true)"},
+      {"on_lost", choice({"ignore", "abort"}), "what the workload does when told of a loss (ignore)"},
+      {"fencing", flag(), "ask for a token with every grant (false)"},
+      {"fair", flag(), "of a read-write lock: first come, first served (false)"},
+      {"permits", integer(1, 1'000'000), "of a semaphore (1)"},
+      {"replicas", integer(0, 15), "a grant counts when that many replicas have it (0)"},
+      {"replica_timeout", duration(), "within that time (500ms)"},
+      {"max_renewals", integer(0, 1'000'000), "of one hold (no bound)"},
+      {"overtakes", integer(0, 1'000'000), "fair-order: how often the lock lets a waiter be overtaken (0)"}};
+}
+
+// The keys that every workload has.
+std::vector<Key> workload_keys() {
+  return {{"clients", integer(1, 1000), "processes c1, c2, ... (3)"},
+          {"threads", integer(1, 10'000), "tasks in each (1)"},
+          {"key", {{"type", "string"}, {"minLength", 1}}, "the lock's key"},
+          {"think", range(), "seckill: between read and write; critical-section: between rounds"},
+          {"start", range(), "delay before the first round"},
+          {"wait", duration(), "patience of one acquire (none)"},
+          {"command_timeout", duration(), "how long a client waits for one answer of the server"},
+          {"readers", reference("percent"), "share of the rounds that take the shared side (0%)"}};
+}
+
+struct WorkloadKeys {
+  std::string kind;
+  std::vector<Key> keys;
+};
+
+std::vector<WorkloadKeys> workloads() {
+  const Key rounds = {"rounds", integer(1, 1'000'000), "acquires of each task, or latches (10)"};
+  return {
+      {"critical-section",
+       {{"hold", range(), "time inside"},
+        rounds,
+        {"depth", integer(1, 100), "so often is the lock taken inside itself (1)"},
+        {"own_keys", flag(), "a key for each task (false)"}}},
+      {"seckill",
+       {{"stock", integer(1, 1'000'000), "units (10)"},
+        {"write", choice({"blind", "compare-and-set", "token", "token-at-write"}),
+         "how the stock is written; token: it refuses who shows an older one than the newest it saw "
+         "(blind)"}}},
+      {"count-down", {rounds, {"count", integer(1, 1000), "clients that count each latch down (2)"}}},
+  };
+}
+
+Json workload_schema() {
+  Json kinds = Json::array();
+  for (const WorkloadKeys& workload : workloads()) {
+    std::vector<Key> keys = {{"kind", {{"const", workload.kind}}, "what the clients do", true}};
+    for (const auto& more : {workload_keys(), workload.keys})
+      keys.insert(keys.end(), more.begin(), more.end());
+    kinds.push_back(table(keys));
+  }
+  return {{"oneOf", kinds}};
+}
+
+std::vector<Key> network_keys() { return {{"latency", range(), "of every message, one way"}}; }
+
+// --- faults
+
+Json fault_value(const sim::FaultKey& key) {
+  using Type = sim::FaultKey::Type;
+  constexpr std::int64_t kMost = INT64_MAX;
+  switch (key.type) {
+    case Type::node:
+    case Type::client: return text();
+    case Type::parties: return any_of({{{"type", "array"}, {"items", text()}, {"minItems", 1}}, text()});
+    case Type::duration: return reference("signed_duration");
+    case Type::range: return range();
+    case Type::percent: return reference("percent");
+    case Type::count: return integer(key.name == "count" ? 0 : 1, kMost);
+    case Type::flag: return flag();
+    case Type::text: return key.choices.empty() ? text() : choice({key.choices.begin(), key.choices.end()});
+  }
+  return Json::object();
+}
+
+Json after_schema() {
+  std::vector<std::string> events;
+  for (const sim::MarkInfo& event : sim::all_events()) events.push_back(event.name);
+  const std::vector<Key> common = {{"client", text(), "only of this client"},
+                                   {"node", text(), "only of this node"},
+                                   {"nth", integer(1, INT64_MAX), "the how many-th (1)"},
+                                   {"delay", range(), "then this much later (0)"}};
+  const auto with = [&](std::vector<Key> keys) {
+    keys.insert(keys.end(), common.begin(), common.end());
+    return table(keys);
+  };
+  return {{"oneOf", Json::array({with({{"event", choice(events), "of `holdfast list events`", true}}),
+                                 with({{"fault", text(), "the id of a fault: from its start", true}}),
+                                 with({{"message", text(), "the name of a Redis command", true},
+                                       {"phase", choice({"request", "reply"}),
+                                        "on its way there, or its answer's back (request)"}})})}};
+}
+
+Json fault_schema() {
+  Json kinds = Json::array();
+  for (const sim::FaultKind& kind : sim::all_fault_kinds()) {
+    std::vector<Key> keys = {
+        {"id", reference("name"), "its name, for marks and other faults", true},
+        {"kind", {{"const", kind.name}}, std::string(kind.about), true},
+        {"enabled", flag(), "false: it does not act; for variants (true)"},
+        {"at", range(), "when: this long after the start (0s: servers in sync, no client started)"},
+        {"every", range(), "when: again and again, this far apart"},
+        {"after", reference("after"), "when: after an event, another fault or a message"},
+        {"for", range(), "how long until it heals", kind.must_end},
+        {"during", text(), "acts only while that other fault does"},
+    };
+    for (const sim::FaultKey& key : kind.keys)
+      keys.push_back({std::string(key.name), fault_value(key), std::string(key.about), key.required});
+    kinds.push_back(table(keys));
+  }
+  Json triggers = Json::array();
+  for (const std::string trigger : {"at", "every", "after"}) triggers.push_back(required({trigger}));
+  return {{"allOf", Json::array({{{"oneOf", triggers}}, {{"oneOf", kinds}}})}};
+}
+
+// --- expectations and variants
+
+Json expectation_schema() {
+  std::vector<std::string> checks, marks;
+  for (const checker::Check* check : checker::all_checks()) checks.emplace_back(check->name());
+  for (const sim::MarkInfo& mark : sim::all_marks()) marks.push_back(mark.name);
+  const Json mark = any_of({choice(marks), {{"type", "string"}, {"pattern", "^fault\\."}}});
+  Json out = table({{"check", choice(checks), "of `holdfast list checks`", true},
+                    {"is", choice({"holds", "violated"}), "(holds)"},
+                    {"kind", text(), "violated: by a witness of this kind, such as double-grant or overrun"},
+                    {"seeds", reference("quota"), "on how many of the seeds (all)"},
+                    {"marks", any_of({{{"type", "array"}, {"items", mark}, {"minItems", 1}}, mark}),
+                     "reached: points of the story, `holdfast list marks`"}});
+  out["if"] = {{"properties", {{"check", {{"const", "reached"}}}}}};
+  out["then"] = required({"marks"});
+  out["else"] = {{"not", required({"marks"})}};
+  return out;
+}
+
+// What a variant may set: "lock.kind", or lock = { kind = ... }, or "fault.ID.key".
+Json set_schema() {
+  const std::vector<std::pair<const char*, std::vector<Key>>> sections = [] {
+    std::vector<Key> workload = {{"kind", text(), ""}};
+    const auto add = [&](const std::vector<Key>& more) {
+      for (const Key& key : more) {
+        const bool there = std::any_of(workload.begin(), workload.end(),
+                                       [&](const Key& one) { return one.name == key.name; });
+        if (!there) workload.push_back(key);
+      }
+    };
+    add(workload_keys());
+    std::vector<std::string> kinds;
+    for (const WorkloadKeys& one : workloads()) {
+      add(one.keys);
+      kinds.push_back(one.kind);
+    }
+    workload.front().value = choice(kinds);
+    return std::vector<std::pair<const char*, std::vector<Key>>>{{"run", run_keys()},
+                                                                 {"cluster", cluster_keys()},
+                                                                 {"lock", lock_keys()},
+                                                                 {"workload", workload},
+                                                                 {"network", network_keys()}};
+  }();
+  Json properties = Json::object();
+  for (const auto& [section, keys] : sections) {
+    Json nested = Json::object();
+    for (const Key& key : keys) {
+      properties[std::string(section) + "." + key.name] = property(key);
+      nested[key.name] = property(key);
+    }
+    properties[section] = {{"type", "object"}, {"properties", nested}, {"additionalProperties", false}};
+  }
+  properties["fault"] = {{"type", "object"}, {"additionalProperties", {{"type", "object"}}}};
+  return {{"type", "object"},
+          {"properties", properties},
+          {"patternProperties", {{"^fault\\.[A-Za-z0-9_-]+(\\.[a-z_]+)?$", true}}},
+          {"additionalProperties", false}};
+}
+
+Json variant_schema() {
+  Json out =
+      table({{"name", reference("name"), "how it is called; with locks, what stands before the lock's name"},
+             {"about", text(), "instead of the file's"},
+             {"set", set_schema(), "keys that are different, such as { \"lock.kind\" = \"fair\" }"},
+             {"unset", texts(), "keys that are not there, such as [\"workload.stock\"]"},
+             {"locks",
+              {{"type", "array"}, {"items", choice(lock_names())}, {"minItems", 1}},
+              "one variant for each of them"},
+             {"expect", {{"type", "array"}, {"items", reference("expect")}}, "instead of the file's"}});
+  out["anyOf"] = Json::array({required({"name"}), required({"locks"})});
+  return out;
+}
+
+}  // namespace
+
+std::string scenario_schema() {
+  const auto list_of = [](const char* name) { return Json{{"type", "array"}, {"items", reference(name)}}; };
+  Json expectations = list_of("expect");
+  expectations["minItems"] = 1;
+  const Json whole = table({{"schema", {{"const", 1}}, "version of this format", true},
+                            {"name", text(), "how the scenario is called", true},
+                            {"about", text(), "what it shows, in a sentence"},
+                            {"run", table(run_keys()), "seeds and time"},
+                            {"cluster", table(cluster_keys()), "the servers"},
+                            {"lock", table(lock_keys()), "the lock under test", true},
+                            {"workload", workload_schema(), "what the clients do", true},
+                            {"network", table(network_keys()), "between clients and servers"},
+                            {"fault", list_of("fault"), "what goes wrong, and when"},
+                            {"expect", expectations, "what the checks must say", true},
+                            {"variant", list_of("variant"), "the same schedule with something changed"}});
+  Json document = {
+      {"$schema", "https://json-schema.org/draft/2020-12/schema"},
+      {"title", "Holdfast scenario"},
+      {"description", "Network, faults and expectations of one story; `holdfast run FILE` runs it"}};
+  document.update(whole);
+  Json definition = definitions();
+  definition["after"] = after_schema();
+  definition["fault"] = fault_schema();
+  definition["expect"] = expectation_schema();
+  definition["variant"] = variant_schema();
+  document["$defs"] = definition;
+  return document.dump(2) + "\n";
+}
+
+}  // namespace holdfast::tools

@@ -1,0 +1,153 @@
+// `holdfast show`: a run that was kept, told again at the width of this terminal.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "checker/history/history_jsonl.h"
+#include "lib/testing/server/child_process.h"
+#include "lib/testing/server/missing.h"
+#include "tools/holdfast/check_report.h"
+#include "tools/holdfast/commands.h"
+#include "tools/holdfast/kept_run.h"
+#include "tools/holdfast/output.h"
+#include "tools/holdfast/run_report.h"
+
+namespace holdfast::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+checker::History read_history(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw BadUsage(path + ": cannot be opened, expected the history of a run that was kept");
+  try {
+    return checker::read_jsonl(file, {.file = path}).history;
+  } catch (const checker::FormatError& error) {
+    throw BadUsage(error.what());
+  }
+}
+
+// A page of the run, shown in whatever opens pages here. Throws Missing when nothing does.
+void open_page(const std::string& page) {
+  const std::string program = find_program("xdg-open");
+  if (program.empty()) {
+    throw Missing(
+        fmt::format("xdg-open is not installed on this machine (apt-get install xdg-utils); open {} in a "
+                    "browser yourself",
+                    page));
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    const int nothing = open("/dev/null", O_RDWR);
+    dup2(nothing, STDIN_FILENO);
+    dup2(nothing, STDOUT_FILENO);
+    execl(program.c_str(), program.c_str(), page.c_str(), static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    throw Missing(fmt::format("xdg-open could not open {}; open it in a browser yourself", page));
+}
+
+void finish(const ShowArguments& arguments, const std::string& page) {
+  if (!page.empty()) fmt::print("timeline    {}\n", page);
+  if (!arguments.open) return;
+  finish_standard_output();
+  open_page(page);
+}
+
+ExitCode show_kept(const ShowArguments& arguments, const std::string& folder, const KeptRun& run) {
+  const checker::History history = read_history(folder + "/history.jsonl");
+  fmt::print("{}", story_report(run, history, "", arguments.terminal));
+  std::string page = folder + "/timeline.html";
+  if (!arguments.timeline.empty() || !fs::exists(page)) {
+    page = arguments.timeline.empty() ? page : arguments.timeline;
+    write_file(page, timeline_of(run, history));
+  }
+  finish(arguments, page);
+  return kMet;
+}
+
+ExitCode show_history(const ShowArguments& arguments) {
+  CheckArguments check;
+  check.files = {arguments.run};
+  check.timeline = arguments.timeline;
+  check.terminal = arguments.terminal;
+  if (arguments.open && check.timeline.empty()) {
+    std::string folder = (fs::temp_directory_path() / "holdfast-XXXXXX").string();
+    if (mkdtemp(folder.data()) == nullptr) throw OutputError(folder + ": cannot be made");
+    check.timeline = folder + "/timeline.html";  // stays: a browser is to read it
+  }
+  const ExitCode code = check_command(check);
+  if (code == kUsage) return code;
+  fmt::print("reproduce   {} check {}\n", shell_word(arguments.command), shell_word(arguments.run));
+  if (arguments.open) {
+    finish_standard_output();
+    open_page(check.timeline);
+  }
+  return code == kFailed ? kMet : code;
+}
+
+// The folders of kept runs below `folder`, by path.
+std::vector<std::string> kept_below(const std::string& folder) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder, error)) {
+    if (entry.path().filename() == "run.json") found.push_back(entry.path().parent_path().string());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+ExitCode list_kept(const ShowArguments& arguments, const std::vector<std::string>& folders) {
+  if (arguments.open || !arguments.timeline.empty())
+    throw BadUsage(fmt::format("{}: {} runs are kept here, expected one of them, such as {}", arguments.run,
+                               folders.size(), folders.front()));
+  for (const std::string& folder : folders) {
+    const auto run = read_kept_run(folder);
+    if (!run) continue;
+    std::string what;
+    if (run->told) {
+      const KeptVerdict& verdict = run->verdicts.at(*run->told);
+      what = fmt::format("{} is {}{}", verdict.check, verdict.outcome,
+                         run->expected ? ", as expected" : ", unexpected");
+    } else {
+      what = "nothing was violated";
+    }
+    fmt::print("{}  {}\n", folder, what);
+  }
+  fmt::print("{} runs; `{} show FOLDER` tells of one\n", folders.size(), arguments.command);
+  return kMet;
+}
+
+}  // namespace
+
+ExitCode show_command(const ShowArguments& arguments) {
+  if (!arguments.timeline.empty()) require_writable_file("--timeline", arguments.timeline);
+  std::error_code error;
+  if (!fs::exists(arguments.run, error))
+    throw BadUsage(
+        arguments.run +
+        ": no such file or folder, expected a folder that `holdfast run --out` wrote, or a history");
+  std::string folder = arguments.run;
+  if (!fs::is_directory(folder, error)) {
+    if (fs::path(folder).filename() != "run.json") return show_history(arguments);
+    folder = fs::path(folder).parent_path().string();
+    if (folder.empty()) folder = ".";
+  }
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  if (const auto run = read_kept_run(folder)) return show_kept(arguments, folder, *run);
+  const std::vector<std::string> below = kept_below(folder);
+  if (below.empty())
+    throw BadUsage(folder +
+                   ": no run is kept here, expected a folder that `holdfast run --out` wrote, or a history");
+  if (below.size() == 1) return show_kept(arguments, below.front(), *read_kept_run(below.front()));
+  return list_kept(arguments, below);
+}
+
+}  // namespace holdfast::tools

@@ -1,0 +1,7 @@
+#include "tools/holdfast/command_line.h"
+
+namespace holdfast::tools {
+
+std::string version() { return HOLDFAST_VERSION; }  // by CMakeLists.txt, to this file alone
+
+}  // namespace holdfast::tools
