@@ -4,8 +4,11 @@
 //   build/examples/rate_of_work redis://localhost:6379
 //
 // Ten workers of this process, and those of every other process that runs this, share three permits. A worker
-// that dies gives its permit back when its lease runs out. Prints how many there were at once, at most. Exit:
-// 0, 1 with one line on what went wrong, 64 bad arguments.
+// that dies gives its permit back when its lease runs out. A worker that is paused for longer than that loses
+// it as well, and when it wakes up there are four for a moment: three is what the old system should see, not
+// what it may rely on. Prints how many there were at once in this process, at most.
+//
+// Exit: 0, 1 with one line on what went wrong, 64 bad arguments.
 #include <holdfast/semaphore.h>
 
 #include <algorithm>

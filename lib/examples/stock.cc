@@ -1,12 +1,21 @@
-// A shop that never sells more than it has: units are counted down in Redis, read and written under one lock.
+// A shop that never sells more than it has: units are counted down in Redis, one sale at a time.
 //
 //   build/examples/stock redis://localhost:6379
 //
 // Four sellers share 20 units; run it on several machines at once and together they still sell 20. Each sale
-// reads the stock, thinks, and writes it back: without the lock, two would sell the same unit. The watchdog
-// renews the lock while a sale takes its time; release() throws LockLost when it could not, and then the sale
-// must be looked at again. More URLs are the nodes of one replicated set. Exit: 0, 1 with one line on what
-// went wrong, 64 bad arguments.
+// reads the stock, takes a while, and writes it back. Two things make that right:
+//
+// - The write is a compare-and-set: it takes effect only while the stock is what the sale has read. This is
+//   what keeps the shop from overselling, whatever becomes of the lock.
+// - The lock lets one sale in at a time, so that no customer waits for a sale that comes to nothing.
+//
+// The lock alone would not do, and asking is_held_by_me() before the write would not either: a seller that is
+// paused between the question and the write (the machine sleeps, the process is swapped out) wakes up after
+// its lease, and writes beside the next holder. A failover of Redis can lose a grant as well. Where the
+// resource cannot compare, let it refuse old fencing tokens instead, from the first read on (fenced_lock.h).
+//
+// More URLs are the nodes of one replicated set. Exit: 0, 1 with one line on what went wrong, 64 bad
+// arguments.
 #include <holdfast/reentrant_lock.h>
 
 #include <atomic>
@@ -19,16 +28,20 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Sells one unit. False: none is left.
+// Sells one unit if the stock is still ARGV[1]. Returns 1: sold, 0: it has changed.
+constexpr const char* kSell = R"(
+  if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+  redis.call('decr', KEYS[1])
+  redis.call('incr', KEYS[2])
+  return 1)";
+
+// False: none is left. True: look again; one was sold, or somebody else was faster.
 bool sell_one(holdfast::redis::ThreadedClient& redis, holdfast::Lock& lock) {
-  holdfast::Guard guard(lock);
-  const int left = std::stoi(redis->call({"GET", "example:stock"}).reply.text);
-  if (left == 0) return false;
-  std::this_thread::sleep_for(1ms);        // the customer types a credit card number
-  if (!lock.is_held_by_me()) return true;  // too late: somebody else may be selling it
-  redis->call({"SET", "example:stock", std::to_string(left - 1)});
-  redis->call({"INCR", "example:sold"});
-  guard.release();
+  const holdfast::Guard guard(lock);  // a loss is no error here: the write does not rely on the lock
+  const std::string left = redis->call({"GET", "example:stock"}).reply.text;
+  if (left == "0") return false;
+  std::this_thread::sleep_for(1ms);  // the customer types a credit card number
+  redis->call({"EVAL", kSell, "2", "example:stock", "example:sold", left});
   return true;
 }
 
@@ -47,7 +60,7 @@ void run(const std::vector<std::string>& urls) {
       try {
         while (sell_one(redis, *lock)) {
         }
-      } catch (const std::exception& error) {  // LockLost, Unavailable, ...: of this sale alone
+      } catch (const std::exception& error) {  // no server, a wrong password, ...
         std::cerr << error.what() << std::endl;
         ++failed;
       }

@@ -42,6 +42,16 @@ class Examples(unittest.TestCase):
             self.assertEqual((code, err), (0, ""))
             self.assertEqual(out, "sold 20, left 0")
 
+    def test_stock_is_right_when_the_lock_is_not(self):
+        """Somebody takes the lock away again and again, so that two sell at a time."""
+        shops = [start("stock", self.url), start("stock", self.url)]
+        taken = 0
+        while any(shop.poll() is None for shop in shops):
+            taken += self.redis.call("DEL example:stock:lock").startswith(":1")
+        self.assertGreater(taken, 0)
+        for code, out, err in map(end, shops):
+            self.assertEqual((code, out, err), (0, "sold 20, left 0", ""))
+
     def test_the_job_runs_once_on_three_machines(self):
         machines = [start("scheduled_job", self.url, "2026-11-21") for _ in range(3)]
         outcomes = [end(machine) for machine in machines]

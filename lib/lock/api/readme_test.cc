@@ -64,7 +64,7 @@ void reentrant(redis::Client& client) {
   const auto lock = locks.obtain("stock:42");
   holdfast::Guard guard(*lock);                      // or lock() and unlock(); not std::scoped_lock (see above)
   const std::stop_callback stop(lock->lost(), [] { /* somebody else may be inside now: come to an end */ });
-  if (lock->is_held_by_me()) sell();                 // its own clock says so, no round trip
+  if (lock->is_held_by_me()) sell();                 // no round trip; a pause after the question goes unseen: `fenced`
   guard.release();                                   // throws LockLost when the work may have been done next to others
 }
 
