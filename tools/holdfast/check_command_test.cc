@@ -13,8 +13,6 @@ namespace {
 
 using testing::check;
 using testing::expect_all;
-using testing::Ran;
-using testing::read;
 
 constexpr const char* kTwoOwners = R"([{:type :invoke :f :acquire :process 0 :value nil}
  {:type :ok, :f :acquire, :process 0, :value nil} ; a comment
@@ -56,7 +54,7 @@ TEST_F(CheckFile, EveryEngineIsTold) {
 
 // checker/HISTORY.md says what the command prints for its example.
 TEST_F(CheckFile, TheExampleOfTheHistoryPage) {
-  const std::string page = read(holdfast::testing::source_path("checker/HISTORY.md"));
+  const std::string page = read_text(holdfast::testing::source_path("checker/HISTORY.md"));
   const auto block = [&](const std::string& begin) {
     const std::size_t from = page.find(begin);
     EXPECT_NE(from, std::string::npos) << begin;
@@ -152,7 +150,7 @@ TEST_F(CheckFile, Json) {
   EXPECT_EQ(violation.at("witness"), (nlohmann::json{0, 1, 70, 71}));
   const std::string to = folder_.path() + "/out.json";
   check("--model mutex --json=" + to + " " + path);
-  EXPECT_EQ(nlohmann::json::parse(read(to)).at("histories").size(), 1u);
+  EXPECT_EQ(nlohmann::json::parse(read_text(to)).at("histories").size(), 1u);
 }
 
 TEST_F(CheckFile, AsciiHasNothingBeyondAscii) {
@@ -204,7 +202,7 @@ TEST_F(CheckFile, AFailedReleaseEndsNoHold) {
 TEST_F(CheckFile, Timeline) {
   const std::string page = folder_.path() + "/t.html";
   check("--model mutex --timeline " + page + " " + file("h.edn", kTwoOwners));
-  EXPECT_NE(read(page).find("was granted the lock while"), std::string::npos);
+  EXPECT_NE(read_text(page).find("was granted the lock while"), std::string::npos);
 }
 
 }  // namespace

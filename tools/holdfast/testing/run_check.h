@@ -2,45 +2,21 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
-#include <fstream>
 #include <initializer_list>
-#include <sstream>
 #include <string>
 #include <string_view>
 
 #include "checker/testing/known_verdict.h"
-#include "lib/testing/folders.h"
-#include "lib/testing/server/temporary_folder.h"
+#include "tools/holdfast/testing/run_tool.h"
 
 namespace holdfast::tools::testing {
 
-struct Ran {
-  int exit = -1;
-  std::string out;  // standard output and standard error
-};
-
-// `before` is put before the command: "cat h.edn |", "COLUMNS=80". Without it: 100 columns, in UTF-8.
+// What is written to standard error is part of `out`. `before` is put before the command: "cat h.edn |",
+// "COLUMNS=80". Without it: 100 columns, in UTF-8.
 inline Ran check(const std::string& arguments, const std::string& before = "") {
-  const std::string line = "unset COLUMNS NO_COLOR; export LC_ALL=C.UTF-8; " + before + " " +
-                           holdfast::testing::build_path("holdfast check ") + arguments + " 2>&1";
-  Ran ran;
-  std::FILE* pipe = popen(line.c_str(), "r");
-  std::array<char, 4096> buffer;
-  std::size_t got = 0;
-  while ((got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0) ran.out.append(buffer.data(), got);
-  const int status = pclose(pipe);
-  ran.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return ran;
-}
-
-inline std::string read(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
+  return run_shell("unset COLUMNS NO_COLOR; export LC_ALL=C.UTF-8; " + before + " " + kTool + " check " +
+                   arguments + " 2>&1");
 }
 
 inline void expect_all(const Ran& ran, std::initializer_list<std::string_view> parts) {
@@ -75,7 +51,7 @@ inline std::string expect_known_verdict(const std::string& path,
   const Ran again = check(arguments + " " + witness);
   EXPECT_EQ(again.exit, 1) << again.out;
   expect_all(again, {told});
-  return read(witness);
+  return read_text(witness);
 }
 
 }  // namespace holdfast::tools::testing
