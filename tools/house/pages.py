@@ -9,7 +9,8 @@
    the sources.
 4. Every command in a console block or in the workflow can be called: the program, script, preset and label exist, and with
    --command each flag is one that `holdfast ... --help` lists.
-5. The workflow is YAML; each of its jobs runs on something, has steps, and needs only jobs that exist.
+5. Every path below tools/ that a shell script names exists.
+6. The workflow is YAML; each of its jobs runs on something, has steps, and needs only jobs that exist.
 
 Prints one line a finding, file:line: text; exit 1 if there is one.
 """
@@ -229,6 +230,13 @@ def check_code(tree, page, folder, code):
             yield f"`{code}`: no such file"
 
 
+def check_script(tree, file):
+    for number, line in enumerate(tree.read(file).split("\n"), 1):
+        for path in re.findall(r"(?<![\w.])tools/[\w./-]*\w", line):
+            if path not in tree.files and path not in tree.folders:
+                yield number, f"no `{path}`"
+
+
 def check_workflow(tree, file):
     text = tree.read(file)
     try:
@@ -269,6 +277,10 @@ def findings(root, command=None):
     for page in (file for file in tree.files if file.endswith(".md")):
         for number, finding in check_page(tree, page):
             yield f"{page}:{number}: {finding}"
+    for file in tree.files:
+        if file.startswith("tools/") and re.match(r"#!.*sh\n", tree.read(file)):
+            for number, finding in check_script(tree, file):
+                yield f"{file}:{number}: {finding}"
     for file in sorted(glob.glob(WORKFLOWS, root_dir=root)):
         for number, finding in dict.fromkeys(check_workflow(tree, file)):
             yield f"{file}:{number}: {finding}"
@@ -297,6 +309,7 @@ def self_test():
         (page, "```console\n$ build/holdfast run FILE --none\n```\n", "```console\n$ build/holdfast run FILE --seed 7\n```\n"),
         (page, "```console\n$ build/holdfast none\n```\n", "```console\n$ cmake --preset release\n```\n"),
         (page, "```console\n$ cmake --preset none\n```\n", "\n"),
+        ("tools/x", "#!/bin/sh\nexec \"$root/tools/none.py\"\n", "#!/bin/sh\nexec \"$root/tools/test\" tools\n"),
         (flow, "on: [push\n", job.format("tools/test")),
         (flow, "on: push\njobs:\n  a:\n    steps: []\n", job.format("echo")),
         (flow, job.format("tools/none"), job.format("tools/test long")),
