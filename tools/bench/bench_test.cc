@@ -14,6 +14,7 @@
 #include "lib/testing/folders.h"
 #include "lib/testing/server/child_process.h"
 #include "lib/testing/server/temporary_folder.h"
+#include "sim/client/lock_kind.h"
 #include "tools/bench/bench_load.h"
 #include "tools/bench/bench_result.h"
 
@@ -106,6 +107,17 @@ TEST(BenchCommand, EveryLockIsMeasured) {
   EXPECT_GT(document.at("measurements").size(), 20u);
 }
 
+// One caller's pair is two round trips. Measured by turns with two bare ones, both take the same in virtual
+// time.
+TEST(BenchLoad, APairCostsTwoRoundTrips) {
+  Load load{.kind = sim::find_lock_kind("reentrant"), .length = std::chrono::seconds(2)};
+  load.trips_between = true;
+  const LoadResult result = run_load_embedded(1, std::chrono::microseconds(500), 1, load);
+  EXPECT_GT(result.pairs, 400u);
+  EXPECT_NEAR(result.pair.mean() / result.trips.mean(), 1, 0.05);
+  EXPECT_NEAR(result.commands / static_cast<double>(result.pairs), 4, 0.05);
+}
+
 TEST(BenchCommand, MeasuresRealServersAndKeepsWhatIsDoneWhenInterrupted) {
   if (find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
   const TemporaryFolder folder;
@@ -120,11 +132,18 @@ TEST(BenchCommand, MeasuresRealServersAndKeepsWhatIsDoneWhenInterrupted) {
   for (const char* world : {"real/fibers", "real/threads"}) {
     const auto metrics = find(document, "uncontended", "reentrant", world).at("metrics");
     EXPECT_EQ(metrics.at("pairs").at("rounds").size(), 2u);
-    EXPECT_GT(metrics.at("of_limit").at("median").get<double>(), 0);
+    // Each round by the limit of the same round.
+    const auto limit = find(document, "uncontended", "redis-benchmark", world).at("metrics").at("pairs");
+    ASSERT_EQ(limit.at("rounds").size(), 2u);
+    for (const std::size_t round : {0, 1}) {
+      const double pairs = metrics.at("pairs").at("rounds").at(round).get<double>();
+      const double of_limit = metrics.at("of_limit").at("rounds").at(round).get<double>();
+      EXPECT_GT(pairs, 0);
+      EXPECT_NEAR(of_limit * limit.at("rounds").at(round).get<double>(), pairs, pairs / 1000) << world;
+    }
     EXPECT_NEAR(metrics.at("commands").at("median").get<double>(), 2, 0.2);
     // Of one caller: bare round trips between its pairs, and no further commands counted for that.
     EXPECT_EQ(metrics.at("of_trips_by_turns").at("rounds").size(), 2u);
-    EXPECT_GT(metrics.at("of_trips_by_turns").at("median").get<double>(), 0.1);
   }
   EXPECT_FALSE(find(document, "contended", "reentrant", "real/fibers").empty());
 

@@ -159,7 +159,9 @@ TEST_P(FairFaults, TheNextOneKnowsWhenTheHeadCountsAsDead) {
     b.witness.wait_for(Kind::queued, 2);
     scene.held->unlock();
     scene.queue.wait_all_granted();
-    EXPECT_LT(scene.stand.runtime.now() - died, 50s);
+    if (exact()) {
+      EXPECT_LE(scene.stand.runtime.now() - died, 400ms + 25ms);  // the ghost's lease and a third
+    }
   });
 }
 
@@ -178,16 +180,18 @@ TEST_P(FairFaults, AnExpiredHolderIsFollowedByTheHead) {
 // most.
 TEST_P(FairFaults, TheQueueVanishes) {
   run(1s, [](Scene& scene) {
-    const MonotonicTime start = scene.stand.runtime.now();
     Peer b(scene.stand, {.lease = scene.lease}), c(scene.stand, {.lease = scene.lease});
     scene.queue.join(b.locks.obtain("k"));
     scene.queue.join(c.locks.obtain("k"));
     b.witness.wait_for(Kind::queued, 2);
     c.witness.wait_for(Kind::queued, 2);
     scene.a.ask({"DEL", kQueue});
+    const MonotonicTime vanished = scene.stand.runtime.now();
     scene.held->unlock();
     scene.queue.wait_all_granted();
-    EXPECT_LT(scene.stand.runtime.now() - start, 300s);
+    if (exact()) {
+      EXPECT_LE(scene.stand.runtime.now() - vanished, scene.lease + 50ms);
+    }
   });
 }
 

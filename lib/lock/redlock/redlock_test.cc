@@ -126,7 +126,9 @@ TEST_P(RedlockTest, AMinorityOfDeadServersDoesNotMatter) {
       a.lock->lock();
       EXPECT_FALSE(b.lock->try_lock());
       a.lock->unlock();
-      EXPECT_TRUE(b.lock->try_lock());
+      // A vote for its refused try may be cast this late, and given back then. Where every server counts,
+      // that refuses another try.
+      EXPECT_TRUE(stand.where == Where::embedded ? b.lock->try_lock() : b.lock->try_lock_for(60s));
       b.lock->unlock();
       servers.crash(dead);
     }
