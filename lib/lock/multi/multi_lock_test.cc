@@ -70,7 +70,7 @@ TEST_P(MultiLockTest, AllOrNothing) {
     const auto other = b.locks.obtain("y");
     other->lock();
     EXPECT_FALSE(multi->try_lock());
-    EXPECT_FALSE(multi->try_lock_for(50ms));
+    EXPECT_FALSE(multi->try_lock_for(500ms));
     EXPECT_FALSE(multi->try_lock_until(MonotonicTime::min()));
     EXPECT_FALSE(multi->is_held_by_me());
     EXPECT_EQ(multi->hold_count(), 0);

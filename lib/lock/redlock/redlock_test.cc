@@ -91,7 +91,7 @@ TEST_P(RedlockTest, AllServersHaveTheRecord) {
     EXPECT_TRUE(a.lock->try_lock());
     EXPECT_EQ(a.lock->hold_count(), 2);
     EXPECT_FALSE(b.lock->try_lock());
-    EXPECT_FALSE(b.lock->try_lock_for(30ms));
+    EXPECT_FALSE(b.lock->try_lock_for(500ms));
     a.lock->unlock();
     a.lock->unlock();
     eventually(stand, [&] { return !a.has(0) && !a.has(1) && !a.has(2); });
@@ -216,7 +216,7 @@ TEST_P(RedlockTest, AMinorityIsGivenBackAtOnce) {
     for (int round = 0; round < 10; ++round) EXPECT_FALSE(a.lock->try_lock());
     eventually(stand, [&] { return !a.has(2); });
     EXPECT_TRUE(a.has(0) && a.has(1));
-    EXPECT_FALSE(a.lock->try_lock_for(50ms));
+    EXPECT_FALSE(a.lock->try_lock_for(500ms));
     eventually(stand, [&] { return !a.has(2); });
     a.ask_server(0, {"DEL", "k"});
     EXPECT_TRUE(a.lock->try_lock_for(30s));

@@ -141,7 +141,7 @@ TEST_P(ReentrantLockTest, RefusedWhileSomebodyElseHoldsIt) {
     const auto lock_a = a.locks.obtain("k"), lock_b = b.locks.obtain("k");
     EXPECT_TRUE(lock_a->try_lock());
     EXPECT_FALSE(lock_b->try_lock());
-    EXPECT_FALSE(lock_b->try_lock_for(20ms));
+    EXPECT_FALSE(lock_b->try_lock_for(500ms));
     EXPECT_THROW(lock_b->unlock(), NotOwner);
     lock_a->unlock();
     EXPECT_TRUE(lock_b->try_lock());  // its wait of before, which gave up, keeps nothing
@@ -233,7 +233,7 @@ TEST_P(ReentrantLockTest, WhoGivesUpHandsOn) {
     const auto lock_a = a.locks.obtain("k"), lock_b = b.locks.obtain("k");
     lock_a->lock();
     std::atomic<int> granted = 0;
-    Task impatient = stand.runtime.spawn("client", [&] { EXPECT_FALSE(lock_b->try_lock_for(50ms)); });
+    Task impatient = stand.runtime.spawn("client", [&] { EXPECT_FALSE(lock_b->try_lock_for(500ms)); });
     std::list<Task> patient;
     for (int i = 0; i < 2; ++i) {
       patient.push_back(stand.runtime.spawn("client", [&] {

@@ -96,7 +96,7 @@ TEST_P(SemaphoreTest, AllOrNothing) {
     EXPECT_EQ(one->free_permits(), 3);
     EXPECT_TRUE(one->try_acquire(2));
     EXPECT_FALSE(two->try_acquire(2));
-    EXPECT_FALSE(two->try_acquire_for(20ms, 2));
+    EXPECT_FALSE(two->try_acquire_for(500ms, 2));
     EXPECT_EQ(two->free_permits(), 1);
     EXPECT_TRUE(two->try_acquire());
     EXPECT_EQ(two->free_permits(), 0);
@@ -463,7 +463,7 @@ TEST_P(SemaphoreTest, LocalQueueOrder) {
     Task many = stand.runtime.spawn("client", [&] { take(3, 'm'); });
     b.witness.wait_for(Kind::waiting);
     Task few = stand.runtime.spawn("client", [&] { take(1, 'f'); });
-    EXPECT_FALSE(two->try_acquire_for(50ms, 1));
+    EXPECT_FALSE(two->try_acquire_for(500ms, 1));
     EXPECT_TRUE(two->try_acquire());  // does not wait, so it does not queue
     two->release();
     one->release();
