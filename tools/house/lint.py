@@ -41,6 +41,10 @@ def git(*arguments):
     return done.stdout.splitlines()
 
 
+def is_test(path):
+    return path.name.endswith("_test.cc") or "testing" in path.parts
+
+
 def units(build, tests):
     """The sources that the build compiles, by their path in the tree."""
     database = build / "compile_commands.json"
@@ -50,7 +54,7 @@ def units(build, tests):
     for entry in json.loads(database.read_text()):
         path = pathlib.Path(entry["directory"], entry["file"]).resolve()
         if path.is_relative_to(ROOT) and not path.is_relative_to(build) and path.suffix == ".cc":
-            if not tests and (path.name.endswith("_test.cc") or "testing" in path.parts):
+            if not tests and is_test(path):
                 continue
             found.add(str(path.relative_to(ROOT)))
     return sorted(found)
@@ -149,6 +153,8 @@ def main():
         if options.since:
             files += git("diff", "--name-only", "--diff-filter=d", options.since, "--", *"lib sim checker tools".split())
             files += git("ls-files", "--others", "--exclude-standard", "--", *"lib sim checker tools".split())
+            if not options.tests:
+                files = [file for file in files if not is_test(pathlib.Path(file))]
         wanted = chosen(files, all_units)
     found = set()
     with concurrent.futures.ThreadPoolExecutor(max(1, options.jobs)) as pool:
