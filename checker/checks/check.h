@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,8 +43,6 @@ struct CheckContext {
   std::int64_t end_ns = 0;             // when the run ended
   bool run_ended_by_itself = true;     // false: the run's time limit ended it
   std::vector<std::string> required_marks = {};  // reached
-  // By client: the intervals of true time in which it was paused.
-  std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> paused = {};
   bool clocks_within_bounds = true;
   std::int64_t promised_overtakes = 0;  // fair-order: how often a waiter may be overtaken
   // linearizable: a name of `holdfast list models`. "": leased-mutex where the history has valid_until, else
@@ -58,8 +55,9 @@ struct CheckContext {
 class Check {
  public:
   virtual ~Check() = default;
-  virtual std::string_view name() const = 0;   // "mutual-exclusion"
-  virtual std::string_view about() const = 0;  // one line for `holdfast list checks`
+  virtual std::string_view name() const = 0;                // "mutual-exclusion"
+  virtual std::string_view about() const = 0;               // one line for `holdfast list checks`
+  virtual std::vector<std::string_view> kinds() const = 0;  // that its witnesses may be of
   virtual Verdict run(const History& history, const CheckContext& context) const = 0;
 };
 

@@ -18,6 +18,7 @@ namespace {
 class EffectsInsideHold : public Check {
  public:
   std::string_view name() const override { return "effects-inside-hold"; }
+  std::vector<std::string_view> kinds() const override { return {"effect-outside-hold"}; }
   std::string_view about() const override {
     return "writes to the resource take effect inside the writer's hold";
   }

@@ -154,6 +154,7 @@ Verdict judge(const History& history, const std::vector<Hold>& holds, std::vecto
 class MutualExclusion : public Check {
  public:
   std::string_view name() const override { return "mutual-exclusion"; }
+  std::vector<std::string_view> kinds() const override { return {"double-grant", "overrun", "overlap"}; }
   std::string_view about() const override { return "no two owners hold one key at the same time"; }
   Verdict run(const History& history, const CheckContext& context) const override {
     const std::vector<Hold> holds = build_holds(history, context.reentrant);
@@ -170,6 +171,7 @@ class MutualExclusion : public Check {
 class LeaseExclusion : public Check {
  public:
   std::string_view name() const override { return "lease-exclusion"; }
+  std::vector<std::string_view> kinds() const override { return {"double-grant"}; }
   std::string_view about() const override {
     return "the lock service promises no key to two owners at the same time (else: a double grant)";
   }

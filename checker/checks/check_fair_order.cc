@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "checker/checks/check_registry.h"
+#include "checker/history/effects.h"
 #include "checker/holds/holds.h"
 #include "checker/holds/wording.h"
 
@@ -48,12 +48,6 @@ class FenwickTree {
   std::vector<std::int64_t> sums_;
 };
 
-bool resets(std::string_view kind) {
-  constexpr std::array<std::string_view, 4> kKinds = {"crash", "restart", "promote", "replication"};
-  return std::any_of(kKinds.begin(), kKinds.end(),
-                     [&](std::string_view word) { return kind.find(word) != std::string_view::npos; });
-}
-
 void count(std::vector<QueuedHold>& waiters, std::vector<AskedHold>& grants) {
   std::vector<std::int64_t> times;
   for (const AskedHold& grant : grants) times.push_back(grant.hold->from_ns);
@@ -78,6 +72,7 @@ void count(std::vector<QueuedHold>& waiters, std::vector<AskedHold>& grants) {
 class FairOrder : public Check {
  public:
   std::string_view name() const override { return "fair-order"; }
+  std::vector<std::string_view> kinds() const override { return {"overtaken"}; }
   std::string_view about() const override {
     return "a waiter is not overtaken by later requests more often than promised";
   }
@@ -92,7 +87,7 @@ class FairOrder : public Check {
       if (event.f == Function::queue && event.type == EventType::ok) {
         told[event.id != 0 ? event.id : event.process].push_back(i);
         ++queued;
-      } else if (event.f == Function::fault && resets(history.text(event.error))) {
+      } else if (Effect effect{}; effect_of(history, event, effect) && changes_stores(effect)) {
         reset_ns.push_back(event.time_ns);
       }
     }

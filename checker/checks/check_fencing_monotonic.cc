@@ -51,6 +51,7 @@ struct Greatest {
 class FencingMonotonic : public Check {
  public:
   std::string_view name() const override { return "fencing-monotonic"; }
+  std::vector<std::string_view> kinds() const override { return {"token-repeated", "token-fell"}; }
   std::string_view about() const override { return "fencing tokens rise strictly from hold to hold"; }
   Verdict run(const History& history, const CheckContext& context) const override {
     const auto& events = history.events();

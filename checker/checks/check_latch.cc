@@ -10,6 +10,7 @@
 #include <map>
 
 #include "checker/checks/check_registry.h"
+#include "checker/history/effects.h"
 #include "checker/holds/holds.h"
 #include "checker/holds/wording.h"
 
@@ -26,6 +27,7 @@ struct LatchEvents {
 class LatchCheck : public Check {
  public:
   std::string_view name() const override { return "latch"; }
+  std::vector<std::string_view> kinds() const override { return {"opened-early", "never-opened"}; }
   std::string_view about() const override {
     return "no await returns before the latch's count is zero, and every await returns after that";
   }
@@ -35,13 +37,14 @@ class LatchCheck : public Check {
     const Wording words(history);
     std::map<Symbol, LatchEvents> latches;
     std::map<std::string, std::int64_t> died_ns;  // client -> its last death
-    std::map<Symbol, bool> acting;                // fault -> it acts
+    std::map<Symbol, bool> acting;                // act of a fault (or the fault) -> it is not healed
     std::int64_t healed_ns = 0;
     for (std::size_t i = 0; i < events.size(); ++i) {
       const Event& event = events[i];
       if (event.f == Function::crash) died_ns[std::string(history.text(event.process))] = event.time_ns;
       if (event.f == Function::fault) {
-        acting[event.key] = event.value != 0;
+        acting[event.id != 0 ? event.id : event.key] =
+            event.value != 0 && history.text(event.mode) != kAtOnce;
         healed_ns = event.time_ns;
       }
       if (event.f == Function::resize && (event.type == EventType::invoke || pairs.other[i] == kNowhere)) {

@@ -17,11 +17,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <tuple>
 
 #include "checker/checks/check_registry.h"
+#include "checker/history/effects.h"
 #include "checker/holds/holds.h"
 #include "checker/holds/wording.h"
 
@@ -40,17 +40,10 @@ bool is_store(Function f) {
   return f == Function::store_grant || f == Function::store_remove || f == Function::store_extend;
 }
 
-// Faults that change what a node stores, by the names of their kinds; of others the record of a node knows
-// nothing.
-bool changes_stores(std::string_view kind) {
-  constexpr std::array<std::string_view, 4> kKinds = {"crash", "restart", "promote", "replication"};
-  return std::any_of(kKinds.begin(), kKinds.end(),
-                     [&](std::string_view word) { return kind.find(word) != std::string_view::npos; });
-}
-
 class NoForeignRelease : public Check {
  public:
   std::string_view name() const override { return "no-foreign-release"; }
+  std::vector<std::string_view> kinds() const override { return {"foreign-removal", "foreign-extension"}; }
   std::string_view about() const override {
     return "no command removes, shortens or extends the record of another acquisition";
   }
@@ -64,7 +57,8 @@ class NoForeignRelease : public Check {
     bool any = false;
     for (std::size_t i = 0; i < events.size(); ++i) {
       const Event& event = events[i];
-      if (event.f == Function::fault && changes_stores(history.text(event.error))) upheavals.push_back(i);
+      if (Effect effect{}; effect_of(history, event, effect) && changes_stores(effect))
+        upheavals.push_back(i);
       if (event.f == Function::acquire && (history.text(event.mode) == "read" || event.permits > 0)) {
         shared[event.id] = true;
       }

@@ -1,5 +1,6 @@
 // progress: after the last fault healed, a key that no live client holds, and that somebody waits for, is
-// granted within the longest lease left plus the scenario's bound; and a release returns within that time.
+// granted within the longest lease left plus the scenario's bound; a release returns within that time; and no
+// owners wait for each other in a circle (a deadlock) for longer than that.
 //
 // An orphan may still occupy a free key: a grant whose client died, or whose reply was lost. It lasts for a
 // lease at most, since nobody renews it. So the clock starts at the last of these: the last fault, the end of
@@ -11,6 +12,7 @@
 #include <set>
 
 #include "checker/checks/check_registry.h"
+#include "checker/history/effects.h"
 #include "checker/holds/holds.h"
 #include "checker/holds/wording.h"
 
@@ -29,6 +31,7 @@ struct WaitChange {
 class ProgressCheck : public Check {
  public:
   std::string_view name() const override { return "progress"; }
+  std::vector<std::string_view> kinds() const override { return {"stall", "unsettled-call", "deadlock"}; }
   std::string_view about() const override {
     return "after the last fault, whoever waits for a free key is granted it in time";
   }
@@ -41,7 +44,11 @@ class ProgressCheck : public Check {
   class Run {
    public:
     Run(const History& history, const CheckContext& context)
-        : history_(history), context_(context), words_(history), pairs_(pair_events(history)) {
+        : history_(history),
+          context_(context),
+          words_(history),
+          pairs_(pair_events(history)),
+          pauses_(history) {
       end_ns_ = context.end_ns;
       if (!history.events().empty()) end_ns_ = std::max(end_ns_, history.events().back().time_ns);
       limit_ns_ = context.lease_ns + context.progress_bound_ns;
@@ -55,12 +62,13 @@ class ProgressCheck : public Check {
       }
       for (auto& [key, changes] : by_key_) scan(key, changes);
       unsettled_releases();
+      deadlocks();
       std::stable_sort(verdict_.witnesses.begin(), verdict_.witnesses.end(),
                        [](const Witness& a, const Witness& b) { return a.from_ns < b.from_ns; });
       if (verdict_.violations > 0 && !unhealed_.empty()) {
         verdict_.outcome = Outcome::unknown;
         verdict_.reason = fmt::format("{} But the fault `{}` never healed.", verdict_.witnesses.front().why,
-                                      *unhealed_.begin());
+                                      unhealed_.begin()->second);
         verdict_.witnesses.clear();
         verdict_.violations = 0;
       } else if (verdict_.violations > 0) {
@@ -84,11 +92,12 @@ class ProgressCheck : public Check {
         calm_ns_ = std::max(calm_ns_, event.time_ns);
         const std::string id = words_.text(event.key != 0 ? event.key : event.error);
         if (event.value == 0) {
-          unhealed_.erase(id);
-        } else if (history_.text(event.error) != "promote" && history_.text(event.error) != "restart") {
-          unhealed_.insert(id);  // a promotion or a restart is no ailment
+          unhealed_.erase({event.id, id});
+        } else if (history_.text(event.mode) != kAtOnce) {
+          unhealed_.insert({event.id, id});
         }
       }
+      restarts();
       for (const Hold& hold : build_holds(history_, pairs_, context_.reentrant)) {
         auto& changes = by_key_[hold.key];
         changes.push_back({hold.from_ns, 0, 1, 0, true, hold.acquired});
@@ -116,6 +125,22 @@ class ProgressCheck : public Check {
         changes.push_back({until_ns, 2, 0, -1, false, i});
       }
       deaths_ = std::move(deaths);
+    }
+
+    // A fault that killed somebody, and was never healed itself, is over when another fault starts who it
+    // killed.
+    void restarts() {
+      std::map<Symbol, std::set<Symbol>> killed_by;  // party -> acts
+      for (const Event& event : history_.events()) {
+        Effect effect{};
+        if (!effect_of(history_, event, effect)) continue;
+        if (effect == Effect::crashed) killed_by[event.node].insert(event.id);
+        if (effect != Effect::restarted) continue;
+        for (const Symbol act : killed_by[event.node]) {
+          std::erase_if(unhealed_, [act](const auto& one) { return one.first != 0 && one.first == act; });
+        }
+        killed_by.erase(event.node);
+      }
     }
 
     void scan(Symbol key, std::vector<WaitChange>& changes) {
@@ -179,7 +204,7 @@ class ProgressCheck : public Check {
         const std::string_view client = client_of(history_.text(event.process));
         const auto dead = deaths_.find(client);
         if (dead != deaths_.end() && dead->second.back() >= event.time_ns) continue;
-        if (context_.paused.contains(std::string(client))) continue;
+        if (pauses_.any(client)) continue;
         ++verdict_.violations;
         Witness witness;
         witness.kind = "unsettled-call";
@@ -195,14 +220,86 @@ class ProgressCheck : public Check {
       }
     }
 
+    // Who waits to the end of the run, and for what. An owner asks for one thing at a time.
+    std::map<Symbol, std::size_t> waiting_owners() const {
+      std::map<Symbol, std::size_t> waiting;  // owner -> invocation
+      const auto& events = history_.events();
+      for (std::size_t i = 0; i < events.size(); ++i) {
+        const Event& event = events[i];
+        if (event.f != Function::acquire || event.type != EventType::invoke) continue;
+        if (pairs_.other[i] != kNowhere) continue;
+        const auto dead = deaths_.find(client_of(history_.text(event.process)));
+        if (dead != deaths_.end() && dead->second.back() >= event.time_ns) continue;
+        waiting[event.owner != 0 ? event.owner : event.process] = i;
+      }
+      return waiting;
+    }
+
+    // Owners in a circle, each of which holds what the one before it waits for.
+    void deadlocks() {
+      const std::map<Symbol, std::size_t> waiting = waiting_owners();
+      if (waiting.size() < 2) return;
+      std::map<Symbol, const Hold*> held;  // key -> an open hold of somebody who waits
+      const std::vector<Hold> holds = build_holds(history_, pairs_, context_.reentrant);
+      for (const Hold& hold : holds) {
+        if (hold.to_ns == kForever && waiting.contains(hold.owner)) held[hold.key] = &hold;
+      }
+      std::set<Symbol> seen;
+      for (const auto& [first, invoked] : waiting) {
+        std::vector<Symbol> path;
+        Symbol owner = first;
+        while (seen.insert(owner).second) {
+          path.push_back(owner);
+          const auto next = held.find(history_.events()[waiting.at(owner)].key);
+          if (next == held.end()) break;
+          owner = next->second->owner;
+        }
+        const auto begin = std::find(path.begin(), path.end(), owner);
+        if (path.end() - begin > 1) circle({begin, path.end()}, waiting, held);
+      }
+    }
+
+    void circle(const std::vector<Symbol>& owners, const std::map<Symbol, std::size_t>& waiting,
+                const std::map<Symbol, const Hold*>& held) {
+      const auto& events = history_.events();
+      std::int64_t since_ns = calm_ns_;
+      Witness witness;
+      for (std::size_t i = 0; i < owners.size(); ++i) {
+        const std::size_t asked = waiting.at(owners[i]);
+        const Event& event = events[asked];
+        since_ns = std::max(since_ns, event.time_ns);
+        const auto blocker = held.find(event.key);
+        if (blocker == held.end()) return;
+        witness.events.push_back(asked);
+        witness.events.push_back(blocker->second->acquired);
+        witness.why +=
+            fmt::format("{}{} waits for {}, which {} holds", i == 0 ? "" : "; ", words_.text(owners[i]),
+                        words_.text(event.key), words_.text(blocker->second->owner));
+        if (i == 0) witness.key = words_.text(event.key);
+      }
+      if (end_ns_ - since_ns <= limit_ns_) {
+        if (open_question_.empty())
+          open_question_ = "the run ended soon after a circle of waiters closed: " + witness.why;
+        return;
+      }
+      ++verdict_.violations;
+      witness.kind = "deadlock";
+      witness.from_ns = since_ns;
+      witness.to_ns = end_ns_;
+      witness.why += fmt::format(": from {} on none of them could go on.", words_.time(since_ns));
+      std::sort(witness.events.begin(), witness.events.end());
+      verdict_.witnesses.push_back(std::move(witness));
+    }
+
     const History& history_;
     const CheckContext& context_;
     const Wording words_;
     const Pairs pairs_;
+    const Pauses pauses_;
     Verdict verdict_;
     std::map<Symbol, std::vector<WaitChange>> by_key_;
     std::map<std::string_view, std::vector<std::int64_t>> deaths_;
-    std::set<std::string> unhealed_;
+    std::set<std::pair<Symbol, std::string>> unhealed_;  // the act and its fault
     std::set<std::pair<Symbol, std::int64_t>> reported_;
     std::string open_question_;
     std::size_t acquires_ = 0, acquires_after_ = 0;

@@ -11,6 +11,7 @@ namespace {
 class Reached : public Check {
  public:
   std::string_view name() const override { return "reached"; }
+  std::vector<std::string_view> kinds() const override { return {"not-reached"}; }
   std::string_view about() const override { return "every mark that the scenario names was reached"; }
   Verdict run(const History& history, const CheckContext& context) const override {
     std::set<std::string_view> seen;

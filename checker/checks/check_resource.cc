@@ -50,6 +50,7 @@ Verdict lacking(std::string what) {
 class Oversell : public Check {
  public:
   std::string_view name() const override { return "oversell"; }
+  std::vector<std::string_view> kinds() const override { return {"oversold"}; }
   std::string_view about() const override { return "no more units are sold than were in stock"; }
   Verdict run(const History& history, const CheckContext& context) const override {
     if (!context.initial_stock) return lacking("initial stock");
@@ -91,6 +92,7 @@ class Oversell : public Check {
 class LostUpdate : public Check {
  public:
   std::string_view name() const override { return "lost-update"; }
+  std::vector<std::string_view> kinds() const override { return {"lost-update"}; }
   std::string_view about() const override {
     return "the stock at the end is what it was minus what was sold";
   }

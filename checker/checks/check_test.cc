@@ -176,16 +176,35 @@ TEST(ToldInTime, LateNeverPausedAndInTime) {
                   "told-late");
   expect_violated(run("told-in-time", history_of(grant + later)), "not-told");
   expect_violated(run("told-in-time", history_of(grant + "15 c1/0 invoke release k id=a\n")), "not-told");
-  CheckContext paused;
-  paused.paused["c1"] = {{5 * kMs, 14'500'000}};
-  EXPECT_EQ(
-      run("told-in-time", history_of(grant + "15 c1/watchdog ok lost k id=a\n" + later), paused).outcome,
-      Outcome::holds);
-  expect_violated(run("told-in-time", history_of(grant + "17 c1/watchdog ok lost k id=a\n" + later), paused),
+  const std::string paused = grant + "5 nemesis info effect gc id=gc#1 mode=paused node=c1\n" +
+                             "14.5 nemesis info effect gc id=gc#1 mode=resumed node=c1\n";
+  EXPECT_EQ(run("told-in-time", history_of(paused + "15 c1/watchdog ok lost k id=a\n" + later)).outcome,
+            Outcome::holds);
+  expect_violated(run("told-in-time", history_of(paused + "17 c1/watchdog ok lost k id=a\n" + later)),
                   "told-late");
   EXPECT_EQ(run("told-in-time", history_of("1 c1/0 ok acquire k id=a")).outcome, Outcome::unknown);
   // The run ended before it was due.
   EXPECT_EQ(run("told-in-time", history_of(grant)).outcome, Outcome::holds);
+}
+
+// The end of one pause is not the end of another; nobody is excused by a pause of somebody else, or of one
+// role.
+TEST(ToldInTime, EachPauseEndsByItself) {
+  const auto told_at_35 = [](const std::string& pauses) {
+    return run("told-in-time", history_of("1 c1/0 ok acquire k id=a valid=10\n" + pauses +
+                                          "35 c1/watchdog ok lost k id=a\n40 c2/0 invoke acquire j\n"));
+  };
+  const std::string longer = "2 nemesis info effect long id=long#1 mode=paused node=c1\n";
+  const std::string longer_ends = "34.5 nemesis info effect long id=long#1 mode=resumed node=c1\n";
+  const std::string shorter =
+      "3 nemesis info effect short id=short#1 mode=paused node=c1\n"
+      "4 nemesis info effect short id=short#1 mode=resumed node=c1\n";
+  EXPECT_EQ(told_at_35(longer + shorter + longer_ends).outcome, Outcome::holds);
+  expect_violated(told_at_35(shorter), "told-late");
+  expect_violated(told_at_35("2 nemesis info effect long id=long#1 mode=paused node=c2\n"), "told-late");
+  expect_violated(told_at_35("2 nemesis info effect long id=long#1 mode=paused node=c1/watchdog\n"),
+                  "told-late");
+  EXPECT_EQ(told_at_35(longer).outcome, Outcome::holds) << "a pause that nobody ended";
 }
 
 // --- no-foreign-release -----------------------------------------------------------------------------------
@@ -232,7 +251,7 @@ TEST(NoForeignRelease, RemovalAndExtension) {
   expect_violated(run("no-foreign-release", history_of(R"(
     1  c1/0 invoke store-grant k id=c1-1 node=r1
     2  c1/0 ok store-grant k id=c1-1 node=r1 value=1
-    5  nemesis info fault p value=1 error=promote
+    5  nemesis info effect p id=p#1 mode=promoted node=r2
     10 c2/0 invoke store-grant k id=c2-1 node=r2
     11 c2/0 ok store-grant k id=c2-1 node=r2 value=1
     20 c1/0 invoke store-remove k id=c1-1 node=r2
@@ -252,9 +271,9 @@ TEST(NoForeignRelease, NoFalseAlarm) {
            // handed over; the ledger does not say to whom
            "12 c3/0 invoke store-grant k node=r1",
            // the server lost or swapped its memory
-           "12 nemesis info fault kill value=1 error=crash",
-           "12 nemesis info fault p value=1 error=promote",
-           "12 nemesis info fault lag value=0 error=replication-lag",
+           "12 nemesis info effect kill id=kill#1 mode=crashed node=r1",
+           "12 nemesis info effect p id=p#1 mode=promoted node=r2",
+           "12 nemesis info effect lag id=lag#1 mode=caught-up node=r1",
            // readers share
            "12 c2/0 ok acquire k id=c2-1 mode=read",
        }) {
@@ -333,6 +352,52 @@ TEST(Progress, TheClockStartsAfterTheLastFault) {
   expect_violated(run("progress", history_of(head), progress_context(1000)), "stall");
   const std::string forever = "1 nemesis info fault cut value=1 error=partition\n2 c2/0 invoke acquire k\n";
   EXPECT_EQ(run("progress", history_of(forever), progress_context(1000)).outcome, Outcome::unknown);
+  // What was over at once needs no healing; what was killed was started by another fault; one act of two is
+  // healed.
+  expect_violated(
+      run("progress",
+          history_of("1 nemesis info fault p id=p#1 value=1 mode=at-once error=x\n2 c2/0 invoke acquire k\n"),
+          progress_context(1000)),
+      "stall");
+  const std::string killed =
+      "1 nemesis info fault kill id=kill#1 value=1 error=x\n1 nemesis info effect kill id=kill#1 "
+      "mode=crashed node=r1\n"
+      "2 c2/0 invoke acquire k\n";
+  EXPECT_EQ(run("progress", history_of(killed), progress_context(1000)).outcome, Outcome::unknown);
+  expect_violated(
+      run("progress", history_of(killed + "3 nemesis info effect again id=again#1 mode=restarted node=r1\n"),
+          progress_context(1000)),
+      "stall");
+  const std::string twice =
+      "1 nemesis info fault f id=f#1 value=1 error=x\n2 nemesis info fault f id=f#2 value=1 error=x\n"
+      "3 c2/0 invoke acquire k\n4 nemesis info fault f id=f#1 value=0 error=x\n";
+  EXPECT_EQ(run("progress", history_of(twice), progress_context(1000)).outcome, Outcome::unknown);
+}
+
+TEST(Progress, OwnersThatWaitForEachOther) {
+  const std::string circle = R"(
+    1  c1/0 invoke acquire a owner=c1:0
+    2  c1/0 ok acquire a id=c1-1 owner=c1:0
+    3  c2/0 invoke acquire b owner=c2:0
+    4  c2/0 ok acquire b id=c2-1 owner=c2:0
+    5  c1/0 invoke acquire b owner=c1:0
+    6  c2/0 invoke acquire a owner=c2:0
+  )";
+  const Verdict verdict = run("progress", history_of(circle), progress_context(1000));
+  expect_violated(verdict, "deadlock");
+  EXPECT_EQ(
+      verdict.reason,
+      "c1:0 waits for b, which c2:0 holds; c2:0 waits for a, which c1:0 holds: from 5.000 ms on none of them "
+      "could go on.");
+  CheckContext cut = progress_context(100);
+  cut.run_ended_by_itself = false;
+  EXPECT_EQ(run("progress", history_of(circle), cut).outcome, Outcome::unknown);
+  // A chain is no circle, and who gave up or died does not wait.
+  for (const char* const end : {"7 c2/0 fail acquire a owner=c2:0", "7 c2 info crash -"}) {
+    EXPECT_NE(run("progress", history_of(circle + end + "\n"), progress_context(100)).outcome,
+              Outcome::violated)
+        << end;
+  }
 }
 
 TEST(Progress, AReleaseThatNeverSettles) {
@@ -485,9 +550,10 @@ TEST(FairOrder, CountsWhoComesFirst) {
 TEST(FairOrder, AFailoverResetsTheQueueAndMissingFieldsAreUnknown) {
   const std::string order = cycle(10, "d") + cycle(20, "c") + cycle(30, "b");
   EXPECT_EQ(
-      run("fair-order", queue_history("4.5 nemesis info fault kill value=1 error=crash\n", order)).outcome,
+      run("fair-order", queue_history("4.5 nemesis info effect kill id=kill#1 mode=crashed node=r1\n", order))
+          .outcome,
       Outcome::holds);
-  const std::string again = "4.5 nemesis info fault kill value=1 error=crash\n4.7 b ok queue k\n";
+  const std::string again = "4.5 nemesis info effect kill id=kill#1 mode=crashed node=r1\n4.7 b ok queue k\n";
   expect_violated(run("fair-order", queue_history(again, order)), "overtaken");
   const Verdict unknown = run("fair-order", history_of("1 a invoke acquire k\n2 a ok acquire k\n"));
   EXPECT_EQ(unknown.outcome, Outcome::unknown);

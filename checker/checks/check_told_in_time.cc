@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "checker/checks/check_registry.h"
+#include "checker/history/effects.h"
 #include "checker/holds/holds.h"
 #include "checker/holds/wording.h"
 
@@ -14,25 +15,15 @@ namespace holdfast::checker {
 
 namespace {
 
-// The first moment from `time_ns` on at which the client runs.
-std::int64_t awake_from(const CheckContext& context, std::string_view client, std::int64_t time_ns) {
-  const auto found = context.paused.find(std::string(client));
-  if (found == context.paused.end()) return time_ns;
-  std::vector<std::pair<std::int64_t, std::int64_t>> pauses = found->second;
-  std::sort(pauses.begin(), pauses.end());
-  for (const auto& [begin, end] : pauses) {
-    if (begin <= time_ns && time_ns < end) time_ns = end;
-  }
-  return time_ns;
-}
-
 class ToldInTime : public Check {
  public:
   std::string_view name() const override { return "told-in-time"; }
+  std::vector<std::string_view> kinds() const override { return {"expired-grant", "told-late", "not-told"}; }
   std::string_view about() const override { return "a holder is told by valid_until that its lease is over"; }
   Verdict run(const History& history, const CheckContext& context) const override {
     const std::vector<Hold> holds = build_holds(history, context.reentrant);
     const Wording words(history);
+    const Pauses pauses(history);
     const std::int64_t end_ns =
         std::max(context.end_ns, history.events().empty() ? 0 : history.events().back().time_ns);
     Verdict verdict;
@@ -41,8 +32,8 @@ class ToldInTime : public Check {
       if (!hold.has_claim()) continue;
       ++claims;
       const bool expired = hold.expired_at_return();
-      const std::int64_t due_ns =
-          awake_from(context, hold.client, hold.valid_until_ns) + context.told_slack_ns;
+      std::int64_t due_ns = pauses.awake_from(hold.client, hold.valid_until_ns);
+      due_ns = due_ns > kForever - context.told_slack_ns ? kForever : due_ns + context.told_slack_ns;
       if (!expired && std::min(hold.to_ns, end_ns) <= due_ns) continue;
       ++verdict.violations;
       if (verdict.witnesses.size() >= 16) continue;

@@ -32,9 +32,10 @@ std::uint64_t hash_of(std::string_view text) {
 }
 
 constexpr std::array<std::string_view, 4> kTypes = {"invoke", "ok", "fail", "info"};
-constexpr std::array<std::string_view, 18> kFunctions = {
-    "acquire",      "release",      "renew", "lost", "read",  "write", "cas",    "sell",       "store-grant",
-    "store-remove", "store-extend", "fault", "mark", "crash", "queue", "resize", "count-down", "await"};
+constexpr std::array<std::string_view, 19> kFunctions = {
+    "acquire", "release",     "renew",        "lost",         "read",  "write", "cas",
+    "sell",    "store-grant", "store-remove", "store-extend", "fault", "mark",  "crash",
+    "queue",   "resize",      "count-down",   "await",        "effect"};
 static_assert(static_cast<std::size_t>(Function::other) == kFunctions.size());
 
 }  // namespace

@@ -31,14 +31,17 @@ enum class Function : std::uint8_t {
   store_grant,
   store_remove,
   store_extend,
-  fault,   // process "nemesis": value 1: it acts, 0: it is healed; `error` is its kind
+  // process "nemesis": value 1: it acts, 0: it is healed; `key` is the fault, `id` this act of it; `error` is
+  // its kind; mode "at-once": over as soon as it acted, nothing heals
+  fault,
   mark,    // process "nemesis": a named point of the scenario was reached; `key` is the name
   crash,   // the process is the client that died; its holds end here
   queue,   // ok: the client was told that the process' open acquire waits; with `id`: the ledger shows it
   resize,  // of a semaphore: `value` is its permits from now on; of a latch: the count that it starts with
   count_down,  // of a latch: one less
   await,       // of a latch: ok: it was open
-  other,       // any other function of a foreign history; `error` has its name
+  effect,      // process "nemesis": what an act of a fault did to whom (effects.h)
+  other,       // any other function, of a workload or a foreign history; `error` has its name
 };
 
 inline constexpr std::int64_t kAbsent = std::numeric_limits<std::int64_t>::min();

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "checker/history/effects.h"
 #include "checker/holds/holds.h"
 #include "checker/holds/wording.h"
 #include "checker/story/story_canvas.h"
@@ -26,9 +27,15 @@ struct Lane {
   char letter = ' ';
 };
 
+struct FaultAct {
+  Symbol id = 0;
+  std::int64_t begin_ns = 0, end_ns = kForever;           // kForever: nobody told of its healing
+  std::vector<std::int64_t> kills = {}, promotions = {};  // when
+};
+
 struct FaultLane {
   std::string name, kind;
-  std::vector<std::pair<std::int64_t, std::int64_t>> acts;  // kForever: nobody told of its healing
+  std::vector<FaultAct> acts;
 };
 
 class Teller {
@@ -117,26 +124,32 @@ class Teller {
   }
 
   void find_faults() {
-    std::map<std::string, std::size_t> open;  // by name
     std::vector<FaultLane> all;
     std::map<std::string, std::size_t> lane_of;
     for (const Event& event : events_) {
-      if (event.f != Function::fault) continue;
+      Effect effect{};
+      if (event.f != Function::fault && !effect_of(history_, event, effect)) continue;
       const std::string kind(history_.text(event.error));
       const std::string name = event.key != 0 ? std::string(history_.text(event.key)) : kind;
       const auto [at, fresh] = lane_of.try_emplace(name, all.size());
       if (fresh) all.push_back({name, kind, {}});
-      auto& acts = all[at->second].acts;
-      if (event.value != 0) {
-        acts.emplace_back(event.time_ns, kForever);
-      } else if (!acts.empty() && acts.back().second == kForever) {
-        acts.back().second = event.time_ns;
+      std::vector<FaultAct>& acts = all[at->second].acts;
+      if (event.f == Function::fault && event.value != 0) {
+        acts.push_back({.id = event.id, .begin_ns = event.time_ns});
+        continue;
       }
+      const auto act = std::find_if(acts.rbegin(), acts.rend(), [&](const FaultAct& one) {
+        return one.id == event.id && one.end_ns == kForever;
+      });
+      if (act == acts.rend()) continue;
+      if (event.f == Function::fault) act->end_ns = event.time_ns;
+      if (event.f == Function::effect && effect == Effect::crashed) act->kills.push_back(event.time_ns);
+      if (event.f == Function::effect && effect == Effect::promoted) act->promotions.push_back(event.time_ns);
     }
     for (FaultLane& lane : all) {
       const bool seen = std::any_of(lane.acts.begin(), lane.acts.end(), [&](const auto& act) {
-        const std::int64_t end_ns = act.second == kForever ? act.first : act.second;
-        return act.first <= to_ns_ && end_ns >= from_ns_;
+        const std::int64_t end_ns = act.end_ns == kForever ? act.begin_ns : act.end_ns;
+        return act.begin_ns <= to_ns_ && end_ns >= from_ns_;
       });
       if (seen && faults_.size() < kMostFaults) faults_.push_back(std::move(lane));
     }
@@ -206,18 +219,17 @@ class Teller {
   }
 
   void draw_fault(Canvas& canvas, const FaultLane& fault) {
-    const bool kills = fault.kind.find("crash") != std::string::npos;
-    const bool raises = fault.kind.find("promote") != std::string::npos;
-    for (const auto& [begin_ns, end_ns] : fault.acts) {
-      if (end_ns != kForever) {
-        canvas.bar(begin_ns, end_ns, Glyph::band, Ink::fault);
+    for (const FaultAct& act : fault.acts) {
+      if (act.end_ns != kForever) {
+        canvas.bar(act.begin_ns, act.end_ns, Glyph::band, Ink::fault);
         bands_ = true;
       }
-      if (kills) strikes_ = true;
-      if (raises) rises_ = true;
-      if (kills || raises || end_ns == kForever) {
-        canvas.mark(begin_ns, kills ? Glyph::strike : raises ? Glyph::rise : Glyph::spot, Ink::fault);
-      }
+      if (act.end_ns == kForever && act.kills.empty() && act.promotions.empty())
+        canvas.mark(act.begin_ns, Glyph::spot, Ink::fault);
+      for (const std::int64_t time_ns : act.kills) canvas.mark(time_ns, Glyph::strike, Ink::fault);
+      for (const std::int64_t time_ns : act.promotions) canvas.mark(time_ns, Glyph::rise, Ink::fault);
+      strikes_ = strikes_ || !act.kills.empty();
+      rises_ = rises_ || !act.promotions.empty();
     }
   }
 
@@ -358,8 +370,7 @@ class Teller {
   }
 
   std::string who(const Event& event) const {
-    return event.f == Function::fault || event.f == Function::mark ? ""
-                                                                   : short_name(history_.text(event.process));
+    return of_harness(event.f) ? "" : short_name(history_.text(event.process));
   }
   char letter_of_event(const Event& event) const {
     for (const Lane& lane : lanes_) {

@@ -2,12 +2,32 @@
 
 #include <fmt/format.h>
 
+#include "checker/history/effects.h"
+
 namespace holdfast::checker {
 
 std::string describe_fault(const History& history, const Event& event) {
   const std::string kind(history.text(event.error)), id(history.text(event.key));
   if (id.empty()) return kind.empty() ? "fault" : kind;
   return kind.empty() || kind == id ? id : fmt::format("{} ({})", id, kind);
+}
+
+std::string describe_effect(const History& history, const Event& event) {
+  const std::string party(history.text(event.node));
+  Effect effect{};
+  if (!effect_of(history, event, effect)) return fmt::format("{}: {}", party, history.text(event.mode));
+  switch (effect) {
+    case Effect::paused: return party + " stands still";
+    case Effect::resumed: return party + " goes on";
+    case Effect::crashed: return party + " is dead";
+    case Effect::restarted: return party + " runs again";
+    case Effect::promoted: return party + " is a primary now";
+    case Effect::lagging: return party + " gets its primary's writes late";
+    case Effect::caught_up: return party + " gets its primary's writes again";
+    case Effect::clock_stepped:
+      return fmt::format("the clock of {} jumps by {} ms", party, format_ms(event.value));
+  }
+  return party;
 }
 
 std::string describe_event(const History& history, const Event& event, const Wording& words) {
@@ -70,6 +90,7 @@ std::string describe_event(const History& history, const Event& event, const Wor
           event.value == 1 ? fmt::format("{} done", what) : fmt::format("nothing to {}", what));
     }
     case Function::fault: return (event.value == 0 ? "healed: " : "fault: ") + describe_fault(history, event);
+    case Function::effect: return describe_effect(history, event);
     case Function::mark: return "mark: " + key;
     case Function::crash: return "dies";
     case Function::queue: return "waits in the queue of";
@@ -85,7 +106,10 @@ std::string describe_event(const History& history, const Event& event, const Wor
                      : unclear("wait for " + key);
     case Function::other: break;
   }
-  return fmt::format("{} {}", text(event.error), to_string(event.type));
+  std::string line = text(event.error);
+  if (event.key != 0) line += " " + key;
+  if (event.value != kAbsent) line += fmt::format(": {}", event.value);
+  return fmt::format("{} ({})", line, to_string(event.type));
 }
 
 }  // namespace holdfast::checker

@@ -34,8 +34,10 @@ const char* const kFailover = R"(
   12.4    c1/0 ok     acquire stock:42 owner=c1:0 id=c1-1 node=r1 valid=5010
   13      c1/0 invoke read    stock id=c1-1 owner=c1:0
   13.5    c1/0 ok     read    stock id=c1-1 owner=c1:0 value=10
-  14.9    nemesis info fault  kill-primary value=1 error=crash
-  114.9   nemesis info fault  promote value=1 error=promote
+  14.9    nemesis info fault  kill-primary id=kill-primary#1 value=1 error=crash
+  14.9    nemesis info effect kill-primary id=kill-primary#1 mode=crashed node=r1
+  114.9   nemesis info fault  promote id=promote#1 value=1 mode=at-once error=promote
+  114.9   nemesis info effect promote id=promote#1 mode=promoted node=r2
   131.2   c2/0 ok     acquire stock:42 owner=c2:0 id=c2-1 node=r2 valid=5128
   132     c2/0 invoke read    stock id=c2-1 owner=c2:0
   132.5   c2/0 ok     read    stock id=c2-1 owner=c2:0 value=10

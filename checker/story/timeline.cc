@@ -6,6 +6,7 @@
 #include <map>
 #include <ostream>
 
+#include "checker/history/effects.h"
 #include "checker/holds/holds.h"
 #include "checker/holds/wording.h"
 #include "checker/story/story_lines.h"
@@ -87,7 +88,7 @@ class Writer {
     std::map<std::string, std::size_t, std::less<>> known;
     std::vector<std::string> nodes;
     for (const Event& event : events_) {
-      if (event.f == Function::fault || event.f == Function::mark) continue;
+      if (of_harness(event.f)) continue;
       const bool store = event.f >= Function::store_grant && event.f <= Function::store_extend;
       const Symbol symbol = store ? event.node : event.process;
       if (lane_of_[symbol] != kNowhere) continue;
@@ -118,7 +119,7 @@ class Writer {
     const char* separator = "";
     for (std::size_t i = 0; i < events_.size(); ++i) {
       const Event& event = events_[i];
-      if (event.f == Function::fault || event.f == Function::mark) continue;
+      if (of_harness(event.f)) continue;
       const bool alone = event.type != EventType::invoke && pairs_.other[i] == kNowhere;
       if (event.type != EventType::invoke && !alone) continue;
       const std::size_t at = lane(event);
@@ -202,8 +203,12 @@ class Writer {
   }
 
   void write_faults() {
+    struct Act {
+      Symbol id;
+      std::int64_t begin_ns, end_ns;
+    };
     std::vector<std::pair<std::string, std::string>> names;  // and kind
-    std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> acts;
+    std::map<std::string, std::vector<Act>> acts;
     for (const Event& event : events_) {
       if (event.f != Function::fault) continue;
       const std::string kind = words_.text(event.error),
@@ -211,11 +216,16 @@ class Writer {
       auto& mine = acts[name];
       if (mine.empty()) names.emplace_back(name, kind);
       if (event.value != 0) {
-        mine.emplace_back(event.time_ns, kAbsent);
-      } else if (!mine.empty()) {
-        mine.back().second = event.time_ns;
+        mine.push_back({event.id, event.time_ns, kAbsent});
+        continue;
+      }
+      const auto act = std::find_if(mine.rbegin(), mine.rend(), [&](const Act& one) {
+        return one.id == event.id && one.end_ns == kAbsent;
+      });
+      if (act != mine.rend()) {
+        act->end_ns = event.time_ns;
       } else {
-        mine.emplace_back(words_.start_ns(), event.time_ns);
+        mine.push_back({event.id, words_.start_ns(), event.time_ns});
       }
     }
     out_ << "\"faults\":[";
@@ -224,8 +234,8 @@ class Writer {
            << ",\"kind\":" << json(names[i].second) << ",\"acts\":[";
       const auto& mine = acts[names[i].first];
       for (std::size_t k = 0; k < mine.size(); ++k) {
-        out_ << (k > 0 ? "," : "") << "[" << time(mine[k].first) << ","
-             << (mine[k].second == kAbsent ? "-1" : time(mine[k].second)) << "]";
+        out_ << (k > 0 ? "," : "") << "[" << time(mine[k].begin_ns) << ","
+             << (mine[k].end_ns == kAbsent ? "-1" : time(mine[k].end_ns)) << "]";
       }
       out_ << "]}";
     }

@@ -5,6 +5,7 @@
 
 #include "lib/lock/latch/count_down_latch.h"
 #include "sim/client/fleet.h"
+#include "sim/client/workload_kind.h"
 
 namespace holdfast::sim {
 namespace {
@@ -14,22 +15,26 @@ using checker::Function;
 class CountDown final : public Fleet {
  public:
   CountDown(World& world, Recorder& recorder, const WorkloadOptions& options)
-      : Fleet(world, recorder, options) {
-    if (options.count < 1 || options.count > options.clients)
-      throw std::invalid_argument("count: from one to as many as there are clients");
+      : Fleet(world, recorder, options),
+        rounds_(get_or(options.own, "rounds", kRounds)),
+        count_(count_of(options)) {}
+
+  static constexpr std::int64_t kRounds = 10;
+  static int count_of(const WorkloadOptions& options) {
+    return static_cast<int>(get_or(options.own, "count", std::int64_t{2}));
   }
 
  private:
   void run_thread(WorkThread& thread) override {
     const bool first = thread.number() == 0;
     const int client = std::stoi(thread.process().name().substr(1));
-    for (std::int64_t round = 0; round < options().rounds && !thread.over(); ++round) {
+    for (std::int64_t round = 0; round < rounds_ && !thread.over(); ++round) {
       CountDownLatch latch(thread.server(), options().key + ":" + std::to_string(round),
                            {.look_again = options().lease});
       if (first && client == 1) {
-        attempt(thread, latch, Function::resize, [&] { return latch.set(options().count); });
+        attempt(thread, latch, Function::resize, [&] { return latch.set(count_); });
       }
-      if (first && client <= options().count) {
+      if (first && client <= count_) {
         thread.pause(options().think);
         attempt(thread, latch, Function::count_down, [&] { return latch.count_down().has_value(); });
       }
@@ -42,7 +47,7 @@ class CountDown final : public Fleet {
   template <class Act>
   void attempt(WorkThread& thread, const CountDownLatch& latch, Function f, const Act& act) {
     ThreadRecorder& record = thread.record();
-    const std::int64_t value = f == Function::resize ? options().count : checker::kAbsent;
+    const std::int64_t value = f == Function::resize ? count_ : checker::kAbsent;
     record.resource_invoked(f, latch.key(), value);
     try {
       while (!act()) {
@@ -60,12 +65,39 @@ class CountDown final : public Fleet {
       }
     }
   }
+
+  const std::int64_t rounds_;
+  const int count_;
 };
+
+std::optional<WorkloadProblem> problem_of(const WorkloadOptions& options, const LockKind&) {
+  const int count = CountDown::count_of(options);
+  if (count >= 1 && count <= options.clients) return std::nullopt;
+  return WorkloadProblem{.key = "count",
+                         .what = "`count` is " + std::to_string(count) + ", expected at most `clients`, " +
+                                 std::to_string(options.clients)};
+}
 
 }  // namespace
 
-std::unique_ptr<Workload> make_count_down(World& world, Recorder& recorder, const WorkloadOptions& options) {
-  return std::make_unique<CountDown>(world, recorder, options);
+WorkloadKind count_down_workload() {
+  using Type = Setting::Type;
+  WorkloadKind kind{.name = "count-down", .about = "some clients count latches down, all wait for them"};
+  kind.keys = {
+      {.name = "count",
+       .type = Type::count,
+       .about = "how many clients count each latch down when they have worked for `think` (2)",
+       .most = 1000},
+      {.name = "rounds", .type = Type::count, .about = "latches, one after another (10)", .most = 1'000'000},
+  };
+  kind.latch = true;
+  kind.checks = {"latch"};
+  kind.problem = problem_of;
+  kind.make = [](World& world, Recorder& recorder,
+                 const WorkloadOptions& options) -> std::unique_ptr<Workload> {
+    return std::make_unique<CountDown>(world, recorder, options);
+  };
+  return kind;
 }
 
 }  // namespace holdfast::sim

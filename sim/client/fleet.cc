@@ -7,28 +7,11 @@
 #include "lib/lock/waiting/wakeup.h"
 
 namespace holdfast::sim {
-namespace {
-
-std::string key_of_thread(const WorkloadOptions& options, const std::string& client, int number) {
-  return options.own_keys ? options.key + ":" + client + "/" + std::to_string(number) : options.key;
-}
-
-bool shows_tokens(StockWrite write) {
-  return write == StockWrite::token || write == StockWrite::token_at_write;
-}
-
-const LockKind& kind_of(const WorkloadOptions& options) {
-  const LockKind* const kind = options.own_lock ? options.own_lock : find_lock_kind(options.lock);
-  if (kind == nullptr) throw std::invalid_argument("no lock is called '" + options.lock + "'");
-  return *kind;
-}
-
-}  // namespace
-
 // --- WorkThread ----------------------------------------------------------------------------------------
 
 WorkThread::WorkThread(World& world, Process& process, const WorkloadOptions& options, WorkloadStats& stats,
-                       ClientRecorder& recorder, redis::Client& server, LockSpace* locks, int number)
+                       ClientRecorder& recorder, redis::Client& server, LockSpace* locks,
+                       const std::string& key, int number)
     : world_(world),
       process_(process),
       options_(options),
@@ -36,10 +19,11 @@ WorkThread::WorkThread(World& world, Process& process, const WorkloadOptions& op
       record_(recorder, number),
       rng_(world.rng("client/" + process.name() + "/" + std::to_string(number))),
       server_(server),
+      locks_(locks),
       number_(number),
-      counts_permits_(kind_of(options).counts_permits) {
+      counts_permits_(lock_kind_of(options).counts_permits) {
   if (locks == nullptr) return;
-  lock_ = exclusive_ = &locks->obtain(key_of_thread(options, process.name(), number));
+  lock_ = exclusive_ = &locks->obtain(key);
   if (options.readers > 0) shared_ = &locks->obtain_shared(exclusive_->key());
 }
 
@@ -56,7 +40,9 @@ void WorkThread::pause(const DurationRange& of) {
   if (time > Duration::zero()) process_.runtime().sleep_for(time);
 }
 
-bool WorkThread::must_abort() const { return options_.on_lost == OnLost::abort && !lock_->is_held_by_me(); }
+bool WorkThread::must_abort(const Lock& lock) const {
+  return options_.on_lost == OnLost::abort && !lock.is_held_by_me();
+}
 
 void WorkThread::work(const DurationRange& of) {
   if (options_.on_lost == OnLost::ignore) {
@@ -69,21 +55,21 @@ void WorkThread::work(const DurationRange& of) {
   Wakeup(runtime).wait_until(deadline_after(runtime.now(), time), lock_->lost());
 }
 
-bool WorkThread::acquire() {
-  const std::string& key = lock_->key();
-  record_.acquire_invoked(key, lock_->mode(), counts_permits_ ? lock_->permits() : 0);
+bool WorkThread::acquire(Lock& lock) {
+  const std::string& key = lock.key();
+  record_.acquire_invoked(key, lock.mode(), counts_permits_ ? lock.permits() : 0);
   token_.reset();
   try {
     bool granted = true;
     if (options_.wait) {
-      granted = lock_->try_lock_for(*options_.wait);
+      granted = lock.try_lock_for(*options_.wait);
     } else {
-      lock_->lock();
+      lock.lock();
     }
     if (granted) {
       ++stats_.acquired;
-      if (const auto token = lock_->token()) token_ = static_cast<std::int64_t>(*token);
-      record_.acquire_ok(*lock_);
+      if (const auto token = lock.token()) token_ = static_cast<std::int64_t>(*token);
+      record_.acquire_ok(lock);
       return true;
     }
     ++stats_.refused;
@@ -100,11 +86,11 @@ bool WorkThread::acquire() {
   return false;
 }
 
-void WorkThread::release() {
-  const std::string& key = lock_->key();
+void WorkThread::release(Lock& lock) {
+  const std::string& key = lock.key();
   record_.release_invoked(key);
   try {
-    lock_->unlock();
+    lock.unlock();
     ++stats_.released;
     record_.release_ok(key);
   } catch (const NotOwner&) {
@@ -125,17 +111,12 @@ void WorkThread::release() {
 // --- Fleet ---------------------------------------------------------------------------------------------
 
 Fleet::Fleet(World& world, Recorder& recorder, WorkloadOptions options)
-    : world_(world), recorder_(recorder), options_(std::move(options)), kind_(kind_of(options_)) {
+    : world_(world), recorder_(recorder), options_(std::move(options)), kind_(lock_kind_of(options_)) {
   if (options_.clients < 1) throw std::invalid_argument("a workload needs at least one client");
   if (options_.threads < 1) throw std::invalid_argument("a client needs at least one thread");
   if (options_.retry_pause <= Duration::zero())
     throw std::invalid_argument("the retry pause must be positive");
-  if (kind_.latch != (options_.kind == WorkloadKind::count_down))
-    throw std::invalid_argument("a latch and the workload count-down need one another");
   if (options_.permits < 1) throw std::invalid_argument("a semaphore needs at least one permit");
-  if (shows_tokens(options_.write) && !kind_.tokens)
-    throw std::invalid_argument("lock '" + options_.lock +
-                                "' gives no tokens, so the stock cannot check them");
   if (options_.readers > 0 && !kind_.shared)
     throw std::invalid_argument("lock '" + options_.lock + "' has no side for readers");
   for (int number = 1; number <= options_.clients; ++number) {
@@ -156,7 +137,7 @@ void Fleet::tell_permits() {
   std::set<std::string> keys;
   for (const auto& client : clients_) {
     for (int number = 0; number < options_.threads; ++number) {
-      keys.insert(key_of_thread(options_, client->name, number));
+      keys.insert(key_of(client->name, number));
     }
   }
   for (const std::string& key : keys) recorder_.permits(key, options_.permits);
@@ -201,22 +182,21 @@ std::vector<std::unique_ptr<redis::Client>> Fleet::connect(const std::string& na
 void Fleet::run_client(Client& client, Process& process) {
   Runtime& runtime = process.runtime();
   const std::vector<std::unique_ptr<redis::Client>> servers = connect(client.name, process);
-  LockSpaceOptions space{
-      .client = *servers.front(),
-      .lock = {.lease = options_.lease,
-               .renew = options_.renew,
-               .max_renewals = options_.max_renewals,
-               .fencing = kind_.tokens && (options_.fencing || shows_tokens(options_.write)),
-               .replicas = options_.replicas,
-               .replica_timeout = options_.replica_timeout,
-               .observer = client.recorder},
-      .permits = options_.permits,
-      .fair = options_.fair};
+  LockSpaceOptions space{.client = *servers.front(),
+                         .lock = {.lease = options_.lease,
+                                  .renew = options_.renew,
+                                  .max_renewals = options_.max_renewals,
+                                  .fencing = kind_.tokens && (options_.fencing || shows_tokens()),
+                                  .replicas = options_.replicas,
+                                  .replica_timeout = options_.replica_timeout,
+                                  .observer = client.recorder},
+                         .permits = options_.permits,
+                         .fair = options_.fair};
   for (const auto& server : servers) space.nodes.push_back(server.get());
   const std::unique_ptr<LockSpace> locks = kind_.make == nullptr ? nullptr : kind_.make(space);
   const auto body = [&](int number) {
     WorkThread thread(world_, process, options_, stats_, *client.recorder, *servers.front(), locks.get(),
-                      number);
+                      key_of(client.name, number), number);
     thread.pause(options_.start);
     run_thread(thread);
   };

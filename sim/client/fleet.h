@@ -15,26 +15,32 @@ namespace holdfast::sim {
 class WorkThread {
  public:
   WorkThread(World& world, Process& process, const WorkloadOptions& options, WorkloadStats& stats,
-             ClientRecorder& recorder, redis::Client& server, LockSpace* locks, int number);
+             ClientRecorder& recorder, redis::Client& server, LockSpace* locks, const std::string& key,
+             int number);
 
   // What the next round is: draws whether it only reads (WorkloadOptions::readers), and chooses the lock().
   void begin_round();
   bool only_reads() const { return shared_ != nullptr && lock_ == shared_; }
   // [parks] False: not granted (and a pause was made, so that nobody spins).
-  bool acquire();
-  void release();  // [parks]
+  bool acquire() { return acquire(*lock_); }
+  void release() { release(*lock_); }  // [parks]
+  // The same for any lock of this client: a thread may hold several.
+  Lock& obtain(const std::string& key) { return locks_->obtain(key); }
+  bool acquire(Lock& lock);
+  void release(Lock& lock);
 
   bool over() const;                    // nobody starts a round any more (WorkloadOptions::stop_at)
   void pause(const DurationRange& of);  // [parks] for a drawn time
   // [parks] The same while the lock is held: with on_lost = abort, ends when the loss is told.
   void work(const DurationRange& of);
   // The loss was told and the workload heeds it.
-  bool must_abort() const;
+  bool must_abort() const { return must_abort(*lock_); }
+  bool must_abort(const Lock& lock) const;
 
   Lock& lock() { return *lock_; }  // REQUIRES: the kind is a lock
   redis::Client& server() { return server_; }
   int number() const { return number_; }
-  std::optional<std::int64_t> token() const { return token_; }  // of the grant
+  std::optional<std::int64_t> token() const { return token_; }  // of the last grant
   ThreadRecorder& record() { return record_; }
   Process& process() { return process_; }
   WorkloadStats& stats() { return stats_; }
@@ -47,6 +53,7 @@ class WorkThread {
   ThreadRecorder record_;
   Rng rng_;
   redis::Client& server_;
+  LockSpace* const locks_;  // null: a kind that is no lock
   const int number_;
   const bool counts_permits_;
   Lock* exclusive_ = nullptr;
@@ -66,15 +73,20 @@ class Fleet : public Workload {
   Process* client(std::string_view name) override;
   void crash(std::string_view name) override;
   void restart(std::string_view name) override;
-  std::optional<std::int64_t> initial_stock() const override { return std::nullopt; }
-  std::optional<std::int64_t> final_stock() const override { return std::nullopt; }
   const WorkloadStats& stats() const override { return stats_; }
 
  protected:
   virtual void prepare() {}  // [parks] before the first client starts
+  // What a thread locks, unless its workload knows better.
+  virtual std::string key_of(const std::string& client, int number) const {
+    static_cast<void>(client), static_cast<void>(number);
+    return options_.key;
+  }
+  virtual bool shows_tokens() const { return false; }  // to the resource, whatever the options say
   virtual void run_thread(WorkThread& thread) = 0;
 
   World& world() { return world_; }
+  Recorder& recorder() { return recorder_; }
   const WorkloadOptions& options() const { return options_; }
 
  private:
@@ -101,11 +113,5 @@ class Fleet : public Workload {
   std::size_t running_ = 0;
   std::vector<Parker*> waiters_;
 };
-
-// One file each.
-std::unique_ptr<Workload> make_critical_section(World& world, Recorder& recorder,
-                                                const WorkloadOptions& options);
-std::unique_ptr<Workload> make_count_down(World& world, Recorder& recorder, const WorkloadOptions& options);
-std::unique_ptr<Workload> make_seckill(World& world, Recorder& recorder, const WorkloadOptions& options);
 
 }  // namespace holdfast::sim

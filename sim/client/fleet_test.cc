@@ -53,7 +53,9 @@ Played play(bool embedded, WorkloadOptions options, const std::string& dead = ""
     workload = make_workload(*world, recorder, options);
     workload->start();
     EXPECT_TRUE(workload->wait_finished(deadline_after(world->harness().runtime().now(), 300s)));
-    played.stock = workload->final_stock();
+    checker::CheckContext context;
+    workload->tell(context);
+    played.stock = context.final_stock;
   });
   played.stats = workload->stats();
   played.history = recorder.history();
@@ -73,7 +75,8 @@ INSTANTIATE_TEST_SUITE_P(Worlds, FleetTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "embedded" : "real"; });
 
 TEST_P(FleetTest, AQuorumLockSpeaksToEveryIndependentServer) {
-  const WorkloadOptions options{.own_lock = &tiny_lock_kind(), .clients = 2, .think = {1ms, 3ms}, .stock = 4};
+  const WorkloadOptions options{
+      .own = {{"stock", 4}}, .own_lock = &tiny_lock_kind(), .clients = 2, .think = {1ms, 3ms}};
   const Played played = play(GetParam(), options);
   EXPECT_EQ(played.spoken_to, (std::set<std::string>{"a", "b", "c"}));
   EXPECT_EQ(played.stock, 0);
@@ -81,26 +84,29 @@ TEST_P(FleetTest, AQuorumLockSpeaksToEveryIndependentServer) {
 }
 
 TEST_P(FleetTest, AQuorumLockDoesWithoutOneOfThem) {
-  const WorkloadOptions options{
-      .own_lock = &tiny_lock_kind(), .clients = 2, .command_timeout = 50ms, .think = {1ms, 3ms}, .stock = 4};
+  const WorkloadOptions options{.own = {{"stock", 4}},
+                                .own_lock = &tiny_lock_kind(),
+                                .clients = 2,
+                                .command_timeout = 50ms,
+                                .think = {1ms, 3ms}};
   EXPECT_EQ(play(GetParam(), options, "c").stats.sold, 4u);
 }
 
 TEST_P(FleetTest, AnyOtherLockKnowsTheFirstOnly) {
-  const WorkloadOptions options{.lock = "lock-interface", .clients = 2, .think = {1ms, 3ms}, .stock = 4};
+  const WorkloadOptions options{
+      .own = {{"stock", 4}}, .lock = "lock-interface", .clients = 2, .think = {1ms, 3ms}};
   const Played played = play(GetParam(), options, "b");
   EXPECT_EQ(played.spoken_to, (std::set<std::string>{"a"}));
   EXPECT_EQ(played.stats.sold, 4u);
 }
 
 TEST(Fleet, TokensModesPermitsAndQueuesAreInTheHistory) {
-  const WorkloadOptions options{.kind = WorkloadKind::critical_section,
+  const WorkloadOptions options{.kind = "critical-section",
+                                .own = {{"hold", DurationRange{1ms, 5ms}}, {"rounds", 8}},
                                 .own_lock = &tiny_lock_kind(),
                                 .fencing = true,
                                 .clients = 3,
                                 .think = {1ms, 20ms},
-                                .hold = {1ms, 5ms},
-                                .rounds = 8,
                                 .readers = 50};
   const checker::History history = play(true, options).history;
   std::size_t readers = 0, writers = 0, queued = 0, resized = 0;
@@ -126,7 +132,7 @@ TEST(Fleet, TokensModesPermitsAndQueuesAreInTheHistory) {
 
 TEST(Fleet, ReadersLeaveTheStockAlone) {
   const WorkloadOptions options{
-      .own_lock = &tiny_lock_kind(), .clients = 2, .think = {1ms, 3ms}, .readers = 60, .stock = 5};
+      .own = {{"stock", 5}}, .own_lock = &tiny_lock_kind(), .clients = 2, .think = {1ms, 3ms}, .readers = 60};
   const Played played = play(true, options);
   EXPECT_EQ(played.stats.sold, 5u);
   EXPECT_GT(played.stats.acquired, 7u);
@@ -134,17 +140,16 @@ TEST(Fleet, ReadersLeaveTheStockAlone) {
 
 // The lease is shorter than the thinking: two hold the lock, and what protects the stock is the token.
 TEST(Fleet, AStockThatIsShownTokensFirstSellsNothingTwice) {
-  WorkloadOptions options{.own_lock = &tiny_lock_kind(),
+  WorkloadOptions options{.own = {{"stock", 8}, {"write", "token"}},
+                          .own_lock = &tiny_lock_kind(),
                           .lease = 30ms,
                           .clients = 3,
-                          .think = {20ms, 60ms},
-                          .stock = 8,
-                          .write = StockWrite::token};
+                          .think = {20ms, 60ms}};
   const Played shown = play(true, options);
   EXPECT_EQ(shown.stats.sold, 8u);
   EXPECT_EQ(shown.stock, 0);
   EXPECT_GT(shown.stats.stale, 0u);
-  options.write = StockWrite::token_at_write;
+  options.own["write"] = "token-at-write";
   const Played late = play(true, options);
   EXPECT_GT(late.stats.sold, 8u);
   EXPECT_GT(late.stats.stale, 0u);
@@ -152,14 +157,13 @@ TEST(Fleet, AStockThatIsShownTokensFirstSellsNothingTwice) {
 
 // Whoever waits gets through each latch, and never before those who count have counted.
 TEST_P(FleetTest, ALatchOpensForEverybody) {
-  const WorkloadOptions options{.kind = WorkloadKind::count_down,
+  const WorkloadOptions options{.kind = "count-down",
+                                .own = {{"rounds", 3}, {"count", 3}},
                                 .lock = "count-down-latch",
                                 .lease = 1s,
                                 .clients = 4,
                                 .threads = 2,
-                                .think = {1ms, 20ms},
-                                .rounds = 3,
-                                .count = 3};
+                                .think = {1ms, 20ms}};
   const Played played = play(GetParam(), options);
   EXPECT_EQ(played.stats.acquired, 24u);
   EXPECT_EQ(judge(played.history, "latch"), checker::Outcome::holds);

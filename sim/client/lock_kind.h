@@ -53,6 +53,7 @@ struct LockKind {
   bool quorum = false;          // lives on several independent servers (topology "independent")
   bool fair = false;            // first come, first served: tells LockEvent::Kind::queued
   bool tokens = false;          // its grants have fencing tokens
+  bool pair = false;            // takes "<key>:a" and "<key>:b" at once, and nothing else
   bool latch = false;           // no lock, but a count-down latch: workload "count-down", `make` is null
   std::unique_ptr<LockSpace> (*make)(const LockSpaceOptions& options) = nullptr;
   // `command`: the request's arguments; `reply`: its answer. Empty: did nothing to a record of this kind of

@@ -161,6 +161,7 @@ std::vector<LockKind> composite_lock_kinds() {
        .about = "several locks as one, all or nothing (here: two reentrant ones)",
        .reentrant = true,
        .promises_validity = true,
+       .pair = true,
        .make = make_multi,
        .read_effects = hardened_effects},
   };

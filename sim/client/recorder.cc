@@ -10,40 +10,17 @@ using checker::Function;
 using checker::kAbsent;
 using checker::Symbol;
 
-const std::vector<std::string_view>& run_event_names() {
-  static const std::vector<std::string_view> names = {"lock.requested",
-                                                      "lock.waiting",
-                                                      "lock.queued",
-                                                      "lock.granted",
-                                                      "lock.refused",
-                                                      "lock.renewed",
-                                                      "lock.renew-failed",
-                                                      "lock.lost",
-                                                      "lock.releasing",
-                                                      "lock.released",
-                                                      "read",
-                                                      "write",
-                                                      "sell",
-                                                      "latch.set",
-                                                      "latch.counted",
-                                                      "latch.waiting",
-                                                      "latch.opened",
-                                                      "client.started",
-                                                      "client.crashed"};
-  return names;
-}
-
 namespace {
 
-// What an operation on a resource is called when it returned ok.
-std::string_view event_name(Function f) {
+// An operation on a resource that returned ok.
+RunEventKind event_of(Function f) {
   switch (f) {
-    case Function::read: return "read";
-    case Function::sell: return "sell";
-    case Function::resize: return "latch.set";
-    case Function::count_down: return "latch.counted";
-    case Function::await: return "latch.opened";
-    default: return "write";
+    case Function::read: return RunEventKind::read;
+    case Function::sell: return RunEventKind::sell;
+    case Function::resize: return RunEventKind::latch_set;
+    case Function::count_down: return RunEventKind::latch_counted;
+    case Function::await: return RunEventKind::latch_opened;
+    default: return RunEventKind::write;
   }
 }
 
@@ -81,7 +58,7 @@ void Recorder::unsubscribe(std::uint64_t subscription) {
 
 void Recorder::publish(const RunEvent& event) {
   if (subscribers_.empty()) return;
-  const auto found = subscribers_.find(event.name);
+  const auto found = subscribers_.find(event.kind);
   if (found == subscribers_.end()) return;
   const std::vector<std::shared_ptr<Subscriber>> present = found->second;  // callbacks may (un)subscribe
   for (const auto& subscriber : present) {
@@ -119,14 +96,30 @@ void Recorder::permits(std::string_view key, int permits) {
   append(event);
 }
 
-void Recorder::fault(std::string_view id, bool acts, std::string_view description) {
+void Recorder::fault(const FaultAct& act, bool acts) {
   Event event;
   event.type = EventType::info;
   event.f = Function::fault;
   event.process = history_.intern("nemesis");
-  event.key = history_.intern(id);
+  event.key = history_.intern(act.fault);
+  event.id = history_.intern(act.act);
   event.value = acts ? 1 : 0;
-  event.error = history_.intern(description);
+  event.error = history_.intern(act.description);
+  if (act.at_once) event.mode = history_.intern(checker::kAtOnce);
+  append(event);
+}
+
+void Recorder::effect(const FaultAct& act, checker::Effect effect, std::string_view party,
+                      std::int64_t value) {
+  Event event;
+  event.type = EventType::info;
+  event.f = Function::effect;
+  event.process = history_.intern("nemesis");
+  event.key = history_.intern(act.fault);
+  event.id = history_.intern(act.act);
+  event.mode = history_.intern(checker::to_string(effect));
+  event.node = history_.intern(party);
+  event.value = value;
   append(event);
 }
 
@@ -152,7 +145,7 @@ void ClientRecorder::started(Process& process, Duration lease) {
   lease_ = lease;
   acquisitions_.all_over();
   for (auto& [thread, generation] : generations_) ++generation;
-  publish("client.started", "", 0, 0);
+  publish(RunEventKind::client_started, "", 0, 0);
 }
 
 void ClientRecorder::crashed() {
@@ -162,7 +155,7 @@ void ClientRecorder::crashed() {
   event.process = process_symbol_;
   recorder_.append(event);
   process_ = nullptr;
-  publish("client.crashed", "", 0, 0);
+  publish(RunEventKind::client_crashed, "", 0, 0);
 }
 
 Acquisition* ClientRecorder::known(std::string_view record) {
@@ -205,10 +198,10 @@ void ClientRecorder::append(const Event& event) {
   if (live()) recorder_.append(event);
 }
 
-void ClientRecorder::publish(std::string_view event, std::string_view key, Symbol id, Symbol node) {
+void ClientRecorder::publish(RunEventKind event, std::string_view key, Symbol id, Symbol node) {
   if (!recorder_.anybody_listens()) return;
   const checker::History& history = recorder_.history();
-  recorder_.publish({.name = event,
+  recorder_.publish({.kind = event,
                      .client = name_,
                      .key = key,
                      .id = history.text(id),
@@ -246,7 +239,9 @@ void ClientRecorder::on_event(const LockEvent& told) noexcept {
     case LockEvent::Kind::acquired:
     case LockEvent::Kind::released:
     case LockEvent::Kind::queued: return;
-    case LockEvent::Kind::waiting: publish("lock.waiting", told.key, event.id, event.node); return;
+    case LockEvent::Kind::waiting:
+      publish(RunEventKind::lock_waiting, told.key, event.id, event.node);
+      return;
     case LockEvent::Kind::renewing:
       event.f = Function::renew;
       event.type = EventType::invoke;
@@ -257,21 +252,21 @@ void ClientRecorder::on_event(const LockEvent& told) noexcept {
       event.type = EventType::ok;
       event.valid_until_ns = translate(told.valid_until);
       append(event);
-      publish("lock.renewed", told.key, event.id, event.node);
+      publish(RunEventKind::lock_renewed, told.key, event.id, event.node);
       return;
     case LockEvent::Kind::renew_failed:
       event.f = Function::renew;
       event.type = EventType::info;
       event.error = history.intern(told.reason);
       append(event);
-      publish("lock.renew-failed", told.key, event.id, event.node);
+      publish(RunEventKind::lock_renew_failed, told.key, event.id, event.node);
       return;
     case LockEvent::Kind::lost:
       event.f = Function::lost;
       event.type = EventType::ok;
       event.error = history.intern(told.reason);
       append(event);
-      publish("lock.lost", told.key, event.id, event.node);
+      publish(RunEventKind::lock_lost, told.key, event.id, event.node);
       return;
   }
 }
@@ -299,40 +294,55 @@ void ThreadRecorder::rename() {
   process_ = client_.recorder_.history().intern(name);
 }
 
-Event ThreadRecorder::event(EventType type, Function f, std::string_view key) {
-  if (key != key_text_) {
-    key_text_ = key;
-    key_ = client_.recorder_.history().intern(key);
-    last_ = nullptr;
+ThreadRecorder::Keyed& ThreadRecorder::keyed(std::string_view key) {
+  Keyed* idle = nullptr;
+  for (Keyed& one : keys_) {
+    if (one.text == key) return one;
+    if (one.id == 0 && !one.asking) idle = &one;
   }
+  if (idle == nullptr) idle = &keys_.emplace_back();
+  *idle = {.text = std::string(key), .key = client_.recorder_.history().intern(key)};
+  return *idle;
+}
+
+Symbol ThreadRecorder::hold_for(const Keyed& key) const {
+  if (key.id != 0) return key.id;
+  const Keyed* latest = nullptr;
+  for (const Keyed& one : keys_) {
+    if (one.id != 0 && (latest == nullptr || one.turn > latest->turn)) latest = &one;
+  }
+  return latest == nullptr ? 0 : latest->id;
+}
+
+Event ThreadRecorder::event(EventType type, Function f, const Keyed& key) {
   Event event;
   event.type = type;
   event.f = f;
   event.process = process_;
   event.owner = owner_;
-  event.key = key_;
+  event.key = key.key;
   return event;
 }
 
-Event ThreadRecorder::lock_event(EventType type, Function f, std::string_view key) {
+Event ThreadRecorder::lock_event(EventType type, Function f, const Keyed& key) {
   Event told = event(type, f, key);
-  told.mode = mode_;
-  told.permits = permits_;
+  told.mode = key.mode;
+  told.permits = key.permits;
   return told;
 }
 
 void ThreadRecorder::queued(std::string_view key, Symbol node) {
-  Event told = event(EventType::ok, Function::queue, key);
+  Event told = event(EventType::ok, Function::queue, keyed(key));
   told.node = node;
   client_.append(told);
-  client_.publish("lock.queued", key, 0, node);
+  client_.publish(RunEventKind::lock_queued, key, 0, node);
 }
 
-void ThreadRecorder::finish(EventType type, Function f, std::string_view key, std::string_view error) {
+void ThreadRecorder::finish(EventType type, Function f, const Keyed& key, std::string_view error) {
   const bool of_lock = f == Function::acquire || f == Function::release;
   Event done = of_lock ? lock_event(type, f, key) : event(type, f, key);
   done.error = client_.recorder_.history().intern(error);
-  if (f != Function::acquire) done.id = id_;
+  if (f != Function::acquire) done.id = of_lock ? key.id : hold_for(key);
   client_.append(done);
   if (type == EventType::info && client_.live()) {
     ++client_.generations_[thread_];
@@ -341,105 +351,146 @@ void ThreadRecorder::finish(EventType type, Function f, std::string_view key, st
 }
 
 void ThreadRecorder::acquire_invoked(std::string_view key, std::string_view mode, int permits) {
-  mode_ = client_.recorder_.history().intern(mode);
-  permits_ = static_cast<std::uint32_t>(permits);
-  client_.append(lock_event(EventType::invoke, Function::acquire, key));
-  client_.publish("lock.requested", key, 0, 0);
+  Keyed& mine = keyed(key);
+  mine.mode = client_.recorder_.history().intern(mode);
+  mine.permits = static_cast<std::uint32_t>(permits);
+  mine.asking = true;
+  client_.append(lock_event(EventType::invoke, Function::acquire, mine));
+  client_.publish(RunEventKind::lock_requested, key, 0, 0);
 }
 
 void ThreadRecorder::acquire_ok(const Lock& lock) {
   if (!client_.live()) return;
-  Event ok = lock_event(EventType::ok, Function::acquire, lock.key());
-  hold_ = client_.known(lock.acquisition());
+  Keyed& mine = keyed(lock.key());
+  mine.asking = false;
+  Event ok = lock_event(EventType::ok, Function::acquire, mine);
+  mine.hold = client_.known(lock.acquisition());
   std::optional<MonotonicTime> valid_until = lock.valid_until();
-  if (hold_ != nullptr && hold_->granting) {
-    hold_->granting = false;
-    ok.node = hold_->node;
-    if (!valid_until && hold_->sent_at) valid_until = *hold_->sent_at + client_.lease_;
+  if (mine.hold != nullptr && mine.hold->granting) {
+    mine.hold->granting = false;
+    ok.node = mine.hold->node;
+    if (!valid_until && mine.hold->sent_at) valid_until = *mine.hold->sent_at + client_.lease_;
   }
-  const Symbol id = hold_ != nullptr ? hold_->id : 0;
-  depth_ = id != 0 && id == id_ ? depth_ + 1 : 1;
-  ok.id = id_ = id;
-  if (hold_ != nullptr) hold_->was_held = true;
+  const Symbol id = mine.hold != nullptr ? mine.hold->id : 0;
+  mine.depth = id != 0 && id == mine.id ? mine.depth + 1 : 1;
+  ok.id = mine.id = id;
+  mine.turn = ++turns_;
+  if (mine.hold != nullptr) mine.hold->was_held = true;
   ok.valid_until_ns = client_.translate(valid_until);
   if (const auto token = lock.token()) ok.token = static_cast<std::int64_t>(*token);
-  if (last_ == nullptr) last_ = &client_.last_[lock.key()];
-  *last_ = id_;
+  if (mine.last == nullptr) mine.last = &client_.last_[lock.key()];
+  *mine.last = id;
   client_.append(ok);
-  client_.publish("lock.granted", lock.key(), id_, ok.node);
+  client_.publish(RunEventKind::lock_granted, lock.key(), id, ok.node);
 }
 
 void ThreadRecorder::acquire_failed(std::string_view key, std::string_view error) {
-  finish(EventType::fail, Function::acquire, key, error);
-  client_.publish("lock.refused", key, 0, 0);
+  Keyed& mine = keyed(key);
+  mine.asking = false;
+  finish(EventType::fail, Function::acquire, mine, error);
+  client_.publish(RunEventKind::lock_refused, key, 0, 0);
 }
 
 void ThreadRecorder::acquire_unknown(std::string_view key, std::string_view error) {
-  finish(EventType::info, Function::acquire, key, error);
-  client_.publish("lock.refused", key, 0, 0);
+  Keyed& mine = keyed(key);
+  mine.asking = false;
+  finish(EventType::info, Function::acquire, mine, error);
+  client_.publish(RunEventKind::lock_refused, key, 0, 0);
 }
 
 void ThreadRecorder::release_invoked(std::string_view key) {
-  Event invoked = lock_event(EventType::invoke, Function::release, key);
-  invoked.id = id_;
+  const Keyed& mine = keyed(key);
+  Event invoked = lock_event(EventType::invoke, Function::release, mine);
+  invoked.id = mine.id;
   client_.append(invoked);
-  client_.publish("lock.releasing", key, id_, 0);
+  client_.publish(RunEventKind::lock_releasing, key, mine.id, 0);
 }
 
 void ThreadRecorder::release_ok(std::string_view key) {
-  finish(EventType::ok, Function::release, key, "");
-  client_.publish("lock.released", key, id_, 0);
-  if (--depth_ <= 0) hold_over();
+  Keyed& mine = keyed(key);
+  finish(EventType::ok, Function::release, mine, "");
+  client_.publish(RunEventKind::lock_released, key, mine.id, 0);
+  if (--mine.depth <= 0) over(mine);
 }
 
-void ThreadRecorder::hold_over() {
-  if (hold_ != nullptr && hold_->id == id_) hold_->held = false;
-  id_ = 0;
+void ThreadRecorder::over(Keyed& key) {
+  if (key.hold != nullptr && key.hold->id == key.id) key.hold->held = false;
+  key.id = 0;
 }
 
 void ThreadRecorder::release_failed(std::string_view key, std::string_view error) {
-  finish(EventType::fail, Function::release, key, error);
-  hold_over();
+  Keyed& mine = keyed(key);
+  finish(EventType::fail, Function::release, mine, error);
+  over(mine);
 }
 
 void ThreadRecorder::release_unknown(std::string_view key, std::string_view error) {
-  finish(EventType::info, Function::release, key, error);
-  hold_over();
+  Keyed& mine = keyed(key);
+  finish(EventType::info, Function::release, mine, error);
+  over(mine);
 }
 
 void ThreadRecorder::resource_invoked(Function f, std::string_view key, std::int64_t value,
                                       std::int64_t shown) {
-  Event invoked = event(EventType::invoke, f, key);
-  invoked.id = id_;
+  const Keyed& mine = keyed(key);
+  Event invoked = event(EventType::invoke, f, mine);
+  invoked.id = hold_for(mine);
   invoked.value = value;
   invoked.token = shown;
   client_.append(invoked);
-  if (f == Function::await) client_.publish("latch.waiting", key, 0, 0);
+  if (f == Function::await) client_.publish(RunEventKind::latch_waiting, key, 0, 0);
 }
 
 void ThreadRecorder::resource_ok(Function f, std::string_view key, std::int64_t value, std::int64_t shown) {
-  Event ok = event(EventType::ok, f, key);
-  ok.id = id_;
+  const Keyed& mine = keyed(key);
+  Event ok = event(EventType::ok, f, mine);
+  ok.id = hold_for(mine);
   ok.value = value;
   ok.token = shown;
   client_.append(ok);
-  client_.publish(event_name(f), key, id_, 0);
+  client_.publish(event_of(f), key, ok.id, 0);
 }
 
 void ThreadRecorder::resource_failed(Function f, std::string_view key, std::string_view error) {
-  finish(EventType::fail, f, key, error);
+  finish(EventType::fail, f, keyed(key), error);
 }
 
 void ThreadRecorder::resource_unknown(Function f, std::string_view key, std::string_view error) {
-  finish(EventType::info, f, key, error);
+  finish(EventType::info, f, keyed(key), error);
 }
 
 void ThreadRecorder::sale_unknown(Function f, std::string_view key, std::string_view error) {
-  Event unknown = event(EventType::info, f, key);
+  const Keyed& mine = keyed(key);
+  Event unknown = event(EventType::info, f, mine);
   unknown.error = client_.recorder_.history().intern(error);
-  unknown.id = id_;
+  unknown.id = hold_for(mine);
   client_.append(unknown);
-  finish(EventType::info, Function::sell, key, error);
+  finish(EventType::info, Function::sell, mine, error);
+}
+
+void ThreadRecorder::other(EventType type, std::string_view f, std::string_view key, std::int64_t value) {
+  const Keyed& mine = keyed(key);
+  Event told = event(type, Function::other, mine);
+  told.id = hold_for(mine);
+  told.value = value;
+  told.error = client_.recorder_.history().intern(f);
+  client_.append(told);
+}
+
+void ThreadRecorder::other_invoked(std::string_view f, std::string_view key, std::int64_t value) {
+  other(EventType::invoke, f, key, value);
+}
+
+void ThreadRecorder::other_ok(std::string_view f, std::string_view key, std::int64_t value) {
+  other(EventType::ok, f, key, value);
+}
+
+void ThreadRecorder::other_failed(std::string_view f, std::string_view key, std::int64_t value) {
+  other(EventType::fail, f, key, value);
+}
+
+void ThreadRecorder::other_unknown(std::string_view f, std::string_view key, std::int64_t value) {
+  other(EventType::info, f, key, value);
 }
 
 }  // namespace holdfast::sim

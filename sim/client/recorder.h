@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,9 +15,11 @@
 #include <string_view>
 #include <vector>
 
+#include "checker/history/effects.h"
 #include "checker/history/history.h"
 #include "lib/lock/api/lock.h"
 #include "sim/client/acquisitions.h"
+#include "sim/client/run_events.h"
 #include "sim/world/world.h"
 
 namespace holdfast::sim {
@@ -26,22 +29,16 @@ class ThreadRecorder;
 
 // What happened just now, for triggers and live displays. The views end with the callback.
 struct RunEvent {
-  // "lock.requested" (acquire invoked), "lock.waiting", "lock.queued", "lock.granted" (acquire returned ok),
-  // "lock.refused" (acquire failed or its outcome is unknown), "lock.renewed", "lock.renew-failed",
-  // "lock.lost", "lock.releasing" (release invoked), "lock.released" (release returned ok), "read", "write",
-  // "sell", "latch.set", "latch.counted", "latch.waiting" (await invoked), "latch.opened" (await returned
-  // ok), "client.crashed", "client.started"
-  std::string_view name;
+  RunEventKind kind;
   std::string_view client;  // "c1"
   std::string_view key;
   std::string_view id;    // acquisition "c1-7", "" if unknown
   std::string_view node;  // who granted, "" if nobody
   std::int64_t time_ns = 0;
 };
-const std::vector<std::string_view>& run_event_names();  // all of the above
 
 struct EventFilter {
-  std::string event = {};   // its name
+  RunEventKind event;
   std::string client = {};  // "": any
   std::uint64_t nth = 0;    // only the nth match since the subscription (from 1); 0: every one
 };
@@ -75,8 +72,15 @@ class Recorder {
   bool reached(std::string_view mark) const { return marks_.contains(mark); }
   // There are that many permits of `key` from now on.
   void permits(std::string_view key, int permits);
-  // The fault `id` acts (true) or is healed (false).
-  void fault(std::string_view id, bool acts, std::string_view description);
+  // A fault acts, or an act of it is healed. `act`: that act's name; `at_once`: it leaves nothing to heal.
+  struct FaultAct {
+    std::string_view fault, act, description;
+    bool at_once = false;
+  };
+  void fault(const FaultAct& act, bool acts);
+  // What that act did to `party`; `value`: of a stepped clock, by how much.
+  void effect(const FaultAct& act, checker::Effect effect, std::string_view party,
+              std::int64_t value = checker::kAbsent);
 
   // Appends with the time of now. For those who record things of their own (the ledger).
   void append(checker::Event event);
@@ -91,7 +95,7 @@ class Recorder {
   World& world_;
   checker::History history_;
   std::map<std::string, std::unique_ptr<ClientRecorder>, std::less<>> clients_;
-  std::map<std::string, std::vector<std::shared_ptr<Subscriber>>, std::less<>> subscribers_;  // by event name
+  std::map<RunEventKind, std::vector<std::shared_ptr<Subscriber>>> subscribers_;
   std::map<std::string, std::uint64_t, std::less<>> marks_;
   std::uint64_t next_subscriber_ = 1;
 };
@@ -131,7 +135,7 @@ class ClientRecorder : public LockObserver {
   Acquisition* asked(std::string_view record);
   checker::Symbol next_name();
   void append(const checker::Event& event);  // unless dead
-  void publish(std::string_view event, std::string_view key, checker::Symbol id, checker::Symbol node);
+  void publish(RunEventKind event, std::string_view key, checker::Symbol id, checker::Symbol node);
   std::int64_t translate(std::optional<MonotonicTime> time) const;
 
   Recorder& recorder_;
@@ -176,27 +180,44 @@ class ThreadRecorder {
   // The write `f` of a sale, and with it the sale: goes on under a new name.
   void sale_unknown(checker::Function f, std::string_view key, std::string_view error);
 
+  // An operation that has no Function of its own ("debit"), of the resource: `f` is its name in the history.
+  // Its effect on the resource is told by events of its own. No run event tells of it.
+  void other_invoked(std::string_view f, std::string_view key, std::int64_t value);
+  void other_ok(std::string_view f, std::string_view key, std::int64_t value);
+  void other_failed(std::string_view f, std::string_view key, std::int64_t value);
+  void other_unknown(std::string_view f, std::string_view key, std::int64_t value);  // the same name goes on
+
  private:
   friend class ClientRecorder;
+  // What this thread does with one key. A thread may hold several keys at a time.
+  struct Keyed {
+    std::string text;                 // the key,
+    checker::Symbol key = 0;          // and its symbol
+    checker::Symbol id = 0;           // of the present hold, kept until its release is over
+    checker::Symbol mode = 0;         // of the present or coming hold
+    std::uint32_t permits = 0;        // of the same
+    bool asking = false;              // an acquire is under way
+    Acquisition* hold = nullptr;      // the present hold, as long as its id is `id`
+    int depth = 0;                    // of its re-entry
+    std::uint64_t turn = 0;           // the greater, the later it was granted
+    checker::Symbol* last = nullptr;  // its last acquisition; null: not looked up
+  };
+  Keyed& keyed(std::string_view key);
+  checker::Symbol hold_for(const Keyed& key) const;  // of that key, else the latest of any; 0: none
   void queued(std::string_view key, checker::Symbol node);
-  checker::Event event(checker::EventType type, checker::Function f, std::string_view key);
-  checker::Event lock_event(checker::EventType type, checker::Function f, std::string_view key);
-  void finish(checker::EventType type, checker::Function f, std::string_view key, std::string_view error);
-  void hold_over();
+  checker::Event event(checker::EventType type, checker::Function f, const Keyed& key);
+  checker::Event lock_event(checker::EventType type, checker::Function f, const Keyed& key);
+  void finish(checker::EventType type, checker::Function f, const Keyed& key, std::string_view error);
+  void other(checker::EventType type, std::string_view f, std::string_view key, std::int64_t value);
+  void over(Keyed& key);
   void rename();
 
   ClientRecorder& client_;
   int thread_;
   checker::Symbol process_ = 0, owner_ = 0;
-  checker::Symbol id_ = 0;     // of the present hold, kept until its release is over
-  checker::Symbol mode_ = 0;   // of the present or coming hold
-  std::uint32_t permits_ = 0;  // of the same
   TaskId task_ = 0;
-  Acquisition* hold_ = nullptr;      // the same, as long as its id is id_
-  int depth_ = 0;                    // of its re-entry
-  std::string key_text_;             // the key of the last event,
-  checker::Symbol key_ = 0;          // its symbol,
-  checker::Symbol* last_ = nullptr;  // and its last acquisition; null: not looked up
+  std::deque<Keyed> keys_;  // few: those that are held or asked for, and the one that was used last
+  std::uint64_t turns_ = 0;
 };
 
 }  // namespace holdfast::sim

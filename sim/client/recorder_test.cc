@@ -239,13 +239,14 @@ TEST_F(RecorderTest, AHeldRecordKeepsItsName) {
 TEST_F(RecorderTest, TriggersRunAtOnce) {
   std::vector<std::string> fired;
   as_client([&](Process& process, ClientRecorder& client) {
-    recorder.subscribe({.event = "lock.granted", .client = "c1", .nth = 2}, [&](const RunEvent& event) {
-      fired.push_back(std::string(event.name) + " " + std::string(event.id));
-      recorder.mark("second-grant");
-      client.crashed();
-      process.crash();
-    });
-    recorder.subscribe({.event = "lock.granted", .client = "c2"},
+    recorder.subscribe({.event = RunEventKind::lock_granted, .client = "c1", .nth = 2},
+                       [&](const RunEvent& event) {
+                         fired.push_back(std::string(to_string(event.kind)) + " " + std::string(event.id));
+                         recorder.mark("second-grant");
+                         client.crashed();
+                         process.crash();
+                       });
+    recorder.subscribe({.event = RunEventKind::lock_granted, .client = "c2"},
                        [&](const RunEvent&) { fired.push_back("c2"); });
     ThreadRecorder thread(client, 0);
     for (int round = 1; round <= 3; ++round) {

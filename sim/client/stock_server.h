@@ -12,31 +12,25 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "lib/net/network.h"
-#include "sim/world/world.h"
+#include "sim/client/line_server.h"
 
 namespace holdfast::sim {
 
-class StockServer {
+class StockServer final : public LineServer {
  public:
   // [parks] Starts the process "stock" and returns when it listens. REQUIRES: on a task of the harness.
-  StockServer(World& world, std::int64_t units);
+  StockServer(World& world, std::int64_t units) : LineServer(world, "stock"), units_(units) {}
 
-  Endpoint endpoint() const { return endpoint_; }
   std::int64_t units() const { return units_; }
 
  private:
-  void serve(Listener& listener);
-  void converse(Stream& stream);
-  std::string answer(std::string_view request);
+  std::string answer(std::string_view request) override;
 
-  Process& process_;
-  Endpoint endpoint_;
   std::int64_t units_;
   std::int64_t newest_ = 0;  // token
 };
@@ -46,7 +40,8 @@ class StockClient {
  public:
   enum class Outcome { ok, conflict, stale, failed, unknown };  // failed: certainly without effect
 
-  StockClient(Process& process, Endpoint stock, Duration timeout);
+  StockClient(Process& process, Endpoint stock, Duration timeout)
+      : line_(process, std::move(stock), timeout) {}
 
   // [parks] ok: `units` is what there is. With a token: or stale. Else unknown.
   Outcome read(std::int64_t& units, std::optional<std::int64_t> token = std::nullopt);
@@ -55,14 +50,9 @@ class StockClient {
   Outcome compare_and_set(std::int64_t expected, std::int64_t units);  // [parks]
 
  private:
-  // [parks] The answer's line. Sets `sent` when the request may have been received.
-  std::optional<std::string> ask(const std::string& request, bool& sent);
   Outcome change(const std::string& request);
 
-  Process& process_;
-  const Endpoint stock_;
-  const Duration timeout_;
-  std::unique_ptr<Stream> stream_;
+  LineClient line_;
 };
 
 }  // namespace holdfast::sim

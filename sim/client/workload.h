@@ -12,26 +12,21 @@
 #include <string_view>
 #include <vector>
 
+#include "checker/checks/check.h"
 #include "lib/redis/client.h"
 #include "sim/client/lock_kind.h"
 #include "sim/client/recorder.h"
+#include "sim/settings/setting.h"
 #include "sim/world/duration_range.h"
 #include "sim/world/world.h"
 
 namespace holdfast::sim {
 
-enum class WorkloadKind : std::uint8_t {
-  critical_section,  // acquire, stay for `hold`, release, stay away for `think`; `rounds` times (see `depth`)
-  seckill,           // acquire, read the stock, think, write one less, sell, release; until sold out
-  count_down,        // each round has a latch: c1 sets it, `count` clients work and count it down, all wait
-};
 enum class OnLost : std::uint8_t { ignore, abort };  // abort: no write and no sale after the loss was told
-// token: the stock refuses a token older than the newest that it was shown, by reads as well;
-// token_at_write: it is shown tokens by writes only.
-enum class StockWrite : std::uint8_t { blind, compare_and_set, token, token_at_write };
 
 struct WorkloadOptions {
-  WorkloadKind kind = WorkloadKind::seckill;
+  std::string kind = "seckill";  // find_workload_kind() must know it
+  SettingValues own = {};        // of that kind's own keys (WorkloadKind::keys)
 
   // the lock
   std::string lock = "reentrant";      // find_lock_kind() must know it
@@ -40,7 +35,7 @@ struct WorkloadOptions {
   bool renew = true;
   OnLost on_lost = OnLost::ignore;
   std::optional<int> max_renewals = std::nullopt;
-  bool fencing = false;  // ask for tokens; a `write` that shows tokens asks for them in any case
+  bool fencing = false;  // ask for tokens; a workload that shows them asks for them in any case
   int replicas = 0;      // LockOptions::replicas
   Duration replica_timeout = std::chrono::milliseconds(500);
   int permits = 1;    // LockSpaceOptions::permits
@@ -56,21 +51,12 @@ struct WorkloadOptions {
 
   // what they do
   std::string key = "stock:42";
-  bool own_keys = false;                        // each thread locks a key of its own: "<key>:c1/0"
   std::optional<Duration> wait = std::nullopt;  // patience of one acquire; nullopt: Lock::lock()
-  DurationRange think{};     // seckill: between read and write. critical-section: between rounds
-  DurationRange hold{};      // critical-section: inside
-  DurationRange start{};     // each thread begins after this long
-  std::int64_t rounds = 10;  // critical-section: per thread; 0: without end
-  int depth = 1;  // critical-section: so often is the lock taken inside itself, `hold` before and after
+  DurationRange think{};  // where a round takes its time: between read and write, or between rounds
+  DurationRange start{};  // each thread begins after this long
   std::optional<Duration> stop_at = std::nullopt;  // nobody starts a round at this time of the run, or later
   Duration retry_pause = std::chrono::milliseconds(20);  // after an acquire that failed with an error
   std::int64_t readers = 0;  // percent of the rounds that take the shared side and change nothing
-
-  // seckill
-  std::int64_t stock = 10;
-  int count = 2;  // count-down
-  StockWrite write = StockWrite::blind;
 };
 
 struct WorkloadStats {
@@ -79,6 +65,13 @@ struct WorkloadStats {
   std::uint64_t sold = 0, conflicts = 0, aborted = 0;   // seckill
   std::uint64_t stale = 0;                              // seckill: reads and writes refused for their token
 };
+
+struct Figure {
+  std::string name;  // "sold"
+  std::int64_t value = 0;
+};
+// 0 when there is none of that name.
+std::int64_t figure(const std::vector<Figure>& figures, std::string_view name);
 
 class Workload {
  public:
@@ -95,10 +88,26 @@ class Workload {
   virtual void crash(std::string_view name) = 0;       // records it; nothing happens when it is dead already
   virtual void restart(std::string_view name) = 0;     // a new incarnation, which begins its work anew
 
-  virtual std::optional<std::int64_t> initial_stock() const = 0;  // nullopt: a workload without stock
-  virtual std::optional<std::int64_t> final_stock() const = 0;    // of this moment
   virtual const WorkloadStats& stats() const = 0;
+
+  // At the end of the run, while all processes are still there: the last marks and events.
+  virtual void conclude() {}
+  // After that. What checks need and no history tells.
+  virtual void tell(checker::CheckContext& context) const { static_cast<void>(context); }
+  // What the run came to, in numbers with names; one of them is WorkloadKind::cost.
+  virtual std::vector<Figure> figures(const checker::History& history) const {
+    static_cast<void>(history);
+    return {};
+  }
+  // The same as the last line of a story, "" if there is nothing to say.
+  virtual std::string sum_up(const std::vector<Figure>& figures) const {
+    static_cast<void>(figures);
+    return "";
+  }
 };
+
+// The kind of lock that they drive. Throws std::invalid_argument: there is no such kind.
+const LockKind& lock_kind_of(const WorkloadOptions& options);
 
 // `world` and `recorder` outlive the workload. Throws std::invalid_argument for options that make no sense.
 std::unique_ptr<Workload> make_workload(World& world, Recorder& recorder, const WorkloadOptions& options);

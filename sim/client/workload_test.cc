@@ -26,6 +26,10 @@ struct Outcome {
   bool finished = false;
 };
 
+SettingValues section(Duration least, Duration most, std::int64_t rounds) {
+  return {{"hold", DurationRange{least, most}}, {"rounds", rounds}};
+}
+
 using Script = std::function<void(World&, Workload&, Recorder&)>;
 
 Outcome play(bool embedded, WorkloadOptions options, const Script& script = {}) {
@@ -48,7 +52,9 @@ Outcome play(bool embedded, WorkloadOptions options, const Script& script = {}) 
     workload->start();
     if (script) script(*world, *workload, recorder);
     outcome.finished = workload->wait_finished(deadline_after(world->harness().runtime().now(), 300s));
-    outcome.stock = workload->final_stock();
+    checker::CheckContext context;
+    workload->tell(context);
+    outcome.stock = context.final_stock;
   });
   outcome.stats = workload->stats();
   outcome.history = recorder.history();
@@ -79,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Worlds, WorkloadTest, ::testing::Bool(),
 
 TEST_P(WorkloadTest, SeckillSellsTheStockOnce) {
   for (const char* lock : {"reentrant", "lock-interface", "get-del-unlock"}) {
-    WorkloadOptions options{.lock = lock, .clients = 3, .think = {1ms, 5ms}, .stock = 8};
+    WorkloadOptions options{.own = {{"stock", 8}}, .lock = lock, .clients = 3, .think = {1ms, 5ms}};
     const Outcome outcome = play(GetParam(), options);
     EXPECT_TRUE(outcome.finished) << lock;
     EXPECT_EQ(outcome.stats.sold, 8u) << lock;
@@ -98,7 +104,7 @@ TEST_P(WorkloadTest, SeckillSellsTheStockOnce) {
 
 TEST_P(WorkloadTest, CriticalSectionWithThreads) {
   WorkloadOptions options{
-      .kind = WorkloadKind::critical_section, .clients = 2, .threads = 4, .hold = {0ms, 1ms}, .rounds = 5};
+      .kind = "critical-section", .own = section(0ms, 1ms, 5), .clients = 2, .threads = 4};
   const Outcome outcome = play(GetParam(), options);
   EXPECT_TRUE(outcome.finished);
   EXPECT_EQ(outcome.stats.acquired, 40u);
@@ -109,12 +115,9 @@ TEST_P(WorkloadTest, CriticalSectionWithThreads) {
 // One hold, however deep: the inner grants and releases name the same acquisition.
 TEST_P(WorkloadTest, ALockIsTakenInsideItself) {
   for (const char* lock : {"reentrant", "redisson-3.13-reentrant"}) {
-    WorkloadOptions options{.kind = WorkloadKind::critical_section,
-                            .lock = lock,
-                            .clients = 2,
-                            .hold = {0ms, 1ms},
-                            .rounds = 3,
-                            .depth = 3};
+    WorkloadOptions options{
+        .kind = "critical-section", .own = section(0ms, 1ms, 3), .lock = lock, .clients = 2};
+    options.own["depth"] = 3;
     const Outcome outcome = play(GetParam(), options);
     EXPECT_EQ(outcome.stats.acquired, 18u) << lock;
     EXPECT_EQ(outcome.stats.released, 18u) << lock;
@@ -132,11 +135,8 @@ TEST_P(WorkloadTest, ALockIsTakenInsideItself) {
 }
 
 TEST_P(WorkloadTest, RenewalsAreInTheHistory) {
-  WorkloadOptions options{.kind = WorkloadKind::critical_section,
-                          .lease = 150ms,
-                          .clients = 1,
-                          .hold = {400ms, 400ms},
-                          .rounds = 1};
+  WorkloadOptions options{
+      .kind = "critical-section", .own = section(400ms, 400ms, 1), .lease = 150ms, .clients = 1};
   const Outcome outcome = play(GetParam(), options);
   EXPECT_GE(count(outcome.history, EventType::ok, Function::renew), 3u);
   EXPECT_EQ(count(outcome.history, EventType::ok, Function::lost), 0u);
@@ -144,13 +144,12 @@ TEST_P(WorkloadTest, RenewalsAreInTheHistory) {
 }
 
 TEST_P(WorkloadTest, ALossIsTold) {
-  WorkloadOptions options{.kind = WorkloadKind::critical_section,
+  WorkloadOptions options{.kind = "critical-section",
+                          .own = section(100s, 100s, 1),
                           .lease = 100ms,
                           .renew = false,
                           .on_lost = OnLost::abort,
-                          .clients = 1,
-                          .hold = {100s, 100s},
-                          .rounds = 1};
+                          .clients = 1};
   const Outcome outcome = play(GetParam(), options);  // abort: it does not stay for 100 s
   EXPECT_TRUE(outcome.finished);
   EXPECT_EQ(count(outcome.history, EventType::ok, Function::lost), 1u);
@@ -159,11 +158,11 @@ TEST_P(WorkloadTest, ALossIsTold) {
 
 // The client that crashes in its critical section keeps the others out for its lease, and comes back.
 TEST_P(WorkloadTest, CrashAndRestart) {
-  WorkloadOptions options{.lease = 300ms, .clients = 2, .think = {1ms, 2ms}, .stock = 4};
+  WorkloadOptions options{.own = {{"stock", 4}}, .lease = 300ms, .clients = 2, .think = {1ms, 2ms}};
   const Outcome outcome = play(GetParam(), options, [](World& world, Workload& workload, Recorder& recorder) {
     Parker& parker = world.harness().runtime().parker();
     bool crashed = false;
-    recorder.subscribe({.event = "lock.granted", .nth = 2}, [&](const RunEvent& event) {
+    recorder.subscribe({.event = RunEventKind::lock_granted, .nth = 2}, [&](const RunEvent& event) {
       workload.crash(event.client);
       crashed = true;
       parker.unpark();
@@ -183,13 +182,9 @@ TEST_P(WorkloadTest, CrashAndRestart) {
 }
 
 TEST_P(WorkloadTest, OwnKeysDoNotMeet) {
-  WorkloadOptions options{.kind = WorkloadKind::critical_section,
-                          .clients = 2,
-                          .threads = 2,
-                          .own_keys = true,
-                          .wait = 10s,
-                          .hold = {1ms, 1ms},
-                          .rounds = 3};
+  WorkloadOptions options{
+      .kind = "critical-section", .own = section(1ms, 1ms, 3), .clients = 2, .threads = 2, .wait = 10s};
+  options.own["own_keys"] = true;
   const Outcome outcome = play(GetParam(), options);
   EXPECT_EQ(outcome.stats.acquired, 12u);
   EXPECT_EQ(outcome.stats.refused, 0u);
@@ -200,8 +195,14 @@ TEST(WorkloadOptionsTest, NonsenseIsRefused) {
   Recorder recorder(*world);
   EXPECT_THROW(make_workload(*world, recorder, {.lock = "no-such-lock"}), std::invalid_argument);
   EXPECT_THROW(make_workload(*world, recorder, {.clients = 0}), std::invalid_argument);
-  EXPECT_THROW(make_workload(*world, recorder, {.lock = "lock-interface", .write = StockWrite::token}),
+  EXPECT_THROW(make_workload(*world, recorder, {.own = {{"write", "token"}}, .lock = "lock-interface"}),
                std::invalid_argument);
+  EXPECT_THROW(make_workload(*world, recorder, {.kind = "no-such-workload"}), std::invalid_argument);
+  EXPECT_THROW(make_workload(*world, recorder, {.own = {{"rounds", 3}}}), std::invalid_argument)
+      << "a key of another workload";
+  EXPECT_THROW(make_workload(*world, recorder, {.own = {{"stock", "3"}}}), std::invalid_argument)
+      << "a value of another type";
+  EXPECT_THROW(make_workload(*world, recorder, {.kind = "count-down"}), std::invalid_argument) << "no latch";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // to a server, a replica's to its primary included, goes through the proxy.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,6 +31,8 @@ class ClusterNode {
   virtual const std::string& name() const = 0;
   virtual Endpoint endpoint() const = 0;  // where clients connect: the proxy's
   virtual bool running() const = 0;
+  // How often it was started. A pause is of one incarnation: it ends when that dies.
+  virtual std::uint64_t incarnation() const = 0;
 
   // All of these are called on a task of the harness or of the proxy. [parks] where a real server needs time;
   // crash, pause, resume and step_clock act at once, without parking in the embedded world. Errors:
@@ -38,8 +41,8 @@ class ClusterNode {
   virtual void restart(
       bool keep_disk) = 0;     // after a crash, with the same role and address; returns when it answers
   virtual void promote() = 0;  // REPLICAOF NO ONE
-  virtual void pause() = 0;    // SIGSTOP
-  virtual void resume() = 0;
+  virtual void pause() = 0;    // SIGSTOP; pauses count
+  virtual void resume() = 0;   // SIGCONT, when each pause() of this incarnation had its resume()
   virtual void step_clock(Duration by) = 0;  // its wall clock (real: by the clock shim)
 };
 

@@ -47,6 +47,7 @@ class EmbeddedNode final : public ClusterNode {
   const std::string& name() const override { return name_; }
   Endpoint endpoint() const override { return door_; }
   bool running() const override { return process_->alive() && presence_ != nullptr; }
+  std::uint64_t incarnation() const override { return incarnation_; }
 
   void crash() override {
     if (process_->alive()) process_->crash();
@@ -89,6 +90,7 @@ class EmbeddedNode final : public ClusterNode {
 
   // [parks] until it listens.
   void start() {
+    ++incarnation_;
     presence_ = std::make_shared<Presence>();
     RedisServerOptions options;
     options.listen = upstream();
@@ -140,6 +142,7 @@ class EmbeddedNode final : public ClusterNode {
   std::optional<Endpoint> primary_;
   Endpoint door_;
   Duration stepped_{};
+  std::uint64_t incarnation_ = 0;
 };
 
 class EmbeddedCluster final : public Cluster {

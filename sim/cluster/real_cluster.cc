@@ -43,6 +43,7 @@ class RealNode final : public ClusterNode {
   const std::string& name() const override { return name_; }
   Endpoint endpoint() const override { return door_; }
   bool running() const override { return process_.running(); }
+  std::uint64_t incarnation() const override { return incarnation_; }
 
   void crash() override { process_.kill(); }
 
@@ -58,8 +59,12 @@ class RealNode final : public ClusterNode {
     primary_.reset();
   }
 
-  void pause() override { process_.pause(); }
-  void resume() override { process_.resume(); }
+  void pause() override {
+    if (pauses_++ == 0) process_.pause();
+  }
+  void resume() override {
+    if (pauses_ > 0 && --pauses_ == 0) process_.resume();
+  }
   void step_clock(Duration by) override { process_.clock().step_wall(by); }
 
   // Opens the door for clients. `primary`: where this node replicates from, through the proxy.
@@ -68,6 +73,8 @@ class RealNode final : public ClusterNode {
 
   // [parks]
   void start() {
+    ++incarnation_;
+    pauses_ = 0;
     std::vector<std::string> settings = persistence_settings(persistence_);
     settings.insert(settings.end(), {"--replica-announce-ip", door_.host, "--replica-announce-port",
                                      std::to_string(door_.port)});
@@ -100,6 +107,8 @@ class RealNode final : public ClusterNode {
   ClockedRedis process_;
   Endpoint door_;
   std::optional<Endpoint> primary_;
+  std::uint64_t incarnation_ = 0;
+  int pauses_ = 0;  // of this incarnation
 };
 
 class RealCluster final : public Cluster {

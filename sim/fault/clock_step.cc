@@ -12,16 +12,30 @@ class ClockStep final : public Fault {
     if (const Duration* by = config.get<Duration>("by")) by_ = *by;
   }
 
-  void act(FaultTargets& targets) override { step(targets, by_); }
-  void heal(FaultTargets& targets) override { step(targets, -by_); }
+  Healing act(FaultTargets& targets) override {
+    if (!node_.empty()) {
+      step_node(targets, node_, by_);
+      return [node = node_, by = by_](FaultTargets& later) { step_node(later, node, -by); };
+    }
+    Process* const process = targets.client(client_);
+    if (!step_client(targets, process, client_, by_)) return {};
+    // A later incarnation has a clock of its own, which was never stepped.
+    return [process, client = client_, by = by_](FaultTargets& later) {
+      step_client(later, process, client, -by);
+    };
+  }
 
  private:
-  void step(FaultTargets& targets, Duration by) {
-    if (!node_.empty()) {
-      if (ClusterNode& node = node_of(targets, node_); node.running()) node.step_clock(by);
-    } else if (Process* process = targets.client(client_); process != nullptr && process->alive()) {
-      process->step_wall(by);
-    }
+  // The clock is the machine's: it steps whether the server runs or not.
+  static void step_node(FaultTargets& targets, const std::string& node, Duration by) {
+    node_of(targets, node).step_clock(by);
+    targets.tell({.what = checker::Effect::clock_stepped, .party = node, .by = by});
+  }
+  static bool step_client(FaultTargets& targets, Process* process, const std::string& client, Duration by) {
+    if (process == nullptr || !process->alive()) return false;
+    process->step_wall(by);
+    targets.tell({.what = checker::Effect::clock_stepped, .party = client, .by = by});
+    return true;
   }
 
   std::string node_, client_;

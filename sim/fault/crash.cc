@@ -1,6 +1,7 @@
 // crash: a server is killed (SIGKILL), or a client dies with all its threads. Healing: it comes back, a
 // server with the disk that it had (unless `disk = "lose"`) and the same address, a client as a new
-// incarnation. Without `for` it stays dead.
+// incarnation. Without `for` it stays dead. Who is dead already is not killed again, and the healing of an
+// act brings back only what that act killed.
 #include "sim/fault/support.h"
 
 namespace holdfast::sim {
@@ -13,22 +14,36 @@ class Crash final : public Fault {
         client_(text_of(config, "client")),
         keep_disk_(text_of(config, "disk", "keep") == "keep") {}
 
-  void act(FaultTargets& targets) override {
-    if (!client_.empty()) {
-      targets.crash_client(client_);
-    } else if (ClusterNode& node = node_of(targets, node_); node.running()) {
-      node.crash();
-    }
-  }
-  void heal(FaultTargets& targets) override {
-    if (!client_.empty()) {
-      targets.restart_client(client_);
-    } else if (ClusterNode& node = node_of(targets, node_); !node.running()) {
-      node.restart(keep_disk_);
-    }
+  Healing act(FaultTargets& targets) override {
+    return client_.empty() ? kill_node(targets) : kill_client(targets);
   }
 
  private:
+  Healing kill_node(FaultTargets& targets) const {
+    ClusterNode& node = node_of(targets, node_);
+    if (!node.running()) return {};
+    const std::uint64_t killed = node.incarnation();
+    node.crash();
+    targets.tell({.what = checker::Effect::crashed, .party = node_});
+    return [name = node_, killed, keep_disk = keep_disk_](FaultTargets& later) {
+      ClusterNode& node = node_of(later, name);
+      if (node.incarnation() != killed) return;  // it was restarted meanwhile
+      restart_node(later, node, keep_disk);
+    };
+  }
+
+  Healing kill_client(FaultTargets& targets) const {
+    Process* const killed = targets.client(client_);
+    if (killed == nullptr || !killed->alive()) return {};
+    targets.crash_client(client_);
+    targets.tell({.what = checker::Effect::crashed, .party = client_});
+    return [name = client_, killed](FaultTargets& later) {
+      if (later.client(name) != killed) return;
+      later.restart_client(name);
+      later.tell({.what = checker::Effect::restarted, .party = name});
+    };
+  }
+
   std::string node_, client_;
   bool keep_disk_;
 };

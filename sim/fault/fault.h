@@ -1,20 +1,18 @@
-// Fault: something that goes wrong, and its healing step. One fault = one file, listed in fault_registry.h.
-//
-// When a fault acts is no business of its own: the scenario's director fires it at a time, after an event, or
-// on a message (then act() runs on the proxy's task, before that message is passed on).
+// Fault: one thing that goes wrong and how it heals. One fault, one file; when it acts and when it heals is
+// the business of the scenario's director. A fault tells itself what it did to whom (FaultTargets::tell):
+// nobody concludes anything from the name of its kind.
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
-#include "lib/runtime/time.h"
+#include "checker/history/effects.h"
+#include "sim/settings/setting.h"
 #include "sim/world/duration_range.h"
+#include "sim/world/rng.h"
 #include "sim/world/world.h"
 
 namespace holdfast::sim {
@@ -22,30 +20,24 @@ namespace holdfast::sim {
 class Cluster;
 class Proxy;
 
-// One key of a [[fault]] table beyond id, kind, enabled, at, every, after, for, during.
-struct FaultKey {
-  enum class Type { node, client, parties, duration, range, percent, count, text, flag };
-  // node, client: the name of one (checked against the scenario; client "c1" of `clients = 3` is c1..c3).
-  // parties: a name or a list of names of clients and nodes ("*": all). range: "1ms..5ms" or one duration.
-  std::string_view name;
-  Type type;
-  bool required = false;
-  std::string_view about;                      // one line for `holdfast list faults`
-  std::vector<std::string_view> choices = {};  // text: what is allowed; empty: anything
-};
-
-using FaultValue =
-    std::variant<std::string, std::vector<std::string>, Duration, DurationRange, std::int64_t, bool>;
+using FaultKey = Setting;
+using FaultValue = SettingValue;
 
 struct FaultConfig {
   std::string id;
-  std::map<std::string, FaultValue, std::less<>> values;  // by key; checked against FaultKind::keys
+  SettingValues values;  // by key; checked against FaultKind::keys
 
   template <class T>
   const T* get(std::string_view key) const {
-    const auto it = values.find(key);
-    return it == values.end() ? nullptr : std::get_if<T>(&it->second);
+    return sim::get<T>(values, key);
   }
+};
+
+// What an act of a fault, or its healing, did to one party.
+struct FaultEffect {
+  checker::Effect what;
+  std::string party;  // a node, a client, or a role of a client: "c1/watchdog"
+  Duration by{};      // clock_stepped
 };
 
 // What a fault may lay hands on.
@@ -62,15 +54,21 @@ struct FaultTargets {
   std::function<void(std::string_view client)> restart_client = {};
   // For kinds that tell (FaultKind::tells_hits): it met what it was made for.
   std::function<void()> hit = [] {};
+  // To be called at the moment of each effect, and only for what did happen: no `crashed` of a node that was
+  // dead.
+  std::function<void(const FaultEffect& effect)> tell = [](const FaultEffect&) {};
 };
+
+// Undoes one act, and nothing that another act did. May park. Empty: there is nothing to heal.
+using Healing = std::function<void(FaultTargets& targets)>;
 
 class Fault {
  public:
   virtual ~Fault() = default;
-  // With `every` it acts again and again; each act() is healed by one heal(), in the order of the acts, and
-  // only when the file says `for`. Both may park (a server starts, a replica is promoted).
-  virtual void act(FaultTargets& targets) = 0;
-  virtual void heal(FaultTargets& targets) { static_cast<void>(targets); }
+  // Acts, and returns how this very act is healed; that is called once at most, only when the file says
+  // `for`, and maybe after other acts of the same fault, or after the fault object is gone: what it needs, it
+  // captures by value. May park (a server starts, a replica is promoted).
+  virtual Healing act(FaultTargets& targets) = 0;
 };
 
 struct FaultKind {
@@ -78,6 +76,8 @@ struct FaultKind {
   std::string_view about;  // one line
   std::vector<FaultKey> keys = {};
   bool must_end = false;  // needs `for`
+  // An act is over as soon as it happened, and leaves nothing to heal (a promotion, a cut).
+  bool at_once = false;
   // It acts only when something comes by (a message, a connection), and calls FaultTargets::hit then, as
   // often as it likes, also after act(). Other kinds have hit when they acted. The mark fault.ID means a hit.
   bool tells_hits = false;

@@ -4,6 +4,7 @@
 #include "lib/testing/server/temporary_folder.h"
 #include "sim/cluster/cluster.h"
 #include "sim/fault/fault.h"
+#include "sim/fault/testing/acting.h"
 #include "sim/proxy/testing/rig.h"
 
 namespace holdfast::sim {
@@ -20,18 +21,18 @@ struct Servers {
   Process& client;
   FaultTargets targets;
 
-  std::unique_ptr<Fault> make(std::string_view kind, std::map<std::string, FaultValue, std::less<>> values) {
-    return find_fault_kind(kind)->make({.id = "test", .values = std::move(values)});
+  std::unique_ptr<testing::Acting> make(std::string_view kind, SettingValues values) {
+    return std::make_unique<testing::Acting>(kind, std::move(values));
   }
-  Wire wire(std::string_view node) {
+  Wire wire(std::string_view node, Duration patience = 2s) {
     Wire wire(client, cluster.find(node)->endpoint());
-    wire.patience = 2s;
+    wire.patience = patience;
     return wire;
   }
   // As a client, on a connection of its own.
-  std::string ask(std::string_view node, std::string_view line) {
+  std::string ask(std::string_view node, std::string_view line, Duration patience = 2s) {
     std::string reply;
-    testing::on(world, client, [&] { reply = wire(node).ask(line); });
+    testing::on(world, client, [&] { reply = wire(node, patience).ask(line); });
     return reply;
   }
   // Until the reply is `wanted`.
@@ -149,6 +150,26 @@ TEST_P(FaultOnServers, APausedServerAnswersLate) {
       wire.patience = 2s;
       EXPECT_EQ(wire.read_line(), "+OK") << "it executes what has queued up";
     });
+  });
+}
+
+TEST_P(FaultOnServers, APauseDiesWithItsProcessAndPausesCount) {
+  play(Persistence::none, [](Servers& servers) {
+    const auto pause = servers.make("pause-server", {{"node", std::string("r1")}});
+    const auto other = servers.make("pause-server", {{"node", std::string("r1")}});
+    const auto crash = servers.make("crash", {{"node", std::string("r1")}});
+    pause->act(servers.targets);
+    crash->act(servers.targets);
+    crash->heal(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "SET k 1"), "+OK") << "a new process, which nobody paused";
+    other->act(servers.targets);
+    pause->heal(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "SET k 2", 50ms), "(silence)") << "the pause of this process goes on";
+    pause->act(servers.targets);
+    other->heal(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "SET k 3", 50ms), "(silence)") << "paused twice";
+    pause->heal(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "SET k 4"), "+OK");
   });
 }
 

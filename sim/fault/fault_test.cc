@@ -6,12 +6,14 @@
 #include <set>
 
 #include "sim/cluster/cluster.h"
+#include "sim/fault/testing/acting.h"
 #include "sim/proxy/testing/rig.h"
 
 namespace holdfast::sim {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::Acting;
 using testing::Kind;
 using testing::Rig;
 using testing::Wire;
@@ -25,12 +27,14 @@ class FakeNode final : public ClusterNode {
   const std::string& name() const override { return name_; }
   Endpoint endpoint() const override { return {}; }
   bool running() const override { return running_; }
+  std::uint64_t incarnation() const override { return incarnation_; }
   void crash() override {
     running_ = false;
     log_.push_back("crash");
   }
   void restart(bool keep_disk) override {
     running_ = true;
+    ++incarnation_;
     log_.push_back(keep_disk ? "restart" : "restart empty");
   }
   void promote() override { log_.push_back("promote"); }
@@ -42,6 +46,7 @@ class FakeNode final : public ClusterNode {
   std::string name_;
   Strings& log_;
   bool running_ = true;
+  std::uint64_t incarnation_ = 1;
 };
 
 class FakeCluster final : public Cluster {
@@ -59,25 +64,29 @@ struct Bench {
   explicit Bench(Rig& rig_)
       : rig(rig_),
         rng(rig.world.rng("fault/test")),
-        targets{
-            .world = rig.world,
-            .cluster = cluster,
-            .proxy = rig.proxy,
-            .client = [this](std::string_view name) { return name == "c1" ? &rig.client : nullptr; },
-            .rng = rng,
-            .crash_client =
-                [this](std::string_view name) { cluster.log.push_back("crash " + std::string(name)); },
-            .restart_client =
-                [this](std::string_view name) { cluster.log.push_back("restart " + std::string(name)); }} {}
+        targets{.world = rig.world,
+                .cluster = cluster,
+                .proxy = rig.proxy,
+                .client = [this](std::string_view name) { return name == "c1" ? &rig.client : nullptr; },
+                .rng = rng,
+                .crash_client =
+                    [this](std::string_view name) { cluster.log.push_back("crash " + std::string(name)); },
+                .restart_client =
+                    [this](std::string_view name) { cluster.log.push_back("restart " + std::string(name)); },
+                .tell =
+                    [this](const FaultEffect& effect) {
+                      told.push_back(std::string(checker::to_string(effect.what)) + " " + effect.party);
+                    }} {}
 
-  std::unique_ptr<Fault> make(std::string_view kind, std::map<std::string, FaultValue, std::less<>> values) {
-    return find_fault_kind(kind)->make({.id = "test", .values = std::move(values)});
+  std::unique_ptr<Acting> make(std::string_view kind, SettingValues values) {
+    return std::make_unique<Acting>(kind, std::move(values));
   }
 
   Rig& rig;
   FakeCluster cluster;
   Rng rng;
   FaultTargets targets;
+  Strings told;  // effects, in order
 };
 
 class FaultTest : public ::testing::TestWithParam<Kind> {};
@@ -350,8 +359,9 @@ TEST(FaultReplicationLag, WithADelayIsLate) {
 TEST(FaultProcesses, NodesAreToldWhatToDo) {
   with_rig(Kind::embedded, [](Rig& rig) {
     Bench bench(rig);
-    const auto play = [&](std::string_view kind, std::map<std::string, FaultValue, std::less<>> values) {
+    const auto play = [&](std::string_view kind, SettingValues values) {
       bench.cluster.log.clear();
+      bench.told.clear();
       const auto fault = bench.make(kind, std::move(values));
       fault->act(bench.targets);
       bench.cluster.log.push_back("|");
@@ -361,18 +371,94 @@ TEST(FaultProcesses, NodesAreToldWhatToDo) {
     const FaultValue r1 = std::string("r1");
     const FaultValue c1 = std::string("c1");
     EXPECT_EQ(play("crash", {{"node", r1}}), (Strings{"crash", "|", "restart"}));
+    EXPECT_EQ(bench.told, (Strings{"crashed r1", "restarted r1"}));
     EXPECT_EQ(play("crash", {{"node", r1}, {"disk", std::string("lose")}}),
               (Strings{"crash", "|", "restart empty"}));
     EXPECT_EQ(play("crash", {{"client", c1}}), (Strings{"crash c1", "|", "restart c1"}));
+    EXPECT_EQ(bench.told, (Strings{"crashed c1", "restarted c1"}));
     EXPECT_EQ(play("restart", {{"node", r1}}), (Strings{"crash", "restart", "|"}));
+    EXPECT_EQ(bench.told, (Strings{"crashed r1", "restarted r1"}));
     EXPECT_EQ(play("promote", {{"node", r1}}), (Strings{"promote", "|"}));
+    EXPECT_EQ(bench.told, Strings{"promoted r1"});
     EXPECT_EQ(play("pause-server", {{"node", r1}}), (Strings{"pause", "|", "resume"}));
+    EXPECT_EQ(bench.told, (Strings{"paused r1", "resumed r1"}));
     EXPECT_EQ(play("clock-step", {{"node", r1}, {"by", Duration(-300ms)}}),
               (Strings{"step -300", "|", "step 300"}));
+    EXPECT_EQ(bench.told, (Strings{"clock-stepped r1", "clock-stepped r1"}));
     EXPECT_THROW(play("promote", {{"node", std::string("r9")}}), std::runtime_error);
     bench.cluster.nodes().front()->crash();
-    EXPECT_EQ(play("crash", {{"node", r1}}), (Strings{"|", "restart"})) << "already dead";
+    EXPECT_EQ(play("crash", {{"node", r1}}), Strings{"|"}) << "already dead: this act killed nobody";
+    EXPECT_EQ(play("pause-server", {{"node", r1}}), Strings{"|"}) << "who is dead is not paused";
+    EXPECT_EQ(bench.told, Strings{});
   });
+}
+
+// Acts overlap: what one act did is undone by its own healing, whatever other acts did meanwhile.
+TEST(FaultProcesses, EachActIsHealedByItself) {
+  with_rig(Kind::embedded, [](Rig& rig) {
+    Bench bench(rig);
+    const FaultValue r1 = std::string("r1");
+    ClusterNode& node = *bench.cluster.nodes().front();
+    const auto pause = bench.make("pause-server", {{"node", r1}});
+    const auto crash = bench.make("crash", {{"node", r1}});
+    pause->act(bench.targets);
+    crash->act(bench.targets);
+    crash->heal(bench.targets);  // another process, which nobody paused
+    bench.cluster.log.clear();
+    pause->heal(bench.targets);
+    EXPECT_EQ(bench.cluster.log, Strings{});
+
+    const auto again = bench.make("restart", {{"node", r1}});
+    crash->act(bench.targets);
+    again->act(bench.targets);
+    node.crash();
+    bench.cluster.log.clear();
+    crash->heal(bench.targets);
+    EXPECT_EQ(bench.cluster.log, Strings{}) << "what this act killed was started long ago";
+  });
+}
+
+TEST_P(FaultTest, TwoPausesOfOneClientEndOneByOne) {
+  with_rig(GetParam(), [](Rig& rig) {
+    Bench bench(rig);
+    const auto longer = bench.make("pause-client", {{"client", std::string("c1")}});
+    const auto shorter = bench.make("pause-client", {{"client", std::string("c1")}});
+    longer->act(bench.targets);
+    shorter->act(bench.targets);
+    shorter->heal(bench.targets);
+    EXPECT_TRUE(rig.client.paused());
+    longer->heal(bench.targets);
+    EXPECT_FALSE(rig.client.paused());
+    EXPECT_EQ(bench.told, (Strings{"paused c1", "paused c1", "resumed c1", "resumed c1"}));
+  });
+}
+
+// Each link has a stream of its own: what another link carries moves no draw.
+TEST_P(FaultTest, MessagesAreLostByProbability) {
+  const auto lost = [&](int noise) {
+    std::vector<bool> result;
+    with_rig(GetParam(), [&](Rig& rig) {
+      Bench bench(rig);
+      Process& other = rig.world.add_process("c9");
+      const auto lose = bench.make("reset-before-request",
+                                   {{"command", std::string("SET")}, {"probability", std::int64_t{30}}});
+      lose->act(bench.targets);
+      for (int i = 0; i < 60; ++i) {
+        testing::on(rig.world, other, [&] {
+          for (int k = 0; k < noise; ++k) Wire(other, rig.door).ask("set b 1");
+        });
+        rig.as_client([&] { result.push_back(Wire(rig.client, rig.door).ask("set a 1") == "(reset)"); });
+      }
+      lose->heal(bench.targets);
+      rig.as_client([&] { EXPECT_EQ(Wire(rig.client, rig.door).ask("set a 1"), "+1"); });
+    });
+    return result;
+  };
+  const std::vector<bool> alone = lost(0);
+  const auto hits = std::count(alone.begin(), alone.end(), true);
+  EXPECT_GT(hits, 6);
+  EXPECT_LT(hits, 33);
+  EXPECT_EQ(lost(2), alone);
 }
 
 TEST(FaultProcesses, ClientsArePausedAsAWholeOrTheirWatchdogsOnly) {

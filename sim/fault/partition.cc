@@ -11,9 +11,11 @@ class Partition final : public RuleFault {
   explicit Partition(const FaultConfig& config)
       : lanes_(lanes_of(config)), reset_(text_of(config, "heal_by", "resume") == "reset") {}
 
-  void heal(FaultTargets& targets) override {
-    if (reset_) targets.proxy.reset_links([this](const Link& link) { return lanes_(link).any(); });
-    RuleFault::heal(targets);
+  Healing act(FaultTargets& targets) override {
+    return [release = RuleFault::act(targets), lanes = lanes_, reset = reset_](FaultTargets& later) {
+      if (reset) later.proxy.reset_links([&lanes](const Link& link) { return lanes(link).any(); });
+      release(later);
+    };
   }
 
  private:

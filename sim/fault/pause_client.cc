@@ -1,7 +1,5 @@
 // pause-client: a client process stops with all its threads, its watchdog too (garbage collection, a
-// suspended machine, SIGSTOP); its clocks go on. Healing: it goes on where it was.
-#include <deque>
-
+// suspended machine, SIGSTOP); its clocks go on. Healing: it goes on where it was, unless another pause acts.
 #include "sim/fault/support.h"
 
 namespace holdfast::sim {
@@ -11,21 +9,20 @@ class PauseClient final : public Fault {
  public:
   explicit PauseClient(const FaultConfig& config) : client_(text_of(config, "client")) {}
 
-  void act(FaultTargets& targets) override {
-    Process* process = targets.client(client_);
-    if (process != nullptr && process->alive()) process->pause();
-    paused_.push_back(process);
-  }
-  void heal(FaultTargets&) override {
-    if (paused_.empty()) return;
-    Process* process = paused_.front();  // a later incarnation was never paused
-    paused_.pop_front();
-    if (process != nullptr && process->alive()) process->resume();
+  Healing act(FaultTargets& targets) override {
+    Process* const process = targets.client(client_);
+    if (process == nullptr || !process->alive()) return {};
+    process->pause();
+    targets.tell({.what = checker::Effect::paused, .party = client_});
+    return [process, client = client_](FaultTargets& later) {
+      if (!process->alive()) return;  // a later incarnation was never paused
+      process->resume();
+      later.tell({.what = checker::Effect::resumed, .party = client});
+    };
   }
 
  private:
   std::string client_;
-  std::deque<Process*> paused_;
 };
 
 }  // namespace

@@ -9,21 +9,22 @@ class PauseServer final : public Fault {
  public:
   explicit PauseServer(const FaultConfig& config) : node_(text_of(config, "node")) {}
 
-  void act(FaultTargets& targets) override {
+  Healing act(FaultTargets& targets) override {
     ClusterNode& node = node_of(targets, node_);
-    if (!node.running()) return;
+    if (!node.running()) return {};
+    const std::uint64_t paused = node.incarnation();
     node.pause();
-    ++paused_;
-  }
-  void heal(FaultTargets& targets) override {
-    if (paused_ == 0) return;
-    --paused_;
-    if (ClusterNode& node = node_of(targets, node_); node.running()) node.resume();
+    targets.tell({.what = checker::Effect::paused, .party = node_});
+    return [name = node_, paused](FaultTargets& later) {
+      ClusterNode& node = node_of(later, name);
+      if (!node.running() || node.incarnation() != paused) return;  // the pause died with its process
+      node.resume();
+      later.tell({.what = checker::Effect::resumed, .party = name});
+    };
   }
 
  private:
   std::string node_;
-  int paused_ = 0;
 };
 
 }  // namespace

@@ -1,7 +1,5 @@
 // pause-watchdog: only the tasks of role "watchdog" of a client stop: it works on while its lease runs out.
 // Healing: they go on.
-#include <deque>
-
 #include "sim/fault/support.h"
 
 namespace holdfast::sim {
@@ -13,21 +11,21 @@ class PauseWatchdog final : public Fault {
  public:
   explicit PauseWatchdog(const FaultConfig& config) : client_(text_of(config, "client")) {}
 
-  void act(FaultTargets& targets) override {
-    Process* process = targets.client(client_);
-    if (process != nullptr && process->alive()) process->pause_role(kRole);
-    paused_.push_back(process);
-  }
-  void heal(FaultTargets&) override {
-    if (paused_.empty()) return;
-    Process* process = paused_.front();
-    paused_.pop_front();
-    if (process != nullptr && process->alive()) process->resume_role(kRole);
+  Healing act(FaultTargets& targets) override {
+    Process* const process = targets.client(client_);
+    if (process == nullptr || !process->alive()) return {};
+    const std::string party = client_ + "/" + std::string(kRole);
+    process->pause_role(kRole);
+    targets.tell({.what = checker::Effect::paused, .party = party});
+    return [process, party](FaultTargets& later) {
+      if (!process->alive()) return;
+      process->resume_role(kRole);
+      later.tell({.what = checker::Effect::resumed, .party = party});
+    };
   }
 
  private:
   std::string client_;
-  std::deque<Process*> paused_;
 };
 
 }  // namespace

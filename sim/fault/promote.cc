@@ -7,7 +7,11 @@ namespace {
 class Promote final : public Fault {
  public:
   explicit Promote(const FaultConfig& config) : node_(text_of(config, "node")) {}
-  void act(FaultTargets& targets) override { node_of(targets, node_).promote(); }
+  Healing act(FaultTargets& targets) override {
+    node_of(targets, node_).promote();
+    targets.tell({.what = checker::Effect::promoted, .party = node_});
+    return {};
+  }
 
  private:
   std::string node_;
@@ -18,6 +22,7 @@ class Promote final : public Fault {
 FaultKind promote_fault() {
   FaultKind kind{.name = "promote", .about = "a replica is made a primary"};
   kind.keys = {{"node", FaultKey::Type::node, true, "the replica"}};
+  kind.at_once = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Promote>(config);
   };

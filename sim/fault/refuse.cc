@@ -17,9 +17,10 @@ class Refuse final : public RuleFault {
     };
   }
 
-  void act(FaultTargets& targets) override {
-    RuleFault::act(targets);
+  Healing act(FaultTargets& targets) override {
+    Healing healing = RuleFault::act(targets);
     if (!keep_ && targets.proxy.reset_links(hits_) > 0) targets.hit();
+    return healing;
   }
 
  private:

@@ -13,6 +13,15 @@ class ReplicationLag final : public RuleFault {
       delay_ = std::make_unique<DurationRange>(*delay);
   }
 
+  Healing act(FaultTargets& targets) override {
+    Healing release = RuleFault::act(targets);
+    targets.tell({.what = checker::Effect::lagging, .party = node_});
+    return [release = std::move(release), node = node_](FaultTargets& later) {
+      release(later);
+      later.tell({.what = checker::Effect::caught_up, .party = node});
+    };
+  }
+
  private:
   std::shared_ptr<Rule> make_rule(FaultTargets& targets) override {
     LaneFilter stream = [node = node_](const Link& link) {

@@ -10,10 +10,14 @@ class Restart final : public Fault {
   explicit Restart(const FaultConfig& config)
       : node_(text_of(config, "node")), keep_disk_(text_of(config, "disk", "keep") == "keep") {}
 
-  void act(FaultTargets& targets) override {
+  Healing act(FaultTargets& targets) override {
     ClusterNode& node = node_of(targets, node_);
-    if (node.running()) node.crash();
-    node.restart(keep_disk_);
+    if (node.running()) {
+      node.crash();
+      targets.tell({.what = checker::Effect::crashed, .party = node_});
+    }
+    restart_node(targets, node, keep_disk_);
+    return {};
   }
 
  private:
@@ -29,6 +33,7 @@ FaultKind restart_fault() {
       {"node", FaultKey::Type::node, true, "which node"},
       {"disk", FaultKey::Type::text, false, "its files: keep (default) or lose", {"keep", "lose"}},
   };
+  kind.at_once = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Restart>(config);
   };

@@ -79,6 +79,11 @@ ClusterNode& node_of(FaultTargets& targets, const std::string& name) {
   return *node;
 }
 
+void restart_node(FaultTargets& targets, ClusterNode& node, bool keep_disk) {
+  node.restart(keep_disk);
+  if (node.running()) targets.tell({.what = checker::Effect::restarted, .party = node.name()});
+}
+
 MessageFault::MessageFault(const FaultConfig& config, Direction direction, Action::Kind action,
                            std::function<bool(const Message&)> matches) {
   options_.which = [client = text_of(config, "client"), node = text_of(config, "node"),
@@ -89,24 +94,21 @@ MessageFault::MessageFault(const FaultConfig& config, Direction direction, Actio
                  .reply = hit && direction == Direction::reply};
   };
   options_.matches = std::move(matches);
+  const std::int64_t* const percent = config.get<std::int64_t>("probability");
+  if (percent != nullptr) options_.percent = *percent;
   options_.nth = count_of(config, "nth", 1);
-  options_.count = count_of(config, "count", 1);
+  options_.count = count_of(config, "count", percent == nullptr ? 1 : 0);
   options_.action = {.kind = action};
 }
 
-void MessageFault::act(FaultTargets& targets) {
+Healing MessageFault::act(FaultTargets& targets) {
   const auto id = std::make_shared<RuleId>(0);
   NthMessage options = options_;
+  if (options.percent < 100) options.draws = targets.rng.next();
   options.on_hit = targets.hit;
   options.on_done = [id, &proxy = targets.proxy] { proxy.remove_rule(*id); };
   *id = targets.proxy.add_rule(make_nth_message_rule(std::move(options)));
-  active_.push_back(id);
-}
-
-void MessageFault::heal(FaultTargets& targets) {
-  if (active_.empty()) return;
-  targets.proxy.remove_rule(*active_.front());
-  active_.pop_front();
+  return [id](FaultTargets& later) { later.proxy.remove_rule(*id); };
 }
 
 std::vector<FaultKey> message_keys() {
@@ -115,7 +117,12 @@ std::vector<FaultKey> message_keys() {
       {"node", FaultKey::Type::node, false, "only links to this node (default: all nodes)"},
       {"nth", FaultKey::Type::count, false,
        "which matching message, counted from 1 since the fault acts (default 1)"},
-      {"count", FaultKey::Type::count, false, "how many from there on (default 1; 0: all until it heals)"},
+      {.name = "count",
+       .type = FaultKey::Type::count,
+       .about = "how many from there on (default 1, with `probability` 0; 0: all until it heals)",
+       .least = 0},
+      {"probability", FaultKey::Type::percent, false,
+       "each one from there on is hit with this probability, such as \"5%\"; drawn for each link by itself"},
   };
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -35,40 +34,36 @@ std::string one_of_node_and_client(const FaultConfig& config);
 // Throws std::runtime_error when there is none of that name (files are checked before any run).
 ClusterNode& node_of(FaultTargets& targets, const std::string& name);
 
-// --- faults that are a rule ----------------------------------------------------------------------------
+// [parks] Starts a node that is dead, and tells so (unless it was killed again meanwhile).
+void restart_node(FaultTargets& targets, ClusterNode& node, bool keep_disk);
 
-// act() adds the rule, heal() removes it (of several, the oldest).
+// --- faults that are a rule -------------------------------------------------------------------------------
+
+// Each act adds a rule, and its healing removes that rule.
 class RuleFault : public Fault {
  public:
-  void act(FaultTargets& targets) override { active_.push_back(targets.proxy.add_rule(make_rule(targets))); }
-  void heal(FaultTargets& targets) override {
-    if (active_.empty()) return;
-    targets.proxy.remove_rule(active_.front());
-    active_.pop_front();
+  Healing act(FaultTargets& targets) override {
+    const RuleId rule = targets.proxy.add_rule(make_rule(targets));
+    return [rule](FaultTargets& later) { later.proxy.remove_rule(rule); };
   }
 
  protected:
   virtual std::shared_ptr<Rule> make_rule(FaultTargets& targets) = 0;
-
- private:
-  std::deque<RuleId> active_;
 };
 
-// A fault that meets the nth message of some sort after it began to act: keys client, node, nth, count. Its
-// kind tells hits.
+// A fault that meets the nth message of some sort after it began to act, or each with some probability: keys
+// client, node, nth, count, probability. Its kind tells hits.
 class MessageFault : public Fault {
  public:
   MessageFault(const FaultConfig& config, Direction direction, Action::Kind action,
                std::function<bool(const Message&)> matches);
-  void act(FaultTargets& targets) override;
-  void heal(FaultTargets& targets) override;
+  Healing act(FaultTargets& targets) override;
 
  private:
   NthMessage options_;
-  std::deque<std::shared_ptr<RuleId>> active_;
 };
 
-std::vector<FaultKey> message_keys();  // client, node, nth, count
+std::vector<FaultKey> message_keys();  // client, node, nth, count, probability
 
 // Requests and replies to requests of the command named by the key `command` (absent: of any).
 std::function<bool(const Message&)> command_matcher(const FaultConfig& config);

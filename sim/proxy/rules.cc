@@ -1,5 +1,6 @@
 #include "sim/proxy/rules.h"
 
+#include <map>
 #include <utility>
 
 namespace holdfast::sim {
@@ -74,9 +75,9 @@ class NthMessageRule final : public Rule {
   Action on_message(const Message& message) override {
     if (done_ || !options_.which(message.link).has(message.direction) || !options_.matches(message))
       return {};
-    if (++seen_ < options_.nth) return {};
+    if (++seen_ < options_.nth || !drawn(message.link)) return {};
     if (options_.on_hit) options_.on_hit();
-    if (options_.count > 0 && seen_ - options_.nth + 1 >= options_.count) {
+    if (options_.count > 0 && ++hits_ >= options_.count) {
       done_ = true;
       if (options_.on_done) options_.on_done();
     }
@@ -84,8 +85,16 @@ class NthMessageRule final : public Rule {
   }
 
  private:
+  bool drawn(const Link& link) {
+    if (options_.percent >= 100) return true;
+    const std::string name = link.from + " " + link.to;
+    const auto stream = streams_.try_emplace(name, Rng::derive(options_.draws, name)).first;
+    return stream->second.chance(static_cast<std::uint64_t>(options_.percent), 100);
+  }
+
   NthMessage options_;
-  std::int64_t seen_ = 0;
+  std::map<std::string, Rng> streams_;  // by link
+  std::int64_t seen_ = 0, hits_ = 0;
   bool done_ = false;
 };
 

@@ -40,7 +40,11 @@ struct NthMessage {
   LaneFilter which = all_links();
   std::function<bool(const Message&)> matches;
   std::int64_t nth = 1;    // the first that is acted on, counted from 1 over all links
-  std::int64_t count = 1;  // how many, from there on; 0: all
+  std::int64_t count = 1;  // how many are acted on, from there on; 0: all
+  // Below 100: each message from the nth on is acted on with this probability, drawn from a stream of its
+  // link's own, which is derived from `draws`: traffic on one link moves no draw of another.
+  std::int64_t percent = 100;
+  std::uint64_t draws = 0;
   Action action;
   std::function<void()> on_hit = {};   // at each that is acted on
   std::function<void()> on_done = {};  // after the last of them; may remove the rule

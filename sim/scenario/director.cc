@@ -1,5 +1,7 @@
 #include "sim/scenario/director.h"
 
+#include <algorithm>
+#include <chrono>
 #include <exception>
 
 namespace holdfast::sim {
@@ -30,12 +32,25 @@ struct Director::Actor {
   FaultConfig config;
   Rng rng;
   std::unique_ptr<Fault> fault;
-  bool acting = false;
-  bool has_hit = false;       // since it acts
-  std::int64_t messages = 0;  // that matched so far
-  bool fired = false;         // triggers other than `every` fire once
+  int acting = 0;         // acts that are not healed
+  std::int64_t acts = 0;  // so far
+  bool has_hit = false;   // since it acts
+  std::int64_t seen = 0;  // events or messages that matched; with `during`: since that fault began to act
+  bool fired = false;     // triggers other than `every` fire once
+};
 
-  const std::string* text(std::string_view key) const { return config.get<std::string>(key); }
+struct Director::Act {
+  Actor& actor;
+  std::string name;
+  Healing healing;
+
+  Recorder::FaultAct told() const {
+    const FaultPlan& plan = actor.plan;
+    return {.fault = plan.config.id,
+            .act = name,
+            .description = plan.kind->name,
+            .at_once = plan.kind->at_once && !plan.lasts};
+  }
 };
 
 Director::Director(const Scenario& scenario, World& world, Cluster& cluster, Proxy& proxy, Workload& workload,
@@ -84,25 +99,20 @@ void Director::arm(Actor& actor) {
       nemesis([this, &actor] {
         for (;;) {
           world_.harness().runtime().sleep_for(draw(actor, actor.plan.trigger.time));
-          if (!actor.acting) play(actor);
+          if (actor.acting == 0) play(actor);
         }
       });
       return;
-    case Trigger::Kind::event: {
-      EventFilter filter;
-      filter.event = trigger.event;
-      filter.client = trigger.client;
-      filter.nth = trigger.node.empty() ? static_cast<std::uint64_t>(trigger.nth) : 0;
-      recorder_.subscribe(filter, [this, &actor](const RunEvent& event) {
-        const Trigger& wanted = actor.plan.trigger;
-        if (!wanted.node.empty()) {
-          if (event.node != wanted.node || ++actor.messages != wanted.nth) return;
-        }
-        if (!actor.fired) actor.meet(event.client);
-        fire(actor, false);
-      });
+    case Trigger::Kind::event:
+      recorder_.subscribe({.event = trigger.event, .client = trigger.client},
+                          [this, &actor](const RunEvent& event) {
+                            const Trigger& wanted = actor.plan.trigger;
+                            if (actor.fired || (!wanted.node.empty() && event.node != wanted.node)) return;
+                            if (!counts(actor)) return;
+                            actor.meet(event.client);
+                            fire(actor, false);
+                          });
       return;
-    }
     case Trigger::Kind::fault:    // fired by act() of that fault
     case Trigger::Kind::message:  // fired by on_message()
       return;
@@ -118,10 +128,21 @@ void Director::on_message(const Message& message) {
       continue;
     if (!trigger.client.empty() && trigger.client != message.link.from) continue;
     if (!trigger.node.empty() && trigger.node != message.link.to) continue;
-    if (++actor->messages != trigger.nth) continue;
+    if (!counts(*actor)) continue;
     actor->meet(message.link.from);
     fire(*actor, true);
   }
+}
+
+bool Director::counts(Actor& actor) {
+  const FaultPlan& plan = actor.plan;
+  if (!plan.during.empty() && !acts_now(plan.during)) return false;
+  return ++actor.seen == plan.trigger.nth;
+}
+
+bool Director::acts_now(const std::string& fault) const {
+  return std::any_of(actors_.begin(), actors_.end(),
+                     [&](const auto& actor) { return actor->plan.config.id == fault && actor->acting > 0; });
 }
 
 void Director::fire(Actor& actor, bool inline_now) {
@@ -144,61 +165,55 @@ void Director::fire(Actor& actor, bool inline_now) {
 
 void Director::act_now(Actor& actor) {
   ++busy_;  // a server may need its time
-  if (act(actor) && actor.plan.lasts) return nemesis([this, &actor] { last(actor); });
+  const std::shared_ptr<Act> its = act(actor);
+  if (its != nullptr && actor.plan.lasts) return nemesis([this, its] { last(*its); });
   --busy_;
   idle();
 }
 
 void Director::play(Actor& actor) {
-  if (!act(actor) || !actor.plan.lasts) return;
+  const std::shared_ptr<Act> its = act(actor);
+  if (its == nullptr || !actor.plan.lasts) return;
   ++busy_;
-  last(actor);
+  last(*its);
 }
 
-void Director::last(Actor& actor) {
-  world_.harness().runtime().sleep_for(draw(actor, *actor.plan.lasts));
-  heal(actor);
+void Director::last(Act& act) {
+  world_.harness().runtime().sleep_for(draw(act.actor, *act.actor.plan.lasts));
+  heal(act);
   --busy_;
   idle();
 }
 
-bool Director::act(Actor& actor) {
+std::shared_ptr<Director::Act> Director::act(Actor& actor) {
   const FaultPlan& plan = actor.plan;
-  if (!plan.during.empty()) {
-    bool acts = false;
-    for (const auto& other : actors_) acts = acts || (other->plan.config.id == plan.during && other->acting);
-    if (!acts) {
-      actor.fired = false;  // may fire again while that fault acts
-      return false;
-    }
+  if (!plan.during.empty() && !acts_now(plan.during)) {
+    actor.fired = false;  // may fire again while that fault acts
+    actor.seen = 0;
+    return nullptr;
   }
-  recorder_.fault(plan.config.id, true, plan.kind->name);
-  actor.acting = true;
+  const auto its = std::make_shared<Act>(
+      Act{.actor = actor, .name = plan.config.id + "#" + std::to_string(++actor.acts), .healing = {}});
+  recorder_.fault(its->told(), true);
+  ++actor.acting;
   actor.has_hit = false;
   if (!plan.kind->tells_hits) hit(actor);
+  for (const auto& other : actors_) {
+    if (other->plan.during == plan.config.id) other->seen = 0;
+  }
   // Dependants count from this fault's start.
   for (const auto& other : actors_) {
     const Trigger& trigger = other->plan.trigger;
     if (trigger.kind == Trigger::Kind::fault && trigger.fault == plan.config.id) fire(*other, false);
   }
-  if (plan.kind->name == "pause-client") {
-    if (const std::string* client = actor.text("client")) pauses_[*client].emplace_back(world_.now_ns(), -1);
-  }
-  if (const Duration* by = plan.config.get<Duration>("by");
-      by != nullptr && plan.kind->name == "clock-step") {
-    if (std::chrono::abs(*by) > scenario_.clock_bound) clocks_within_bounds_ = false;
-  }
-  FaultTargets its = targets(actor);
+  FaultTargets reach = targets(actor, *its);
   try {
-    actor.fault->act(its);
+    its->healing = actor.fault->act(reach);
   } catch (const std::exception& error) {
     if (failure_.empty()) failure_ = "fault `" + plan.config.id + "`: " + error.what();
   }
-  if (const std::string* node = actor.text("node"); node != nullptr) {
-    if (plan.kind->name == "promote") promoted_.insert(*node);
-    if (plan.kind->name == "restart") restarted_.insert(*node);
-  }
-  return true;
+  if (plan.kind->at_once && !plan.lasts) --actor.acting;
+  return its;
 }
 
 // The first hit since the fault acts is a mark.
@@ -206,33 +221,42 @@ void Director::hit(Actor& actor) {
   if (!std::exchange(actor.has_hit, true)) recorder_.mark("fault." + actor.plan.config.id);
 }
 
-void Director::heal(Actor& actor) {
-  FaultTargets its = targets(actor);
+void Director::heal(Act& act) {
+  Actor& actor = act.actor;
+  FaultTargets reach = targets(actor, act);
   try {
-    actor.fault->heal(its);
+    if (act.healing) act.healing(reach);
   } catch (const std::exception& error) {
     if (failure_.empty()) failure_ = "healing fault `" + actor.plan.config.id + "`: " + error.what();
   }
-  actor.acting = false;
-  if (const std::string* node = actor.text("node"); node != nullptr && actor.plan.kind->name == "crash")
-    restarted_.insert(*node);
-  if (actor.plan.kind->name == "pause-client") {
-    if (const std::string* client = actor.text("client")) {
-      for (auto& interval : pauses_[*client]) {
-        if (interval.second < 0) interval.second = world_.now_ns();
-      }
-    }
-  }
-  recorder_.fault(actor.plan.config.id, false, actor.plan.kind->name);
+  --actor.acting;
+  recorder_.fault(act.told(), false);
   recorder_.mark("fault." + actor.plan.config.id + ".healed");
 }
 
+void Director::note(const Act& act, const FaultEffect& effect) {
+  switch (effect.what) {
+    case checker::Effect::promoted: promoted_.insert(effect.party); break;
+    case checker::Effect::restarted: restarted_.insert(effect.party); break;
+    case checker::Effect::clock_stepped: {
+      Duration& off = stepped_[effect.party];
+      off += effect.by;
+      if (std::max(std::chrono::abs(effect.by), std::chrono::abs(off)) > scenario_.clock_bound)
+        clocks_within_bounds_ = false;
+      recorder_.effect(act.told(), effect.what, effect.party, effect.by.count());
+      return;
+    }
+    default: break;
+  }
+  recorder_.effect(act.told(), effect.what, effect.party);
+}
+
 void Director::keep_marks() {
-  for (const MarkInfo& event : all_events()) {
-    recorder_.subscribe({event.name, "", 1},
+  for (const RunEventInfo& event : all_run_events()) {
+    recorder_.subscribe({.event = event.kind, .nth = 1},
                         [this, name = event.name](const RunEvent&) { recorder_.mark(name); });
   }
-  recorder_.subscribe({"lock.granted", "", 0}, [this](const RunEvent& event) {
+  recorder_.subscribe({.event = RunEventKind::lock_granted}, [this](const RunEvent& event) {
     const std::string node(event.node);
     if (promoted_.erase(node) > 0) recorder_.mark("granted-after-promotion");
     if (restarted_.erase(node) > 0) recorder_.mark("granted-after-restart");
@@ -242,10 +266,10 @@ void Director::keep_marks() {
            expectation.marks.end();
   };
   if (std::none_of(scenario_.expectations.begin(), scenario_.expectations.end(), asks)) return;
-  for (const char* const granted : {"lock.granted", "latch.opened"}) {
-    recorder_.subscribe({granted, "", 0}, [this](const RunEvent&) {
+  for (const RunEventKind granted : {RunEventKind::lock_granted, RunEventKind::latch_opened}) {
+    recorder_.subscribe({.event = granted}, [this](const RunEvent&) {
       for (const auto& actor : actors_) {
-        if (actor->acting && actor->plan.lasts) return recorder_.mark(kGrantedDuringFault);
+        if (actor->acting > 0 && actor->plan.lasts) return recorder_.mark(kGrantedDuringFault);
       }
     });
   }
@@ -255,7 +279,7 @@ void Director::idle() {
   if (busy_ == 0 && on_idle_) on_idle_();
 }
 
-FaultTargets Director::targets(Actor& actor) {
+FaultTargets Director::targets(Actor& actor, const Act& act) {
   return FaultTargets{
       .world = world_,
       .cluster = cluster_,
@@ -265,6 +289,7 @@ FaultTargets Director::targets(Actor& actor) {
       .crash_client = [this](std::string_view name) { workload_.crash(name); },
       .restart_client = [this](std::string_view name) { workload_.restart(name); },
       .hit = [this, &actor] { hit(actor); },
+      .tell = [this, &act](const FaultEffect& effect) { note(act, effect); },
   };
 }
 
@@ -275,16 +300,5 @@ Duration Director::draw(Actor& actor, const DurationRange& range) {
 }
 
 void Director::nemesis(std::function<void()> body) { world_.harness().start("nemesis", std::move(body)); }
-
-std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> Director::pauses(
-    std::int64_t end_ns) const {
-  auto pauses = pauses_;
-  for (auto& [client, intervals] : pauses) {
-    for (auto& interval : intervals) {
-      if (interval.second < 0) interval.second = end_ns;
-    }
-  }
-  return pauses;
-}
 
 }  // namespace holdfast::sim

@@ -3,7 +3,9 @@
 //
 // All faults act on tasks of the harness with the role "nemesis", except those that a message triggers
 // without delay: these act on the proxy's task, before the message is passed on, however long that takes;
-// other links go on meanwhile. Each fault draws from a stream of its own.
+// other links go on meanwhile. Each fault draws from a stream of its own. What a fault does it tells itself
+// (FaultTargets::tell); the director writes it down and knows no kinds. Each act has a name, "ID#1", and is
+// healed by the healing that it returned.
 #pragma once
 
 #include <cstdint>
@@ -39,28 +41,32 @@ class Director {
   // Called whenever busy() may have become false.
   void on_idle(std::function<void()> callback) { on_idle_ = std::move(callback); }
 
-  // True-time intervals in which a client was paused as a whole; open ones end at `end_ns`.
-  std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> pauses(std::int64_t end_ns) const;
-  // No clock was stepped beyond what the scenario declares.
+  // No clock was stepped by more, and none stood farther off, than the scenario declares.
   bool clocks_within_bounds() const { return clocks_within_bounds_; }
   // The first fault that could not do its work, "" if none: a defect of the harness or of the machine.
   const std::string& failure() const { return failure_; }
 
  private:
   struct Actor;
+  struct Act;  // one act of an actor, with its own healing
 
   void arm(Actor& actor);
   void fire(Actor& actor, bool inline_now);
   void act_now(Actor& actor);  // acts before it returns; the healing is left to a task
-  void last(Actor& actor);     // [parks] waits for the end of a fault that is counted in busy_, and heals it
+  void last(Act& act);         // [parks] waits for the end of an act that is counted in busy_, and heals it
   void play(Actor& actor);     // acts, waits, heals; [parks] when it heals
-  bool act(Actor& actor);      // [parks] where a real server needs time
+  std::shared_ptr<Act> act(
+      Actor& actor);  // [parks] where a real server needs time; null: `during` forbids it
   void hit(Actor& actor);
-  void heal(Actor& actor);
+  void heal(Act& act);
+  // One more of what the trigger counts came by: it is the one that fires.
+  bool counts(Actor& actor);
+  bool acts_now(const std::string& fault) const;
+  void note(const Act& act, const FaultEffect& effect);
   void on_message(const Message& message);
   void keep_marks();
   void idle();
-  FaultTargets targets(Actor& actor);
+  FaultTargets targets(Actor& actor, const Act& act);
   Duration draw(Actor& actor, const DurationRange& range);
   void nemesis(std::function<void()> body);
 
@@ -72,7 +78,7 @@ class Director {
   Recorder& recorder_;
   std::vector<std::unique_ptr<Actor>> actors_;  // in the order of the file
   std::set<std::string> promoted_, restarted_;
-  std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> pauses_;  // open: end -1
+  std::map<std::string, Duration> stepped_;  // by party: how far its wall clock stands off
   bool clocks_within_bounds_ = true;
   int busy_ = 0;
   std::string failure_;

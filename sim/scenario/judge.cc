@@ -1,6 +1,7 @@
 #include "sim/scenario/judge.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace holdfast::sim {
@@ -13,12 +14,55 @@ bool matches(const Expectation& expectation, const checker::Verdict& verdict) {
                      [&](const checker::Witness& witness) { return witness.kind == expectation.kind; });
 }
 
+namespace {
+
+constexpr double kSurprise = 0.05;  // rarer than this is no accident
+
+// The chance of `least` to `most` hits in `runs` draws, each of which hits with `share`.
+double chance(std::uint64_t least, std::uint64_t most, std::uint64_t runs, double share) {
+  double sum = 0;
+  for (std::uint64_t hits = least; hits <= most && hits <= runs; ++hits) {
+    const auto n = static_cast<double>(runs), k = static_cast<double>(hits);
+    sum += std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) + k * std::log(share) +
+                    (n - k) * std::log1p(-share));
+  }
+  return sum;
+}
+
+// What was seen may well be an accident of few seeds.
+bool may_be_chance(const SeedQuota& quota, std::uint64_t matching, std::uint64_t runs, std::uint64_t asked) {
+  using Relation = SeedQuota::Relation;
+  if (!quota.percent && quota.relation != Relation::at_least && matching > quota.number) return false;
+  const double share = quota.percent ? static_cast<double>(quota.number) / 100
+                                     : static_cast<double>(quota.number) / static_cast<double>(asked);
+  if (share <= 0 || share >= 1) return false;  // one run that says otherwise decides
+  const bool fewer = chance(0, matching, runs, share) >= kSurprise;
+  const bool more = chance(matching, runs, runs, share) >= kSurprise;
+  switch (quota.relation) {
+    case Relation::at_least: return fewer;
+    case Relation::at_most: return more;
+    case Relation::exactly: return fewer && more;
+  }
+  return false;
+}
+
+}  // namespace
+
 Tally::Result Tally::result(const Expectation& expectation) const {
-  if (runs > 0 && expectation.seeds.met(matching, runs)) return Result::met;
+  const SeedQuota& quota = expectation.seeds;
+  if (runs > 0 && quota.met(matching, runs)) return Result::met;
   // Had every unknown run turned out as hoped, would it be met? Then nobody can say; else it failed.
-  const bool hopeful = expectation.seeds.relation != SeedQuota::Relation::at_most &&
-                       expectation.seeds.met(matching + unknown, runs);
-  return (unknown > 0 && hopeful) || runs == 0 ? Result::unknown : Result::failed;
+  const bool hopeful = quota.relation != SeedQuota::Relation::at_most && quota.met(matching + unknown, runs);
+  if ((unknown > 0 && hopeful) || runs == 0) return Result::unknown;
+  return runs < asked && may_be_chance(quota, matching, runs, asked) ? Result::too_few : Result::failed;
+}
+
+std::uint64_t Tally::needs(const Expectation& expectation) const {
+  constexpr std::uint64_t kFarthest = 1000;
+  for (std::uint64_t more = runs + 1; more < std::min(asked, kFarthest); ++more) {
+    if (!may_be_chance(expectation.seeds, matching * more / runs, more, asked)) return more;
+  }
+  return asked;
 }
 
 std::string found_in(const checker::Verdict& verdict) {
@@ -81,13 +125,17 @@ bool Judge::lost(std::uint64_t total) const {
 }
 
 Tally::Result Judge::result() const {
-  Tally::Result worst = Tally::Result::met;
+  std::size_t unknown = 0, too_few = 0;
   for (std::size_t i = 0; i < tallies_.size(); ++i) {
-    const Tally::Result result = tallies_[i].result(scenario_->expectations[i]);
-    if (result == Tally::Result::failed) return result;
-    if (result == Tally::Result::unknown) worst = result;
+    switch (tallies_[i].result(scenario_->expectations[i])) {
+      case Tally::Result::failed: return Tally::Result::failed;
+      case Tally::Result::unknown: ++unknown; break;
+      case Tally::Result::too_few: ++too_few; break;
+      case Tally::Result::met: break;
+    }
   }
-  return worst;
+  const bool nothing_judged = too_few > 0 && too_few == tallies_.size();
+  return unknown > 0 || nothing_judged ? Tally::Result::unknown : Tally::Result::met;
 }
 
 std::string describe(const Expectation& expectation) {

@@ -58,6 +58,53 @@ TEST(Judge, ExpectedViolationsMayBeOfAKind) {
   EXPECT_EQ(judge.result(), Tally::Result::failed);
 }
 
+Tally tally_of(std::uint64_t runs, std::uint64_t matching, std::uint64_t asked) {
+  Tally tally;
+  tally.runs = runs;
+  tally.matching = matching;
+  tally.asked = asked;
+  return tally;
+}
+
+Tally::Result judged(const char* quota, std::uint64_t runs, std::uint64_t matching, std::uint64_t asked) {
+  return tally_of(runs, matching, asked).result({.check = "reached", .seeds = *parse_seed_quota(quota)});
+}
+
+TEST(Judge, OfFewSeedsAShareIsJudgedAsFarAsTheyCanTell) {
+  using Result = Tally::Result;
+  EXPECT_EQ(judged(">= 20%", 3, 1, 20), Result::met);
+  EXPECT_EQ(judged(">= 20%", 3, 0, 20), Result::too_few) << "half of all samples of three look like this";
+  EXPECT_EQ(judged(">= 20%", 13, 0, 20), Result::too_few);
+  EXPECT_EQ(judged(">= 20%", 14, 0, 20), Result::failed) << "0.8 to the power of 14 is 0.044";
+  EXPECT_EQ(judged(">= 90%", 3, 2, 200), Result::too_few);
+  EXPECT_EQ(judged(">= 90%", 3, 0, 200), Result::failed) << "one of a thousand";
+  EXPECT_EQ(judged("<= 10%", 3, 1, 200), Result::too_few);
+  EXPECT_EQ(judged("<= 10%", 3, 3, 200), Result::failed);
+  EXPECT_EQ(judged(">= 5", 3, 3, 20), Result::too_few);
+  EXPECT_EQ(judged("<= 2", 3, 3, 20), Result::failed) << "more seeds cannot make it fewer";
+  // What holds for every seed holds for few of them.
+  EXPECT_EQ(judged("all", 3, 2, 200), Result::failed);
+  EXPECT_EQ(judged("== 0", 3, 1, 200), Result::failed);
+  // The seeds that the file asks for, or more, are taken at their word.
+  EXPECT_EQ(judged(">= 20%", 20, 3, 20), Result::failed);
+  EXPECT_EQ(judged(">= 20%", 25, 4, 20), Result::failed);
+  const Expectation expectation{.check = "reached", .seeds = *parse_seed_quota(">= 20%")};
+  EXPECT_EQ(tally_of(3, 0, 20).needs(expectation), 14u);
+  EXPECT_EQ(tally_of(3, 0, 10).needs(expectation), 10u);
+}
+
+TEST(Judge, TooFewSeedsForEverythingIsNoPass) {
+  Scenario scenario = expecting({{.check = "reached", .seeds = *parse_seed_quota(">= 20%")}});
+  scenario.seeds = *parse_seeds("1..20");
+  Judge alone(scenario);
+  alone.add(run_with(1, {Outcome::violated}));
+  EXPECT_EQ(alone.result(), Tally::Result::unknown);
+  scenario.expectations.push_back({.check = "mutual-exclusion"});
+  Judge both(scenario);
+  both.add(run_with(1, {Outcome::violated, Outcome::holds}));
+  EXPECT_EQ(both.result(), Tally::Result::met);
+}
+
 TEST(Judge, OrderOfRunsDoesNotMatter) {
   const Scenario scenario = expecting({{.check = "mutual-exclusion"}});
   Judge forward(scenario), backward(scenario);

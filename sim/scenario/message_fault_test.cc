@@ -157,7 +157,7 @@ after = { message = "EVALSHA", nth = 3, phase = ")") +
     for (const char* mark : {"fault.again", "granted-after-restart", "sold-out"}) {
       EXPECT_TRUE(reached(run, mark)) << phase << ": " << mark << " is not among " << text(run);
     }
-    EXPECT_EQ(run.oversold, 0);
+    EXPECT_EQ(figure(run.figures, "oversold"), 0);
     EXPECT_EQ(run.verdicts.front().outcome, checker::Outcome::holds) << phase;
   }
 }
@@ -175,7 +175,7 @@ after = { message = "EVALSHA", client = "c1", nth = 2, phase = ")") +
     for (const char* mark : {"fault.kill", "fault.kill.healed", "granted-after-restart", "sold-out"}) {
       EXPECT_TRUE(reached(run, mark)) << phase << ": " << mark << " is not among " << text(run);
     }
-    EXPECT_EQ(run.oversold, 0);
+    EXPECT_EQ(figure(run.figures, "oversold"), 0);
   }
 }
 

@@ -8,26 +8,26 @@ namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-void check_name(const std::string& name, const std::vector<std::string>& known, const Position& at,
-                std::string_view key) {
-  if (std::find(known.begin(), known.end(), name) != known.end()) return;
-  throw BadScenario(at, "`" + std::string(key) + "` names `" + name + "`, expected " + one_of(known) +
-                            did_you_mean(name, known));
-}
-
-std::vector<std::string> names_of(const std::vector<MarkInfo>& infos) {
+std::vector<std::string> event_names() {
   std::vector<std::string> names;
-  for (const MarkInfo& info : infos) names.push_back(info.name);
+  for (const RunEventInfo& event : all_run_events()) names.emplace_back(event.name);
   return names;
 }
 
-Trigger parse_after(const Value& table, const FaultNames& names) {
+// A key of `after` that means nothing beside the sort of trigger that it has.
+void goes_with(const TableReader& reader, const Value& table, std::string_view key, bool fits,
+               const std::string& what) {
+  if (fits || table.find(key) == nullptr) return;
+  throw BadScenario(reader.at(key), "`" + std::string(key) + "` goes with " + what + " only, expected none");
+}
+
+Trigger parse_after(const Value& table, const SettingNames& names) {
   TableReader reader(table, "`after`");
   Trigger trigger;
   int kinds = 0;
-  if (auto event = reader.choice("event", names_of(all_events()))) {
+  if (auto event = reader.choice("event", event_names())) {
     trigger.kind = Trigger::Kind::event;
-    trigger.event = *event;
+    trigger.event = find_run_event(*event)->kind;
     ++kinds;
   }
   if (auto fault = reader.text("fault")) {
@@ -36,9 +36,9 @@ Trigger parse_after(const Value& table, const FaultNames& names) {
     trigger.fault = *fault;
     ++kinds;
   }
-  if (auto message = reader.text("message")) {
+  if (auto command = reader.text("message")) {
     trigger.kind = Trigger::Kind::message;
-    for (const char c : *message)
+    for (const char c : *command)
       trigger.message += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
     ++kinds;
   }
@@ -59,13 +59,20 @@ Trigger parse_after(const Value& table, const FaultNames& names) {
   if (kinds != 1)
     throw BadScenario(table.at, "`after` names " + std::to_string(kinds) +
                                     " of them, expected exactly one of `event`, `fault` and `message`");
-  if (trigger.kind != Trigger::Kind::message && table.find("phase") != nullptr) {
-    throw BadScenario(reader.at("phase"), "`phase` goes with `message` only, expected none");
+  const bool message = trigger.kind == Trigger::Kind::message;
+  const bool narrow = message || trigger.kind == Trigger::Kind::event;
+  goes_with(reader, table, "phase", message, "`message`");
+  for (const char* const key : {"client", "node", "nth"}) {
+    goes_with(reader, table, key, narrow, "`event` and `message`");
+  }
+  if (!message && narrow && !trigger.node.empty() && !info_of(trigger.event).names_node) {
+    throw BadScenario(reader.at("node"), "`node`: the event `" + std::string(to_string(trigger.event)) +
+                                             "` happens at no node, expected none");
   }
   return trigger;
 }
 
-Trigger parse_trigger(TableReader& reader, const FaultNames& names) {
+Trigger parse_trigger(TableReader& reader, const SettingNames& names, const std::string& where) {
   Trigger trigger;
   int triggers = 0;
   if (auto at = reader.duration_range("at")) {
@@ -85,93 +92,60 @@ Trigger parse_trigger(TableReader& reader, const FaultNames& names) {
     ++triggers;
   }
   if (triggers != 1) {
-    throw BadScenario(reader.at(""), reader.where() + " has " + std::to_string(triggers) +
-                                         " triggers, expected exactly one of `at`, `every` and `after`");
+    throw BadScenario(reader.at(""),
+                      where + " has " + (triggers == 0 ? "no trigger" : "more than one trigger") +
+                          ", expected exactly one of `at`, `every` and `after`, such as at = \"0s\"");
   }
   return trigger;
 }
 
-FaultValue parse_value(TableReader& reader, const FaultKey& key, const FaultNames& names) {
-  const std::string_view name = key.name;
-  switch (key.type) {
-    case FaultKey::Type::node: {
-      std::string text = *reader.text(name);
-      check_name(text, names.nodes, reader.at(name), name);
-      return text;
-    }
-    case FaultKey::Type::client: {
-      std::string text = *reader.text(name);
-      check_name(text, names.clients, reader.at(name), name);
-      return text;
-    }
-    case FaultKey::Type::parties: {
-      std::vector<std::string> parties = *reader.texts(name);
-      std::vector<std::string> known = names.nodes;
-      known.insert(known.end(), names.clients.begin(), names.clients.end());
-      known.emplace_back("*");
-      for (const std::string& party : parties) check_name(party, known, reader.at(name), name);
-      if (parties.empty())
-        throw BadScenario(reader.at(name),
-                          "`" + std::string(name) + "` is empty, expected at least one name");
-      return parties;
-    }
-    case FaultKey::Type::duration: return *reader.duration(name, true);
-    case FaultKey::Type::range: return *reader.duration_range(name);
-    case FaultKey::Type::percent: return *reader.percent(name);
-    case FaultKey::Type::count: return *reader.integer(name, name == "count" ? 0 : 1, kMost);
-    case FaultKey::Type::flag: return *reader.flag(name);
-    case FaultKey::Type::text:
-      if (!key.choices.empty()) {
-        return *reader.choice(name, std::vector<std::string>(key.choices.begin(), key.choices.end()));
-      }
-      return *reader.text(name);
-  }
-  return std::string();
-}
-
 }  // namespace
 
-FaultPlan parse_fault(const Value& table, const FaultNames& names) {
+FaultPlan parse_fault(const Value& table, const SettingNames& names) {
   TableReader reader(table, "[[fault]]");
+  for (const char* const key : {"id", "kind", "enabled", "at", "every", "after", "for", "during"})
+    reader.value(key);
   FaultPlan plan;
   plan.at = table.at;
-  plan.config.id = reader.require("id", reader.text("id"));
-  const std::string where = "fault `" + plan.config.id + "`";
-
   std::vector<std::string> kinds;
   for (const FaultKind& kind : all_fault_kinds()) kinds.emplace_back(kind.name);
-  plan.kind = find_fault_kind(reader.require("kind", reader.choice("kind", kinds)));
+  const auto kind = reader.choice("kind", kinds);
+  if (kind) plan.kind = find_fault_kind(*kind);
+  for (const FaultKind& each : all_fault_kinds()) {
+    if (plan.kind != nullptr && plan.kind != &each) continue;
+    for (const FaultKey& key : each.keys) reader.value(key.name);
+  }
+  reader.finish();  // first, so that a misspelt key is told as such and not as one that is missing
+  plan.config.id = reader.require("id", reader.text("id"));
+  reader.require("kind", kind);
+  const std::string where = "fault `" + plan.config.id + "` (" + std::string(plan.kind->name) + ")";
 
   plan.enabled = reader.flag("enabled").value_or(true);
-  plan.trigger = parse_trigger(reader, names);
-  FaultNames with_event = names;
+  plan.trigger = parse_trigger(reader, names, where);
+  SettingNames with_event = names;
   if (plan.trigger.kind == Trigger::Kind::event || plan.trigger.kind == Trigger::Kind::message) {
     with_event.clients.emplace_back(kEventClient);
   }
   plan.lasts = reader.duration_range("for");
+  if (plan.lasts && plan.lasts->high.count() == 0)
+    throw BadScenario(reader.at("for"), "`for` is zero, expected a duration above \"0s\"");
   if (auto during = reader.text("during")) {
     check_name(*during, names.faults, reader.at("during"), "during");
     plan.during = *during;
   }
   if (plan.kind->must_end && !plan.lasts) {
-    throw BadScenario(table.at, where + " (" + std::string(plan.kind->name) +
-                                    ") has no `for`, expected how long it lasts, such as for = \"2s\"");
+    throw BadScenario(table.at, where + " has no `for`, expected how long it lasts, such as for = \"2s\"");
   }
-  for (const FaultKey& key : plan.kind->keys) {
-    if (reader.value(key.name) == nullptr) {
-      if (key.required) {
-        throw BadScenario(table.at, where + " (" + std::string(plan.kind->name) + ") has no `" +
-                                        std::string(key.name) + "`, expected " + std::string(key.about));
-      }
-      continue;
-    }
-    plan.config.values.emplace(key.name, parse_value(reader, key, with_event));
+  if (plan.trigger.kind == Trigger::Kind::every && !plan.lasts) {
+    throw BadScenario(reader.at("every"),
+                      "`every` without `for`: " + where +
+                          " would act once and never again, because it acts again only when it "
+                          "has healed, expected how long it lasts as well, such as for = \"50ms\"");
   }
-  reader.finish();
+  plan.config.values = parse_settings(reader, plan.kind->keys, with_event, where);
   if (plan.kind->problem != nullptr) {
-    if (const std::string problem = plan.kind->problem(plan.config); !problem.empty()) {
-      throw BadScenario(table.at, where + " (" + std::string(plan.kind->name) + "): " + problem);
-    }
+    if (const std::string problem = plan.kind->problem(plan.config); !problem.empty())
+      throw BadScenario(table.at, where + ": expected " + problem);
   }
   return plan;
 }

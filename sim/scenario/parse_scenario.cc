@@ -6,6 +6,7 @@
 
 #include "checker/checks/check.h"
 #include "sim/client/lock_kind.h"
+#include "sim/client/workload_kind.h"
 #include "sim/scenario/parse_fault.h"
 #include "sim/scenario/table_reader.h"
 
@@ -81,15 +82,21 @@ void parse_cluster(const Value& table, Scenario& scenario) {
   reader.finish();
 }
 
-// `lock` is not of the sort that `key` needs.
-[[noreturn]] void lock_cannot(const Position& at, std::string_view key, const LockKind& lock,
-                              bool (*can)(const LockKind&), const std::string& what) {
-  std::vector<std::string> able;
+// Throws: the scenario's lock is not of the sort that is needed. Names those that are.
+[[noreturn]] void lock_cannot(const Position& at, const std::string& what, bool (*able)(const LockKind&)) {
+  std::vector<std::string> names;
   for (const LockKind& kind : all_lock_kinds()) {
-    if (can(kind)) able.emplace_back(kind.name);
+    if (able(kind)) names.emplace_back(kind.name);
   }
-  throw BadScenario(at, "`" + std::string(key) + "`: the lock `" + std::string(lock.name) + "` " + what +
-                            ", expected " + (able.empty() ? "another kind of lock" : one_of(able)));
+  throw BadScenario(at, what + ", expected " + (names.empty() ? "another kind of lock" : one_of(names)));
+}
+
+std::vector<std::string> workloads_of_latches() {
+  std::vector<std::string> names;
+  for (const WorkloadKind& kind : all_workload_kinds()) {
+    if (kind.latch) names.emplace_back(kind.name);
+  }
+  return names;
 }
 
 void parse_lock(const Value& table, Scenario& scenario) {
@@ -97,8 +104,7 @@ void parse_lock(const Value& table, Scenario& scenario) {
   std::vector<std::string> kinds;
   for (const LockKind& kind : all_lock_kinds()) kinds.emplace_back(kind.name);
   WorkloadOptions& workload = scenario.workload;
-  workload.lock = reader.require("kind", reader.choice("kind", kinds));
-  scenario.lock = find_lock_kind(workload.lock);
+  const auto kind = reader.choice("kind", kinds);
   workload.lease = reader.duration("lease").value_or(workload.lease);
   if (workload.lease < std::chrono::milliseconds(1)) {
     throw BadScenario(reader.at("lease"), "`lease` is below a millisecond, expected such as \"5s\"");
@@ -116,9 +122,13 @@ void parse_lock(const Value& table, Scenario& scenario) {
   }
   scenario.overtakes = reader.integer("overtakes", 0, 1'000'000).value_or(0);
   reader.finish();
+  workload.lock = reader.require("kind", kind);
+  scenario.lock = find_lock_kind(workload.lock);
   const LockKind& lock = *scenario.lock;
   const auto needs = [&](std::string_view key, bool asked, bool (*can)(const LockKind&), const char* what) {
-    if (asked && !can(lock)) lock_cannot(reader.at(key), key, lock, can, what);
+    if (!asked || can(lock)) return;
+    lock_cannot(reader.at(key),
+                "`" + std::string(key) + "`: the lock `" + std::string(lock.name) + "` " + what, can);
   };
   needs(
       "fencing", workload.fencing, [](const LockKind& kind) { return kind.tokens; }, "gives no tokens");
@@ -137,11 +147,13 @@ void parse_lock(const Value& table, Scenario& scenario) {
   }
 }
 
-void parse_workload(const Value& table, Scenario& scenario) {
+// The keys that every workload has. The others are in its own table of settings.
+void parse_workload(const Value& table, Scenario& scenario, const SettingNames& names) {
   TableReader reader(table, "[workload]");
   WorkloadOptions& workload = scenario.workload;
-  const std::string kind =
-      reader.require("kind", reader.choice("kind", {"critical-section", "seckill", "count-down"}));
+  std::vector<std::string> kinds;
+  for (const WorkloadKind& kind : all_workload_kinds()) kinds.emplace_back(kind.name);
+  const auto kind_name = reader.choice("kind", kinds);
   workload.clients = static_cast<int>(reader.integer("clients", 1, 1000).value_or(workload.clients));
   workload.threads = static_cast<int>(reader.integer("threads", 1, 10'000).value_or(workload.threads));
   workload.key = reader.text("key").value_or(workload.key);
@@ -149,52 +161,36 @@ void parse_workload(const Value& table, Scenario& scenario) {
   workload.start = reader.duration_range("start").value_or(workload.start);
   workload.wait = reader.duration("wait");
   workload.command_timeout = reader.duration("command_timeout").value_or(workload.command_timeout);
-  if (kind == "seckill") {
-    workload.kind = WorkloadKind::seckill;
-    workload.stock = reader.integer("stock", 1, 1'000'000).value_or(workload.stock);
-    const std::string write =
-        reader.choice("write", {"blind", "compare-and-set", "token", "token-at-write"}).value_or("blind");
-    workload.write = write == "blind"             ? StockWrite::blind
-                     : write == "compare-and-set" ? StockWrite::compare_and_set
-                     : write == "token"           ? StockWrite::token
-                                                  : StockWrite::token_at_write;
-    const auto gives_tokens = [](const LockKind& lock) { return lock.tokens; };
-    if (write.starts_with("token") && !scenario.lock->tokens)
-      lock_cannot(reader.at("write"), "write", *scenario.lock, gives_tokens, "gives no tokens");
-  } else if (kind == "count-down") {
-    workload.kind = WorkloadKind::count_down;
-    workload.rounds = reader.integer("rounds", 1, 1'000'000).value_or(workload.rounds);
-    workload.count = static_cast<int>(reader.integer("count", 1, 1000).value_or(workload.count));
-    if (workload.count > workload.clients) {
-      throw BadScenario(reader.at("count"), "`count` is " + std::to_string(workload.count) +
-                                                ", expected at most `clients`, " +
-                                                std::to_string(workload.clients));
-    }
-  } else {
-    workload.kind = WorkloadKind::critical_section;
-    workload.hold = reader.duration_range("hold").value_or(workload.hold);
-    workload.rounds = reader.integer("rounds", 1, 1'000'000).value_or(workload.rounds);
-    workload.depth = static_cast<int>(reader.integer("depth", 1, 100).value_or(workload.depth));
-    if (workload.depth > 1 && !scenario.lock->reentrant) {
-      lock_cannot(
-          reader.at("depth"), "depth", *scenario.lock, [](const LockKind& lock) { return lock.reentrant; },
-          "cannot be taken inside itself");
-    }
-    workload.own_keys = reader.flag("own_keys").value_or(false);
-  }
   workload.readers = reader.percent("readers").value_or(0);
-  if (workload.readers > 0 && !scenario.lock->shared) {
-    lock_cannot(
-        reader.at("readers"), "readers", *scenario.lock, [](const LockKind& lock) { return lock.shared; },
-        "has no side for readers");
+  const WorkloadKind* const kind = kind_name ? find_workload_kind(*kind_name) : nullptr;
+  for (const WorkloadKind& each : all_workload_kinds()) {
+    if (kind != nullptr && kind != &each) continue;
+    for (const Setting& key : each.keys) reader.value(key.name);
   }
   reader.finish();
-  const bool counts = workload.kind == WorkloadKind::count_down;
-  if (counts != scenario.lock->latch) {
-    throw BadScenario(
-        reader.at("kind"),
-        "`kind` is \"" + kind + "\", but the lock `" + workload.lock + "` is " +
-            (counts ? "no latch, expected another workload or a latch" : "a latch, expected \"count-down\""));
+  if (kind == nullptr) reader.missing("kind");
+  workload.kind = kind->name;
+  workload.own = parse_settings(reader, kind->keys, names, "[workload]");
+
+  const LockKind& lock = *scenario.lock;
+  if (workload.command_timeout.count() == 0) {
+    throw BadScenario(reader.at("command_timeout"), "`command_timeout` is zero, expected such as \"3s\"");
+  }
+  if (kind->latch != lock.latch) {
+    throw BadScenario(reader.at("kind"),
+                      "`kind` is \"" + workload.kind + "\", but the lock `" + workload.lock + "` is " +
+                          (kind->latch ? "no latch, expected another workload or a latch"
+                                       : "a latch, expected " + one_of(workloads_of_latches())));
+  }
+  if (kind->problem != nullptr) {
+    if (const auto problem = kind->problem(workload, lock)) {
+      if (problem->able == nullptr) throw BadScenario(reader.at(problem->key), problem->what);
+      lock_cannot(reader.at(problem->key), problem->what, problem->able);
+    }
+  }
+  if (workload.readers > 0 && !lock.shared) {
+    lock_cannot(reader.at("readers"), "`readers`: the lock `" + workload.lock + "` has no side for readers",
+                [](const LockKind& each) { return each.shared; });
   }
   if (workload.key.empty())
     throw BadScenario(reader.at("key"), "`key` is empty, expected the name of a lock");
@@ -216,15 +212,44 @@ std::vector<std::string> check_names() {
   return names;
 }
 
+// What the witnesses of a check may be.
+std::vector<std::string> kinds_of(const std::string& check) {
+  std::vector<std::string> kinds;
+  for (const std::string_view kind : checker::find_check(check)->kinds()) kinds.emplace_back(kind);
+  return kinds;
+}
+
+// Some checks are about what one sort of workload does.
+void fits_workload(const std::string& check, const Scenario& scenario, const Position& at) {
+  std::vector<std::string> owners;
+  for (const WorkloadKind& kind : all_workload_kinds()) {
+    if (std::find(kind.checks.begin(), kind.checks.end(), check) == kind.checks.end()) continue;
+    if (kind.name == scenario.workload.kind) return;
+    owners.emplace_back(kind.name);
+  }
+  if (owners.empty()) return;
+  throw BadScenario(at, "the check `" + check + "` is about the workload " + one_of(owners) +
+                            ", but this one is `" + scenario.workload.kind + "`, expected another check");
+}
+
 Expectation parse_expectation(const Value& table, const Scenario& scenario) {
   TableReader reader(table, "[[expect]]");
   Expectation expectation;
   expectation.at = table.at;
+  for (const char* const key : {"check", "is", "kind", "seeds", "marks"}) reader.value(key);
+  reader.finish();
   expectation.check = reader.require("check", reader.choice("check", check_names()));
+  fits_workload(expectation.check, scenario, reader.at("check"));
   expectation.violated = reader.choice("is", {"holds", "violated"}).value_or("holds") == "violated";
   if (auto kind = reader.text("kind")) {
     if (!expectation.violated)
       throw BadScenario(reader.at("kind"), "`kind` goes with is = \"violated\" only, expected none");
+    const auto known = kinds_of(expectation.check);
+    if (std::find(known.begin(), known.end(), *kind) == known.end()) {
+      throw BadScenario(reader.at("kind"), "`kind` is \"" + *kind + "\", but a violation of `" +
+                                               expectation.check + "` is never of that kind, expected " +
+                                               one_of(known) + did_you_mean(*kind, known));
+    }
     expectation.kind = *kind;
   }
   if (auto seeds = reader.text("seeds")) {
@@ -250,12 +275,7 @@ Expectation parse_expectation(const Value& table, const Scenario& scenario) {
     }
     expectation.marks = *marks;
   }
-  reader.finish();
   if (expectation.check == "reached" && expectation.marks.empty()) reader.missing("marks");
-  if (expectation.check == "oversell" && scenario.workload.kind != WorkloadKind::seckill) {
-    throw BadScenario(reader.at("check"),
-                      "`oversell` needs [workload] kind = \"seckill\", expected another check");
-  }
   return expectation;
 }
 
@@ -274,6 +294,11 @@ const std::vector<Value>& list(TableReader& root, std::string_view name) {
 
 Scenario parse_base(const Value& document, const std::string& file) {
   TableReader root(document, "the file");
+  for (const char* const key : {"schema", "name", "about", "run", "cluster", "lock", "workload", "network",
+                                "fault", "expect", "variant"}) {
+    root.value(key);
+  }
+  root.finish();  // first, so that a misspelt section is told as such and not as one that is missing
   Scenario scenario;
   scenario.file = file;
   scenario.at = document.at;
@@ -286,14 +311,15 @@ Scenario parse_base(const Value& document, const std::string& file) {
   if (root.value("lock") == nullptr) root.missing("lock");
   parse_lock(section(root, "lock"), scenario);
   if (root.value("workload") == nullptr) root.missing("workload");
-  parse_workload(section(root, "workload"), scenario);
+  SettingNames names;
+  names.nodes = scenario.cluster.nodes;
+  parse_workload(section(root, "workload"), scenario, names);
   parse_network(section(root, "network"), scenario);
 
-  FaultNames names;
-  names.nodes = scenario.cluster.nodes;
   for (std::int64_t i = 1; i <= scenario.workload.clients; ++i)
     names.clients.push_back("c" + std::to_string(i));
-  for (const Value& fault : list(root, "fault")) {
+  const std::vector<Value>& faults = list(root, "fault");
+  for (const Value& fault : faults) {
     if (const Value* id = fault.find("id"); id != nullptr && id->kind == Value::Kind::text) {
       if (std::find(names.faults.begin(), names.faults.end(), id->text) != names.faults.end()) {
         throw BadScenario(id->at, "fault `" + id->text + "` twice, expected an id of its own");
@@ -301,12 +327,11 @@ Scenario parse_base(const Value& document, const std::string& file) {
       names.faults.push_back(id->text);
     }
   }
-  for (const Value& fault : list(root, "fault")) scenario.faults.push_back(parse_fault(fault, names));
+  for (const Value& fault : faults) scenario.faults.push_back(parse_fault(fault, names));
+  check_faults(faults, scenario.faults, scenario.time);
   for (const Value& expectation : list(root, "expect")) {
     scenario.expectations.push_back(parse_expectation(expectation, scenario));
   }
-  root.value("variant");
-  root.finish();
   if (scenario.expectations.empty()) {
     throw BadScenario(scenario.at, "nothing is expected, expected at least one [[expect]] table");
   }
@@ -322,39 +347,18 @@ void require_world(const Scenario& scenario, bool embedded) {
   }
 }
 
-const std::vector<MarkInfo>& all_events() {
-  static const std::vector<MarkInfo> kEvents = {
-      {"lock.requested", "a client asks for a lock"},
-      {"lock.waiting", "an acquire was refused and its task starts to wait"},
-      {"lock.queued", "the server confirmed a place in the queue of a fair lock"},
-      {"lock.granted", "an acquire returned ok to a client"},
-      {"lock.refused", "an acquire failed, or its outcome is unknown"},
-      {"lock.renewed", "the server confirmed a renewal"},
-      {"lock.renew-failed", "a renewal was not confirmed; it is tried again"},
-      {"lock.lost", "a client was told that its hold is lost"},
-      {"lock.releasing", "a client begins to release"},
-      {"lock.released", "a release was confirmed"},
-      {"read", "a client read the protected resource"},
-      {"write", "a client wrote the protected resource"},
-      {"sell", "a client sold one"},
-      {"latch.set", "a count was set"},
-      {"latch.counted", "one less is to be counted down"},
-      {"latch.waiting", "a client begins to wait for a latch"},
-      {"latch.opened", "a client got through a latch"},
-      {"client.crashed", "a client died"},
-      {"client.started", "a client started, or started again"},
-  };
-  return kEvents;
-}
-
 const std::vector<MarkInfo>& all_marks() {
   static const std::vector<MarkInfo> kMarks = [] {
-    std::vector<MarkInfo> marks = all_events();
+    std::vector<MarkInfo> marks;
+    for (const RunEventInfo& event : all_run_events())
+      marks.push_back({std::string(event.name), std::string(event.about)});
     marks.push_back({"granted-after-promotion", "a node granted a lock after it had been promoted"});
     marks.push_back({"granted-after-restart", "a node granted a lock after it had been restarted"});
     marks.push_back(
         {std::string(kGrantedDuringFault), "an acquire returned ok while a fault with `for` acted"});
-    marks.push_back({"sold-out", "the stock came down to zero"});
+    for (const WorkloadKind& kind : all_workload_kinds()) {
+      marks.insert(marks.end(), kind.marks.begin(), kind.marks.end());
+    }
     return marks;
   }();
   return kMarks;

@@ -145,13 +145,15 @@ set    = { "workload.kind" = "count-down", "workload.count" = 3, "workload.round
 unset  = ["workload.stock", "fault.kill.node"]
 expect = [{ check = "latch" }]
 )";
-  EXPECT_EQ(problem(kGood + latch), "f.toml:33:1: fault `kill` (crash): exactly one of `node` and `client`");
+  EXPECT_EQ(problem(kGood + latch),
+            "f.toml:33:1: fault `kill` (crash): expected exactly one of `node` and `client` (in the variant "
+            "`count-down-latch`)");
   std::string right = latch;
   right.replace(right.find(", \"fault.kill.node\""), 19, "");
   const Scenario counted = parse_scenarios(kGood + right, "f.toml")[2];
-  EXPECT_EQ(counted.workload.kind, WorkloadKind::count_down);
-  EXPECT_EQ(counted.workload.count, 3);
-  EXPECT_EQ(counted.workload.rounds, 2);
+  EXPECT_EQ(counted.workload.kind, "count-down");
+  EXPECT_EQ(get_or(counted.workload.own, "count", std::int64_t{0}), 3);
+  EXPECT_EQ(get_or(counted.workload.own, "rounds", std::int64_t{0}), 2);
 }
 
 TEST(ParseScenario, ReadsWhatTheLockIsAsked) {
@@ -172,7 +174,7 @@ TEST(ParseScenario, VariantsReplaceValuesAndExpectations) {
   EXPECT_TRUE(control.faults[0].enabled);
   EXPECT_FALSE(control.faults[1].enabled);
   EXPECT_FALSE(control.faults[2].enabled);  // dotted keys mean the same as quoted paths
-  EXPECT_EQ(control.workload.write, StockWrite::compare_and_set);
+  EXPECT_EQ(get_or(control.workload.own, "write", std::string()), "compare-and-set");
   ASSERT_EQ(control.expectations.size(), 1u);
   EXPECT_EQ(control.expectations[0].check, "oversell");
 }
@@ -199,7 +201,7 @@ TEST(ParseScenario, ComplaintsNameLineColumnExpectationAndSuggestion) {
       {kGood + "[[variant]]\nname = \"x\"\nset = { workload.kind = \"count-down\" }\nunset = "
                "[\"workload.stock\"]",
        "but the lock `reentrant` is no latch, expected another"},
-      {with("kind  = \"reentrant\"", "kind = \"count-down-latch\""), "is a latch, expected \"count-down\""},
+      {with("kind  = \"reentrant\"", "kind = \"count-down-latch\""), "is a latch, expected `count-down`"},
       {kGood + "[[variant]]\nabout = \"nameless\"", "[[variant]] has no `name`"},
       {with("lease = \"5s\"", "permits = 0"), "f.toml:15:11: `permits` is 0, expected a whole number from 1"},
       {with("lease = \"5s\"", "fair = true"), "f.toml:15:8: `fair`: the lock `reentrant` has no readers"},
@@ -230,18 +232,45 @@ TEST(ParseScenario, ComplaintsNameLineColumnExpectationAndSuggestion) {
       {with("event = \"lock.granted\"", "event = \"lock.grantd\""), "did you mean `lock.granted`?"},
       {with("nth = 1", "nth = 0"), "`nth` is 0, expected a whole number from 1"},
       {with("at   = \"0s\"\n", ""),
-       "[[fault]] has 0 triggers, expected exactly one of `at`, `every` and `after`"},
+       "f.toml:26:1: fault `lag` (replication-lag) has no trigger, expected exactly one of `at`, `every` "
+       "and"},
+      {with("at   = \"0s\"", "att  = \"0s\""), "f.toml:30:1: unknown key `att` in [[fault]]"},
+      {with("at   = \"0s\"", "at   = \"0s\"\nevery = \"1s\""), "has more than one trigger"},
+      {kGood + "[[variant]]\nname = \"x\"\nunset = [\"fault.kill.after\"]",
+       "f.toml:33:1: fault `kill` (crash) has no trigger, expected exactly one of `at`, `every` and `after`, "
+       "such as "
+       "at = \"0s\" (in the variant `x`)"},
+      {with("node  = \"r1\"", "nod   = \"r1\""), "f.toml:36:1: unknown key `nod` in [[fault]]"},
       {with("\"granted-after-promotion\"", "\"granted-after-promotoin\""),
        "did you mean `granted-after-promotion`?"},
       {with("check = \"lease-exclusion\"", "check = \"lease-exclusoin\""), "did you mean `lease-exclusion`?"},
       {with("seeds = \">= 90%\"", "seeds = \"90%\""), "`seeds` is \"90%\", expected such as \"all\""},
       {with("schema = 1", "schema = 2"), "f.toml:1:10: `schema` is 2, expected a whole number from 1 to 1"},
-      {with("name   = \"story\"", "nmae   = \"story\""), "the file has no `name`"},
+      {with("name   = \"story\"", "nmae   = \"story\""),
+       "f.toml:2:1: unknown key `nmae` in the file, expected"},
       {with("\"fault.kill.enabled\"", "\"fault.kil.enabled\""),
        "unknown fault `kil`, expected `lag`, `kill` or `promote`, did you mean `kill`?"},
       {with("\"workload.write\"", "\"workload.wrte\""), "unknown key `wrte` in [workload]"},
       {with("id    = \"kill\"", "id    = \"lag\""), "fault `lag` twice"},
       {with("[network]", "[netwrok]"), "unknown key `netwrok` in the file"},
+      {with("[workload]", "[worload]"), "f.toml:17:2: unknown key `worload` in the file, expected"},
+      {with("[workload]", "[worload]"), "did you mean `workload`?"},
+      {with("kind    = \"seckill\"", "knid    = \"seckill\""),
+       "f.toml:18:1: unknown key `knid` in [workload], expected"},
+      {with("kind  = \"reentrant\"", "kid   = \"reentrant\""),
+       "f.toml:14:1: unknown key `kid` in [lock], expected"},
+      {with("check = \"reached\"", "chek  = \"reached\""),
+       "unknown key `chek` in [[expect]], expected `check`"},
+      {with("kind    = \"seckill\"", "kind    = \"sekill\""), "did you mean `seckill`?"},
+      {with("stock   = 10", "rounds  = 10"), "f.toml:20:1: unknown key `rounds` in [workload], expected"},
+      {with("seeds = \">= 90%\"", "kind  = \"doubl-grant\""),
+       "f.toml:48:9: `kind` is \"doubl-grant\", but a violation of `lease-exclusion` is never of that kind, "
+       "expected "
+       "`double-grant`, did you mean `double-grant`?"},
+      {with("seeds = \">= 90%\"", "kind  = \"overrun\""), "is never of that kind, expected `double-grant`"},
+      {with("check = \"lease-exclusion\"", "check = \"latch\""),
+       "f.toml:46:9: the check `latch` is about the workload `count-down`, but this one is `seckill`, "
+       "expected"},
       {with("[network]", "[network"), "not valid TOML"},
       {with("time  = \"10s\"", "time  = \"0s\""), "`time` is zero"},
       {std::string("\x00\xff\x13garbage\x80", 11), "f.toml:1:1: not valid TOML"},
@@ -259,6 +288,44 @@ TEST(ParseScenario, FaultsThatMustEndNeedFor) {
     const std::string text = with("kind = \"replication-lag\"\nnode = \"r2\"\nat   = \"0s\"\nfor  = \"6s\"",
                                   "kind = \"" + std::string(kind.name) + "\"\nat   = \"0s\"");
     EXPECT_NE(problem(text).find("has no `for`"), std::string::npos) << kind.name << ": " << problem(text);
+  }
+}
+
+// Each of these would run, and in silence never do what it says.
+TEST(ParseScenario, WhatCouldNeverHappenIsRefused) {
+  const struct {
+    std::string text, complaint;
+  } cases[] = {
+      {with("for  = \"6s\"\n", "").replace(kGood.find("at   = \"0s\""), 11, "every = \"1s\""),
+       "f.toml:30:9: `every` without `for`: fault `lag` (replication-lag) would act once"},
+      {with("for  = \"6s\"", "for  = \"0s\""), "f.toml:31:8: `for` is zero"},
+      {with("at   = \"0s\"", "at   = \"10s\""),
+       "f.toml:30:8: `at` is 10s, but the run ends at 10s ([run] time)"},
+      {with("fault = \"kill\"", "fault = \"promote\""),
+       "f.toml:43:19: fault `promote` waits for itself to act"},
+      {with("event = \"lock.granted\", nth = 1", "fault = \"promote\""),
+       "f.toml:37:19: fault `kill` waits for itself to act"},
+      {with("fault = \"kill\", delay", "fault = \"kill\", nth = 2, delay"),
+       "f.toml:43:33: `nth` goes with `event` and `message` only"},
+      {with("nth = 1", "phase = \"reply\""), "`phase` goes with `message` only"},
+      {with("event = \"lock.granted\"", "event = \"sell\", node = \"r1\""),
+       "`node`: the event `sell` happens at no node"},
+      {kGood + "[[variant]]\nname = \"x\"\nset = { fault.kill.enabled = false }",
+       "f.toml:43:19: fault `promote` waits for fault `kill`, which is not enabled, expected one that is; "
+       "set enabled "
+       "= false for both (in the variant `x`)"},
+      {with("kind  = \"crash\"", "kind  = \"crash\"\nduring = \"promote\""),
+       "f.toml:36:10: `during` names fault `promote` (promote), which is over as soon as it acted"},
+      {with("kind  = \"crash\"", "kind  = \"crash\"\nduring = \"kill\""),
+       "fault `kill` acts only while it acts itself"},
+      {with("after = { event = \"lock.granted\", nth = 1, delay = \"0ms..5ms\" }",
+            "at = \"7s\"\nduring = \"lag\""),
+       "f.toml:38:10: `during` names fault `lag`, which is over by then"},
+      {with("stock   = 10", "command_timeout = \"0s\""), "f.toml:20:19: `command_timeout` is zero"},
+  };
+  for (const auto& [text, complaint] : cases) {
+    EXPECT_NE(problem(text).find(complaint), std::string::npos)
+        << "wanted: " << complaint << "\ngot:    " << problem(text);
   }
 }
 

@@ -113,10 +113,21 @@ std::vector<Value> locks_of(TableReader& reader) {
   return locks->items;
 }
 
+// The base is right by itself, so what is wrong here is wrong because of the variant, even if the line that
+// cannot stand any more is one of the base.
+Scenario parse_named(const Value& document, const std::string& file, const std::string& variant) {
+  try {
+    return parse_base(document, file);
+  } catch (const BadScenario& problem) {
+    throw BadScenario(problem.at(), problem.message() + " (in the variant `" + variant + "`)");
+  }
+}
+
 // One [[variant]] table: one scenario, or one for each lock of its `locks`.
 void parse_variant(const Value& base, const Value& variant, const std::string& file,
                    std::vector<Scenario>& scenarios) {
   TableReader reader(variant, "[[variant]]");
+  for (const char* const key : {"locks", "name", "about", "set", "unset", "expect"}) reader.value(key);
   const std::vector<Value> locks = locks_of(reader);
   const auto given = reader.text("name");
   if (!given && locks.empty()) reader.missing("name");
@@ -149,7 +160,7 @@ void parse_variant(const Value& base, const Value& variant, const std::string& f
   }
   reader.finish();
   const auto add = [&](const Value& its, const std::string& name) {
-    Scenario scenario = parse_base(its, file);
+    Scenario scenario = parse_named(its, file, name);
     scenario.variant = name;
     scenario.at = variant.at;
     if (about) scenario.about = *about;

@@ -21,11 +21,13 @@ struct Position {
 class BadScenario : public std::runtime_error {
  public:
   BadScenario(Position at, const std::string& message)
-      : std::runtime_error(at.to_string() + ": " + message), at_(std::move(at)) {}
+      : std::runtime_error(at.to_string() + ": " + message), at_(std::move(at)), message_(message) {}
   const Position& at() const { return at_; }
+  const std::string& message() const { return message_; }  // without the position
 
  private:
   Position at_;
+  std::string message_;
 };
 
 // ", did you mean `x`?" for the closest of `known` (by edit distance, at most a third of the length), else

@@ -53,7 +53,8 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
   WorkloadOptions workload = scenario.workload;
   workload.independent = cluster.topology == Topology::independent;
   for (const auto& node : stage.cluster->nodes()) workload.nodes.push_back({node->name(), node->endpoint()});
-  stage.recorder->subscribe({"lock.waiting", "", 0}, [&stage](const RunEvent&) { ++stage.waits; });
+  stage.recorder->subscribe({.event = RunEventKind::lock_waiting},
+                            [&stage](const RunEvent&) { ++stage.waits; });
   stage.workload = make_workload(world, *stage.recorder, workload);
   keep_ledger(*stage.proxy, *scenario.lock, *stage.recorder);
   stage.director = std::make_unique<Director>(scenario, world, *stage.cluster, *stage.proxy, *stage.workload,
@@ -120,13 +121,11 @@ checker::CheckContext context_of(const Stage& stage, const Scenario& scenario, c
   context.promised_overtakes = scenario.overtakes;
   // Locks that expire, the usual case, are what the check looks for itself.
   context.model = lock.counts_permits ? "semaphore" : lock.shared ? "read-write" : lock.fair ? "fair" : "";
-  context.initial_stock = stage.workload->initial_stock();
-  context.final_stock = stage.workload->final_stock();
+  stage.workload->tell(context);
   context.lease_ns = scenario.workload.lease.count();
   context.progress_bound_ns = scenario.progress_bound.count();
   context.end_ns = end_ns;
   context.run_ended_by_itself = !result.capped;
-  context.paused = stage.director->pauses(end_ns);
   context.clocks_within_bounds = stage.director->clocks_within_bounds();
   if (!embedded) context.told_slack_ns = kToldSlackRealNs;
   return context;
@@ -154,9 +153,7 @@ RunResult run_once(const Scenario& scenario, const RunOptions& options) {
     begin_ns = stage.world->now_ns();
     result.capped = !play(stage, scenario, options.embedded ? std::function<bool()>{} : options.interrupted);
     end_ns = stage.world->now_ns();
-    const auto stock = stage.workload->final_stock();
-    result.final_stock = stock;
-    if (stock && *stock <= 0) stage.recorder->mark("sold-out");
+    stage.workload->conclude();
     context = context_of(stage, scenario, result, end_ns, options.embedded);
   });
   if (!stage.director->failure().empty()) throw std::runtime_error(stage.director->failure());
@@ -165,13 +162,8 @@ RunResult run_once(const Scenario& scenario, const RunOptions& options) {
   const WorkloadStats& stats = stage.workload->stats();
   result.grants = stats.acquired;
   result.waits = stage.waits;
-  for (const checker::Event& event : stage.recorder->history().events()) {
-    const bool sale = event.f == checker::Function::sell && event.type == checker::EventType::ok;
-    result.sold += sale ? 1 : 0;
-  }
-  result.initial_stock = context.initial_stock;
-  if (context.initial_stock)
-    result.oversold = std::max<std::int64_t>(0, result.sold - *context.initial_stock);
+  result.figures = stage.workload->figures(stage.recorder->history());
+  result.summed_up = stage.workload->sum_up(result.figures);
   judge(stage, scenario, context, result);
   result.trace = digest(stage.recorder->history(), options.embedded ? stage.world->trace().digest() : 0);
   if (options.keep_history) result.history = stage.recorder->history();

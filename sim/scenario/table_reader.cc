@@ -109,6 +109,7 @@ std::optional<std::vector<std::string>> TableReader::texts(std::string_view key)
 }
 
 void TableReader::missing(std::string_view key) const {
+  finish();  // a misspelt key is the likelier cause
   throw BadScenario(table_.at, where_ + " has no `" + std::string(key) + "`, expected one");
 }
 

@@ -34,6 +34,7 @@ class TableReader {
     if (!value) missing(key);
     return *std::move(value);
   }
+  // REQUIRES: every key that may stand here was asked for (any of them that was not counts as unknown).
   [[noreturn]] void missing(std::string_view key) const;
 
   // Where the value of `key` stands (the table itself if it is absent).

@@ -77,7 +77,7 @@ void throughput(Bench& bench, const sim::LockKind* kind, bool embedded) {
   sim::Scenario scenario =
       sim::parse_scenarios(fmt::format(fmt::runtime(kFailover), kind->name), "failover").front();
   const double length = bench.quick() ? 8 : 10;
-  scenario.workload.rounds = 0;
+  scenario.workload.own["rounds"] = std::int64_t{0};
   scenario.time = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(length));
   const sim::RunResult result = run(scenario, embedded);
   const double begin = first_acquire(result.history);
@@ -148,8 +148,8 @@ void timeline(Bench& bench, const sim::LockKind* kind, const SaleFault& fault, b
     }
   }
   while (!holds.empty()) close(holds.begin()->first, end - begin);
-  m.add("sold", "units", static_cast<double>(result.sold));
-  m.add("oversold", "units", static_cast<double>(result.oversold));
+  m.add("sold", "units", static_cast<double>(sim::figure(result.figures, "sold")));
+  m.add("oversold", "units", static_cast<double>(sim::figure(result.figures, "oversold")));
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ struct Outcome {
   bool capped = false;
 };
 
-Outcome outcome_of(const sim::RunResult& run, std::int64_t stock) {
+Outcome outcome_of(const sim::RunResult& run) {
   Outcome outcome;
   std::int64_t first = 0, last = 0;
   for (const checker::Event& event : run.history.events()) {
@@ -49,11 +49,12 @@ Outcome outcome_of(const sim::RunResult& run, std::int64_t stock) {
     if (bad && (event.f == checker::Function::acquire || event.f == checker::Function::release))
       ++outcome.errors;
   }
-  outcome.sold = static_cast<double>(run.sold);
-  outcome.oversold = static_cast<double>(run.oversold);
+  const std::int64_t sold = sim::figure(run.figures, "sold");
+  outcome.sold = static_cast<double>(sold);
+  outcome.oversold = static_cast<double>(sim::figure(run.figures, "oversold"));
   // What was sold and did not reduce the stock.
-  outcome.lost =
-      static_cast<double>(std::max<std::int64_t>(0, run.sold - (stock - run.final_stock.value_or(stock))));
+  outcome.lost = static_cast<double>(std::max<std::int64_t>(
+      0, sold - (sim::figure(run.figures, "stock") - sim::figure(run.figures, "left"))));
   outcome.sold_out_s = static_cast<double>(std::max<std::int64_t>(0, last - first)) / 1e9;
   outcome.capped = run.capped;
   return outcome;
@@ -114,7 +115,7 @@ class SaleRuns {
                                                             .folder = embedded_ ? "" : folder.path(),
                                                             .keep_history = true,
                                                             .interrupted = Bench::interrupted});
-        cell->outcomes[static_cast<std::size_t>(seed)] = outcome_of(run, scenario.workload.stock);
+        cell->outcomes[static_cast<std::size_t>(seed)] = outcome_of(run);
       } catch (const MissingServer&) {
         missing_ = true;
       } catch (const std::exception& error) {

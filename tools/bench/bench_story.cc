@@ -131,9 +131,9 @@ std::vector<FaultTime> fault_times(const checker::History& history) {
     if (event.f != checker::Function::fault) continue;
     const double at = static_cast<double>(event.time_ns) / 1e9;
     if (event.value == 1) {
-      open[event.key] = times.size();
+      open[event.id] = times.size();
       times.push_back({std::string(history.text(event.error)), at, at});
-    } else if (const auto found = open.find(event.key); found != open.end()) {
+    } else if (const auto found = open.find(event.id); found != open.end()) {
       times[found->second].to = at;
     }
   }

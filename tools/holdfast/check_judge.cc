@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 
+#include "checker/history/effects.h"
 #include "checker/holds/holds.h"
 #include "tools/holdfast/check_findings.h"
 #include "tools/holdfast/check_load.h"
@@ -36,7 +37,7 @@ Summary count_operations(const PackedHistory& history) {
       count, [&](std::size_t at, const PackedHistory::Fixed& fixed, const Event&) { count(at, fixed); });
   Summary summary;
   for (auto& [f, types] : seen) {
-    if (f == Function::fault || f == Function::mark) continue;
+    if (of_harness(f)) continue;
     auto& outcomes = summary.operations[std::string(to_string(f))];
     std::uint64_t open = types[EventType::invoke];
     for (const EventType type : kOutcomes) {

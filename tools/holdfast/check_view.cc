@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "checker/history/effects.h"
 #include "checker/holds/holds.h"
 
 namespace holdfast::tools {
@@ -52,8 +53,7 @@ void HistoryView::show_around(std::size_t at, checker::Symbol key, const std::ve
   whole_ = same_ = false;
   std::vector<std::size_t> before, after;
   const auto look = [&](std::size_t position, const PackedHistory::Fixed& fixed) {
-    if (fixed.key == key || fixed.f() == Function::fault)
-      (position <= at ? before : after).push_back(position);
+    if (fixed.key == key || of_harness(fixed.f())) (position <= at ? before : after).push_back(position);
   };
   loaded_.packed.for_each(look, [&](std::size_t position, const PackedHistory::Fixed& fixed, const Event&) {
     look(position, fixed);

@@ -228,7 +228,7 @@ void CommandLine::add_rest() {
   list->add_option("WHAT", what, "of what")
       ->required()
       ->type_name("WHAT")
-      ->check(Choice({"locks", "faults", "checks", "models", "marks", "events"}));
+      ->check(Choice({"locks", "faults", "workloads", "checks", "models", "marks", "events"}));
 
   schema = app.add_subcommand("schema",
                               "print the JSON schema of scenario files\n"

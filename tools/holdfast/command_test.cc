@@ -189,7 +189,7 @@ TEST_F(RunFolder, NoStoryOfAnExpectationThatWasMetWhenAnotherFailed) {
 }
 
 TEST_F(RunFolder, TheEndListsWhatWasUnexpected) {
-  broken("b.toml", "[[expect]]\ncheck = \"lease-exclusion\"\nis = \"violated\"\nkind = \"overrun\"\n");
+  broken("b.toml", "[[expect]]\ncheck = \"mutual-exclusion\"\nis = \"violated\"\nkind = \"overrun\"\n");
   broken("a b.toml", kHolds);
   sound("c.toml");
   const Ran ran = holdfast("run " + folder_.path() + " --seeds 4..6", "COLUMNS=200");
@@ -197,7 +197,7 @@ TEST_F(RunFolder, TheEndListsWhatWasUnexpected) {
   const std::size_t list = ran.out.find("\nunexpected\n");
   ASSERT_NE(list, std::string::npos) << ran.out;
   const std::string end = ran.out.substr(list);
-  EXPECT_NE(end.find("lease-exclusion: expected overrun on all seeds, found double-grant on all 3 runs "
+  EXPECT_NE(end.find("mutual-exclusion: expected overrun on all seeds, found double-grant on all 3 runs "
                      "(seeds 4, 5, 6)\n"),
             std::string::npos)
       << end;
@@ -445,7 +445,7 @@ TEST(Command, AFullStandardOutputIsExit74) {
 }
 
 TEST(Command, ListsBeginWithTheName) {
-  for (const char* what : {"locks", "faults", "checks", "marks", "events"}) {
+  for (const char* what : {"locks", "faults", "workloads", "checks", "marks", "events"}) {
     const Ran ran = holdfast(std::string("list ") + what);
     EXPECT_EQ(ran.exit, 0);
     EXPECT_GT(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << what;

@@ -73,8 +73,13 @@ std::string explain(const Expectation& expectation, const Tally& tally) {
   return begin + found + list_of(tally.misses, missed);
 }
 
+bool is_unmet(const Expectation& expectation, const Tally& tally) {
+  const Tally::Result result = tally.result(expectation);
+  return result == Tally::Result::failed || result == Tally::Result::unknown;
+}
+
 std::optional<std::uint64_t> culprit(const Expectation& expectation, const Tally& tally) {
-  if (tally.runs == 0 || tally.result(expectation) == Tally::Result::met) return std::nullopt;
+  if (tally.runs == 0 || !is_unmet(expectation, tally)) return std::nullopt;
   if (too_many(expectation, tally) && !tally.matches.empty()) return tally.matches.front();
   if (tally.first_miss_seed) return tally.first_miss_seed;
   return tally.first_unknown_seed;

@@ -13,6 +13,9 @@ namespace holdfast::tools {
 // REQUIRES: it was not met.
 std::string explain(const sim::Expectation& expectation, const sim::Tally& tally);
 
+// It was judged, and not met: neither met nor run on too few seeds to tell.
+bool is_unmet(const sim::Expectation& expectation, const sim::Tally& tally);
+
 // The seed that shows best why it was not met; nullopt when it was met, or nothing was run.
 std::optional<std::uint64_t> culprit(const sim::Expectation& expectation, const sim::Tally& tally);
 

@@ -86,7 +86,7 @@ std::string failure_text(const CaseResult& result, const RunArguments& arguments
   for (std::size_t i = 0; i < result.scenario.expectations.size(); ++i) {
     const sim::Expectation& expectation = result.scenario.expectations[i];
     const Tally& tally = result.judge.tallies()[i];
-    if (tally.result(expectation) == Tally::Result::met) continue;
+    if (!is_unmet(expectation, tally)) continue;
     text += explain(expectation, tally) + "\n";
     const auto seed = culprit(expectation, tally);
     if (!seed) continue;

@@ -9,6 +9,7 @@
 #include "checker/checks/check.h"
 #include "checker/linearizability/models/model.h"
 #include "sim/client/lock_kind.h"
+#include "sim/client/workload_kind.h"
 #include "sim/fault/fault.h"
 #include "sim/scenario/scenario.h"
 #include "tools/holdfast/commands.h"
@@ -16,29 +17,19 @@
 namespace holdfast::tools {
 namespace {
 
-std::string_view type_name(sim::FaultKey::Type type) {
-  using Type = sim::FaultKey::Type;
-  switch (type) {
-    case Type::node: return "NODE";
-    case Type::client: return "CLIENT";
-    case Type::parties: return "NAMES";
-    case Type::duration: return "DURATION";
-    case Type::range: return "RANGE";
-    case Type::percent: return "PERCENT";
-    case Type::count: return "COUNT";
-    case Type::text: return "TEXT";
-    case Type::flag: return "BOOL";
+// "KEY = TYPE, [KEY = TYPE]": in brackets what may be left out.
+std::string keys_of(const std::vector<sim::Setting>& settings) {
+  std::string keys;
+  for (const sim::Setting& setting : settings) {
+    std::string one = fmt::format("{} = {}", setting.name, sim::type_name(setting.type));
+    keys += (keys.empty() ? "" : ", ") + (setting.required ? one : "[" + one + "]");
   }
-  return "?";
+  return keys;
 }
 
 std::string describe(const sim::FaultKind& kind) {
   std::string text(kind.about);
-  std::string keys;
-  for (const sim::FaultKey& key : kind.keys) {
-    std::string one = fmt::format("{} = {}", key.name, type_name(key.type));
-    keys += (keys.empty() ? "" : ", ") + (key.required ? one : "[" + one + "]");
-  }
+  std::string keys = keys_of(kind.keys);
   if (kind.must_end) keys += keys.empty() ? "for = DURATION" : ", for = DURATION";
   if (!keys.empty()) text += "; keys: " + keys;
   if (!kind.embedded) text += "; real world only";
@@ -56,6 +47,10 @@ ExitCode list_command(const std::string& what) {
     }
   } else if (what == "faults") {
     for (const sim::FaultKind& kind : sim::all_fault_kinds()) rows.emplace_back(kind.name, describe(kind));
+  } else if (what == "workloads") {
+    for (const sim::WorkloadKind& kind : sim::all_workload_kinds()) {
+      rows.emplace_back(kind.name, fmt::format("{}; keys: {}", kind.about, keys_of(kind.keys)));
+    }
   } else if (what == "checks") {
     for (const checker::Check* check : checker::all_checks())
       rows.emplace_back(check->name(), check->about());
@@ -67,9 +62,10 @@ ExitCode list_command(const std::string& what) {
     rows.emplace_back("fault.ID.healed", "the fault with that id was healed");
     for (const sim::MarkInfo& mark : sim::all_marks()) rows.emplace_back(mark.name, mark.about);
   } else if (what == "events") {
-    for (const sim::MarkInfo& event : sim::all_events()) rows.emplace_back(event.name, event.about);
+    for (const sim::RunEventInfo& event : sim::all_run_events()) rows.emplace_back(event.name, event.about);
   } else {
-    const std::vector<std::string> known = {"locks", "faults", "checks", "models", "marks", "events"};
+    const std::vector<std::string> known = {"locks",  "faults", "workloads", "checks",
+                                            "models", "marks",  "events"};
     throw BadUsage("list: unknown list `" + what + "`, expected " + sim::one_of(known) +
                    sim::did_you_mean(what, known));
   }

@@ -14,7 +14,13 @@ using sim::Tally;
 using Json = nlohmann::ordered_json;
 
 std::string_view name_of(Tally::Result result) {
-  return result == Tally::Result::met ? "met" : result == Tally::Result::failed ? "failed" : "unknown";
+  switch (result) {
+    case Tally::Result::met: return "met";
+    case Tally::Result::failed: return "failed";
+    case Tally::Result::unknown: return "unknown";
+    case Tally::Result::too_few: return "not-judged";
+  }
+  return "unknown";
 }
 
 // Text of a workflow command: https://docs.github.com/actions, "workflow commands".
@@ -47,8 +53,7 @@ Json json_of(const sim::Expectation& expectation, const Tally& tally) {
   one["matching"] = tally.matching;
   one["unknown"] = tally.unknown;
   one["missed_seeds"] = tally.misses;
-  if (tally.runs > 0 && tally.result(expectation) != Tally::Result::met)
-    one["explained"] = explain(expectation, tally);
+  if (tally.runs > 0 && is_unmet(expectation, tally)) one["explained"] = explain(expectation, tally);
   if (!tally.found.empty()) one["found"] = tally.found;
   if (!tally.first_miss.empty()) one["first_miss"] = tally.first_miss;
   if (!tally.first_unknown.empty()) one["first_unknown"] = tally.first_unknown;
@@ -68,7 +73,7 @@ Json json_of(const CaseResult& result, const RunArguments& arguments) {
   item["violated_runs"] = result.violated_runs;
   item["grants"] = result.grants;
   item["waits"] = result.waits;
-  item["oversold"] = result.oversold;
+  if (!result.cost.empty()) item[std::string(result.cost)] = result.total_cost;
   item["seconds"] = result.seconds;
   item["nondeterministic_seeds"] = result.nondeterministic;
   if (!result.error.empty()) item["error"] = result.error;

@@ -157,7 +157,8 @@ ExitCode CaseResult::code() const {
   switch (judge.result()) {
     case sim::Tally::Result::met: return code;
     case sim::Tally::Result::failed: return worse(code, kFailed);
-    case sim::Tally::Result::unknown: return worse(code, kUnknown);
+    case sim::Tally::Result::unknown:
+    case sim::Tally::Result::too_few: return worse(code, kUnknown);
   }
   return code;
 }

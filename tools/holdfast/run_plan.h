@@ -6,8 +6,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "sim/client/workload_kind.h"
 #include "sim/scenario/judge.h"
 #include "sim/scenario/scenario.h"
 #include "tools/holdfast/exit_code.h"
@@ -53,7 +55,9 @@ struct KeptFolder {
 // One scenario or variant, over its seeds.
 struct CaseResult {
   CaseResult(sim::Scenario scenario_, std::vector<std::uint64_t> seeds_)
-      : scenario(std::move(scenario_)), seeds(std::move(seeds_)), judge(scenario), traces(seeds.size()) {}
+      : scenario(std::move(scenario_)), seeds(std::move(seeds_)), judge(scenario), traces(seeds.size()) {
+    cost = sim::find_workload_kind(scenario.workload.kind)->cost;
+  }
   CaseResult(const CaseResult&) = delete;
 
   sim::Scenario scenario;
@@ -64,7 +68,8 @@ struct CaseResult {
   sim::Judge judge;                   // REQUIRES: `scenario` stays where it is
   std::vector<std::uint64_t> traces;  // by index of the seed
   std::uint64_t done = 0, violated_runs = 0, grants = 0, waits = 0;
-  std::int64_t oversold = 0, worst_oversold = 0;
+  std::string_view cost;  // what this workload counts when its lock fails ("oversold"); "": nothing
+  std::int64_t total_cost = 0, worst_cost = 0;
   double seconds = 0;                           // of real time, summed over the runs
   std::vector<std::uint64_t> nondeterministic;  // seeds that gave two traces
   std::string error;                            // 70: what broke

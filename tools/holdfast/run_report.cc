@@ -18,6 +18,7 @@ using sim::Tally;
 std::string sign_of(Tally::Result result, const Terminal& terminal) {
   return result == Tally::Result::met       ? good_sign(terminal)
          : result == Tally::Result::unknown ? unknown_sign(terminal)
+         : result == Tally::Result::too_few ? note_sign(terminal)
                                             : bad_sign(terminal);
 }
 
@@ -60,6 +61,8 @@ std::string expectation_lines(const CaseResult& result, std::size_t i, const Ter
                                 with_commas(tally.matching), with_commas(tally.runs));
   if (tally.unknown > 0) out += fmt::format(" ({} unknown)", with_commas(tally.unknown));
   if (verdict == Tally::Result::met && is_expected_violation(expectation, tally)) out += ", as expected";
+  if (verdict == Tally::Result::too_few)
+    out += fmt::format(", not judged: needs {} seeds", with_commas(tally.needs(expectation)));
   return out + "\n";
 }
 
@@ -72,11 +75,10 @@ std::string case_report(const CaseResult& result, const Terminal& terminal, bool
       fmt::format("{} {}: ", sign_of(result, terminal), printable(scenario.title(), terminal.unicode));
   out += fmt::format("{}, {}, {} waited", counted(result.done, "run", "runs"),
                      counted(result.grants, "grant", "grants"), with_commas(result.waits));
-  if (scenario.workload.kind == sim::WorkloadKind::seckill)
-    out += result.oversold == 0
-               ? ", 0 oversold"
-               : fmt::format(", {} oversold (worst run {})",
-                             with_commas(static_cast<std::uint64_t>(result.oversold)), result.worst_oversold);
+  if (!result.cost.empty()) {
+    out += fmt::format(", {} {}", with_commas(static_cast<std::uint64_t>(result.total_cost)), result.cost);
+    if (result.total_cost != 0) out += fmt::format(" (worst run {})", result.worst_cost);
+  }
   if (!result.whole()) out += fmt::format("; cut after {} of {}", result.done, result.seeds.size());
   const bool fine = result.error.empty() && !result.unexpected();
   if (brief && fine) {
@@ -149,7 +151,7 @@ std::string unexpected_report(const Plan& plan, const RunArguments& arguments) {
     for (std::size_t i = 0; i < scenario.expectations.size(); ++i) {
       const Expectation& expectation = scenario.expectations[i];
       const Tally& tally = result->judge.tallies()[i];
-      if (tally.result(expectation) == Tally::Result::met) continue;
+      if (!is_unmet(expectation, tally)) continue;
       out += list_line(explain(expectation, tally), 4, terminal);
       const auto seed = culprit(expectation, tally);
       if (!seed) continue;

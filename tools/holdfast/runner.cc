@@ -25,13 +25,6 @@ bool shows_violation(const CaseResult& result, const sim::RunResult& run) {
   return false;
 }
 
-std::string shop_line(const sim::RunResult& run) {
-  if (!run.initial_stock) return "";
-  return fmt::format("shop {} in stock, {} sold: {}", *run.initial_stock, run.sold,
-                     run.oversold > 0 ? fmt::format("{} sold that it did not have", run.oversold)
-                                      : std::string("nothing oversold"));
-}
-
 KeptRun describe_run(const CaseResult& result, const sim::RunResult& run, const RunArguments& arguments,
                      const std::optional<Telling>& telling) {
   const sim::Scenario& scenario = result.scenario;
@@ -45,7 +38,7 @@ KeptRun describe_run(const CaseResult& result, const sim::RunResult& run, const 
   kept.seed = run.seed;
   kept.trace = fmt::format("{:016x}", run.trace);
   kept.reentrant = scenario.lock->reentrant;
-  kept.shop = shop_line(run);
+  kept.shop = run.summed_up;
   for (std::size_t i = 0; i < run.verdicts.size(); ++i) {
     const checker::Verdict& verdict = run.verdicts[i];
     const sim::Expectation& expectation = scenario.expectations[i];
@@ -164,8 +157,9 @@ void Runner::gather(CaseResult& result, std::size_t index, sim::RunResult run, b
   result.seconds += seconds;
   result.grants += run.grants;
   result.waits += run.waits;
-  result.oversold += run.oversold;
-  result.worst_oversold = std::max(result.worst_oversold, run.oversold);
+  const std::int64_t cost = sim::figure(run.figures, result.cost);
+  result.total_cost += cost;
+  result.worst_cost = std::max(result.worst_cost, cost);
   result.violated_runs += shows_violation(result, run) ? 1 : 0;
   bool& lost = lost_[&result];
   if (!lost && (!result.nondeterministic.empty() || result.judge.lost(result.seeds.size()))) {

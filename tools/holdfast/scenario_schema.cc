@@ -7,6 +7,7 @@
 
 #include "checker/checks/check.h"
 #include "sim/client/lock_kind.h"
+#include "sim/client/workload_kind.h"
 #include "sim/fault/fault.h"
 #include "sim/scenario/scenario.h"
 
@@ -131,33 +132,35 @@ std::vector<Key> workload_keys() {
           {"readers", reference("percent"), "share of the rounds that take the shared side (0%)"}};
 }
 
-struct WorkloadKeys {
-  std::string kind;
-  std::vector<Key> keys;
-};
+// The value of a key that one kind of fault or workload has of its own.
+Json setting_value(const sim::Setting& key) {
+  using Type = sim::Setting::Type;
+  switch (key.type) {
+    case Type::node:
+    case Type::client: return text();
+    case Type::parties: return any_of({{{"type", "array"}, {"items", text()}, {"minItems", 1}}, text()});
+    case Type::duration: return reference("signed_duration");
+    case Type::range: return range();
+    case Type::percent: return reference("percent");
+    case Type::count: return integer(key.least, key.most);
+    case Type::flag: return flag();
+    case Type::text: return key.choices.empty() ? text() : choice({key.choices.begin(), key.choices.end()});
+  }
+  return Json::object();
+}
 
-std::vector<WorkloadKeys> workloads() {
-  const Key rounds = {"rounds", integer(1, 1'000'000), "acquires of each task, or latches (10)"};
-  return {
-      {"critical-section",
-       {{"hold", range(), "time inside"},
-        rounds,
-        {"depth", integer(1, 100), "so often is the lock taken inside itself (1)"},
-        {"own_keys", flag(), "a key for each task (false)"}}},
-      {"seckill",
-       {{"stock", integer(1, 1'000'000), "units (10)"},
-        {"write", choice({"blind", "compare-and-set", "token", "token-at-write"}),
-         "how the stock is written; token: it refuses who shows an older one than the newest it saw "
-         "(blind)"}}},
-      {"count-down", {rounds, {"count", integer(1, 1000), "clients that count each latch down (2)"}}},
-  };
+std::vector<Key> keys_of(const std::vector<sim::Setting>& settings) {
+  std::vector<Key> keys;
+  for (const sim::Setting& key : settings)
+    keys.push_back({std::string(key.name), setting_value(key), std::string(key.about), key.required});
+  return keys;
 }
 
 Json workload_schema() {
   Json kinds = Json::array();
-  for (const WorkloadKeys& workload : workloads()) {
-    std::vector<Key> keys = {{"kind", {{"const", workload.kind}}, "what the clients do", true}};
-    for (const auto& more : {workload_keys(), workload.keys})
+  for (const sim::WorkloadKind& workload : sim::all_workload_kinds()) {
+    std::vector<Key> keys = {{"kind", {{"const", workload.name}}, std::string(workload.about), true}};
+    for (const auto& more : {workload_keys(), keys_of(workload.keys)})
       keys.insert(keys.end(), more.begin(), more.end());
     kinds.push_back(table(keys));
   }
@@ -168,36 +171,20 @@ std::vector<Key> network_keys() { return {{"latency", range(), "of every message
 
 // --- faults
 
-Json fault_value(const sim::FaultKey& key) {
-  using Type = sim::FaultKey::Type;
-  constexpr std::int64_t kMost = INT64_MAX;
-  switch (key.type) {
-    case Type::node:
-    case Type::client: return text();
-    case Type::parties: return any_of({{{"type", "array"}, {"items", text()}, {"minItems", 1}}, text()});
-    case Type::duration: return reference("signed_duration");
-    case Type::range: return range();
-    case Type::percent: return reference("percent");
-    case Type::count: return integer(key.name == "count" ? 0 : 1, kMost);
-    case Type::flag: return flag();
-    case Type::text: return key.choices.empty() ? text() : choice({key.choices.begin(), key.choices.end()});
-  }
-  return Json::object();
-}
-
 Json after_schema() {
   std::vector<std::string> events;
-  for (const sim::MarkInfo& event : sim::all_events()) events.push_back(event.name);
+  for (const sim::RunEventInfo& event : sim::all_run_events()) events.emplace_back(event.name);
+  const Key delay = {"delay", range(), "then this much later (0)"};
   const std::vector<Key> common = {{"client", text(), "only of this client"},
                                    {"node", text(), "only of this node"},
                                    {"nth", integer(1, INT64_MAX), "the how many-th (1)"},
-                                   {"delay", range(), "then this much later (0)"}};
+                                   delay};
   const auto with = [&](std::vector<Key> keys) {
     keys.insert(keys.end(), common.begin(), common.end());
     return table(keys);
   };
   return {{"oneOf", Json::array({with({{"event", choice(events), "of `holdfast list events`", true}}),
-                                 with({{"fault", text(), "the id of a fault: from its start", true}}),
+                                 table({{"fault", text(), "the id of a fault: from its start", true}, delay}),
                                  with({{"message", text(), "the name of a Redis command", true},
                                        {"phase", choice({"request", "reply"}),
                                         "on its way there, or its answer's back (request)"}})})}};
@@ -216,8 +203,7 @@ Json fault_schema() {
         {"for", range(), "how long until it heals", kind.must_end},
         {"during", text(), "acts only while that other fault does"},
     };
-    for (const sim::FaultKey& key : kind.keys)
-      keys.push_back({std::string(key.name), fault_value(key), std::string(key.about), key.required});
+    for (const Key& key : keys_of(kind.keys)) keys.push_back(key);
     kinds.push_back(table(keys));
   }
   Json triggers = Json::array();
@@ -257,9 +243,9 @@ Json set_schema() {
     };
     add(workload_keys());
     std::vector<std::string> kinds;
-    for (const WorkloadKeys& one : workloads()) {
-      add(one.keys);
-      kinds.push_back(one.kind);
+    for (const sim::WorkloadKind& one : sim::all_workload_kinds()) {
+      add(keys_of(one.keys));
+      kinds.emplace_back(one.name);
     }
     workload.front().value = choice(kinds);
     return std::vector<std::pair<const char*, std::vector<Key>>>{{"run", run_keys()},

@@ -74,17 +74,16 @@ Outcome run(int clients, bool through_rule, std::uint64_t seed) {
     if (through_rule) proxy->add_rule(std::make_shared<PassRule>());
     recorder = std::make_unique<Recorder>(*world);
     WorkloadOptions options;
-    options.kind = WorkloadKind::critical_section;
-    options.own_keys = true;
+    options.kind = "critical-section";
     options.threads = std::min(clients, 100);
     options.clients = std::max(1, clients / options.threads);
-    options.rounds = std::max(10, 100'000 / clients);
+    const std::int64_t rounds = std::max(10, 100'000 / clients);
+    options.own = {{"own_keys", true}, {"rounds", rounds}};
     options.start = {Duration{}, std::chrono::milliseconds(2)};
     options.command_timeout = std::chrono::seconds(30);
     for (const auto& node : cluster->nodes()) options.nodes.push_back({node->name(), node->endpoint()});
     workload = make_workload(*world, *recorder, options);
-    recorder->history().reserve(static_cast<std::size_t>(options.rounds) * static_cast<std::size_t>(clients) *
-                                4);
+    recorder->history().reserve(static_cast<std::size_t>(rounds) * static_cast<std::size_t>(clients) * 4);
     const double start = cpu_seconds();
     workload->start();
     workload->wait_finished(kNever);

@@ -1,0 +1,87 @@
+#include "checker/history/effects.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <tuple>
+
+namespace holdfast::checker {
+
+namespace {
+
+constexpr std::array<std::string_view, 8> kNames = {"paused",   "resumed", "crashed",   "restarted",
+                                                    "promoted", "lagging", "caught-up", "clock-stepped"};
+static_assert(static_cast<std::size_t>(Effect::clock_stepped) + 1 == kNames.size());
+
+constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max();
+
+}  // namespace
+
+std::string_view to_string(Effect effect) { return kNames[static_cast<std::size_t>(effect)]; }
+
+bool parse(std::string_view text, Effect& out) {
+  const auto found = std::find(kNames.begin(), kNames.end(), text);
+  if (found == kNames.end()) return false;
+  out = static_cast<Effect>(found - kNames.begin());
+  return true;
+}
+
+bool effect_of(const History& history, const Event& event, Effect& out) {
+  return event.f == Function::effect && parse(history.text(event.mode), out);
+}
+
+bool changes_stores(Effect effect) {
+  switch (effect) {
+    case Effect::crashed:
+    case Effect::restarted:
+    case Effect::promoted:
+    case Effect::lagging:
+    case Effect::caught_up: return true;
+    case Effect::paused:
+    case Effect::resumed:
+    case Effect::clock_stepped: return false;
+  }
+  return true;
+}
+
+Pauses::Pauses(const History& history) {
+  struct Open {
+    Symbol party, act;
+    std::int64_t begin_ns;
+  };
+  std::vector<Open> open;
+  const auto close = [&](std::int64_t end_ns, const auto& which) {
+    for (auto at = open.begin(); at != open.end();) {
+      if (!which(*at)) {
+        ++at;
+        continue;
+      }
+      intervals_[std::string(history.text(at->party))].emplace_back(at->begin_ns, end_ns);
+      at = open.erase(at);
+    }
+  };
+  for (const Event& event : history.events()) {
+    if (event.f == Function::crash) {
+      close(event.time_ns, [&](const Open& one) { return one.party == event.process; });
+    }
+    Effect effect{};
+    if (!effect_of(history, event, effect)) continue;
+    if (effect == Effect::paused) open.push_back({event.node, event.id, event.time_ns});
+    if (effect == Effect::resumed) {
+      close(event.time_ns, [&](const Open& one) { return one.party == event.node && one.act == event.id; });
+    }
+  }
+  close(kOpen, [](const Open&) { return true; });
+  for (auto& [party, intervals] : intervals_) std::sort(intervals.begin(), intervals.end());
+}
+
+std::int64_t Pauses::awake_from(std::string_view party, std::int64_t time_ns) const {
+  const auto found = intervals_.find(party);
+  if (found == intervals_.end()) return time_ns;
+  for (const auto& [begin_ns, end_ns] : found->second) {
+    if (begin_ns <= time_ns && time_ns < end_ns) time_ns = end_ns;
+  }
+  return time_ns;
+}
+
+}  // namespace holdfast::checker

@@ -1,0 +1,27 @@
+// All workloads, in the order of `holdfast list workloads`. A new one: its file, a declaration and a line
+// here.
+#include "sim/client/workload_kind.h"
+
+namespace holdfast::sim {
+
+WorkloadKind critical_section_workload();
+WorkloadKind seckill_workload();
+WorkloadKind count_down_workload();
+
+const std::vector<WorkloadKind>& all_workload_kinds() {
+  static const std::vector<WorkloadKind> kinds = {
+      critical_section_workload(),
+      seckill_workload(),
+      count_down_workload(),
+  };
+  return kinds;
+}
+
+const WorkloadKind* find_workload_kind(std::string_view name) {
+  for (const WorkloadKind& kind : all_workload_kinds()) {
+    if (kind.name == name) return &kind;
+  }
+  return nullptr;
+}
+
+}  // namespace holdfast::sim
