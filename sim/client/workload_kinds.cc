@@ -6,12 +6,14 @@ namespace holdfast::sim {
 
 WorkloadKind critical_section_workload();
 WorkloadKind seckill_workload();
+WorkloadKind transfer_workload();
 WorkloadKind count_down_workload();
 
 const std::vector<WorkloadKind>& all_workload_kinds() {
   static const std::vector<WorkloadKind> kinds = {
       critical_section_workload(),
       seckill_workload(),
+      transfer_workload(),
       count_down_workload(),
   };
   return kinds;
