@@ -3,286 +3,351 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "checker/history/effects.h"
 #include "checker/holds/holds.h"
 #include "checker/holds/wording.h"
 #include "checker/story/story_lines.h"
+#include "checker/story/text_layout.h"
+#include "checker/story/timeline_lanes.h"
+#include "generated/timeline_axes.h"
+#include "generated/timeline_canvas.h"
+#include "generated/timeline_input.h"
+#include "generated/timeline_list.h"
+#include "generated/timeline_main.h"
+#include "generated/timeline_model.h"
 #include "generated/timeline_page.h"
+#include "generated/timeline_picture.h"
+#include "generated/timeline_style.h"
+#include "generated/timeline_view.h"
 
 namespace holdfast::checker {
 
 namespace {
 
-// Text inside a <script> element: no `<` in it, and valid JSON.
+constexpr std::array kScripts = {kTimelineModel, kTimelineCanvas, kTimelinePicture, kTimelineAxes,
+                                 kTimelineList,  kTimelineView,   kTimelineInput,   kTimelineMain};
+
+// Text inside a <script> element: valid JSON, and no `<` in it.
 std::string json(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20 || c == '<' || c == '>' || c == '&') {
-      out += fmt::format("\\u{:04x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
+  std::string out = nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  for (std::size_t at = 0; (at = out.find('<', at)) != std::string::npos;) out.replace(at, 1, "\\u003c");
+  return out;
 }
+
+std::string joined(const std::vector<std::size_t>& numbers) {
+  std::string out;
+  for (const std::size_t number : numbers) out += (out.empty() ? "" : ",") + std::to_string(number);
+  return out;
+}
+
+// One place of the page for witnesses of one pair of holds.
+struct Place {
+  const Witness* witness = nullptr;
+  std::vector<std::string> checks;
+  bool first = false;  // where the page opens
+};
 
 class Writer {
  public:
-  Writer(const History& history, const std::vector<Witness>& witnesses, const TimelineOptions& options,
+  Writer(const History& history, const std::vector<NamedVerdict>& verdicts, const TimelineOptions& options,
          std::ostream& out)
       : history_(history),
         events_(history.events()),
-        witnesses_(witnesses),
         options_(options),
         out_(out),
         words_(history),
         pairs_(pair_events(history)),
         holds_(build_holds(history, pairs_, options.reentrant)),
-        lane_of_(history.symbols(), kNowhere) {}
+        lanes_(history),
+        outages_(outages_of(history, lanes_)),
+        records_(server_records(history, holds_, lanes_, outages_)),
+        names_(history.symbols(), kNowhere) {
+    for (const Event& event : events_) last_ns_ = std::max(last_ns_, event.time_ns - words_.start_ns());
+    for (const NamedVerdict& verdict : verdicts) {
+      const bool again = std::any_of(verdicts_.begin(), verdicts_.end(), [&](const NamedVerdict* other) {
+        return other->check == verdict.check;
+      });
+      if (!again) verdicts_.push_back(&verdict);
+    }
+    for (std::size_t i = 0; i < holds_.size(); ++i) hold_of_[holds_[i].acquired] = i;
+    find_places();
+  }
 
   void write() {
-    for (const Event& event : events_) last_ns_ = std::max(last_ns_, event.time_ns - words_.start_ns());
-    find_lanes();
-    const std::string_view page = kTimelinePage, mark = "/*DATA*/";
-    const std::size_t at = page.find(mark);
-    out_ << page.substr(0, at) << "{\"title\":" << json(options_.title)
-         << ",\"begin\":0,\"end\":" << us(last_ns_ + std::max<std::int64_t>(last_ns_ / 50, 1000))
-         << ",\n\"lanes\":[";
-    for (std::size_t i = 0; i < lanes_.size(); ++i) out_ << (i > 0 ? "," : "") << json(lanes_[i]);
-    out_ << "],\n";
-    write_operations();
-    write_holds();
-    write_faults();
-    write_overlaps();
-    out_ << "\"strings\":[";
-    for (std::size_t i = 0; i < strings_.size(); ++i) out_ << (i > 0 ? ",\n" : "") << json(strings_[i]);
-    out_ << "]}" << page.substr(at + mark.size());
+    std::string_view page = kTimelinePage;
+    const auto until = [&](std::string_view mark) {
+      const std::size_t at = page.find(mark);
+      out_ << page.substr(0, at);
+      page.remove_prefix(at + mark.size());
+    };
+    until("/*STYLE*/");
+    out_ << kTimelineStyle;
+    until("/*DATA*/");
+    write_data();
+    until("/*SCRIPT*/");
+    for (const std::string_view script : kScripts) out_ << script << "\n";
+    out_ << page;
   }
 
  private:
   // Microseconds since the start, as a number of JSON.
-  static std::string us(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, std::abs(ns % 1000)); }
   std::string time(std::int64_t time_ns) const {
-    return us(std::max<std::int64_t>(0, time_ns - words_.start_ns()));
+    if (time_ns == kForever || time_ns == kAbsent) return "-1";
+    const std::int64_t ns = std::max<std::int64_t>(0, time_ns - words_.start_ns());
+    return ns % 1000 == 0 ? std::to_string(ns / 1000) : fmt::format("{}.{:03}", ns / 1000, ns % 1000);
   }
-
   std::size_t string(std::string text) {
     const auto [at, fresh] = numbers_.try_emplace(std::move(text), strings_.size());
     if (fresh) strings_.push_back(at->first);
     return at->second;
   }
-  std::uint64_t index(std::size_t position) const {
-    return options_.index.empty() ? position : options_.index[position];
+  std::size_t name(Symbol symbol) {
+    if (names_[symbol] == kNowhere) names_[symbol] = string(printable(history_.text(symbol)));
+    return names_[symbol];
+  }
+  static std::int64_t number(std::size_t position) {  // -1: nowhere
+    return position == kNowhere ? -1 : static_cast<std::int64_t>(position);
   }
 
-  // Clients' threads under their first name ("c1/0#2" in the lane of "c1/0"), in the order of their first
-  // event; nodes last.
-  void find_lanes() {
-    std::map<std::string, std::size_t, std::less<>> known;
-    std::vector<std::string> nodes;
-    for (const Event& event : events_) {
-      if (of_harness(event.f)) continue;
-      const bool store = event.f >= Function::store_grant && event.f <= Function::store_extend;
-      const Symbol symbol = store ? event.node : event.process;
-      if (lane_of_[symbol] != kNowhere) continue;
-      std::string name(history_.text(symbol));
-      if (store) {
-        if (std::find(nodes.begin(), nodes.end(), name) == nodes.end()) nodes.push_back(name);
-        continue;
-      }
-      name = name.substr(0, name.find('#'));
-      const auto [at, fresh] = known.try_emplace(name, lanes_.size());
-      if (fresh) lanes_.push_back(name);
-      lane_of_[symbol] = at->second;
+  // `f(i)` for i in [0, count), with commas between.
+  template <typename F>
+  void list(std::size_t count, F&& f) {
+    out_ << "[";
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i > 0) out_ << (i % 64 == 0 ? ",\n" : ",");
+      out_ << f(i);
     }
-    for (const std::string& node : nodes) {
-      node_lane_[node] = lanes_.size();
-      lanes_.push_back("node " + node);
-    }
-  }
-  std::size_t lane(const Event& event) const {
-    const bool store = event.f >= Function::store_grant && event.f <= Function::store_extend;
-    if (!store) return lane_of_[event.process];
-    const auto found = node_lane_.find(std::string(history_.text(event.node)));
-    return found == node_lane_.end() ? kNowhere : found->second;
+    out_ << "]";
   }
 
-  void write_operations() {
-    out_ << "\"ops\":[";
-    const char* separator = "";
-    for (std::size_t i = 0; i < events_.size(); ++i) {
-      const Event& event = events_[i];
-      if (of_harness(event.f)) continue;
-      const bool alone = event.type != EventType::invoke && pairs_.other[i] == kNowhere;
-      if (event.type != EventType::invoke && !alone) continue;
-      const std::size_t at = lane(event);
-      if (at == kNowhere) continue;
-      const std::size_t end = alone ? i : pairs_.other[i];
-      const bool settled = end != kNowhere && events_[end].type != EventType::info;
-      std::string text = fmt::format("{}  [{}]  {}", words_.time(event.time_ns), index(i),
-                                     describe_event(history_, event, words_));
-      if (end != kNowhere && end != i) {
-        text += fmt::format("\n{}  [{}]  {}", words_.time(events_[end].time_ns), index(end),
-                            describe_event(history_, events_[end], words_));
-      }
-      out_ << separator << "[" << at << "," << time(event.time_ns) << ","
-           << (settled || alone ? time(events_[end].time_ns) : "-1") << ",\"" << to_string(event.f) << "\",\""
-           << (end == kNowhere ? "open" : to_string(events_[end].type)) << "\","
-           << string(words_.text(event.key)) << "," << string(std::move(text)) << "]";
-      separator = ",\n";
-    }
-    out_ << "],\n";
+  void write_data() {
+    string("");  // number 0
+    out_ << "{\"title\":" << json(printable(options_.title)) << ",\"outcome\":\"" << outcome()
+         << "\",\"end\":" << time(words_.start_ns() + last_ns_ + std::max<std::int64_t>(last_ns_ / 50, 1000))
+         << ",\n\"lanes\":";
+    list(lanes_.lanes().size(), [&](std::size_t i) {
+      const TimelineLanes::Lane& lane = lanes_.lanes()[i];
+      return fmt::format("{{\"name\":{},\"node\":{}}}", json(lane.name), lane.node);
+    });
+    out_ << ",\n\"events\":";
+    write_events();
+    out_ << ",\n\"holds\":";
+    write_holds();
+    out_ << ",\n\"outages\":";
+    list(outages_.size(), [&](std::size_t i) {
+      const Outage& outage = outages_[i];
+      return fmt::format("[{},{},{},{}]", outage.lane, time(outage.from_ns), time(outage.to_ns),
+                         json(outage.what));
+    });
+    out_ << ",\n\"faults\":";
+    write_faults();
+    out_ << ",\n\"checks\":";
+    write_checks();
+    out_ << ",\n\"violations\":";
+    write_places();
+    out_ << ",\n\"strings\":";
+    list(strings_.size(), [&](std::size_t i) { return json(strings_[i]); });
+    out_ << "}";
   }
 
-  void write_holds() {
-    out_ << "\"holds\":[";
-    const char* separator = "";
-    for (const Hold& hold : holds_) {
-      std::string text = fmt::format("{} {}\nheld {} to {}", words_.text(hold.key), words_.grant(hold),
-                                     words_.time(hold.from_ns), words_.time(hold.to_ns));
-      if (hold.has_claim()) text += "\nvalid until " + words_.time(hold.valid_until_ns);
-      if (!hold.renewals.empty()) text += fmt::format("\n{} renewals", hold.renewals.size());
-      if (hold.token != kAbsent) text += fmt::format("\ntoken {}", hold.token);
-      out_ << separator << "[" << lane_of_[hold.process] << "," << time(hold.from_ns) << ","
-           << (hold.to_ns == kForever ? "-1" : time(hold.to_ns)) << ","
-           << (hold.has_claim() ? time(hold.valid_until_ns) : "-1") << "," << string(words_.text(hold.key))
-           << "," << string(std::move(text)) << ",0]";
-      separator = ",\n";
-    }
-    write_records(separator);
-    out_ << "],\n";
-  }
-
-  // What the servers had on record (from the ledger): from a grant that took effect to the removal, to the
-  // next grant of the key there, or to where the lease ends as the client counts it.
-  void write_records(const char* separator) {
-    struct Record {
-      std::size_t granted = kNowhere;
-      std::int64_t to_ns = kForever;
+  void write_events() {
+    const auto column = [&](std::string_view title, auto&& f) {
+      out_ << (title == "time" ? "{\"" : ",\n\"") << title << "\":";
+      list(events_.size(), [&](std::size_t i) { return f(events_[i], i); });
     };
-    std::map<Symbol, std::int64_t> valid_until;  // by acquisition
-    for (const Hold& hold : holds_) {
-      if (hold.id != 0 && hold.has_claim()) valid_until[hold.id] = hold.valid_until_ns;
+    column("time", [&](const Event& event, std::size_t) { return time(event.time_ns); });
+    column("lane", [&](const Event& event, std::size_t) { return number(lanes_.of(event)); });
+    column("who", [&](const Event& event, std::size_t) {
+      return name(is_store_event(event) ? event.node : event.process);
+    });
+    column("f", [&](const Event& event, std::size_t) { return static_cast<int>(event.f); });
+    column("type", [&](const Event& event, std::size_t) { return static_cast<int>(event.type); });
+    column("key", [&](const Event& event, std::size_t) { return name(event.key); });
+    column("id", [&](const Event& event, std::size_t) { return name(event.id); });
+    column("text", [&](const Event& event, std::size_t) {
+      return string(printable(describe_event(history_, event, words_)));
+    });
+    column("pair", [&](const Event&, std::size_t i) { return number(pairs_.other[i]); });
+    if (!options_.index.empty()) {
+      column("index", [&](const Event&, std::size_t i) { return options_.index[i]; });
     }
-    std::vector<Record> records;
-    std::map<std::pair<Symbol, Symbol>, std::size_t> open;  // node and key -> record
-    for (std::size_t i = 0; i < events_.size(); ++i) {
-      const Event& event = events_[i];
-      const bool grant = event.f == Function::store_grant, remove = event.f == Function::store_remove;
-      if (event.type != EventType::ok || event.value == 0 || !(grant || remove)) continue;
-      const auto found = open.find({event.node, event.key});
-      if (found != open.end()) {
-        std::int64_t& to_ns = records[found->second].to_ns;
-        to_ns = std::min(to_ns, event.time_ns);
-        open.erase(found);
+    out_ << "}";
+    out_ << ",\n\"functions\":";
+    list(static_cast<std::size_t>(Function::other) + 1,
+         [](std::size_t i) { return json(to_string(static_cast<Function>(i))); });
+  }
+
+  std::string hold_row(std::size_t lane, std::int64_t from_ns, std::int64_t to_ns, std::int64_t claim_ns,
+                       const Event& event, std::string text, bool record, std::size_t position) {
+    if (to_ns != kForever && to_ns - words_.start_ns() > last_ns_ && record) to_ns = kForever;
+    return fmt::format("[{},{},{},{},{},{},{},{},{}]", lane, time(from_ns), time(to_ns), time(claim_ns),
+                       name(event.key), string(printable_lines(text)), record ? 1 : 0, number(position),
+                       name(event.id));
+  }
+  static std::string printable_lines(const std::string& text) {
+    std::string out;
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      if (at > 0) out += '\n';
+      out += printable(std::string_view(text).substr(at, end - at));
+      at = end + 1;
+    }
+    return out;
+  }
+  void write_holds() {
+    list(holds_.size() + records_.size(), [&](std::size_t i) {
+      if (i < holds_.size()) {
+        const Hold& hold = holds_[i];
+        std::string text = fmt::format("{} {}\nheld {} to {}", words_.text(hold.key), words_.grant(hold),
+                                       words_.time(hold.from_ns), words_.time(hold.to_ns));
+        if (hold.has_claim()) text += "\nvalid until " + words_.time(hold.valid_until_ns);
+        if (!hold.renewals.empty()) text += fmt::format("\n{} renewals", hold.renewals.size());
+        if (hold.token != kAbsent) text += fmt::format("\ntoken {}", hold.token);
+        return hold_row(lanes_.of_process(hold.process), hold.from_ns, hold.to_ns, hold.valid_until_ns,
+                        events_[hold.acquired], std::move(text), false, hold.acquired);
       }
-      if (!grant) continue;
-      open[{event.node, event.key}] = records.size();
-      const auto lease = valid_until.find(event.id);
-      records.push_back({i, lease == valid_until.end() ? kForever : lease->second});
-    }
-    for (const Record& record : records) {
+      const ServerRecord& record = records_[i - holds_.size()];
       const Event& event = events_[record.granted];
-      if (lane(event) == kNowhere || record.to_ns < event.time_ns) continue;
-      std::string text = fmt::format("record of {} at {}, granted at {}", words_.text(event.id),
-                                     words_.text(event.node), words_.time(event.time_ns));
+      std::string text = fmt::format("record of {} for {}, granted at {}", words_.text(event.key),
+                                     words_.text(event.id), words_.time(event.time_ns));
       if (record.to_ns != kForever) text += "\nuntil " + words_.time(record.to_ns);
-      out_ << separator << "[" << lane(event) << "," << time(event.time_ns) << ","
-           << (record.to_ns == kForever || record.to_ns - words_.start_ns() > last_ns_ ? "-1"
-                                                                                       : time(record.to_ns))
-           << ",-1," << string(words_.text(event.id)) << "," << string(std::move(text)) << ",1]";
-      separator = ",\n";
-    }
+      return hold_row(lanes_.of(event), event.time_ns, std::max(record.to_ns, event.time_ns), kAbsent, event,
+                      std::move(text), true, record.granted);
+    });
   }
 
   void write_faults() {
-    struct Act {
-      Symbol id;
-      std::int64_t begin_ns, end_ns;
+    struct Fault {
+      std::string name, kind;
+      std::vector<std::pair<std::int64_t, std::int64_t>> acts;
     };
-    std::vector<std::pair<std::string, std::string>> names;  // and kind
-    std::map<std::string, std::vector<Act>> acts;
+    std::vector<Fault> faults;
+    std::map<std::string, std::size_t> known;
     for (const Event& event : events_) {
       if (event.f != Function::fault) continue;
-      const std::string kind = words_.text(event.error),
-                        name = event.key != 0 ? words_.text(event.key) : kind;
-      auto& mine = acts[name];
-      if (mine.empty()) names.emplace_back(name, kind);
+      const std::string kind = words_.text(event.error), id = event.key != 0 ? words_.text(event.key) : kind;
+      const auto [at, fresh] = known.try_emplace(id, faults.size());
+      if (fresh) faults.push_back({id, kind, {}});
+      auto& acts = faults[at->second].acts;
+      const auto open =
+          std::find_if(acts.begin(), acts.end(), [](const auto& act) { return act.second == kForever; });
       if (event.value != 0) {
-        mine.push_back({event.id, event.time_ns, kAbsent});
-        continue;
-      }
-      const auto act = std::find_if(mine.rbegin(), mine.rend(), [&](const Act& one) {
-        return one.id == event.id && one.end_ns == kAbsent;
-      });
-      if (act != mine.rend()) {
-        act->end_ns = event.time_ns;
-      } else {
-        mine.push_back({event.id, words_.start_ns(), event.time_ns});
+        acts.emplace_back(event.time_ns, kForever);
+      } else if (open != acts.end()) {  // acts heal in their order
+        open->second = event.time_ns;
+      } else if (acts.empty()) {
+        acts.emplace_back(words_.start_ns(), event.time_ns);
       }
     }
-    out_ << "\"faults\":[";
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      out_ << (i > 0 ? "," : "") << "{\"name\":" << json(names[i].first)
-           << ",\"kind\":" << json(names[i].second) << ",\"acts\":[";
-      const auto& mine = acts[names[i].first];
-      for (std::size_t k = 0; k < mine.size(); ++k) {
-        out_ << (k > 0 ? "," : "") << "[" << time(mine[k].begin_ns) << ","
-             << (mine[k].end_ns == kAbsent ? "-1" : time(mine[k].end_ns)) << "]";
+    list(faults.size(), [&](std::size_t i) {
+      std::string acts;
+      for (const auto& [from_ns, to_ns] : faults[i].acts) {
+        acts += fmt::format("{}[{},{}]", acts.empty() ? "" : ",", time(from_ns), time(to_ns));
       }
-      out_ << "]}";
-    }
-    out_ << "],\n";
+      return fmt::format("{{\"name\":{},\"kind\":{},\"acts\":[{}]}}", json(printable(faults[i].name)),
+                         json(printable(faults[i].kind)), acts);
+    });
   }
 
-  void write_overlaps() {
-    out_ << "\"overlaps\":[";
-    for (std::size_t i = 0; i < witnesses_.size(); ++i) {
-      const Witness& witness = witnesses_[i];
-      std::vector<std::size_t> marked;
-      if (witness.acquires) {
-        marked = {lane(events_[witness.acquires->first]), lane(events_[witness.acquires->second])};
-      } else {
-        for (const std::size_t position : witness.events) marked.push_back(lane(events_[position]));
+  std::string_view outcome() const {
+    const auto any = [&](Outcome outcome) {
+      return std::any_of(verdicts_.begin(), verdicts_.end(),
+                         [&](const NamedVerdict* named) { return named->verdict.outcome == outcome; });
+    };
+    return to_string(any(Outcome::violated)                       ? Outcome::violated
+                     : any(Outcome::unknown) || verdicts_.empty() ? Outcome::unknown
+                                                                  : Outcome::holds);
+  }
+  void write_checks() {
+    list(verdicts_.size(), [&](std::size_t i) {
+      const auto& [check, verdict] = *verdicts_[i];
+      return fmt::format("{{\"name\":{},\"outcome\":\"{}\",\"reason\":{},\"violations\":{},\"shown\":{}}}",
+                         json(check), to_string(verdict.outcome), json(printable(verdict.reason)),
+                         verdict.violations, verdict.witnesses.size());
+    });
+  }
+
+  void find_places() {
+    std::map<std::pair<std::size_t, std::size_t>, std::size_t> of_pair;
+    for (const NamedVerdict* named : verdicts_) {
+      for (const Witness& witness : named->verdict.witnesses) {
+        const Witness* wanted = options_.opens_at;
+        const bool opens =
+            wanted != nullptr && wanted->kind == witness.kind && wanted->events == witness.events;
+        if (witness.acquires) {
+          const auto [first, second] = std::minmax(witness.acquires->first, witness.acquires->second);
+          const auto [at, fresh] = of_pair.try_emplace({first, second}, places_.size());
+          if (!fresh) {
+            places_[at->second].checks.push_back(named->check);
+            if (opens) places_[at->second].first = true;
+            continue;
+          }
+        }
+        places_.push_back({&witness, {named->check}, opens});
       }
-      std::sort(marked.begin(), marked.end());
-      marked.erase(std::unique(marked.begin(), marked.end()), marked.end());
-      marked.erase(std::remove(marked.begin(), marked.end(), kNowhere), marked.end());
-      out_ << (i > 0 ? ",\n" : "") << "{\"from\":" << time(witness.from_ns)
-           << ",\"to\":" << (witness.to_ns == kForever ? "-1" : time(witness.to_ns))
-           << ",\"why\":" << json(witness.why) << ",\"lanes\":[" << fmt::format("{}", fmt::join(marked, ","))
-           << "]}";
     }
-    out_ << "],\n";
+    std::stable_sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) {
+      if (a.first != b.first) return a.first;
+      const bool owners = a.witness->acquires.has_value(), others = b.witness->acquires.has_value();
+      return owners != others ? owners : a.witness->from_ns < b.witness->from_ns;
+    });
+  }
+  void write_places() {
+    list(places_.size(), [&](std::size_t i) {
+      const auto& [witness, checks, first] = places_[i];
+      std::vector<std::size_t> marked, held;
+      const auto mark = [&](std::size_t lane) {
+        if (lane != kNowhere && std::find(marked.begin(), marked.end(), lane) == marked.end())
+          marked.push_back(lane);
+      };
+      for (const std::size_t position : witness->events) {
+        const auto hold = hold_of_.find(position);
+        if (witness->acquires && hold != hold_of_.end()) held.push_back(hold->second);
+        if (!witness->acquires || hold != hold_of_.end()) mark(lanes_.of(events_[position]));
+      }
+      std::int64_t from_ns = witness->from_ns, to_ns = witness->to_ns;
+      if (from_ns == 0 && to_ns == 0 && !witness->events.empty()) {  // it tells of events, not of a stretch
+        from_ns = events_[witness->events.front()].time_ns;
+        to_ns = events_[witness->events.back()].time_ns;
+      }
+      std::string names;
+      for (const std::string& check : checks) names += (names.empty() ? "" : ",") + json(check);
+      return fmt::format(
+          "{{\"checks\":[{}],\"kind\":{},\"key\":{},\"from\":{},\"to\":{},\"why\":{},"
+          "\"lanes\":[{}],\"holds\":[{}],\"events\":[{}]}}",
+          names, json(witness->kind), json(printable(witness->key)), time(from_ns), time(to_ns),
+          json(printable(witness->why)), joined(marked), joined(held), joined(witness->events));
+    });
   }
 
   const History& history_;
   const std::vector<Event>& events_;
-  const std::vector<Witness>& witnesses_;
   const TimelineOptions& options_;
   std::ostream& out_;
   const Wording words_;
   const Pairs pairs_;
   const std::vector<Hold> holds_;
-  std::vector<std::size_t> lane_of_;  // by process
-  std::map<std::string, std::size_t> node_lane_;
-  std::vector<std::string> lanes_, strings_;
+  const TimelineLanes lanes_;
+  const std::vector<Outage> outages_;
+  const std::vector<ServerRecord> records_;
+  std::vector<std::size_t> names_;  // symbol -> number of its text
+  std::vector<const NamedVerdict*> verdicts_;
+  std::vector<Place> places_;
+  std::map<std::size_t, std::size_t> hold_of_;  // position of a grant -> hold
+  std::vector<std::string> strings_;
   std::map<std::string, std::size_t> numbers_;
   std::int64_t last_ns_ = 0;
 };
 
 }  // namespace
 
-void write_timeline(const History& history, const std::vector<Witness>& witnesses,
+void write_timeline(const History& history, const std::vector<NamedVerdict>& verdicts,
                     const TimelineOptions& options, std::ostream& out) {
-  Writer(history, witnesses, options, out).write();
+  Writer(history, verdicts, options, out).write();
 }
 
 }  // namespace holdfast::checker

@@ -1,4 +1,5 @@
-// The page's data are valid and complete; how it looks is for eyes (and a browser) to say.
+// The page's data are valid and complete, and it says of each check what the check said. How it looks and
+// works: timeline_browser_test.cc.
 #include "checker/story/timeline.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +12,12 @@
 namespace holdfast::checker {
 namespace {
 
+std::string page_of(const History& history, const std::vector<NamedVerdict>& verdicts,
+                    const TimelineOptions& options = {}) {
+  std::ostringstream page;
+  write_timeline(history, verdicts, options, page);
+  return page.str();
+}
 nlohmann::json data_of(const std::string& page) {
   const std::string begin = "<script id=\"data\" type=\"application/json\">";
   const std::size_t at = page.find(begin);
@@ -18,8 +25,11 @@ nlohmann::json data_of(const std::string& page) {
   const std::size_t from = at + begin.size();
   return nlohmann::json::parse(page.substr(from, page.find("</script>", from) - from));
 }
+NamedVerdict judged(const History& history, const std::string& check) {
+  return {check, find_check(check)->run(history, {})};
+}
 
-TEST(Timeline, HasLanesBarsFaultsAndOverlaps) {
+TEST(Timeline, HasLanesEventsHoldsFaultsAndViolations) {
   const History history = testing::history_of(R"(
     0  nemesis info fault lag value=1 error=replication-lag
     1  c1/0 invoke acquire k owner=c1:0
@@ -31,35 +41,121 @@ TEST(Timeline, HasLanesBarsFaultsAndOverlaps) {
     5  c1/0 invoke release k owner=c1:0 id=c1-1
     7  nemesis info fault lag value=0 error=replication-lag
   )");
-  const Verdict verdict = find_check("lease-exclusion")->run(history, {});
-  ASSERT_EQ(verdict.outcome, Outcome::violated);
-  std::ostringstream page;
-  write_timeline(history, verdict.witnesses, {.title = "a </script> title"}, page);
-  const nlohmann::json data = data_of(page.str());
+  const std::string page =
+      page_of(history, {judged(history, "lease-exclusion")}, {.title = "a </script> title"});
+  const nlohmann::json data = data_of(page);
   EXPECT_EQ(data["title"], "a </script> title");
-  EXPECT_EQ(data["lanes"], (nlohmann::json{"c1/0", "c2/0", "node r2"}));
-  EXPECT_EQ(data["ops"].size(), 4U);
-  EXPECT_EQ(data["ops"][3][2], -1);     // the release never returned
-  ASSERT_EQ(data["holds"].size(), 3U);  // two owners, and a server's record
-  EXPECT_EQ(data["holds"][2][0], 2);
-  EXPECT_EQ(data["holds"][2][1], 4000);
-  EXPECT_EQ(data["holds"][2][6], 1);
-  EXPECT_EQ(data["holds"][0][1], 2000);
-  EXPECT_EQ(data["holds"][0][2], 5000);
-  EXPECT_EQ(data["holds"][0][3], 100000);
-  EXPECT_EQ(data["holds"][1][2], -1);
-  EXPECT_EQ(data["holds"][1][6], 0);
+  EXPECT_EQ(data["outcome"], "violated");
+  EXPECT_EQ(data["lanes"],
+            nlohmann::json::parse(R"([{"name":"c1/0","node":false},{"name":"c2/0","node":false},
+                                                     {"name":"r2","node":true}])"));
+  const nlohmann::json& events = data["events"];
+  EXPECT_EQ(events["time"], (nlohmann::json{0, 1000, 2000, 3000, 3000, 4000, 4000, 5000, 7000}));
+  EXPECT_EQ(events["lane"], (nlohmann::json{-1, 0, 0, 1, 2, 2, 1, 0, -1}));
+  EXPECT_EQ(events["pair"], (nlohmann::json{-1, 2, 1, 6, 5, 4, 3, -1, -1}));  // the release never returned
+  for (const auto& [name, column] : events.items()) EXPECT_EQ(column.size(), 9U) << name;
+  EXPECT_EQ(data["strings"][events["text"][7].get<std::size_t>()], "releases k");
+  EXPECT_EQ(data["functions"][events["f"][7].get<std::size_t>()], "release");
+
+  const nlohmann::json& holds = data["holds"];
+  ASSERT_EQ(holds.size(), 3U);  // two owners, and a server's record
+  EXPECT_EQ(holds[0][0], 0);
+  EXPECT_EQ(holds[0][1], 2000);
+  EXPECT_EQ(holds[0][2], 5000);
+  EXPECT_EQ(holds[0][3], 100000);
+  EXPECT_EQ(holds[0][6], 0);
+  EXPECT_EQ(holds[1][2], -1);
+  EXPECT_EQ(holds[2][0], 2);
+  EXPECT_EQ(holds[2][1], 4000);
+  EXPECT_EQ(holds[2][6], 1);
   EXPECT_EQ(data["faults"][0]["acts"], (nlohmann::json{{0, 7000}}));
-  ASSERT_EQ(data["overlaps"].size(), 1U);
-  EXPECT_EQ(data["overlaps"][0]["lanes"], (nlohmann::json{0, 1}));
-  EXPECT_EQ(data["overlaps"][0]["from"], 4000);
-  EXPECT_EQ(data["overlaps"][0]["to"], 5000);
+  ASSERT_EQ(data["violations"].size(), 1U);
+  const nlohmann::json& violation = data["violations"][0];
+  EXPECT_EQ(violation["kind"], "double-grant");
+  EXPECT_EQ(violation["key"], "k");
+  EXPECT_EQ(violation["lanes"], (nlohmann::json{0, 1}));
+  EXPECT_EQ(violation["holds"], (nlohmann::json{0, 1}));
+  EXPECT_EQ(violation["from"], 4000);
+  EXPECT_EQ(violation["to"], 5000);
+  // One file: nothing is fetched from anywhere.
+  EXPECT_EQ(page.find("http:"), std::string::npos);
+  EXPECT_EQ(page.find("https:"), std::string::npos);
+  EXPECT_EQ(page.find(" src="), std::string::npos);
+}
+
+// Two checks that tell of one pair of holds are one place with two names; each check has its own count.
+TEST(Timeline, SaysAsManyViolationsAsTheChecks) {
+  const History history = testing::history_of(R"(
+    1   c1/0 invoke acquire k owner=c1:0
+    2   c1/0 ok acquire k owner=c1:0 id=c1-1 node=r1 valid=100
+    3   c2/0 invoke acquire k owner=c2:0
+    4   c2/0 ok acquire k owner=c2:0 id=c2-1 node=r2 valid=100
+    5   c3/0 invoke acquire k owner=c3:0
+    6   c3/0 ok acquire k owner=c3:0 id=c3-1 node=r2 valid=100
+    50  c1/0 invoke release k owner=c1:0 id=c1-1
+    60  c2/0 invoke release k owner=c2:0 id=c2-1
+    70  c3/0 invoke release k owner=c3:0 id=c3-1
+  )");
+  const NamedVerdict lease = judged(history, "lease-exclusion"), mutual = judged(history, "mutual-exclusion"),
+                     fencing = judged(history, "fencing-monotonic");
+  ASSERT_GT(lease.verdict.violations, 1U);
+  const nlohmann::json data = data_of(page_of(history, {lease, mutual, fencing, lease}));
+  ASSERT_EQ(data["checks"].size(), 3U);
+  EXPECT_EQ(data["checks"][0]["violations"], lease.verdict.violations);
+  EXPECT_EQ(data["checks"][1]["violations"], mutual.verdict.violations);
+  EXPECT_EQ(data["checks"][2]["outcome"], "unknown");
+  EXPECT_EQ(data["violations"].size(), lease.verdict.witnesses.size());
+  EXPECT_EQ(data["violations"][0]["checks"], (nlohmann::json{"lease-exclusion", "mutual-exclusion"}));
+  EXPECT_EQ(data_of(page_of(history, {fencing}))["outcome"], "unknown");
+}
+
+TEST(Timeline, WatchdogsShareTheLaneOfTheirOnlyThread) {
+  const nlohmann::json data = data_of(page_of(testing::history_of(R"(
+    1  c1/0 invoke acquire k owner=c1:0
+    2  c1/0 ok acquire k owner=c1:0 id=c1-1 valid=100
+    3  c1/watchdog invoke renew k id=c1-1
+    4  c1/watchdog ok renew k id=c1-1 valid=200
+    5  c2/0 invoke acquire k owner=c2:0
+    5  c2/1 invoke acquire k owner=c2:1
+    6  c2/watchdog invoke renew k id=c2-1
+  )"),
+                                              {}));
+  EXPECT_EQ(data["events"]["lane"], (nlohmann::json{0, 0, 0, 0, 1, 2, 3}));
+}
+
+TEST(Timeline, ADeadClientIsDeadUntilItComesBack) {
+  const nlohmann::json data = data_of(page_of(testing::history_of(R"(
+    1  c1/0 invoke acquire k owner=c1:0
+    2  c1/0 ok acquire k owner=c1:0 id=c1-1 valid=100
+    3  c1 info crash
+    9  c1/0#1 invoke acquire k owner=c1:0
+    12 c1 info crash
+  )"),
+                                              {}));
+  EXPECT_EQ(data["outages"], nlohmann::json::parse(R"([[0,2000,8000,"dead"],[0,11000,-1,"dead"]])"));
+}
+
+TEST(Timeline, NamesFromOutsideStayText) {
+  History history;
+  Event event;
+  event.type = EventType::invoke;
+  event.f = Function::acquire;
+  event.process = history.intern("c1/0\x1b[2J\xe2\x80\xae");
+  event.key = history.intern("</script><script>alert(1)</script>\xff");
+  history.append(event);
+  const std::string page = page_of(history, {});
+  const nlohmann::json data = data_of(page);
+  EXPECT_EQ(data["lanes"][0]["name"], "c1/0\\x1b[2J\\u{202e}");
+  EXPECT_EQ(data["strings"][data["events"]["key"][0].get<std::size_t>()],
+            "</script><script>alert(1)</script>\\xff");
+  EXPECT_EQ(page.find("<script>alert"), std::string::npos);
 }
 
 TEST(Timeline, OfNothing) {
-  std::ostringstream page;
-  write_timeline(History(), {}, {}, page);
-  EXPECT_EQ(data_of(page.str())["ops"].size(), 0U);
+  const nlohmann::json data = data_of(page_of(History(), {}));
+  EXPECT_EQ(data["events"]["time"].size(), 0U);
+  EXPECT_EQ(data["outcome"], "unknown");
+  EXPECT_GT(data["end"], 0);
 }
 
 }  // namespace

@@ -34,10 +34,8 @@ std::string numbered(const std::string& path, std::size_t number) {
 }
 
 void write_page(const Checked& checked, const std::string& path) {
-  std::vector<checker::Witness> witnesses;
-  for (const Finding* finding : pictured(checked)) witnesses.push_back(finding->witness);
   std::ostringstream page;
-  checker::write_timeline(checked.history, witnesses,
+  checker::write_timeline(checked.history, verdicts_of(checked),
                           {.title = checked.file, .reentrant = checked.reentrant, .index = checked.index},
                           page);
   write_file(path, page.str());

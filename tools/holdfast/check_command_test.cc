@@ -205,5 +205,41 @@ TEST_F(CheckFile, Timeline) {
   EXPECT_NE(read_text(page).find("was granted the lock while"), std::string::npos);
 }
 
+// The page says of each check what the report says, one violation by one.
+TEST_F(CheckFile, TimelineSaysAsManyViolationsAsTheReport) {
+  const auto event = [](int ms, const std::string& process, const std::string& type, const std::string& f,
+                        const std::string& more) {
+    return "{\"time\":" + std::to_string(ms) + "000000,\"process\":\"" + process + "/0\",\"type\":\"" + type +
+           "\",\"f\":\"" + f + "\",\"key\":\"k\",\"owner\":\"" + process + ":0\"" + more + "}\n";
+  };
+  std::string history;
+  for (int i = 0; i < 4; ++i) {  // four owners at once
+    const std::string process = "c" + std::to_string(i + 1), id = ",\"id\":\"" + process + "-1\"";
+    history += event(10 * i, process, "invoke", "acquire", "");
+    history += event(10 * i + 5, process, "ok", "acquire", id + ",\"valid_until\":900000000");
+  }
+  for (int i = 0; i < 4; ++i) {
+    const std::string process = "c" + std::to_string(i + 1);
+    history += event(100 + i, process, "invoke", "release", ",\"id\":\"" + process + "-1\"");
+  }
+  const std::string page = folder_.path() + "/t.html";
+  const Ran ran =
+      check("--check lease-exclusion --check mutual-exclusion --check linearizable --json --timeline " +
+            page + " " + file("h.jsonl", history));
+  EXPECT_EQ(ran.exit, 1);
+  std::vector<std::pair<std::string, std::uint64_t>> said, drawn;
+  const nlohmann::json report = nlohmann::json::parse(ran.out);
+  for (const nlohmann::json& line : report["histories"][0]["checks"]) {
+    said.emplace_back(line["check"], line["violations"]);
+  }
+  const std::string html = read(page), begin = "<script id=\"data\" type=\"application/json\">";
+  const std::size_t from = html.find(begin) + begin.size();
+  const nlohmann::json data = nlohmann::json::parse(html.substr(from, html.find("</script>", from) - from));
+  for (const nlohmann::json& line : data["checks"]) drawn.emplace_back(line["name"], line["violations"]);
+  EXPECT_EQ(drawn, said);
+  ASSERT_EQ(said.size(), 3U);
+  EXPECT_GT(said[0].second, 1U);
+}
+
 }  // namespace
 }  // namespace holdfast::tools

@@ -189,20 +189,21 @@ class PlanRun {
 
 }  // namespace
 
-std::vector<const Finding*> pictured(const Checked& checked) {
-  std::vector<const Finding*> result;
-  const auto told_better = [&](const Finding& finding) {
-    return std::any_of(checked.findings.begin(), checked.findings.end(), [&](const Finding& other) {
-      return other.index == finding.index && other.check != "linearizable" && other.witness.acquires;
-    });
-  };
-  for (const Finding& finding : checked.findings) {
-    if (!finding.pictured || (finding.check == "linearizable" && told_better(finding))) continue;
-    result.push_back(&finding);
+std::vector<NamedVerdict> verdicts_of(const Checked& checked) {
+  std::vector<NamedVerdict> verdicts;
+  for (const CheckLine& line : checked.lines) {
+    if (!line.counts) continue;
+    NamedVerdict named;
+    named.check = line.name;
+    named.verdict.outcome = line.outcome;
+    named.verdict.reason = line.reason;
+    named.verdict.violations = line.violations;
+    for (const Finding& finding : checked.findings) {
+      if (finding.pictured && finding.check == line.name) named.verdict.witnesses.push_back(finding.witness);
+    }
+    verdicts.push_back(std::move(named));
   }
-  std::stable_sort(result.begin(), result.end(),
-                   [](const Finding* a, const Finding* b) { return a->index < b->index; });
-  return result;
+  return verdicts;
 }
 
 Checked check_history(const std::string& file, const CheckArguments& arguments) {

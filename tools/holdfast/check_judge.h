@@ -13,6 +13,7 @@
 #include "checker/checks/summary.h"
 #include "checker/history/formats.h"
 #include "checker/linearizability/linearizability.h"
+#include "checker/story/timeline.h"
 #include "tools/holdfast/terminal.h"
 
 namespace holdfast::tools {
@@ -82,8 +83,8 @@ struct Checked {
 // Throws BadUsage for wrong arguments. Reads no history.
 void require_sane(const CheckArguments& arguments);
 
-// The findings to draw, by index. Of two findings about one event, the one that names both holds.
-std::vector<const Finding*> pictured(const Checked& checked);
+// What was asked and what came out, for a page: the checks that count, with the findings that can be drawn.
+std::vector<checker::NamedVerdict> verdicts_of(const Checked& checked);
 
 // Does not throw for a bad file: `error` says what is wrong.
 Checked check_history(const std::string& file, const CheckArguments& arguments);

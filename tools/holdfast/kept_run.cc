@@ -42,7 +42,8 @@ Witness witness_from(const Json& item) {
 
 Json json_of(const KeptVerdict& verdict) {
   Json item = {{"check", verdict.check},     {"expected", verdict.wanted}, {"kind", verdict.kind},
-               {"verdict", verdict.outcome}, {"reason", verdict.reason},   {"witnesses", Json::array()}};
+               {"verdict", verdict.outcome}, {"reason", verdict.reason},   {"violations", verdict.violations},
+               {"witnesses", Json::array()}};
   for (const Witness& witness : verdict.witnesses) item["witnesses"].push_back(json_of(witness));
   return item;
 }
@@ -55,6 +56,7 @@ KeptVerdict verdict_from(const Json& item) {
   verdict.outcome = item.at("verdict");
   verdict.reason = item.at("reason");
   for (const Json& witness : item.at("witnesses")) verdict.witnesses.push_back(witness_from(witness));
+  verdict.violations = item.value("violations", std::uint64_t{verdict.witnesses.size()});
   return verdict;
 }
 
@@ -102,21 +104,23 @@ std::string story_of(const KeptRun& run, const checker::History& history, const 
 }
 
 std::string timeline_of(const KeptRun& run, const checker::History& history) {
-  std::vector<Witness> witnesses;
-  if (const Witness* told = told_witness(run)) witnesses.push_back(*told);
-  const std::size_t first = witnesses.size();
-  for (std::size_t i = 0; i < run.verdicts.size(); ++i) {
-    for (const Witness& witness : run.verdicts[i].witnesses) {
-      const bool there =
-          first == 1 && witness.kind == witnesses[0].kind && witness.events == witnesses[0].events;
-      if (!there) witnesses.push_back(witness);
+  std::vector<checker::NamedVerdict> verdicts;
+  for (const KeptVerdict& kept : run.verdicts) {
+    checker::NamedVerdict named;
+    named.check = kept.check;
+    for (const checker::Outcome outcome :
+         {checker::Outcome::holds, checker::Outcome::violated, checker::Outcome::unknown}) {
+      if (checker::to_string(outcome) == kept.outcome) named.verdict.outcome = outcome;
     }
+    named.verdict.reason = kept.reason;
+    named.verdict.witnesses = kept.witnesses;
+    named.verdict.violations = kept.violations;
+    verdicts.push_back(std::move(named));
   }
-  std::stable_sort(
-      witnesses.begin() + static_cast<std::ptrdiff_t>(first), witnesses.end(),
-      [](const Witness& a, const Witness& b) { return a.acquires.has_value() > b.acquires.has_value(); });
   std::ostringstream page;
-  checker::write_timeline(history, witnesses, {.title = run.title(), .reentrant = run.reentrant}, page);
+  checker::write_timeline(history, verdicts,
+                          {.title = run.title(), .reentrant = run.reentrant, .opens_at = told_witness(run)},
+                          page);
   return page.str();
 }
 

@@ -23,6 +23,7 @@ struct KeptVerdict {
   std::string kind;           // the violation that is expected, "" any or none
   std::string outcome, reason;  // of this run
   std::vector<checker::Witness> witnesses;
+  std::uint64_t violations = 0;  // in all; witnesses may be fewer
 };
 
 // What run.json says.
@@ -41,7 +42,7 @@ struct KeptRun {
 
 // The picture and its lines, as wide and as colourful as the terminal is. "" when there is nothing to tell.
 std::string story_of(const KeptRun& run, const checker::History& history, const Terminal& terminal);
-// The page. Witnesses of two owners come first; the page opens at the first.
+// The page. It opens at the violation that this run was kept for.
 std::string timeline_of(const KeptRun& run, const checker::History& history);
 
 // Throws OutputError.

@@ -44,7 +44,7 @@ KeptRun describe_run(const CaseResult& result, const sim::RunResult& run, const 
     const sim::Expectation& expectation = scenario.expectations[i];
     kept.verdicts.push_back({expectation.check, sim::describe(expectation), expectation.kind,
                              std::string(checker::to_string(verdict.outcome)), verdict.reason,
-                             verdict.witnesses});
+                             verdict.witnesses, verdict.violations});
   }
   if (telling) {
     kept.told = telling->expectation;
