@@ -221,9 +221,13 @@ class Writer {
   }
 
   void write_faults() {
+    struct Act {
+      Symbol id = 0;
+      std::int64_t from_ns = 0, to_ns = kForever;
+    };
     struct Fault {
       std::string name, kind;
-      std::vector<std::pair<std::int64_t, std::int64_t>> acts;
+      std::vector<Act> acts;
     };
     std::vector<Fault> faults;
     std::map<std::string, std::size_t> known;
@@ -233,19 +237,20 @@ class Writer {
       const auto [at, fresh] = known.try_emplace(id, faults.size());
       if (fresh) faults.push_back({id, kind, {}});
       auto& acts = faults[at->second].acts;
-      const auto open =
-          std::find_if(acts.begin(), acts.end(), [](const auto& act) { return act.second == kForever; });
+      const auto open = std::find_if(acts.begin(), acts.end(), [&](const Act& act) {
+        return act.id == event.id && act.to_ns == kForever;
+      });
       if (event.value != 0) {
-        acts.emplace_back(event.time_ns, kForever);
-      } else if (open != acts.end()) {  // acts heal in their order
-        open->second = event.time_ns;
+        acts.push_back({.id = event.id, .from_ns = event.time_ns});
+      } else if (open != acts.end()) {
+        open->to_ns = event.time_ns;
       } else if (acts.empty()) {
-        acts.emplace_back(words_.start_ns(), event.time_ns);
+        acts.push_back({.id = event.id, .from_ns = words_.start_ns(), .to_ns = event.time_ns});
       }
     }
     list(faults.size(), [&](std::size_t i) {
       std::string acts;
-      for (const auto& [from_ns, to_ns] : faults[i].acts) {
+      for (const auto& [id, from_ns, to_ns] : faults[i].acts) {
         acts += fmt::format("{}[{},{}]", acts.empty() ? "" : ",", time(from_ns), time(to_ns));
       }
       return fmt::format("{{\"name\":{},\"kind\":{},\"acts\":[{}]}}", json(printable(faults[i].name)),

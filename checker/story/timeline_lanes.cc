@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "checker/history/effects.h"
 #include "checker/story/text_layout.h"
 
 namespace holdfast::checker {
@@ -13,8 +14,7 @@ namespace {
 constexpr std::string_view kHarness = "nemesis", kWatchdog = "/watchdog";
 
 bool happens_to_a_lane(const History& history, const Event& event) {
-  return event.f != Function::fault && event.f != Function::mark && event.f != Function::crash &&
-         history.text(event.process) != kHarness;
+  return !of_harness(event.f) && event.f != Function::crash && history.text(event.process) != kHarness;
 }
 
 }  // namespace
@@ -56,12 +56,12 @@ TimelineLanes::TimelineLanes(const History& history)
                                 ? *threads->second.begin()
                                 : lane_named(name);
   }
-  // Nodes that only faults name have a lane as well.
+  // Nodes that only faults met have a lane as well.
   for (const Event& event : history.events()) {
-    if (event.f == Function::fault && event.node != 0 && !seen_node[event.node]) {
-      seen_node[event.node] = true;
-      nodes.push_back(event.node);
-    }
+    if (event.f != Function::effect || event.node == 0 || seen_node[event.node]) continue;
+    if (of_client.contains(client_of(history.text(event.node)))) continue;
+    seen_node[event.node] = true;
+    nodes.push_back(event.node);
   }
   for (const Symbol node : nodes) {
     of_node_[node] = lanes_.size();
@@ -75,25 +75,53 @@ std::size_t TimelineLanes::of(const Event& event) const {
 }
 
 std::vector<Outage> outages_of(const History& history, const TimelineLanes& lanes) {
-  std::vector<Outage> outages;
   std::map<std::string_view, std::set<std::size_t>> of_client;  // client -> lanes
   for (const Event& event : history.events()) {
-    if (event.f == Function::crash) of_client.try_emplace(client_of(history.text(event.process)));
-  }
-  for (const Event& event : history.events()) {
-    const auto client = of_client.find(client_of(history.text(event.process)));
     const std::size_t lane = lanes.of(event);
-    if (client != of_client.end() && lane != kNowhere && !is_store_event(event)) client->second.insert(lane);
+    if (lane != kNowhere && !is_store_event(event)) {
+      of_client[client_of(history.text(event.process))].insert(lane);
+    }
   }
-  std::map<std::size_t, std::size_t> dead;  // lane -> its open outage
+  const auto lanes_of = [&](Symbol party) -> std::set<std::size_t> {
+    const std::size_t node = lanes.of_node(party);
+    if (node != kNowhere) return {node};
+    const auto client = of_client.find(client_of(history.text(party)));
+    return client == of_client.end() ? std::set<std::size_t>() : client->second;
+  };
+  std::vector<Outage> outages;
+  const auto open = [&](std::size_t lane, std::int64_t at_ns, std::string_view what, bool loses) {
+    outages.push_back({.lane = lane, .from_ns = at_ns, .what = std::string(what), .loses = loses});
+    return outages.size() - 1;
+  };
+  std::map<std::size_t, std::size_t> dead;                               // lane -> its open outage
+  std::map<std::pair<Symbol, Symbol>, std::vector<std::size_t>> paused;  // act, party -> open outages
   for (const Event& event : history.events()) {
+    Effect effect{};
     if (event.f == Function::crash) {
-      for (const std::size_t lane : of_client.at(client_of(history.text(event.process)))) {
-        if (!dead.try_emplace(lane, outages.size()).second) continue;
-        outages.push_back({.lane = lane, .from_ns = event.time_ns, .what = "dead"});
+      for (const std::size_t lane : lanes_of(event.process)) {
+        if (!dead.contains(lane)) dead[lane] = open(lane, event.time_ns, "dead", false);
       }
-    } else if (const auto back = dead.find(lanes.of(event)); back != dead.end()) {  // a new incarnation
-      outages[back->second].to_ns = event.time_ns;
+    } else if (effect_of(history, event, effect)) {
+      const std::size_t node = lanes.of_node(event.node);
+      if (effect == Effect::crashed && node != kNowhere && !dead.contains(node)) {
+        dead[node] = open(node, event.time_ns, "down", true);
+      } else if (effect == Effect::restarted && dead.contains(node)) {
+        outages[dead[node]].to_ns = event.time_ns;
+        dead.erase(node);
+      } else if (effect == Effect::paused) {
+        const bool role = history.text(event.node).find('/') != std::string_view::npos;
+        for (const std::size_t lane : lanes_of(event.node)) {
+          paused[{event.id, event.node}].push_back(open(
+              lane, event.time_ns, role ? printable(history.text(event.node)) + " paused" : "paused", false));
+        }
+      } else if (effect == Effect::resumed) {
+        for (const std::size_t outage : paused[{event.id, event.node}]) outages[outage].to_ns = event.time_ns;
+        paused.erase({event.id, event.node});
+      }
+    } else if (!is_store_event(event)) {
+      const auto back = dead.find(lanes.of(event));
+      if (back == dead.end()) continue;
+      outages[back->second].to_ns = event.time_ns;  // a new incarnation
       dead.erase(back);
     }
   }

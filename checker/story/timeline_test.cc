@@ -135,6 +135,31 @@ TEST(Timeline, ADeadClientIsDeadUntilItComesBack) {
   EXPECT_EQ(data["outages"], nlohmann::json::parse(R"([[0,2000,8000,"dead"],[0,11000,-1,"dead"]])"));
 }
 
+// A server that crashed forgets what is on the page as its record, and is down until it runs again.
+TEST(Timeline, ACrashedNodeIsDownAndKeepsNoRecord) {
+  const nlohmann::json data = data_of(page_of(testing::history_of(R"(
+    0  c1/0 invoke acquire k owner=c1:0
+    1  ledger/0 invoke store-grant k id=c1-1 node=r1
+    2  ledger/0 ok store-grant k id=c1-1 node=r1 value=1
+    3  c1/0 ok acquire k owner=c1:0 id=c1-1 node=r1 valid=100
+    5  nemesis info fault kill value=1 id=kill#1 error=crash
+    5  nemesis info effect kill id=kill#1 mode=crashed node=r1
+    6  nemesis info effect gc id=gc#1 mode=paused node=c1
+    7  nemesis info effect late id=late#1 mode=lagging node=r2
+    9  nemesis info effect gc id=gc#1 mode=resumed node=c1
+    20 nemesis info fault kill value=0 id=kill#1 error=crash
+    20 nemesis info effect kill id=kill#1 mode=restarted node=r1
+    30 c1/0 invoke release k owner=c1:0 id=c1-1
+  )"),
+                                              {}));
+  EXPECT_EQ(data["lanes"], nlohmann::json::parse(R"([{"name":"c1/0","node":false},{"name":"r1","node":true},
+                                                     {"name":"r2","node":true}])"));
+  EXPECT_EQ(data["outages"], nlohmann::json::parse(R"([[1,5000,20000,"down"],[0,6000,9000,"paused"]])"));
+  ASSERT_EQ(data["holds"].size(), 2U);
+  EXPECT_EQ(data["holds"][1][0], 1);
+  EXPECT_EQ(data["holds"][1][2], 5000);  // not the end of the lease
+}
+
 TEST(Timeline, NamesFromOutsideStayText) {
   History history;
   Event event;

@@ -232,7 +232,7 @@ TEST_F(CheckFile, TimelineSaysAsManyViolationsAsTheReport) {
   for (const nlohmann::json& line : report["histories"][0]["checks"]) {
     said.emplace_back(line["check"], line["violations"]);
   }
-  const std::string html = read(page), begin = "<script id=\"data\" type=\"application/json\">";
+  const std::string html = read_text(page), begin = "<script id=\"data\" type=\"application/json\">";
   const std::size_t from = html.find(begin) + begin.size();
   const nlohmann::json data = nlohmann::json::parse(html.substr(from, html.find("</script>", from) - from));
   for (const nlohmann::json& line : data["checks"]) drawn.emplace_back(line["name"], line["violations"]);
