@@ -108,8 +108,8 @@ class Tree:
             return re.search(rf"\b{re.escape(name)}\(", self.sources) is not None
         if re.search(rf"\b{owner}::{re.escape(name)}\b", self.sources):
             return True
-        body = re.search(rf"\b(?:class|struct|namespace) {owner}\b[^;]*?\{{(.*?)^\}}", self.sources, re.S | re.M)
-        return body is not None and re.search(rf"(?<!\w){re.escape(name)}\(", body.group(1)) is not None
+        bodies = re.finditer(rf"\b(?:class|struct|namespace) {owner}\b[^;]*?\{{(.*?)^\}}", self.sources, re.S | re.M)
+        return any(re.search(rf"(?<!\w){re.escape(name)}\(", body.group(1)) for body in bodies)
 
     @functools.lru_cache(maxsize=None)
     def help(self, *words):
