@@ -226,7 +226,12 @@ TEST_P(WireLockTest, AWaiterAsksOnceALease) {
     relay.count("EVALSHA");
     const MonotonicTime start = stand.runtime.now();
     a.witness.wait_for(Kind::renewed, 15);
-    EXPECT_LE(relay.counted(), (stand.runtime.now() - start) / kLease + 1);
+    // It asks when the lease that it was told of is over, and by then the holder has renewed.
+    const auto renewed = static_cast<int>(a.witness.count(Kind::renewed)) - 6;
+    EXPECT_LE(relay.counted(), renewed + 1);
+    if (where() == Where::embedded) {
+      EXPECT_LE(relay.counted(), (stand.runtime.now() - start) / kLease + 1);
+    }
     held->unlock();
     waiter.join();
   });

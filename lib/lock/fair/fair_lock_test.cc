@@ -213,12 +213,15 @@ TEST_P(FairLockTest, ATurnThatReachesNobodyIsHandedOn) {
     const auto lock = a.locks.obtain("k");
     lock->lock();
     FairQueue queue(stand, "k");
-    Task cut_off =
-        stand.runtime.spawn("client", [&] { EXPECT_FALSE(b.peer.locks.obtain("k")->try_lock_for(500ms)); });
+    std::stop_source stop;
+    Task cut_off = stand.runtime.spawn("client", [&] {
+      EXPECT_THROW(b.peer.locks.obtain("k")->lock_interruptibly(stop.get_token()), Interrupted);
+    });
     b.peer.witness.wait_for(Kind::queued, 2);  // the second time: the subscription is in force
     queue.join(c.locks.obtain("k"), 2);
     b.relay.stall(true);
     lock->unlock();
+    stop.request_stop();
     cut_off.join();
     EXPECT_EQ(queue.granted(), 0);
     b.relay.stall(false);
