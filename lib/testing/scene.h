@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/testing/peer.h"
 #include "lib/testing/relay.h"
 #include "lib/testing/stand.h"
 
@@ -59,10 +60,6 @@ struct PeerOf {
   redis::Client client;
   LocksOf locks;
 };
-
-inline redis::Reply ask(redis::Client& client, std::initializer_list<std::string_view> command) {
-  return client.call(command).reply;
-}
 
 // What the server's clock shows, in ms, as the scripts count.
 inline std::int64_t server_ms(redis::Client& client) {

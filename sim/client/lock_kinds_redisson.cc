@@ -1,4 +1,4 @@
-// Redisson 3.13.6 as published, what came of it later, and Redlock (lib/historic).
+// Redisson 3.13.6 as published, what came of it later, and Redlock (sim/historic).
 #include <map>
 #include <memory>
 #include <string>

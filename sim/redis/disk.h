@@ -14,7 +14,6 @@ struct Disk {
   bool has_append_only = false;
   std::string base;      // of the append-only file: a dump
   std::string appended;  // commands since, in RESP
-  void wipe() { *this = Disk{}; }
 };
 
 }  // namespace holdfast::sim::embedded

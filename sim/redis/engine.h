@@ -32,8 +32,6 @@ struct EngineStats {
   std::int64_t connections = 0;
   std::int64_t commands = 0;
   std::int64_t expired_keys = 0;
-  std::int64_t hits = 0;
-  std::int64_t misses = 0;
   std::int64_t sync_full = 0;
   std::int64_t sync_partial_ok = 0;
   std::int64_t sync_partial_err = 0;
@@ -87,12 +85,10 @@ class Engine {
   void call(Session& session, const CommandSpec& spec, Args argv, Out& out);
   // Why a write may not run now ("READONLY ...", "NOREPLICAS ..."), or "".
   std::string_view refuse_write(const Session& session) const;
-  std::int64_t frozen_now() const { return frozen_now_; }
 
   Entry* meet_expired(Session& session, Entry& entry, bool for_write);  // a key found past its expiry
   void delete_expired(int db, Entry& entry);
   void add_dirty(std::int64_t by) { dirty_ += by; }
-  std::int64_t dirty() const { return dirty_; }
   void watch(Session& session, std::string_view key);
   void unwatch_all(Session& session);
   void touch_watchers(int db, std::string_view key) {

@@ -50,7 +50,6 @@ class Replication {
   std::int64_t acknowledged(std::int64_t offset) const;  // how many online replicas have it
   std::int64_t good_replicas() const { return good_replicas_; }
   void refresh_good_replicas();
-  void put_online(Session& session);
   void forget(Session& session);
   std::size_t replica_count() const;
   const std::vector<Session*>& replicas() const { return replicas_; }

@@ -103,7 +103,6 @@ struct Session {
   bool close_after_reply = false;
   bool closed = false;
   bool listed_for_output = false;
-  bool monitor = false;
   bool no_evict = false;
 
   // MULTI

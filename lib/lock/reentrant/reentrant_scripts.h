@@ -1,4 +1,4 @@
-// What the reentrant lock says to Redis: its scripts (scripts/*.lua) and its names. STRING <key>, its owner
+// What the reentrant lock says to Redis: its scripts and its names. STRING <key>, its owner
 // "<uuid>:<number>", with the lease as its PTTL; ZSET "holdfast:waiting:{key}" of owners that wait, by the
 // server's time in ms when they asked first. A release calls the first of them (wake_channel.h) and leaves
 // "<owner> called" in <key> for 100 ms: nobody holds it, but it is refused to all other processes.

@@ -62,7 +62,6 @@ class RedisProcess {
   redis::Reply call(std::initializer_list<std::string> command);
 
   Endpoint endpoint() const { return {options_.address, options_.port}; }
-  const std::string& log_file() const { return log_file_; }
 
  private:
   bool try_start(const std::vector<std::string>& extra);  // false: the port was taken
