@@ -15,15 +15,15 @@ std::vector<std::string_view> views(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-FairQueue::FairQueue(Stand& stand, std::string key)
-    : stand_(stand),
+FairQueue::FairQueue(Fixture& fixture, std::string key)
+    : fixture_(fixture),
       key_(std::move(key)),
-      client_(stand.runtime, stand.network, stand.options()),
-      mutex_(stand.runtime) {}
+      client_(fixture.runtime, fixture.network, fixture.options()),
+      mutex_(fixture.runtime) {}
 
 void FairQueue::join(std::shared_ptr<Lock> lock, int length) {
   const int number = joined_++;
-  tasks_.push_back(stand_.runtime.spawn("client", [this, lock = std::move(lock), number] {
+  tasks_.push_back(fixture_.runtime.spawn("client", [this, lock = std::move(lock), number] {
     lock->lock();
     {
       const std::scoped_lock guard(mutex_);
@@ -37,7 +37,7 @@ void FairQueue::join(std::shared_ptr<Lock> lock, int length) {
 void FairQueue::wait_length(int length) {
   const std::string queue = beside_key("holdfast:fair:queue", key_);
   while (client_.call({"ZCARD", queue}).reply.integer != length) {
-    stand_.runtime.sleep_for(std::chrono::milliseconds(1));
+    fixture_.runtime.sleep_for(std::chrono::milliseconds(1));
   }
 }
 
@@ -53,9 +53,9 @@ std::vector<int> FairQueue::order() {
   return order_;
 }
 
-void FairQueue::add_ghost(Stand& stand, const std::string& key, std::string_view owner, Duration lease) {
+void FairQueue::add_ghost(Fixture& fixture, const std::string& key, std::string_view owner, Duration lease) {
   // The record is hidden from it, so that it is refused also when the lock is free.
-  redis::Client client(stand.runtime, stand.network, stand.options());
+  redis::Client client(fixture.runtime, fixture.network, fixture.options());
   const Wire wire = fair_wire(key, false);
   const bool free = client.call({"EXISTS", key}).reply.integer == 0;
   if (free) client.call({"SET", key, "somebody", "PX", "60000"});
@@ -65,8 +65,8 @@ void FairQueue::add_ghost(Stand& stand, const std::string& key, std::string_view
   if (free) client.call({"DEL", key});
 }
 
-void FairQueue::take_leave(Stand& stand, const std::string& key, std::string_view owner) {
-  redis::Client client(stand.runtime, stand.network, stand.options());
+void FairQueue::take_leave(Fixture& fixture, const std::string& key, std::string_view owner) {
+  redis::Client client(fixture.runtime, fixture.network, fixture.options());
   const Wire wire = fair_wire(key, false);
   const std::vector<std::string_view> args{owner};
   client.eval(kFairRelease, views(wire.release_keys), args);

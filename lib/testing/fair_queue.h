@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "lib/lock/api/lock.h"
-#include "lib/testing/stand.h"
+#include "lib/testing/fixture.h"
 
 namespace holdfast::testing {
 
 class FairQueue {
  public:
-  FairQueue(Stand& stand, std::string key);
+  FairQueue(Fixture& fixture, std::string key);
 
   // [parks] A task that acquires, notes its number and releases; returns when it stands in the queue.
   // `length`: how many stand there then; 0: as many as joined.
@@ -25,11 +25,11 @@ class FairQueue {
   std::vector<int> order();  // numbers of those that were granted
 
   // [parks] What a waiter with that lease sends once; and what one sends that gives up.
-  static void add_ghost(Stand& stand, const std::string& key, std::string_view owner, Duration lease);
-  static void take_leave(Stand& stand, const std::string& key, std::string_view owner);
+  static void add_ghost(Fixture& fixture, const std::string& key, std::string_view owner, Duration lease);
+  static void take_leave(Fixture& fixture, const std::string& key, std::string_view owner);
 
  private:
-  Stand& stand_;
+  Fixture& fixture_;
   const std::string key_;
   redis::Client client_;
   Mutex mutex_;

@@ -13,33 +13,33 @@
 
 namespace holdfast::testing {
 
-enum class LockKind { reentrant, non_reentrant, fair, spin, fenced, write };
+enum class ExclusiveKind { reentrant, non_reentrant, fair, spin, fenced, write };
 
-inline std::string to_string(LockKind kind) {
+inline std::string to_string(ExclusiveKind kind) {
   switch (kind) {
-    case LockKind::reentrant: return "reentrant";
-    case LockKind::non_reentrant: return "non_reentrant";
-    case LockKind::fair: return "fair";
-    case LockKind::spin: return "spin";
-    case LockKind::fenced: return "fenced";
-    case LockKind::write: return "write";
+    case ExclusiveKind::reentrant: return "reentrant";
+    case ExclusiveKind::non_reentrant: return "non_reentrant";
+    case ExclusiveKind::fair: return "fair";
+    case ExclusiveKind::spin: return "spin";
+    case ExclusiveKind::fenced: return "fenced";
+    case ExclusiveKind::write: return "write";
   }
   return "?";
 }
 
-inline std::vector<LockKind> every_kind() {
-  return {LockKind::reentrant, LockKind::non_reentrant, LockKind::fair,
-          LockKind::spin,      LockKind::fenced,        LockKind::write};
+inline std::vector<ExclusiveKind> every_kind() {
+  return {ExclusiveKind::reentrant, ExclusiveKind::non_reentrant, ExclusiveKind::fair,
+          ExclusiveKind::spin,      ExclusiveKind::fenced,        ExclusiveKind::write};
 }
 
-inline std::unique_ptr<Locks> make_locks(LockKind kind, redis::Client& client, LockOptions options) {
+inline std::unique_ptr<Locks> make_locks(ExclusiveKind kind, redis::Client& client, LockOptions options) {
   switch (kind) {
-    case LockKind::reentrant: return std::make_unique<ReentrantLocks>(client, std::move(options));
-    case LockKind::non_reentrant: return std::make_unique<NonReentrantLocks>(client, std::move(options));
-    case LockKind::fair: return std::make_unique<FairLocks>(client, std::move(options));
-    case LockKind::spin: return std::make_unique<SpinLocks>(client, std::move(options));
-    case LockKind::fenced: return std::make_unique<FencedLocks>(client, std::move(options));
-    case LockKind::write:
+    case ExclusiveKind::reentrant: return std::make_unique<ReentrantLocks>(client, std::move(options));
+    case ExclusiveKind::non_reentrant: return std::make_unique<NonReentrantLocks>(client, std::move(options));
+    case ExclusiveKind::fair: return std::make_unique<FairLocks>(client, std::move(options));
+    case ExclusiveKind::spin: return std::make_unique<SpinLocks>(client, std::move(options));
+    case ExclusiveKind::fenced: return std::make_unique<FencedLocks>(client, std::move(options));
+    case ExclusiveKind::write:
       return std::make_unique<ReadWriteLocks>(client, ReadWriteOptions{.lock = std::move(options)});
   }
   return nullptr;
@@ -47,16 +47,17 @@ inline std::unique_ptr<Locks> make_locks(LockKind kind, redis::Client& client, L
 
 // As peer.h's Peer, of a kind that is chosen when the test runs.
 struct AnyPeer {
-  AnyPeer(Stand& stand, LockKind kind, LockOptions options) : AnyPeer(stand, kind, options, stand.redis) {}
-  AnyPeer(Stand& stand, LockKind kind, LockOptions options, const Endpoint& server)
-      : witness(stand.runtime),
-        client(stand.runtime, stand.network, stand.options(server)),
-        locks(make_locks(kind, client, observed_by(witness, std::move(options)))) {}
+  AnyPeer(Fixture& fixture, ExclusiveKind kind, LockOptions options)
+      : AnyPeer(fixture, kind, options, fixture.redis) {}
+  AnyPeer(Fixture& fixture, ExclusiveKind kind, LockOptions options, const Endpoint& server)
+      : observer(fixture.runtime),
+        client(fixture.runtime, fixture.network, fixture.options(server)),
+        locks(make_locks(kind, client, observed_by(observer, std::move(options)))) {}
 
   redis::Reply ask(std::initializer_list<std::string_view> command) { return testing::ask(client, command); }
   std::shared_ptr<Lock> obtain(const std::string& key) { return locks->obtain(key); }
 
-  Witness witness;
+  RecordingObserver observer;
   redis::Client client;
   std::unique_ptr<Locks> locks;
 };

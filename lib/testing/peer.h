@@ -1,12 +1,13 @@
-// Peer: one client, its locks of one kind and a witness: to Redis a process of its own.
+// Peer: one client, its locks of one kind and a observer: to Redis a process of its own.
 #pragma once
 
 #include <initializer_list>
 #include <memory>
 #include <string_view>
 
-#include "lib/testing/relay.h"
-#include "lib/testing/stand.h"
+#include "lib/lock/api/lock.h"
+#include "lib/testing/faulty_link.h"
+#include "lib/testing/fixture.h"
 
 namespace holdfast::testing {
 
@@ -21,15 +22,15 @@ inline LockOptions observed_by(LockObserver& observer, LockOptions options) {
 
 template <class Kind>
 struct Peer {
-  Peer(Stand& stand, LockOptions options) : Peer(stand, std::move(options), stand.redis) {}
-  Peer(Stand& stand, LockOptions options, const Endpoint& server)
-      : witness(stand.runtime),
-        client(stand.runtime, stand.network, stand.options(server)),
-        locks(client, observed_by(witness, std::move(options))) {}
+  Peer(Fixture& fixture, LockOptions options) : Peer(fixture, std::move(options), fixture.redis) {}
+  Peer(Fixture& fixture, LockOptions options, const Endpoint& server)
+      : observer(fixture.runtime),
+        client(fixture.runtime, fixture.network, fixture.options(server)),
+        locks(client, observed_by(observer, std::move(options))) {}
 
   redis::Reply ask(std::initializer_list<std::string_view> command) { return testing::ask(client, command); }
 
-  Witness witness;
+  RecordingObserver observer;
   redis::Client client;
   Kind locks;
 };
@@ -38,9 +39,10 @@ struct Peer {
 // requests.
 template <class Kind>
 struct RelayedPeer {
-  RelayedPeer(Stand& stand, LockOptions options)
-      : relay(stand.runtime, stand.network, stand.redis), peer(stand, std::move(options), relay.endpoint()) {}
-  Relay relay;
+  RelayedPeer(Fixture& fixture, LockOptions options)
+      : link(fixture.runtime, fixture.network, fixture.redis),
+        peer(fixture, std::move(options), link.endpoint()) {}
+  FaultyLink link;
   Peer<Kind> peer;
 };
 

@@ -17,15 +17,15 @@ class Threads final : public Place {
     SocketNetwork network(runtime);
     body(runtime, network);
   }
-  void on_servers(int count, int attempt, const std::function<void(Stand&, Servers&)>& body) override {
+  void on_servers(int count, int attempt, const std::function<void(Fixture&, Servers&)>& body) override {
     on_ports([&](Runtime& runtime, Network& network) {
       RealServers servers(runtime, network, count);
-      Stand stand{.where = Where::threads,
-                  .runtime = runtime,
-                  .network = network,
-                  .redis = servers.endpoint(0),
-                  .attempt = attempt};
-      body(stand, servers);
+      Fixture fixture{.where = Where::threads,
+                      .runtime = runtime,
+                      .network = network,
+                      .redis = servers.endpoint(0),
+                      .attempt = attempt};
+      body(fixture, servers);
     });
   }
 };

@@ -21,7 +21,7 @@ std::vector<Where> on_real_time();
 // Those with processes that a test can pause and kill: everywhere() without threads.
 std::vector<Where> worlds();
 
-struct Stand;
+struct Fixture;
 class Servers;
 
 class Place {
@@ -29,8 +29,8 @@ class Place {
   virtual ~Place() = default;
   // Runs `body` on a task of a process. Exceptions are passed on.
   virtual void on_ports(const std::function<void(Runtime&, Network&)>& body) = 0;
-  // The same with `count` independent Redis servers, which are gone afterwards. `attempt`: Stand::attempt.
-  virtual void on_servers(int count, int attempt, const std::function<void(Stand&, Servers&)>& body) = 0;
+  // The same with `count` independent Redis servers, which are gone afterwards. `attempt`: Fixture::attempt.
+  virtual void on_servers(int count, int attempt, const std::function<void(Fixture&, Servers&)>& body) = 0;
 };
 
 // The first line of a test that needs virtual time, in a program without the harness.

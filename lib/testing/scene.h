@@ -1,5 +1,5 @@
 // Scene: what the tests of the kinds of locks share: signs between tasks, and clients with their locks behind
-// a relay.
+// a link.
 #pragma once
 
 #include <initializer_list>
@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/testing/faulty_link.h"
+#include "lib/testing/fixture.h"
 #include "lib/testing/peer.h"
-#include "lib/testing/relay.h"
-#include "lib/testing/stand.h"
 
 namespace holdfast::testing {
 
@@ -39,24 +39,24 @@ class Sign {
 };
 
 // One client and its locks, to Redis a process of its own. `LocksOf` is made of the client and of `Options`,
-// whose LockOptions gets the witness.
+// whose LockOptions gets the observer.
 template <class LocksOf, class Options>
 struct PeerOf {
-  PeerOf(Stand& stand, Options options)
-      : relay(stand.runtime, stand.network, stand.redis),
-        witness(stand.runtime),
-        client(stand.runtime, stand.network, stand.options(relay.endpoint())),
+  PeerOf(Fixture& fixture, Options options)
+      : link(fixture.runtime, fixture.network, fixture.redis),
+        observer(fixture.runtime),
+        client(fixture.runtime, fixture.network, fixture.options(link.endpoint())),
         locks(client, with_witness(std::move(options))) {
     client.call({"PING"});
   }
   Options with_witness(Options options) {
-    options.lock.observer = &witness;
+    options.lock.observer = &observer;
     return options;
   }
   auto obtain(const std::string& key = "k") { return locks.obtain(key); }
 
-  Relay relay;
-  Witness witness;
+  FaultyLink link;
+  RecordingObserver observer;
   redis::Client client;
   LocksOf locks;
 };

@@ -14,7 +14,7 @@ RedisProcess& RealServers::at(std::size_t server) const {
   return *std::next(servers_.begin(), static_cast<std::ptrdiff_t>(server));
 }
 
-void on_servers(Where where, int count, const std::function<void(Stand&, Servers&)>& body) {
+void on_servers(Where where, int count, const std::function<void(Fixture&, Servers&)>& body) {
   with_attempts(where, [&](int attempt) { place(where).on_servers(count, attempt, body); });
 }
 

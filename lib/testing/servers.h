@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "lib/testing/fixture.h"
 #include "lib/testing/server/redis_process.h"
 #include "lib/testing/server/temporary_folder.h"
-#include "lib/testing/stand.h"
 
 namespace holdfast::testing {
 
@@ -42,6 +42,6 @@ class RealServers final : public Servers {
 };
 
 // Brings `count` servers up and runs `body` on a task of a process. Exceptions are passed on.
-void on_servers(Where where, int count, const std::function<void(Stand&, Servers&)>& body);
+void on_servers(Where where, int count, const std::function<void(Fixture&, Servers&)>& body);
 
 }  // namespace holdfast::testing

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "sim/cluster/testing/embedded_stand.h"
+#include "sim/cluster/testing/embedded_fixture.h"
 
 namespace holdfast::sim {
 namespace {

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Stand {
+struct Fixture {
   World& world;
   Proxy& proxy;
   Cluster& cluster;
@@ -36,7 +36,7 @@ struct Stand {
   }
 };
 
-void with_cluster(ClusterOptions options, const std::function<void(Stand&)>& body) {
+void with_cluster(ClusterOptions options, const std::function<void(Fixture&)>& body) {
   const TemporaryFolder folder;
   options.folder = folder.path();
   const std::unique_ptr<World> world = make_real_world({});
@@ -44,8 +44,8 @@ void with_cluster(ClusterOptions options, const std::function<void(Stand&)>& bod
     Proxy proxy(*world);
     const std::unique_ptr<Cluster> cluster = make_real_cluster(*world, proxy, options);
     cluster->start();
-    Stand stand{*world, proxy, *cluster};
-    body(stand);
+    Fixture fixture{*world, proxy, *cluster};
+    body(fixture);
   });
 }
 
@@ -58,44 +58,44 @@ ClusterOptions replicated(Persistence persistence = Persistence::none) {
 }
 
 TEST(RealCluster, StartsInSyncWithRoles) {
-  with_cluster(replicated(), [](Stand& stand) {
-    EXPECT_EQ(stand.ask("r1", {"ROLE"}).items.at(0).text, "master");
-    EXPECT_EQ(stand.ask("r2", {"ROLE"}).items.at(0).text, "slave");
-    EXPECT_EQ(stand.ask("r2", {"ROLE"}).items.at(3).text, "connected");
-    EXPECT_EQ(stand.ask("r2", {"SET", "k", "v"}).error_code(), "READONLY");
-    stand.ask("r1", {"SET", "k", "v"});
-    EXPECT_TRUE(stand.comes_to([&] { return stand.ask("r2", {"GET", "k"}).text == "v"; }));
+  with_cluster(replicated(), [](Fixture& fixture) {
+    EXPECT_EQ(fixture.ask("r1", {"ROLE"}).items.at(0).text, "master");
+    EXPECT_EQ(fixture.ask("r2", {"ROLE"}).items.at(0).text, "slave");
+    EXPECT_EQ(fixture.ask("r2", {"ROLE"}).items.at(3).text, "connected");
+    EXPECT_EQ(fixture.ask("r2", {"SET", "k", "v"}).error_code(), "READONLY");
+    fixture.ask("r1", {"SET", "k", "v"});
+    EXPECT_TRUE(fixture.comes_to([&] { return fixture.ask("r2", {"GET", "k"}).text == "v"; }));
   });
 }
 
 TEST(RealCluster, ReplicasAnnounceTheirDoorInTheProxy) {
-  with_cluster(replicated(), [](Stand& stand) {
-    const redis::Reply role = stand.ask("r1", {"ROLE"});
+  with_cluster(replicated(), [](Fixture& fixture) {
+    const redis::Reply role = fixture.ask("r1", {"ROLE"});
     const redis::Reply& replica = role.items.at(2).items.at(0);
-    EXPECT_EQ(replica.items.at(0).text, stand.cluster.find("r2")->endpoint().host);
-    EXPECT_EQ(replica.items.at(1).text, std::to_string(stand.cluster.find("r2")->endpoint().port));
+    EXPECT_EQ(replica.items.at(0).text, fixture.cluster.find("r2")->endpoint().host);
+    EXPECT_EQ(replica.items.at(1).text, std::to_string(fixture.cluster.find("r2")->endpoint().port));
   });
 }
 
 TEST(RealCluster, PromotionAfterACrash) {
-  with_cluster(replicated(), [](Stand& stand) {
-    stand.cluster.find("r1")->crash();
-    EXPECT_FALSE(stand.cluster.find("r1")->running());
-    stand.cluster.find("r2")->promote();
-    EXPECT_EQ(stand.ask("r2", {"SET", "k", "new"}).text, "OK");
-    stand.cluster.find("r1")->restart(true);
-    EXPECT_EQ(stand.ask("r1", {"ROLE"}).items.at(0).text, "master");  // nobody told it otherwise
-    EXPECT_TRUE(stand.ask("r1", {"GET", "k"}).is_nil());
+  with_cluster(replicated(), [](Fixture& fixture) {
+    fixture.cluster.find("r1")->crash();
+    EXPECT_FALSE(fixture.cluster.find("r1")->running());
+    fixture.cluster.find("r2")->promote();
+    EXPECT_EQ(fixture.ask("r2", {"SET", "k", "new"}).text, "OK");
+    fixture.cluster.find("r1")->restart(true);
+    EXPECT_EQ(fixture.ask("r1", {"ROLE"}).items.at(0).text, "master");  // nobody told it otherwise
+    EXPECT_TRUE(fixture.ask("r1", {"GET", "k"}).is_nil());
   });
 }
 
 TEST(RealCluster, ARestartedReplicaFollowsAgain) {
-  with_cluster(replicated(), [](Stand& stand) {
-    stand.ask("r1", {"SET", "k", "v"});
-    stand.cluster.find("r2")->crash();
-    stand.cluster.find("r2")->restart(false);
-    EXPECT_TRUE(stand.comes_to([&] { return stand.ask("r2", {"GET", "k"}).text == "v"; }));
-    EXPECT_THROW(stand.cluster.find("r2")->restart(true), std::runtime_error);  // it runs
+  with_cluster(replicated(), [](Fixture& fixture) {
+    fixture.ask("r1", {"SET", "k", "v"});
+    fixture.cluster.find("r2")->crash();
+    fixture.cluster.find("r2")->restart(false);
+    EXPECT_TRUE(fixture.comes_to([&] { return fixture.ask("r2", {"GET", "k"}).text == "v"; }));
+    EXPECT_THROW(fixture.cluster.find("r2")->restart(true), std::runtime_error);  // it runs
   });
 }
 
@@ -106,14 +106,14 @@ TEST(RealCluster, WhatARestartKeepsUnderEachPersistence) {
                                            {Persistence::aof_everysec, true}}) {
     ClusterOptions options;
     options.persistence = persistence;
-    with_cluster(options, [keeps = keeps](Stand& stand) {
-      stand.ask("r1", {"SET", "k", "v"});
-      stand.cluster.find("r1")->crash();
-      stand.cluster.find("r1")->restart(true);
-      EXPECT_EQ(stand.ask("r1", {"GET", "k"}).text, keeps ? "v" : "");
-      stand.cluster.find("r1")->crash();
-      stand.cluster.find("r1")->restart(false);
-      EXPECT_EQ(stand.ask("r1", {"GET", "k"}).text, "");
+    with_cluster(options, [keeps = keeps](Fixture& fixture) {
+      fixture.ask("r1", {"SET", "k", "v"});
+      fixture.cluster.find("r1")->crash();
+      fixture.cluster.find("r1")->restart(true);
+      EXPECT_EQ(fixture.ask("r1", {"GET", "k"}).text, keeps ? "v" : "");
+      fixture.cluster.find("r1")->crash();
+      fixture.cluster.find("r1")->restart(false);
+      EXPECT_EQ(fixture.ask("r1", {"GET", "k"}).text, "");
     });
   }
 }
@@ -122,16 +122,16 @@ TEST(RealCluster, IndependentNodesAndTheirClocks) {
   ClusterOptions options;
   options.topology = Topology::independent;
   options.nodes = {"a", "b", "c"};
-  with_cluster(options, [](Stand& stand) {
+  with_cluster(options, [](Fixture& fixture) {
     for (const char* node : {"a", "b", "c"}) {
-      EXPECT_EQ(stand.ask(node, {"SET", "lock", "x", "PX", "10000"}).text, "OK");
+      EXPECT_EQ(fixture.ask(node, {"SET", "lock", "x", "PX", "10000"}).text, "OK");
     }
-    stand.cluster.find("b")->step_clock(11s);
-    EXPECT_EQ(stand.ask("a", {"GET", "lock"}).text, "x");
-    EXPECT_TRUE(stand.ask("b", {"GET", "lock"}).is_nil());
-    stand.cluster.find("c")->pause();
-    stand.cluster.find("c")->resume();
-    EXPECT_EQ(stand.ask("c", {"GET", "lock"}).text, "x");
+    fixture.cluster.find("b")->step_clock(11s);
+    EXPECT_EQ(fixture.ask("a", {"GET", "lock"}).text, "x");
+    EXPECT_TRUE(fixture.ask("b", {"GET", "lock"}).is_nil());
+    fixture.cluster.find("c")->pause();
+    fixture.cluster.find("c")->resume();
+    EXPECT_EQ(fixture.ask("c", {"GET", "lock"}).text, "x");
   });
 }
 

@@ -59,19 +59,19 @@ class WorldPlace : public Place {
   std::unique_ptr<sim::World> make_world() const {
     return where_ == Where::embedded ? sim::make_embedded_world({}) : sim::make_real_world({});
   }
-  void on_stand(sim::World& world, Servers& servers, int attempt,
-                const std::function<void(Stand&, Servers&)>& body) const {
+  void with_fixture(sim::World& world, Servers& servers, int attempt,
+                    const std::function<void(Fixture&, Servers&)>& body) const {
     std::list<WorldProcess> processes;
-    Stand stand{.where = where_,
-                .runtime = world.harness().runtime(),
-                .network = world.harness().network(),
-                .redis = servers.endpoint(0),
-                .attempt = attempt,
-                .add_process = [&](const std::string& name) -> OtherProcess& {
-                  return processes.emplace_back(world.add_process(name));
-                },
-                .step_wall = [&](Duration by) { world.harness().step_wall(by); }};
-    body(stand, servers);
+    Fixture fixture{.where = where_,
+                    .runtime = world.harness().runtime(),
+                    .network = world.harness().network(),
+                    .redis = servers.endpoint(0),
+                    .attempt = attempt,
+                    .add_process = [&](const std::string& name) -> OtherProcess& {
+                      return processes.emplace_back(world.add_process(name));
+                    },
+                    .step_wall = [&](Duration by) { world.harness().step_wall(by); }};
+    body(fixture, servers);
   }
 
  private:
@@ -81,11 +81,11 @@ class WorldPlace : public Place {
 class EventLoop final : public WorldPlace {
  public:
   EventLoop() : WorldPlace(Where::event_loop) {}
-  void on_servers(int count, int attempt, const std::function<void(Stand&, Servers&)>& body) override {
+  void on_servers(int count, int attempt, const std::function<void(Fixture&, Servers&)>& body) override {
     const auto world = make_world();
     world->run([&] {
       RealServers servers(world->harness().runtime(), world->harness().network(), count);
-      on_stand(*world, servers, attempt, body);
+      with_fixture(*world, servers, attempt, body);
     });
   }
 };
@@ -93,7 +93,7 @@ class EventLoop final : public WorldPlace {
 class Embedded final : public WorldPlace {
  public:
   Embedded() : WorldPlace(Where::embedded) {}
-  void on_servers(int count, int attempt, const std::function<void(Stand&, Servers&)>& body) override {
+  void on_servers(int count, int attempt, const std::function<void(Fixture&, Servers&)>& body) override {
     const auto world = make_world();
     std::unique_ptr<sim::Proxy> proxy;  // both outlive the world's tasks
     std::unique_ptr<sim::Cluster> cluster;
@@ -104,7 +104,7 @@ class Embedded final : public WorldPlace {
       cluster = sim::make_embedded_cluster(*world, *proxy, options);
       cluster->start();
       EmbeddedServers servers(*cluster);
-      on_stand(*world, servers, attempt, body);
+      with_fixture(*world, servers, attempt, body);
     });
   }
 };

@@ -16,22 +16,22 @@
 #include "lib/lock/semaphore/permit_semaphore.h"
 #include "lib/lock/semaphore/semaphore.h"
 #include "lib/testing/fake_server.h"
+#include "lib/testing/fixture.h"
 #include "lib/testing/kinds.h"
-#include "lib/testing/stand.h"
 
 namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
 using ::testing::AllOf;
+using testing::Fixture;
 using ::testing::HasSubstr;
-using testing::Stand;
 using ::testing::StartsWith;
 using testing::Where;
 
 class BadInput : public ::testing::TestWithParam<Where> {
  protected:
-  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(GetParam(), body); }
+  static void run(const std::function<void(Fixture&)>& body) { testing::with_fixture(GetParam(), body); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Ports, BadInput, ::testing::ValuesIn(testing::everywhere()),
@@ -59,8 +59,8 @@ redis::ClientOptions patient(redis::ClientOptions options) {
   return options;
 }
 
-std::string locking(Stand& stand, const redis::ClientOptions& options) {
-  redis::Client client(stand.runtime, stand.network, options);
+std::string locking(Fixture& fixture, const redis::ClientOptions& options) {
+  redis::Client client(fixture.runtime, fixture.network, options);
   ReentrantLocks locks(client, {.lease = 10s});
   const auto lock = locks.obtain("k");
   const std::string what = thrown_by([&] { lock->lock(); });
@@ -73,8 +73,8 @@ std::string locking(Stand& stand, const redis::ClientOptions& options) {
 }
 
 TEST_P(BadInput, ArgumentsWithoutSense) {
-  run([](Stand& stand) {
-    redis::Client client(stand.runtime, stand.network, patient(stand.options()));
+  run([](Fixture& fixture) {
+    redis::Client client(fixture.runtime, fixture.network, patient(fixture.options()));
     for (const Duration lease : {Duration(0), Duration(-1s), Duration(9ms), Duration(10ms + 1us)}) {
       EXPECT_THAT(thrown_by([&] { ReentrantLocks(client, {.lease = lease}); }),
                   HasSubstr("invalid_argument: a lease must be at least 10 ms"));
@@ -102,12 +102,12 @@ TEST_P(BadInput, ArgumentsWithoutSense) {
 
 // By lock(), a try and a timed one, of every kind; what is there stays as it was.
 TEST_P(BadInput, AKeyOfAnotherType) {
-  run([](Stand& stand) {
-    redis::Client client(stand.runtime, stand.network, patient(stand.options()));
+  run([](Fixture& fixture) {
+    redis::Client client(fixture.runtime, fixture.network, patient(fixture.options()));
     ReadWriteLocks both(client, {.lock = {.lease = 10s}});
     Semaphores semaphores(client, {.lock = {.lease = 10s}, .permits = 2});
     std::vector<std::shared_ptr<Locks>> kinds;
-    for (const testing::LockKind kind : testing::every_kind()) {
+    for (const testing::ExclusiveKind kind : testing::every_kind()) {
       kinds.push_back(testing::make_locks(kind, client, {.lease = 10s}));
     }
     for (const bool list : {true, false}) {
@@ -156,57 +156,58 @@ TEST_P(BadInput, AKeyOfAnotherType) {
 // What is refused because somebody holds it is still just refused; the script's word is the price of that,
 // and of nothing else.
 TEST_P(BadInput, ALockThatIsHeldIsNoError) {
-  run([](Stand& stand) {
-    testing::RelayedPeer<ReentrantLocks> mine(stand, {.lease = 10s}), theirs(stand, {.lease = 10s});
+  run([](Fixture& fixture) {
+    testing::RelayedPeer<ReentrantLocks> mine(fixture, {.lease = 10s}), theirs(fixture, {.lease = 10s});
     for (const redis::Script* script : {&kReentrantAcquire, &kReentrantRelease}) {
       mine.peer.ask({"SCRIPT", "LOAD", script->text});
     }
     const auto held = theirs.peer.locks.obtain("k"), wanted = mine.peer.locks.obtain("k");
     held->lock();
-    mine.relay.count("*");
+    mine.link.count("*");
     EXPECT_FALSE(wanted->try_lock());
-    EXPECT_EQ(mine.relay.counted(), 2);
+    EXPECT_EQ(mine.link.counted(), 2);
     held->unlock();
-    mine.relay.count("*");
+    mine.link.count("*");
     EXPECT_TRUE(wanted->try_lock());
     wanted->unlock();
-    EXPECT_EQ(mine.relay.counted(), 2);
+    EXPECT_EQ(mine.link.counted(), 2);
   });
 }
 
 TEST_P(BadInput, AWrongServer) {
-  run([](Stand& stand) {
+  run([](Fixture& fixture) {
     const std::string http = "HTTP/1.1 400 Bad Request\r\n\r\n", old = redis::testing::greeting("6.0.9"),
                       locked = "-NOAUTH Authentication required.\r\n";
     std::atomic<const std::string*> answer = &http;
     redis::testing::FakeServer server(
-        stand.runtime, stand.network,
+        fixture.runtime, fixture.network,
         [&](redis::testing::Peer& peer, const redis::testing::Command&) { peer.send(*answer); },
         {"127.0.0.1", 0}, redis::testing::FakeServer::Greets::no);
-    const auto options = patient(stand.options(server.endpoint()));
-    EXPECT_THAT(locking(stand, options), HasSubstr("is this a Redis server?; it speaks HTTP"));
-    EXPECT_THAT(locking(stand, options), HasSubstr("Rejected: lock 'k'"));
+    const auto options = patient(fixture.options(server.endpoint()));
+    EXPECT_THAT(locking(fixture, options), HasSubstr("is this a Redis server?; it speaks HTTP"));
+    EXPECT_THAT(locking(fixture, options), HasSubstr("Rejected: lock 'k'"));
     answer = &old;
-    EXPECT_THAT(locking(stand, options), HasSubstr("Unsupported: lock 'k'"));
-    EXPECT_THAT(locking(stand, options), HasSubstr("Redis 6.2 or newer is needed"));
+    EXPECT_THAT(locking(fixture, options), HasSubstr("Unsupported: lock 'k'"));
+    EXPECT_THAT(locking(fixture, options), HasSubstr("Redis 6.2 or newer is needed"));
     answer = &locked;
-    EXPECT_THAT(locking(stand, options), HasSubstr("asks for a password"));
+    EXPECT_THAT(locking(fixture, options), HasSubstr("asks for a password"));
     server.stop();
-    EXPECT_THAT(locking(stand, options), HasSubstr("Unavailable: lock 'k'"));
-    EXPECT_THAT(locking(stand, options), HasSubstr("connection refused"));
-    EXPECT_THAT(locking(stand, options), HasSubstr("check that the servers run"));
+    EXPECT_THAT(locking(fixture, options), HasSubstr("Unavailable: lock 'k'"));
+    EXPECT_THAT(locking(fixture, options), HasSubstr("connection refused"));
+    EXPECT_THAT(locking(fixture, options), HasSubstr("check that the servers run"));
   });
 }
 
 TEST_P(BadInput, AReplica) {
-  run([](Stand& stand) {
+  run([](Fixture& fixture) {
     redis::testing::FakeServer replica(
-        stand.runtime, stand.network, [](redis::testing::Peer& peer, const redis::testing::Command& command) {
+        fixture.runtime, fixture.network,
+        [](redis::testing::Peer& peer, const redis::testing::Command& command) {
           peer.send(command[0] == "EVALSHA" || command[0] == "SET"
                         ? "-READONLY You can't write against a read only replica.\r\n"
                         : "+OK\r\n");
         });
-    const std::string what = locking(stand, patient(stand.options(replica.endpoint())));
+    const std::string what = locking(fixture, patient(fixture.options(replica.endpoint())));
     EXPECT_THAT(what, HasSubstr("Rejected: lock 'k'"));
     EXPECT_THAT(what, HasSubstr("the node is a replica: list all nodes of the set"));
   });

@@ -15,16 +15,19 @@ namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Stand;
+using testing::Fixture;
 using testing::Where;
 using Kind = LockEvent::Kind;
 using Peer = testing::Peer<ReentrantLocks>;
 
 struct Scene {
-  Scene(Stand& stand_in, const LockOptions& options)
-      : stand(stand_in), peer(stand, options), other(stand, {.lease = 600s}), registry(peer.locks, {}) {}
+  Scene(Fixture& stand_in, const LockOptions& options)
+      : fixture(stand_in),
+        peer(fixture, options),
+        other(fixture, {.lease = 600s}),
+        registry(peer.locks, {}) {}
   bool held(std::string_view key) { return other.ask({"EXISTS", key}).integer == 1; }
-  Stand& stand;
+  Fixture& fixture;
   Peer peer, other;
   Registry registry;
 };
@@ -32,8 +35,8 @@ struct Scene {
 class GuardedTest : public ::testing::TestWithParam<Where> {
  protected:
   static void run(const LockOptions& options, const std::function<void(Scene&)>& body) {
-    testing::on_stand(GetParam(), [&](Stand& stand) {
-      Scene scene(stand, options);
+    testing::with_fixture(GetParam(), [&](Fixture& fixture) {
+      Scene scene(fixture, options);
       body(scene);
     });
   }
@@ -124,7 +127,7 @@ TEST_P(GuardedTest, WaitsSoLongAndNoLonger) {
     const auto held = scene.other.locks.obtain("k");
     held->lock();
     int ran = 0;
-    const MonotonicTime start = scene.stand.runtime.now();
+    const MonotonicTime start = scene.fixture.runtime.now();
     try {
       guarded(scene.registry, {.key = "k", .wait = 300ms}, [&] { ++ran; })();
       ADD_FAILURE() << "ran";
@@ -132,7 +135,7 @@ TEST_P(GuardedTest, WaitsSoLongAndNoLonger) {
       EXPECT_EQ(error.key(), "k");
       EXPECT_NE(std::string(error.what()).find("300 ms"), std::string::npos) << error.what();
     }
-    EXPECT_GE(scene.stand.runtime.now() - start, 300ms);
+    EXPECT_GE(scene.fixture.runtime.now() - start, 300ms);
     EXPECT_THROW(guarded(scene.registry, {.key = "k", .wait = 0s}, [&] { ++ran; })(), WaitTimeout);
     EXPECT_EQ(ran, 0);
     EXPECT_THROW(guarded(scene.registry, {.key = "k", .wait = -1ns}, [&] { ++ran; }), std::invalid_argument);
@@ -178,7 +181,7 @@ TEST_P(GuardedTest, ALostLockIsToldInPlaceOfTheResult) {
 // The token fires when a renewal finds the record gone.
 TEST_P(GuardedTest, TheTokenTellsTheLoss) {
   run({.lease = 900ms}, [](Scene& scene) {
-    Runtime& runtime = scene.stand.runtime;
+    Runtime& runtime = scene.fixture.runtime;
     const auto job = guarded(scene.registry, {.key = "k"}, [&](std::stop_token lost, int steps) {
       EXPECT_FALSE(lost.stop_requested());
       scene.other.ask({"DEL", "k"});
@@ -192,15 +195,15 @@ TEST_P(GuardedTest, TheTokenTellsTheLoss) {
 // So does the end of the last renewal that is allowed: a call that takes too long is cancelled.
 TEST_P(GuardedTest, MaxRenewalsCancelACall) {
   run({.lease = 600ms, .max_renewals = 2}, [](Scene& scene) {
-    Runtime& runtime = scene.stand.runtime;
+    Runtime& runtime = scene.fixture.runtime;
     const auto job = guarded(scene.registry, {.key = "k"}, [&](std::stop_token lost) {
       while (!lost.stop_requested()) runtime.sleep_for(5ms);
     });
     const MonotonicTime start = runtime.now();
     EXPECT_THROW(job(), LockLost);
-    EXPECT_LE(scene.peer.witness.count(Kind::renewed), 2u);
+    EXPECT_LE(scene.peer.observer.count(Kind::renewed), 2u);
     if (GetParam() == Where::embedded) {
-      EXPECT_EQ(scene.peer.witness.count(Kind::renewed), 2u);
+      EXPECT_EQ(scene.peer.observer.count(Kind::renewed), 2u);
       EXPECT_GE(runtime.now() - start, 900ms);  // two thirds of a lease, and a whole one
       EXPECT_LE(runtime.now() - start, 1100ms);
     }
@@ -213,7 +216,7 @@ TEST_P(GuardedTest, CallsExcludeEachOther) {
     std::atomic<int> inside = 0, calls = 0;
     const auto body = [&] {
       EXPECT_EQ(++inside, 1);
-      scene.stand.runtime.yield();
+      scene.fixture.runtime.yield();
       --inside;
       ++calls;
     };
@@ -222,7 +225,7 @@ TEST_P(GuardedTest, CallsExcludeEachOther) {
     {
       std::list<Task> tasks;
       for (int i = 0; i < 6; ++i) {
-        tasks.push_back(scene.stand.runtime.spawn("client", [&, i] {
+        tasks.push_back(scene.fixture.runtime.spawn("client", [&, i] {
           for (int round = 0; round < 5; ++round) i % 2 == 0 ? here() : there();
         }));
       }
@@ -239,7 +242,7 @@ TEST_P(GuardedTest, Nested) {
     EXPECT_EQ(outer(), 2);
     EXPECT_FALSE(scene.held("k"));
     // By a lock that is not reentrant it is a timeout at once, not a deadlock.
-    testing::Peer<NonReentrantLocks> strict(scene.stand, {.lease = 60s});
+    testing::Peer<NonReentrantLocks> strict(scene.fixture, {.lease = 60s});
     Registry registry(strict.locks, {});
     const auto again = guarded(registry, {.key = "k", .wait = 30s}, [] {});
     EXPECT_THROW(guarded(registry, {.key = "k"}, [&] { again(); })(), WaitTimeout);

@@ -18,8 +18,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::AnyPeer;
-using testing::LockKind;
-using testing::Stand;
+using testing::ExclusiveKind;
+using testing::Fixture;
 using testing::Where;
 
 // A clock that is not ours, with units of its own.
@@ -79,15 +79,15 @@ static_assert(to_duration(std::chrono::hours::min()) == -Duration::max());
 static_assert(to_duration(std::chrono::duration<double>(0.25)) == 250ms);
 static_assert(to_duration(std::chrono::duration<double, std::nano>(0.5)) == 1ns);  // never shorter
 
-class LockRequirements : public ::testing::TestWithParam<std::tuple<Where, LockKind>> {
+class LockRequirements : public ::testing::TestWithParam<std::tuple<Where, ExclusiveKind>> {
  protected:
-  static void run(const std::function<void(Stand&)>& body) {
-    testing::on_stand(std::get<0>(GetParam()), [&](Stand& stand) {
-      TestClock::runtime = &stand.runtime;
-      body(stand);
+  static void run(const std::function<void(Fixture&)>& body) {
+    testing::with_fixture(std::get<0>(GetParam()), [&](Fixture& fixture) {
+      TestClock::runtime = &fixture.runtime;
+      body(fixture);
     });
   }
-  static LockKind kind() { return std::get<1>(GetParam()); }
+  static ExclusiveKind kind() { return std::get<1>(GetParam()); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Kinds, LockRequirements,
@@ -99,19 +99,19 @@ INSTANTIATE_TEST_SUITE_P(Kinds, LockRequirements,
                          });
 
 TEST_P(LockRequirements, UniqueLock) {
-  run([](Stand& stand) {
-    AnyPeer a(stand, kind(), {.lease = 60s}), b(stand, kind(), {.lease = 60s});
+  run([](Fixture& fixture) {
+    AnyPeer a(fixture, kind(), {.lease = 60s}), b(fixture, kind(), {.lease = 60s});
     const auto mine = a.obtain("k"), theirs = b.obtain("k");
     {
       std::unique_lock<Lock> hold(*mine);
       EXPECT_TRUE(hold.owns_lock());
       EXPECT_FALSE(std::unique_lock<Lock>(*theirs, std::try_to_lock).owns_lock());
-      const MonotonicTime start = stand.runtime.now();
+      const MonotonicTime start = fixture.runtime.now();
       EXPECT_FALSE(std::unique_lock<Lock>(*theirs, 250ms).owns_lock());
       EXPECT_FALSE(std::unique_lock<Lock>(*theirs, std::chrono::duration<double>(0.25)).owns_lock());
-      EXPECT_FALSE(std::unique_lock<Lock>(*theirs, stand.runtime.now() + 250ms).owns_lock());
+      EXPECT_FALSE(std::unique_lock<Lock>(*theirs, fixture.runtime.now() + 250ms).owns_lock());
       EXPECT_FALSE(std::unique_lock<Lock>(*theirs, TestClock::now() + 250ms).owns_lock());
-      EXPECT_GE(stand.runtime.now() - start, 1s - 1us);  // the other clock counts whole microseconds
+      EXPECT_GE(fixture.runtime.now() - start, 1s - 1us);  // the other clock counts whole microseconds
       EXPECT_FALSE(std::unique_lock<Lock>(*theirs, TestClock::now() - 1h).owns_lock());
       EXPECT_THROW(theirs->try_lock_for(std::chrono::hours::min()), std::invalid_argument);
       EXPECT_THROW(theirs->try_lock_for(std::chrono::duration<double>(-0.1)), std::invalid_argument);
@@ -135,28 +135,28 @@ TEST_P(LockRequirements, UniqueLock) {
 // One task takes both locks at once while others take one of them. (Two std::lock() over the same locks may
 // go round in step without end, lock.h: MultiLock is for that.)
 TEST_P(LockRequirements, ScopedLockAndStdLock) {
-  run([](Stand& stand) {
-    AnyPeer a(stand, kind(), {.lease = 60s}), b(stand, kind(), {.lease = 60s});
+  run([](Fixture& fixture) {
+    AnyPeer a(fixture, kind(), {.lease = 60s}), b(fixture, kind(), {.lease = 60s});
     int counter = 0;
     {
       std::list<Task> tasks;
-      tasks.push_back(stand.runtime.spawn("client", [&] {
+      tasks.push_back(fixture.runtime.spawn("client", [&] {
         const auto x = a.obtain("x"), y = a.obtain("y");
         for (int round = 0; round < 3; ++round) {
           const std::scoped_lock both(*x, *y);
           const int before = counter;
-          stand.runtime.yield();
+          fixture.runtime.yield();
           counter = before + 1;
           EXPECT_TRUE(x->is_held_by_me() && y->is_held_by_me());
         }
       }));
       for (AnyPeer* peer : {&a, &b, &b}) {
-        tasks.push_back(stand.runtime.spawn("client", [&, peer] {
+        tasks.push_back(fixture.runtime.spawn("client", [&, peer] {
           const auto x = peer->obtain("x");
           for (int round = 0; round < 3; ++round) {
             const std::scoped_lock one(*x);
             const int before = counter;
-            stand.runtime.yield();
+            fixture.runtime.yield();
             counter = before + 1;
           }
         }));
@@ -182,10 +182,10 @@ INSTANTIATE_TEST_SUITE_P(Ports, SharedLockRequirements, ::testing::ValuesIn(test
                          [](const auto& info) { return testing::to_string(info.param); });
 
 TEST_P(SharedLockRequirements, SharedLock) {
-  testing::on_stand(GetParam(), [](Stand& stand) {
-    TestClock::runtime = &stand.runtime;
-    redis::Client client(stand.runtime, stand.network, stand.options());
-    redis::Client another(stand.runtime, stand.network, stand.options());
+  testing::with_fixture(GetParam(), [](Fixture& fixture) {
+    TestClock::runtime = &fixture.runtime;
+    redis::Client client(fixture.runtime, fixture.network, fixture.options());
+    redis::Client another(fixture.runtime, fixture.network, fixture.options());
     ReadWriteLocks locks(client, {.lock = {.lease = 60s}}), others(another, {.lock = {.lease = 60s}});
     const auto mine = locks.obtain("k"), theirs = others.obtain("k");
     {
@@ -198,7 +198,7 @@ TEST_P(SharedLockRequirements, SharedLock) {
       EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, std::try_to_lock).owns_lock());
       EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, 250ms).owns_lock());
       EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, TestClock::now() + 250ms).owns_lock());
-      EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, stand.runtime.now() + 250ms).owns_lock());
+      EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, fixture.runtime.now() + 250ms).owns_lock());
     }
     std::shared_lock<ReadWriteLock> reader(*theirs, TestClock::now() + 5s);
     EXPECT_TRUE(reader.owns_lock());

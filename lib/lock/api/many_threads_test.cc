@@ -14,25 +14,25 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::AnyPeer;
-using testing::LockKind;
-using testing::Stand;
+using testing::ExclusiveKind;
+using testing::Fixture;
 using testing::Where;
 
 constexpr std::size_t kThreads = 50;
 
-class ManyThreads : public ::testing::TestWithParam<LockKind> {};
+class ManyThreads : public ::testing::TestWithParam<ExclusiveKind> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, ManyThreads, ::testing::ValuesIn(testing::every_kind()),
                          [](const auto& info) { return testing::to_string(info.param); });
 
 // Threads of one process: its own mutexes order what they do, so the counter may be plain.
 TEST_P(ManyThreads, OnOneLock) {
-  testing::on_stand(Where::threads, [](Stand& stand) {
-    AnyPeer peer(stand, GetParam(), {.lease = 60s, .fencing = true});
+  testing::with_fixture(Where::threads, [](Fixture& fixture) {
+    AnyPeer peer(fixture, GetParam(), {.lease = 60s, .fencing = true});
     int counter = 0;
     {
       std::list<Task> threads;
       for (std::size_t i = 0; i < kThreads; ++i) {
-        threads.push_back(stand.runtime.spawn("client", [&, i] {
+        threads.push_back(fixture.runtime.spawn("client", [&, i] {
           const auto lock = peer.obtain("k");
           for (int round = 0; round < 3; ++round) {
             if (i % 5 == 0) {
@@ -57,14 +57,14 @@ TEST_P(ManyThreads, OnOneLock) {
 
 // Two processes: only Redis is between them.
 TEST_P(ManyThreads, OnOneLockOfTwoProcesses) {
-  testing::on_stand(Where::threads, [](Stand& stand) {
-    AnyPeer a(stand, GetParam(), {.lease = 60s}), b(stand, GetParam(), {.lease = 60s});
+  testing::with_fixture(Where::threads, [](Fixture& fixture) {
+    AnyPeer a(fixture, GetParam(), {.lease = 60s}), b(fixture, GetParam(), {.lease = 60s});
     std::atomic<int> inside = 0, rounds = 0;
     {
       std::list<Task> threads;
       for (std::size_t i = 0; i < kThreads; ++i) {
         AnyPeer& peer = i % 2 == 0 ? a : b;
-        threads.push_back(stand.runtime.spawn("client", [&] {
+        threads.push_back(fixture.runtime.spawn("client", [&] {
           const auto lock = peer.obtain("k");
           lock->lock();
           EXPECT_EQ(++inside, 1);
@@ -80,20 +80,20 @@ TEST_P(ManyThreads, OnOneLockOfTwoProcesses) {
 
 // Renewals, observers, owners and asynchronous acquires meet.
 TEST_P(ManyThreads, OnFiftyLocks) {
-  testing::on_stand(Where::threads, [](Stand& stand) {
-    AnyPeer peer(stand, GetParam(), {.lease = 3s});
+  testing::with_fixture(Where::threads, [](Fixture& fixture) {
+    AnyPeer peer(fixture, GetParam(), {.lease = 3s});
     std::array<int, kThreads> counters{};
     {
       std::list<Task> threads;
       for (std::size_t i = 0; i < kThreads; ++i) {
-        threads.push_back(stand.runtime.spawn("client", [&, i] {
+        threads.push_back(fixture.runtime.spawn("client", [&, i] {
           for (std::size_t round = 0; round < 4; ++round) {
             const std::size_t number = (i + round * 7) % kThreads;
             const auto lock = peer.obtain("k" + std::to_string(number));
             if (i % 10 == 0) {
-              const Owner owner(stand.runtime);
+              const Owner owner(fixture.runtime);
               EXPECT_TRUE(acquire_async(lock, owner).wait());
-              const ActAs me(stand.runtime, owner);
+              const ActAs me(fixture.runtime, owner);
               ++counters[number];
               lock->unlock();
             } else {

@@ -24,14 +24,14 @@
 #include "lib/net/socket_network.h"
 #include "lib/redis/url.h"
 #include "lib/runtime/thread_runtime.h"
+#include "lib/testing/fixture.h"
 #include "lib/testing/folders.h"
-#include "lib/testing/stand.h"
 
 namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Stand;
+using testing::Fixture;
 
 // What the examples do under their locks.
 int done = 0;
@@ -156,8 +156,8 @@ void owner(Runtime& runtime, const std::shared_ptr<Lock>& lock) {
 // clang-format on
 
 TEST(LibReadme, ExamplesRun) {
-  testing::on_stand(testing::Where::threads, [](Stand& stand) {
-    redis::Client client(stand.runtime, stand.network, stand.options());
+  testing::with_fixture(testing::Where::threads, [](Fixture& fixture) {
+    redis::Client client(fixture.runtime, fixture.network, fixture.options());
     done = 0;
     reentrant(client);
     fair(client, {});
@@ -166,7 +166,7 @@ TEST(LibReadme, ExamplesRun) {
     permits(client);
     {
       CountDownLatch parts(client, "import:2026-11");
-      Task seven = stand.runtime.spawn("client", [&] {  // of the eight parts
+      Task seven = fixture.runtime.spawn("client", [&] {  // of the eight parts
         for (int part = 0; part < 7;) part += parts.count_down().has_value() ? 1 : 0;
       });
       latch(client);
@@ -175,7 +175,7 @@ TEST(LibReadme, ExamplesRun) {
     ReentrantLocks locks(client, {.lease = 30s});
     multi(locks);
     a_registry(locks);
-    owner(stand.runtime, locks.obtain("order"));
+    owner(fixture.runtime, locks.obtain("order"));
     EXPECT_EQ(done, 10);
   });
 }

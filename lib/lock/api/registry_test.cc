@@ -14,17 +14,17 @@ namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Stand;
+using testing::Fixture;
 using testing::Where;
 using Kind = LockEvent::Kind;
 using Peer = testing::Peer<ReentrantLocks>;
 
 class RegistryTest : public ::testing::TestWithParam<Where> {
  protected:
-  static void run(LockOptions options, const std::function<void(Stand&, Peer&)>& body) {
-    testing::on_stand(GetParam(), [&](Stand& stand) {
-      Peer peer(stand, options);
-      body(stand, peer);
+  static void run(LockOptions options, const std::function<void(Fixture&, Peer&)>& body) {
+    testing::with_fixture(GetParam(), [&](Fixture& fixture) {
+      Peer peer(fixture, options);
+      body(fixture, peer);
     });
   }
 };
@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Ports, RegistryTest, ::testing::ValuesIn(testing::every
 const Lock* address(const std::shared_ptr<Lock>& lock) { return lock.get(); }
 
 TEST_P(RegistryTest, OneObjectAKeyWithItsPrefix) {
-  run({.lease = 60s}, [](Stand&, Peer& peer) {
+  run({.lease = 60s}, [](Fixture&, Peer& peer) {
     Registry registry(peer.locks, {.prefix = "orders"});
     const auto lock = registry.obtain("4711");
     EXPECT_EQ(lock, registry.obtain("4711"));
@@ -56,7 +56,7 @@ TEST_P(RegistryTest, OneObjectAKeyWithItsPrefix) {
 }
 
 TEST_P(RegistryTest, ObjectsStayBetweenUses) {
-  run({.lease = 60s}, [](Stand&, Peer& peer) {
+  run({.lease = 60s}, [](Fixture&, Peer& peer) {
     Registry registry(peer.locks, {});
     const std::weak_ptr<Lock> lock = registry.obtain("k");
     EXPECT_FALSE(lock.expired());
@@ -68,7 +68,7 @@ TEST_P(RegistryTest, ObjectsStayBetweenUses) {
 }
 
 TEST_P(RegistryTest, TheOneObtainedLongestAgoGoesFirst) {
-  run({.lease = 60s}, [](Stand&, Peer& peer) {
+  run({.lease = 60s}, [](Fixture&, Peer& peer) {
     Registry registry(peer.locks, {.capacity = 3});
     std::weak_ptr<Lock> a = registry.obtain("a"), b = registry.obtain("b"), c = registry.obtain("c");
     registry.obtain("a");  // used again
@@ -84,19 +84,19 @@ TEST_P(RegistryTest, TheOneObtainedLongestAgoGoesFirst) {
 }
 
 TEST_P(RegistryTest, WhatIsInUseStays) {
-  run({.lease = 60s}, [](Stand& stand, Peer& peer) {
-    Peer stranger(stand, {.lease = 60s});
+  run({.lease = 60s}, [](Fixture& fixture, Peer& peer) {
+    Peer stranger(fixture, {.lease = 60s});
     const auto elsewhere = stranger.locks.obtain("waited");
     elsewhere->lock();
     Registry registry(peer.locks, {.capacity = 3});
     std::shared_ptr<Lock> pointed = registry.obtain("pointed");
     registry.obtain("held")->lock();
     Lock* const waited = registry.obtain("waited").get();
-    Task waiter = stand.runtime.spawn("client", [&] {
+    Task waiter = fixture.runtime.spawn("client", [&] {
       waited->lock();  // by address: the registry alone keeps it
       waited->unlock();
     });
-    peer.witness.wait_for(Kind::waiting);
+    peer.observer.wait_for(Kind::waiting);
     try {
       registry.obtain("more");
       ADD_FAILURE() << "one of them was given up";
@@ -122,20 +122,20 @@ TEST_P(RegistryTest, WhatIsInUseStays) {
 }
 
 TEST_P(RegistryTest, ExpiresWhatWasObtainedLongAgo) {
-  run({.lease = 60s}, [](Stand& stand, Peer& peer) {
+  run({.lease = 60s}, [](Fixture& fixture, Peer& peer) {
     Registry registry(peer.locks, {});
     registry.obtain("old");
     registry.obtain("again");
-    stand.runtime.sleep_for(60ms);
+    fixture.runtime.sleep_for(60ms);
     registry.obtain("again");
     registry.obtain("new");
     EXPECT_EQ(registry.expire_unused_older_than(1h), 0u);
-    if (stand.where == Where::embedded) {
+    if (fixture.where == Where::embedded) {
       EXPECT_EQ(registry.expire_unused_older_than(60ms), 0u);  // older, not as old
     }
-    stand.runtime.sleep_for(1ms);
+    fixture.runtime.sleep_for(1ms);
     EXPECT_GE(registry.expire_unused_older_than(60ms), 1u);
-    if (stand.where == Where::embedded) {
+    if (fixture.where == Where::embedded) {
       EXPECT_EQ(registry.size(), 2u);
     }
     EXPECT_EQ(registry.expire_unused_older_than(Duration::max()), 0u);
@@ -144,11 +144,11 @@ TEST_P(RegistryTest, ExpiresWhatWasObtainedLongAgo) {
 
 // A hold that was lost is nobody's: its object may go, and a new one is a new lock.
 TEST_P(RegistryTest, ALostHoldKeepsNoObject) {
-  run({.lease = 200ms, .renew = false}, [](Stand& stand, Peer& peer) {
+  run({.lease = 200ms, .renew = false}, [](Fixture& fixture, Peer& peer) {
     Registry registry(peer.locks, {.capacity = 1});
-    Task careless = stand.runtime.spawn("client", [&] { registry.obtain("k")->lock(); });
+    Task careless = fixture.runtime.spawn("client", [&] { registry.obtain("k")->lock(); });
     careless.join();
-    peer.witness.wait_for(Kind::lost);
+    peer.observer.wait_for(Kind::lost);
     registry.obtain("other");
     const auto lock = registry.obtain("k");
     EXPECT_TRUE(lock->try_lock_for(60s));
@@ -157,7 +157,7 @@ TEST_P(RegistryTest, ALostHoldKeepsNoObject) {
 }
 
 TEST_P(RegistryTest, AnUnlockAfterTheStoreForgotSaysWhatThatMeans) {
-  run({.lease = 60s}, [](Stand&, Peer& peer) {
+  run({.lease = 60s}, [](Fixture&, Peer& peer) {
     Registry registry(peer.locks, {});
     const auto lock = registry.obtain("k");
     lock->lock();
@@ -174,23 +174,23 @@ TEST_P(RegistryTest, AnUnlockAfterTheStoreForgotSaysWhatThatMeans) {
 // Many tasks, few keys and less room: whatever is evicted when, of each key there is one object at a time,
 // and it excludes.
 TEST_P(RegistryTest, NeverTwoObjectsOfOneKey) {
-  run({.lease = 60s}, [](Stand& stand, Peer& peer) {
+  run({.lease = 60s}, [](Fixture& fixture, Peer& peer) {
     Registry registry(peer.locks, {.capacity = 2});
-    Mutex mutex(stand.runtime);
+    Mutex mutex(fixture.runtime);
     std::map<std::string, std::weak_ptr<Lock>> known;
     std::map<std::string, int> inside;
     int locked = 0;
     {
       std::list<Task> tasks;
       for (int task = 0; task < 6; ++task) {
-        tasks.push_back(stand.runtime.spawn("client", [&, task] {
+        tasks.push_back(fixture.runtime.spawn("client", [&, task] {
           for (int round = 0; round < 25; ++round) {
             const std::string key = "k" + std::to_string((task + round) % 4);
             std::shared_ptr<Lock> lock;
             try {
               lock = registry.obtain(key);
             } catch (const Unavailable&) {  // full
-              stand.runtime.yield();
+              fixture.runtime.yield();
               continue;
             }
             {
@@ -207,7 +207,7 @@ TEST_P(RegistryTest, NeverTwoObjectsOfOneKey) {
               EXPECT_EQ(++inside[key], 1);
               ++locked;
             }
-            stand.runtime.yield();
+            fixture.runtime.yield();
             {
               const std::scoped_lock guard(mutex);
               --inside[key];

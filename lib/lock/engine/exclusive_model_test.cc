@@ -31,8 +31,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::AnyPeer;
-using testing::LockKind;
-using testing::Stand;
+using testing::ExclusiveKind;
+using testing::Fixture;
 using testing::Where;
 
 constexpr std::size_t kPeers = 3, kOwners = 2;
@@ -89,13 +89,13 @@ struct Party {  // one Owner of one process
 };
 
 struct Process {
-  Process(Stand& stand, LockKind kind, const LockOptions& options, const std::string& key)
-      : relay(stand.runtime, stand.network, stand.redis),
-        peer(stand, kind, options, relay.endpoint()),
+  Process(Fixture& fixture, ExclusiveKind kind, const LockOptions& options, const std::string& key)
+      : link(fixture.runtime, fixture.network, fixture.redis),
+        peer(fixture, kind, options, link.endpoint()),
         lock(peer.obtain(key)) {
-    for (std::size_t i = 0; i < kOwners; ++i) parties.push_back(std::make_unique<Party>(stand.runtime));
+    for (std::size_t i = 0; i < kOwners; ++i) parties.push_back(std::make_unique<Party>(fixture.runtime));
   }
-  testing::Relay relay;
+  testing::FaultyLink link;
   AnyPeer peer;
   std::shared_ptr<Lock> lock;
   std::vector<std::unique_ptr<Party>> parties;
@@ -105,18 +105,18 @@ struct Process {
 
 class Game {
  public:
-  Game(Stand& stand, LockKind kind, bool renew, std::string key)
-      : stand_(stand),
-        runtime_(stand.runtime),
+  Game(Fixture& fixture, ExclusiveKind kind, bool renew, std::string key)
+      : fixture_(fixture),
+        runtime_(fixture.runtime),
         lease_(quick() ? Duration(3s) : Duration(60s)),
         slack_(quick() ? Duration(400ms) : Duration(60s)),
         kind_(kind),
         renew_(renew),
         key_(std::move(key)),
-        server_(stand.runtime, stand.network, stand.options()) {
+        server_(fixture.runtime, fixture.network, fixture.options()) {
     for (std::size_t i = 0; i < kPeers; ++i) {
       processes_.push_back(std::make_unique<Process>(
-          stand, kind, LockOptions{.lease = lease_, .renew = renew, .fencing = true}, key_));
+          fixture, kind, LockOptions{.lease = lease_, .renew = renew, .fencing = true}, key_));
     }
   }
 
@@ -130,7 +130,7 @@ class Game {
       case Step::force: force(process); break;
       case Step::abandon: abandon(process, action.owner); break;
       case Step::lose_reply:
-        process.relay.lose_reply_to("\r\n" + key_ + "\r\n");  // of whatever it asks about the lock next
+        process.link.lose_reply_to("\r\n" + key_ + "\r\n");  // of whatever it asks about the lock next
         process.losing = true;
         break;
       case Step::vanish:
@@ -148,13 +148,13 @@ class Game {
   // Everybody lets go; then nothing is left and the lock is free.
   void end() {
     for (auto& process : processes_) {
-      process->relay.lose_reply_to("", 0);
+      process->link.lose_reply_to("", 0);
       process->losing = true;  // one may be on its way
       for (auto& party : process->parties) {
         while (party->depth > 0) release(*process, *party);
       }
     }
-    if (stand_.where != Where::embedded) return;
+    if (fixture_.where != Where::embedded) return;
     runtime_.sleep_for(2 * lease_);
     const redis::Reply keys = ask({"KEYS", "*{" + key_ + "}"});
     for (const redis::Reply& key : keys.items) RC_ASSERT(key.text == "holdfast:token:{" + key_ + "}");
@@ -167,7 +167,7 @@ class Game {
   }
 
  private:
-  bool quick() const { return stand_.where == Where::embedded; }
+  bool quick() const { return fixture_.where == Where::embedded; }
   std::array<Duration, 5> waits() const {
     if (quick()) return {1ms, 100ms, 900ms, 3500ms, 7s};
     return {1ms, 50ms, 100ms, 150ms, 200ms};
@@ -254,14 +254,14 @@ class Game {
     });
     const MonotonicTime answered = runtime_.now();
     const bool losing = process.losing;
-    process.relay.lose_reply_to("", 0);
+    process.link.lose_reply_to("", 0);
     process.losing = false;
     if (party.depth > 0) {  // the server is not asked
       if (result == Result::lost) {
         RC_ASSERT(here != May::yes);
       } else {
         RC_ASSERT(here != May::no);
-        RC_ASSERT((result == Result::yes) == (kind_ != LockKind::non_reentrant));
+        RC_ASSERT((result == Result::yes) == (kind_ != ExclusiveKind::non_reentrant));
         if (result == Result::yes) ++party.depth;
       }
       return;
@@ -305,7 +305,7 @@ class Game {
       return true;
     });
     const bool losing = process.losing;
-    process.relay.lose_reply_to("", 0);
+    process.link.lose_reply_to("", 0);
     process.losing = false;
     if (party.depth == 0) {
       RC_ASSERT(result == Result::not_owner);
@@ -335,7 +335,7 @@ class Game {
     const Result result = outcome([&] { return process.lock->force_unlock(); });
     if (there == May::yes) RC_ASSERT(result == Result::yes);
     if (there == May::no && !process.losing) RC_ASSERT(result == Result::no);
-    process.relay.lose_reply_to("", 0);
+    process.link.lose_reply_to("", 0);
     process.losing = false;
     record_gone();
   }
@@ -376,11 +376,11 @@ class Game {
     RC_ASSERT(believers <= 1);
   }
 
-  Stand& stand_;
+  Fixture& fixture_;
   Runtime& runtime_;
   const Duration lease_;
   const Duration slack_;  // watchdog, ways, retries after a lost reply
-  const LockKind kind_;
+  const ExclusiveKind kind_;
   const bool renew_;
   const std::string key_;
   redis::Client server_;
@@ -392,7 +392,7 @@ class Game {
   std::uint64_t last_token_ = 0;
 };
 
-void check_in_virtual_time(LockKind kind, int games, std::uint64_t seed) {
+void check_in_virtual_time(ExclusiveKind kind, int games, std::uint64_t seed) {
   HF_NEEDS_VIRTUAL_TIME();
   rc::detail::TestParams params;
   params.seed = seed;
@@ -402,8 +402,8 @@ void check_in_virtual_time(LockKind kind, int games, std::uint64_t seed) {
       [&] {
         const auto actions = *rc::gen::container<std::vector<Action>>(any_action());
         const bool renew = *rc::gen::arbitrary<bool>();
-        testing::on_stand(Where::embedded, [&](Stand& stand) {
-          Game game(stand, kind, renew, "k");
+        testing::with_fixture(Where::embedded, [&](Fixture& fixture) {
+          Game game(fixture, kind, renew, "k");
           for (const Action& action : actions) game.play(action);
           game.end();
         });
@@ -416,14 +416,14 @@ void check_in_virtual_time(LockKind kind, int games, std::uint64_t seed) {
       << text.str();
 }
 
-class ExclusiveModel : public ::testing::TestWithParam<LockKind> {};
+class ExclusiveModel : public ::testing::TestWithParam<ExclusiveKind> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, ExclusiveModel, ::testing::ValuesIn(testing::every_kind()),
                          [](const auto& info) { return testing::to_string(info.param); });
 
 TEST_P(ExclusiveModel, DrawnSequencesInVirtualTime) { check_in_virtual_time(GetParam(), 150, 1); }
 
 TEST_P(ExclusiveModel, DrawnSequencesOnRealRedis) {
-  testing::on_stand(Where::threads, [](Stand& stand) {
+  testing::with_fixture(Where::threads, [](Fixture& fixture) {
     int number = 0;
     rc::detail::TestParams params;
     params.seed = 2;
@@ -432,7 +432,7 @@ TEST_P(ExclusiveModel, DrawnSequencesOnRealRedis) {
     const auto result = rc::detail::checkTestable(
         [&] {
           const auto actions = *rc::gen::container<std::vector<Action>>(any_action());
-          Game game(stand, GetParam(), true, "k" + std::to_string(number++));
+          Game game(fixture, GetParam(), true, "k" + std::to_string(number++));
           for (const Action& action : actions) game.play(action);
           game.end();
         },
@@ -443,7 +443,7 @@ TEST_P(ExclusiveModel, DrawnSequencesOnRealRedis) {
   });
 }
 
-class LongExclusiveModel : public ::testing::TestWithParam<LockKind> {};
+class LongExclusiveModel : public ::testing::TestWithParam<ExclusiveKind> {};
 INSTANTIATE_TEST_SUITE_P(LongKinds, LongExclusiveModel, ::testing::ValuesIn(testing::every_kind()),
                          [](const auto& info) { return testing::to_string(info.param); });
 

@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ask;
-using testing::Stand;
+using testing::Fixture;
 using testing::Where;
 
 enum class Step { write, read, unwrite, unread, downgrade, lose, vanish, take, give, resize, wait };
@@ -69,13 +69,13 @@ Result result_of_void(const std::function<void()>& act) {
 // --- read-write ----------------------------------------------------------------------------------------
 class ReadWriteGame {
  public:
-  ReadWriteGame(Stand& stand, const std::string& key, bool fair)
+  ReadWriteGame(Fixture& fixture, const std::string& key, bool fair)
       : key_(key),
         readers_key_("holdfast:rw:readers:{" + key + "}"),
-        server_(stand.runtime, stand.network, stand.options()) {
+        server_(fixture.runtime, fixture.network, fixture.options()) {
     testing::load(server_, {&kReadWriteAcquire, &kReadWriteRelease, &kReadWriteDowngrade});
     for (int i = 0; i < 3; ++i) {
-      Player& player = players_.emplace_back(stand, ReadWriteOptions{.lock = {.lease = 1h}, .fair = fair});
+      Player& player = players_.emplace_back(fixture, ReadWriteOptions{.lock = {.lease = 1h}, .fair = fair});
       player.lock = player.peer.obtain(key);
     }
   }
@@ -124,7 +124,7 @@ class ReadWriteGame {
       case Step::lose: {
         const std::array scripts = {&kReadWriteAcquire, &kReadWriteRelease, &kReadWriteDowngrade};
         me.losing = scripts[static_cast<std::size_t>(action.number) % 3];
-        me.peer.relay.lose_reply_to(std::string(me.losing->sha1));
+        me.peer.link.lose_reply_to(std::string(me.losing->sha1));
         break;
       }
       default:
@@ -144,7 +144,7 @@ class ReadWriteGame {
 
  private:
   struct Player {
-    Player(Stand& stand, ReadWriteOptions options) : peer(stand, options) {}
+    Player(Fixture& fixture, ReadWriteOptions options) : peer(fixture, options) {}
     testing::PeerOf<ReadWriteLocks, ReadWriteOptions> peer;
     std::shared_ptr<ReadWriteLock> lock;
     int writes = 0, reads = 0, reads_as_writer = 0;
@@ -218,18 +218,18 @@ class ReadWriteGame {
 // The third process' permits expire.
 class SemaphoreGame {
  public:
-  SemaphoreGame(Stand& stand, const std::string& key, bool)
+  SemaphoreGame(Fixture& fixture, const std::string& key, bool)
       : key_(key),
         taken_key_("holdfast:semaphore:taken:{" + key + "}"),
-        runtime_(stand.runtime),
-        exact_(stand.where == Where::embedded),
+        runtime_(fixture.runtime),
+        exact_(fixture.where == Where::embedded),
         short_(exact_ ? 600ms : 300ms),
-        server_(stand.runtime, stand.network, stand.options()) {
+        server_(fixture.runtime, fixture.network, fixture.options()) {
     testing::load(server_, {&kSemaphoreAcquire, &kSemaphoreRelease});
     for (int i = 0; i < 3; ++i) {
       SemaphoreOptions options{.lock = {.lease = 1h}, .permits = limit_};
       if (i == 2) options.lock = {.lease = short_, .renew = false};
-      Player& player = players_.emplace_back(stand, options);
+      Player& player = players_.emplace_back(fixture, options);
       player.lock = player.peer.obtain(key);
     }
   }
@@ -248,7 +248,7 @@ class SemaphoreGame {
       case Step::give: give(me); break;
       case Step::lose:
         me.losing = action.number % 2 == 0 ? &kSemaphoreAcquire : &kSemaphoreRelease;
-        me.peer.relay.lose_reply_to(std::string(me.losing->sha1));
+        me.peer.link.lose_reply_to(std::string(me.losing->sha1));
         break;
       case Step::resize:
         limit_ = action.number + 1;
@@ -282,7 +282,7 @@ class SemaphoreGame {
     bool told = false;
   };
   struct Player {
-    Player(Stand& stand, SemaphoreOptions options) : peer(stand, options) {}
+    Player(Fixture& fixture, SemaphoreOptions options) : peer(fixture, options) {}
     testing::PeerOf<Semaphores, SemaphoreOptions> peer;
     std::shared_ptr<Semaphore> lock;
     std::vector<Taken> taken;
@@ -391,8 +391,8 @@ constexpr Weights kSemaphoreSteps = {{8, Step::take},   {6, Step::give}, {2, Ste
                                      {2, Step::resize}, {3, Step::wait}, {1, Step::vanish}};
 
 template <class Game>
-void play(Stand& stand, const std::vector<Action>& actions, int number) {
-  Game game(stand, "k" + std::to_string(number), number % 2 == 1);
+void play(Fixture& fixture, const std::vector<Action>& actions, int number) {
+  Game game(fixture, "k" + std::to_string(number), number % 2 == 1);
   for (const Action& action : actions) game.play(action);
 }
 
@@ -402,7 +402,7 @@ bool embedded(Weights weights, int length) {
   int number = 0;
   return rc::check([&] {
     const auto drawn = *rc::gen::resize(length, actions(weights));
-    testing::on_stand(Where::embedded, [&](Stand& stand) { play<Game>(stand, drawn, number++); });
+    testing::with_fixture(Where::embedded, [&](Fixture& fixture) { play<Game>(fixture, drawn, number++); });
   });
 }
 
@@ -410,7 +410,7 @@ bool embedded(Weights weights, int length) {
 template <class Game>
 bool real(Weights weights) {
   bool good = false;
-  testing::on_stand(Where::threads, [&](Stand& stand) {
+  testing::with_fixture(Where::threads, [&](Fixture& fixture) {
     int number = 0;
     rc::detail::TestParams params;
     params.seed = 7;
@@ -420,7 +420,7 @@ bool real(Weights weights) {
         [&] {
           const auto drawn = *actions(weights);
           try {
-            play<Game>(stand, drawn, number++);
+            play<Game>(fixture, drawn, number++);
           } catch (const TooLate&) {
             RC_DISCARD("the machine was busy elsewhere");  // ten of these for each that counts, at most
           }

@@ -15,17 +15,17 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::AnyPeer;
-using testing::LockKind;
-using testing::Relay;
-using testing::Stand;
+using testing::ExclusiveKind;
+using testing::FaultyLink;
+using testing::Fixture;
 using testing::Where;
 using Kind = LockEvent::Kind;
 
-class WireLockTest : public ::testing::TestWithParam<std::tuple<Where, LockKind>> {
+class WireLockTest : public ::testing::TestWithParam<std::tuple<Where, ExclusiveKind>> {
  protected:
-  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(where(), body); }
+  static void run(const std::function<void(Fixture&)>& body) { testing::with_fixture(where(), body); }
   static Where where() { return std::get<0>(GetParam()); }
-  static LockKind kind() { return std::get<1>(GetParam()); }
+  static ExclusiveKind kind() { return std::get<1>(GetParam()); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Kinds, WireLockTest,
@@ -37,63 +37,63 @@ INSTANTIATE_TEST_SUITE_P(Kinds, WireLockTest,
                          });
 
 // Long enough for a busy machine where time is real.
-Duration some_lease(const Stand& stand) { return stand.where == Where::embedded ? 300ms : 900ms; }
+Duration some_lease(const Fixture& fixture) { return fixture.where == Where::embedded ? 300ms : 900ms; }
 
 TEST_P(WireLockTest, MaxRenewals) {
-  if (where() != Where::embedded && kind() != LockKind::reentrant) return;  // it takes long
-  run([](Stand& stand) {
-    AnyPeer peer(stand, kind(), {.lease = some_lease(stand), .max_renewals = 2});
+  if (where() != Where::embedded && kind() != ExclusiveKind::reentrant) return;  // it takes long
+  run([](Fixture& fixture) {
+    AnyPeer peer(fixture, kind(), {.lease = some_lease(fixture), .max_renewals = 2});
     const auto lock = peer.obtain("k");
     lock->lock();
     const std::stop_token lost = lock->lost();
-    peer.witness.wait_for(Kind::lost);
-    EXPECT_EQ(peer.witness.count(Kind::renewed), 2u);
-    EXPECT_GE(peer.witness.last(Kind::lost), *lock->valid_until());
-    while (!lost.stop_requested()) stand.runtime.yield();
+    peer.observer.wait_for(Kind::lost);
+    EXPECT_EQ(peer.observer.count(Kind::renewed), 2u);
+    EXPECT_GE(peer.observer.last(Kind::lost), *lock->valid_until());
+    while (!lost.stop_requested()) fixture.runtime.yield();
     EXPECT_FALSE(lock->is_held_by_me());
     EXPECT_THROW(lock->unlock(), LockLost);
     lock->lock();  // each hold has its own count
-    peer.witness.wait_for(Kind::renewed, 4);
+    peer.observer.wait_for(Kind::renewed, 4);
     lock->unlock();
   });
 }
 
 TEST_P(WireLockTest, MaxRenewalsOfNone) {
-  run([](Stand& stand) {
-    AnyPeer peer(stand, kind(), {.lease = 150ms, .max_renewals = 0});
+  run([](Fixture& fixture) {
+    AnyPeer peer(fixture, kind(), {.lease = 150ms, .max_renewals = 0});
     const auto lock = peer.obtain("k");
     lock->lock();
-    peer.witness.wait_for(Kind::lost);
-    EXPECT_EQ(peer.witness.count(Kind::renewing), 0u);
+    peer.observer.wait_for(Kind::lost);
+    EXPECT_EQ(peer.observer.count(Kind::renewing), 0u);
     EXPECT_THROW(lock->unlock(), LockLost);
   });
 }
 
 TEST_P(WireLockTest, ForceUnlock) {
-  run([](Stand& stand) {
-    AnyPeer holder(stand, kind(), {.lease = some_lease(stand)}), other(stand, kind(), {.lease = 600s}),
-        waiting(stand, kind(), {.lease = 600s});
+  run([](Fixture& fixture) {
+    AnyPeer holder(fixture, kind(), {.lease = some_lease(fixture)}), other(fixture, kind(), {.lease = 600s}),
+        waiting(fixture, kind(), {.lease = 600s});
     const auto lock = holder.obtain("k"), forced = other.obtain("k"), next = waiting.obtain("k");
     EXPECT_FALSE(forced->force_unlock());
     lock->lock();
-    Task waiter = stand.runtime.spawn("client", [&] {
+    Task waiter = fixture.runtime.spawn("client", [&] {
       next->lock();
       next->unlock();
     });
-    waiting.witness.wait_for(Kind::waiting);
+    waiting.observer.wait_for(Kind::waiting);
     EXPECT_TRUE(forced->force_unlock());
     waiter.join();
-    holder.witness.wait_for(Kind::lost);  // at its next renewal
+    holder.observer.wait_for(Kind::lost);  // at its next renewal
     EXPECT_THROW(lock->unlock(), LockLost);
     EXPECT_FALSE(forced->force_unlock());
-    EXPECT_EQ(other.ask({"DBSIZE"}).integer, kind() == LockKind::fenced ? 1 : 0);
+    EXPECT_EQ(other.ask({"DBSIZE"}).integer, kind() == ExclusiveKind::fenced ? 1 : 0);
     EXPECT_THROW(forced->unlock(), NotOwner);
   });
 }
 
 TEST_P(WireLockTest, ForceUnlockRemovesNothingButLocks) {
-  run([](Stand& stand) {
-    AnyPeer peer(stand, kind(), {.lease = 60s});
+  run([](Fixture& fixture) {
+    AnyPeer peer(fixture, kind(), {.lease = 60s});
     peer.ask({"SET", "k", "the payroll"});
     EXPECT_THROW(peer.obtain("k")->force_unlock(), Rejected);
     EXPECT_EQ(peer.ask({"GET", "k"}).text, "the payroll");
@@ -101,18 +101,18 @@ TEST_P(WireLockTest, ForceUnlockRemovesNothingButLocks) {
 }
 
 TEST_P(WireLockTest, InUse) {
-  run([](Stand& stand) {
-    AnyPeer a(stand, kind(), {.lease = 60s}), b(stand, kind(), {.lease = 60s});
+  run([](Fixture& fixture) {
+    AnyPeer a(fixture, kind(), {.lease = 60s}), b(fixture, kind(), {.lease = 60s});
     const auto lock = a.obtain("k"), other = b.obtain("k");
     EXPECT_FALSE(lock->in_use());
     lock->lock();
     EXPECT_TRUE(lock->in_use());
     EXPECT_FALSE(other->in_use());
-    Task waiter = stand.runtime.spawn("client", [&] {
+    Task waiter = fixture.runtime.spawn("client", [&] {
       other->lock();
       other->unlock();
     });
-    b.witness.wait_for(Kind::waiting);
+    b.observer.wait_for(Kind::waiting);
     EXPECT_TRUE(other->in_use());  // somebody waits for it
     lock->unlock();
     EXPECT_FALSE(lock->in_use());
@@ -122,31 +122,31 @@ TEST_P(WireLockTest, InUse) {
 }
 
 TEST_P(WireLockTest, ALostHoldIsNotInUse) {
-  run([](Stand& stand) {
-    AnyPeer peer(stand, kind(), {.lease = 100ms, .renew = false});
+  run([](Fixture& fixture) {
+    AnyPeer peer(fixture, kind(), {.lease = 100ms, .renew = false});
     const auto lock = peer.obtain("k");
-    Task careless = stand.runtime.spawn("client", [&] { lock->lock(); });
+    Task careless = fixture.runtime.spawn("client", [&] { lock->lock(); });
     careless.join();
     EXPECT_TRUE(lock->in_use());
-    peer.witness.wait_for(Kind::lost);
+    peer.observer.wait_for(Kind::lost);
     EXPECT_FALSE(lock->in_use());
   });
 }
 
 TEST_P(WireLockTest, RemainingLease) {
-  run([](Stand& stand) {
-    AnyPeer peer(stand, kind(), {.lease = 400ms, .renew = false});
+  run([](Fixture& fixture) {
+    AnyPeer peer(fixture, kind(), {.lease = 400ms, .renew = false});
     const auto lock = peer.obtain("k");
     EXPECT_EQ(lock->remaining_lease(), std::nullopt);
     lock->lock();
     const Duration first = *lock->remaining_lease();
     EXPECT_GT(first, 0s);
     EXPECT_LE(first, 400ms - lease_margin(400ms));
-    stand.runtime.sleep_for(50ms);
+    fixture.runtime.sleep_for(50ms);
     EXPECT_LE(*lock->remaining_lease(), first - 50ms);
-    Task other = stand.runtime.spawn("client", [&] { EXPECT_EQ(lock->remaining_lease(), std::nullopt); });
+    Task other = fixture.runtime.spawn("client", [&] { EXPECT_EQ(lock->remaining_lease(), std::nullopt); });
     other.join();
-    stand.runtime.sleep_for(400ms);
+    fixture.runtime.sleep_for(400ms);
     EXPECT_EQ(lock->remaining_lease(), Duration::zero());  // over, not below
     EXPECT_THROW(lock->unlock(), LockLost);
     EXPECT_EQ(lock->remaining_lease(), std::nullopt);
@@ -154,8 +154,8 @@ TEST_P(WireLockTest, RemainingLease) {
 }
 
 TEST_P(WireLockTest, BadOptionsAreToldAtOnce) {
-  run([](Stand& stand) {
-    redis::Client client(stand.runtime, stand.network, stand.options());
+  run([](Fixture& fixture) {
+    redis::Client client(fixture.runtime, fixture.network, fixture.options());
     const auto refused = [&](const LockOptions& options) {
       EXPECT_THROW(testing::make_locks(kind(), client, options), std::invalid_argument);
     };
@@ -181,14 +181,14 @@ TEST_P(WireLockTest, BadOptionsAreToldAtOnce) {
 }
 
 TEST_P(WireLockTest, TooManyWaiters) {
-  run([](Stand& stand) {
-    AnyPeer a(stand, kind(), {.lease = 60s}), b(stand, kind(), {.lease = 60s, .max_waiters = 2});
+  run([](Fixture& fixture) {
+    AnyPeer a(fixture, kind(), {.lease = 60s}), b(fixture, kind(), {.lease = 60s, .max_waiters = 2});
     const auto held = a.obtain("k"), lock = b.obtain("k");
     held->lock();
     std::atomic<int> refused = 0;
     std::list<Task> waiters;
     for (int i = 0; i < 6; ++i) {
-      waiters.push_back(stand.runtime.spawn("client", [&] {
+      waiters.push_back(fixture.runtime.spawn("client", [&] {
         try {
           lock->lock();
           lock->unlock();
@@ -199,38 +199,38 @@ TEST_P(WireLockTest, TooManyWaiters) {
       }));
     }
     // Two may queue; where they queue locally, one more asks the server.
-    while (refused < (kind() == LockKind::fair ? 4 : 3)) stand.runtime.sleep_for(1ms);
+    while (refused < (kind() == ExclusiveKind::fair ? 4 : 3)) fixture.runtime.sleep_for(1ms);
     held->unlock();
     waiters.clear();
-    EXPECT_EQ(refused, kind() == LockKind::fair ? 4 : 3);
+    EXPECT_EQ(refused, kind() == ExclusiveKind::fair ? 4 : 3);
   });
 }
 
 // While the holder goes on renewing, a waiter asks once a lease (the spin lock asks by the clock).
 TEST_P(WireLockTest, AWaiterAsksOnceALease) {
-  if (kind() == LockKind::spin) return;
-  if (where() != Where::embedded && kind() != LockKind::reentrant) return;  // it takes long
-  run([](Stand& stand) {
+  if (kind() == ExclusiveKind::spin) return;
+  if (where() != Where::embedded && kind() != ExclusiveKind::reentrant) return;  // it takes long
+  run([](Fixture& fixture) {
     constexpr Duration kLease = 900ms;
-    AnyPeer a(stand, kind(), {.lease = kLease});
-    Relay relay(stand.runtime, stand.network, stand.redis);
-    AnyPeer b(stand, kind(), {.lease = kLease}, relay.endpoint());
+    AnyPeer a(fixture, kind(), {.lease = kLease});
+    FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    AnyPeer b(fixture, kind(), {.lease = kLease}, link.endpoint());
     const auto held = a.obtain("k"), lock = b.obtain("k");
     held->lock();
-    Task waiter = stand.runtime.spawn("client", [&] {
+    Task waiter = fixture.runtime.spawn("client", [&] {
       lock->lock();
       lock->unlock();
     });
-    b.witness.wait_for(Kind::waiting);
-    a.witness.wait_for(Kind::renewed, 6);
-    relay.count("EVALSHA");
-    const MonotonicTime start = stand.runtime.now();
-    a.witness.wait_for(Kind::renewed, 15);
+    b.observer.wait_for(Kind::waiting);
+    a.observer.wait_for(Kind::renewed, 6);
+    link.count("EVALSHA");
+    const MonotonicTime start = fixture.runtime.now();
+    a.observer.wait_for(Kind::renewed, 15);
     // It asks when the lease that it was told of is over, and by then the holder has renewed.
-    const auto renewed = static_cast<int>(a.witness.count(Kind::renewed)) - 6;
-    EXPECT_LE(relay.counted(), renewed + 1);
+    const auto renewed = static_cast<int>(a.observer.count(Kind::renewed)) - 6;
+    EXPECT_LE(link.counted(), renewed + 1);
     if (where() == Where::embedded) {
-      EXPECT_LE(relay.counted(), (stand.runtime.now() - start) / kLease + 1);
+      EXPECT_LE(link.counted(), (fixture.runtime.now() - start) / kLease + 1);
     }
     held->unlock();
     waiter.join();
@@ -240,27 +240,27 @@ TEST_P(WireLockTest, AWaiterAsksOnceALease) {
 // The same by the watch of virtual time, whatever the moment at which the waiter came.
 TEST(WireLockInVirtualTime, AWaiterAsksOnceALeaseWheneverItCame) {
   HF_NEEDS_VIRTUAL_TIME();
-  for (const LockKind kind : {LockKind::reentrant, LockKind::fair}) {
-    testing::on_stand(Where::embedded, [&](Stand& stand) {
+  for (const ExclusiveKind kind : {ExclusiveKind::reentrant, ExclusiveKind::fair}) {
+    testing::with_fixture(Where::embedded, [&](Fixture& fixture) {
       constexpr Duration kLease = 900ms;
       for (int phase = 0; phase < 30; ++phase) {
         const std::string key = "k" + std::to_string(phase);
-        AnyPeer a(stand, kind, {.lease = kLease});
-        Relay relay(stand.runtime, stand.network, stand.redis);
-        AnyPeer b(stand, kind, {.lease = kLease}, relay.endpoint());
+        AnyPeer a(fixture, kind, {.lease = kLease});
+        FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+        AnyPeer b(fixture, kind, {.lease = kLease}, link.endpoint());
         const auto held = a.obtain(key), lock = b.obtain(key);
         held->lock();
-        stand.runtime.sleep_for(phase * 10ms);
-        Task waiter = stand.runtime.spawn("client", [&] {
+        fixture.runtime.sleep_for(phase * 10ms);
+        Task waiter = fixture.runtime.spawn("client", [&] {
           lock->lock();
           lock->unlock();
         });
-        b.witness.wait_for(Kind::waiting);
-        stand.runtime.sleep_for(kLease + 50ms);
-        relay.count("EVALSHA");
-        stand.runtime.sleep_for(10 * kLease);
-        EXPECT_LE(relay.counted(), 10) << testing::to_string(kind) << " " << phase;
-        EXPECT_GE(relay.counted(), 9);
+        b.observer.wait_for(Kind::waiting);
+        fixture.runtime.sleep_for(kLease + 50ms);
+        link.count("EVALSHA");
+        fixture.runtime.sleep_for(10 * kLease);
+        EXPECT_LE(link.counted(), 10) << testing::to_string(kind) << " " << phase;
+        EXPECT_GE(link.counted(), 9);
         held->unlock();
         waiter.join();
       }
@@ -271,15 +271,15 @@ TEST(WireLockInVirtualTime, AWaiterAsksOnceALeaseWheneverItCame) {
 // The holder died: the waiter comes right after the end of its lease.
 TEST(WireLockInVirtualTime, AWaiterComesAtTheEndOfTheLease) {
   HF_NEEDS_VIRTUAL_TIME();
-  for (const LockKind kind : testing::every_kind()) {
-    testing::on_stand(Where::embedded, [&](Stand& stand) {
-      AnyPeer a(stand, kind, {.lease = 3s}), b(stand, kind, {.lease = 3s});
+  for (const ExclusiveKind kind : testing::every_kind()) {
+    testing::with_fixture(Where::embedded, [&](Fixture& fixture) {
+      AnyPeer a(fixture, kind, {.lease = 3s}), b(fixture, kind, {.lease = 3s});
       a.obtain("k")->lock();  // and dropped: not renewed
       const std::int64_t left = b.ask({"PTTL", "k"}).integer;
-      const MonotonicTime start = stand.runtime.now();
+      const MonotonicTime start = fixture.runtime.now();
       const auto lock = b.obtain("k");
       lock->lock();
-      EXPECT_LE(stand.runtime.now() - start, std::chrono::milliseconds(left) + 130ms)
+      EXPECT_LE(fixture.runtime.now() - start, std::chrono::milliseconds(left) + 130ms)
           << testing::to_string(kind);
       lock->unlock();
     });

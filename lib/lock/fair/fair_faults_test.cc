@@ -15,8 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::FairQueue;
+using testing::Fixture;
 using testing::RelayedPeer;
-using testing::Stand;
 using testing::Where;
 using Kind = LockEvent::Kind;
 using Peer = testing::Peer<FairLocks>;
@@ -26,15 +26,15 @@ constexpr const char* kPatience = "holdfast:fair:patience:{k}";
 
 // A holder "a" that goes straight to the server, a queue on "k"; the scripts are known to the server.
 struct Scene {
-  Scene(Stand& stand_in, Duration lease_in)
-      : stand(stand_in), lease(lease_in), a(stand, {.lease = lease}), queue(stand, "k") {
+  Scene(Fixture& stand_in, Duration lease_in)
+      : fixture(stand_in), lease(lease_in), a(fixture, {.lease = lease}), queue(fixture, "k") {
     for (const redis::Script* script : {&kFairAcquire, &kFairRelease, &kReentrantRenew}) {
       a.ask({"SCRIPT", "LOAD", script->text});
     }
     held = a.locks.obtain("k");
     held->lock();
   }
-  Stand& stand;
+  Fixture& fixture;
   const Duration lease;
   Peer a;
   FairQueue queue;
@@ -44,8 +44,8 @@ struct Scene {
 class FairFaults : public ::testing::TestWithParam<Where> {
  protected:
   static void run(Duration lease, const std::function<void(Scene&)>& body) {
-    testing::on_stand(GetParam(), [&](Stand& stand) {
-      Scene scene(stand, lease);
+    testing::with_fixture(GetParam(), [&](Fixture& fixture) {
+      Scene scene(fixture, lease);
       body(scene);
     });
   }
@@ -58,15 +58,15 @@ INSTANTIATE_TEST_SUITE_P(Ports, FairFaults, ::testing::ValuesIn(testing::everywh
 
 TEST_P(FairFaults, ALostReplyKeepsThePlace) {
   run(60s, [](Scene& scene) {
-    RelayedPeer<FairLocks> b(scene.stand, {.lease = scene.lease});
+    RelayedPeer<FairLocks> b(scene.fixture, {.lease = scene.lease});
     b.peer.ask({"PING"});
-    b.relay.lose_reply_to(std::string(kFairAcquire.sha1), 3);
+    b.link.lose_reply_to(std::string(kFairAcquire.sha1), 3);
     scene.queue.join(b.peer.locks.obtain("k"));
     const redis::Reply first = scene.a.ask({"ZRANGE", kQueue, "0", "-1", "WITHSCORES"});
     scene.queue.join(scene.a.locks.obtain("other"), 1);  // somebody who passes by: another key
-    Peer c(scene.stand, {.lease = scene.lease});
+    Peer c(scene.fixture, {.lease = scene.lease});
     scene.queue.join(c.locks.obtain("k"), 2);
-    b.peer.witness.wait_for(Kind::queued, 2);  // all those replies are lost, and the subscription stands
+    b.peer.observer.wait_for(Kind::queued, 2);  // all those replies are lost, and the subscription stands
     const redis::Reply then = scene.a.ask({"ZRANGE", kQueue, "0", "0", "WITHSCORES"});
     EXPECT_EQ(first, then);
     scene.held->unlock();
@@ -79,50 +79,50 @@ TEST_P(FairFaults, ALostReplyKeepsThePlace) {
 // The server grants to the head, which never hears of it.
 TEST_P(FairFaults, AGrantWhoseReplyWasLost) {
   run(60s, [](Scene& scene) {
-    RelayedPeer<FairLocks> b(scene.stand, {.lease = scene.lease});
+    RelayedPeer<FairLocks> b(scene.fixture, {.lease = scene.lease});
     const auto lock = b.peer.locks.obtain("k");
     scene.held->unlock();
     b.peer.ask({"PING"});
-    b.relay.lose_reply_to(std::string(kFairAcquire.sha1), 2);
+    b.link.lose_reply_to(std::string(kFairAcquire.sha1), 2);
     lock->lock();
     EXPECT_EQ(scene.a.ask({"GET", "k"}).text, lock->acquisition());
     EXPECT_EQ(scene.a.ask({"DBSIZE"}).integer, 1);  // it does not stand in the queue as well
-    b.relay.lose_reply_to(std::string(kFairRelease.sha1));
+    b.link.lose_reply_to(std::string(kFairRelease.sha1));
     lock->unlock();
     EXPECT_EQ(scene.a.ask({"DBSIZE"}).integer, 0);
-    EXPECT_EQ(b.peer.witness.count(Kind::lost), 0u);
+    EXPECT_EQ(b.peer.observer.count(Kind::lost), 0u);
   });
 }
 
 // A grant that nobody saw is given back when the acquire gives up, and the next in the queue gets it.
 TEST_P(FairFaults, GivingUpUndoesAGrantNobodySaw) {
   run(600s, [](Scene& scene) {
-    const MonotonicTime start = scene.stand.runtime.now();
+    const MonotonicTime start = scene.fixture.runtime.now();
     scene.held->unlock();
-    RelayedPeer<FairLocks> b(scene.stand, {.lease = scene.lease});
+    RelayedPeer<FairLocks> b(scene.fixture, {.lease = scene.lease});
     b.peer.ask({"PING"});
-    b.relay.lose_reply_to(std::string(kFairAcquire.sha1), 1'000'000);
+    b.link.lose_reply_to(std::string(kFairAcquire.sha1), 1'000'000);
     EXPECT_THROW(b.peer.locks.obtain("k")->try_lock_for(150ms), Unavailable);
-    Peer c(scene.stand, {.lease = scene.lease});
+    Peer c(scene.fixture, {.lease = scene.lease});
     const auto lock = c.locks.obtain("k");
     EXPECT_TRUE(lock->try_lock_for(300s));
     lock->unlock();
-    EXPECT_LT(scene.stand.runtime.now() - start, 300s);
+    EXPECT_LT(scene.fixture.runtime.now() - start, 300s);
   });
 }
 
 // A waiter that died at the head: skipped when it has not asked for a lease and a third.
 TEST_P(FairFaults, ADeadHeadIsSkipped) {
   run(600ms, [](Scene& scene) {
-    Peer b(scene.stand, {.lease = scene.lease});
-    const MonotonicTime before = scene.stand.runtime.now();
-    FairQueue::add_ghost(scene.stand, "k", "ghost:1", scene.lease);
-    const MonotonicTime died = scene.stand.runtime.now();
+    Peer b(scene.fixture, {.lease = scene.lease});
+    const MonotonicTime before = scene.fixture.runtime.now();
+    FairQueue::add_ghost(scene.fixture, "k", "ghost:1", scene.lease);
+    const MonotonicTime died = scene.fixture.runtime.now();
     scene.queue.join(b.locks.obtain("k"), 2);
     scene.held->unlock();
     EXPECT_FALSE(scene.held->try_lock());  // free, but the ghost may be alive
     scene.queue.wait_all_granted();
-    const MonotonicTime granted = b.witness.last(Kind::acquired);
+    const MonotonicTime granted = b.observer.last(Kind::acquired);
     EXPECT_GE(granted - before, 800ms - 1ms);
     if (exact()) {
       EXPECT_LE(granted - died, 800ms + 25ms);
@@ -133,18 +133,18 @@ TEST_P(FairFaults, ADeadHeadIsSkipped) {
 
 TEST_P(FairFaults, TwoDeadHeadsAreSkippedTogether) {
   run(600ms, [](Scene& scene) {
-    Peer b(scene.stand, {.lease = scene.lease}), c(scene.stand, {.lease = scene.lease});
-    FairQueue::add_ghost(scene.stand, "k", "ghost:1", scene.lease);
-    scene.stand.runtime.sleep_for(100ms);
-    FairQueue::add_ghost(scene.stand, "k", "ghost:2", scene.lease);
-    const MonotonicTime died = scene.stand.runtime.now();
+    Peer b(scene.fixture, {.lease = scene.lease}), c(scene.fixture, {.lease = scene.lease});
+    FairQueue::add_ghost(scene.fixture, "k", "ghost:1", scene.lease);
+    scene.fixture.runtime.sleep_for(100ms);
+    FairQueue::add_ghost(scene.fixture, "k", "ghost:2", scene.lease);
+    const MonotonicTime died = scene.fixture.runtime.now();
     scene.queue.join(b.locks.obtain("k"), 3);
     scene.queue.join(c.locks.obtain("k"), 4);
     scene.held->unlock();
     scene.queue.wait_all_granted();
     EXPECT_EQ(scene.queue.order(), (std::vector{0, 1}));
     if (exact()) {
-      EXPECT_LE(b.witness.last(Kind::acquired) - died, 800ms + 50ms);
+      EXPECT_LE(b.observer.last(Kind::acquired) - died, 800ms + 50ms);
     }
   });
 }
@@ -152,15 +152,15 @@ TEST_P(FairFaults, TwoDeadHeadsAreSkippedTogether) {
 // The head died after the release had told it: the next one was told until when to wait.
 TEST_P(FairFaults, TheNextOneKnowsWhenTheHeadCountsAsDead) {
   run(60s, [](Scene& scene) {
-    Peer b(scene.stand, {.lease = scene.lease});
-    FairQueue::add_ghost(scene.stand, "k", "ghost:1", 300ms);  // an impatient one, with a lease of its own
-    const MonotonicTime died = scene.stand.runtime.now();
+    Peer b(scene.fixture, {.lease = scene.lease});
+    FairQueue::add_ghost(scene.fixture, "k", "ghost:1", 300ms);  // an impatient one, with a lease of its own
+    const MonotonicTime died = scene.fixture.runtime.now();
     scene.queue.join(b.locks.obtain("k"), 2);
-    b.witness.wait_for(Kind::queued, 2);
+    b.observer.wait_for(Kind::queued, 2);
     scene.held->unlock();
     scene.queue.wait_all_granted();
     if (exact()) {
-      EXPECT_LE(scene.stand.runtime.now() - died, 400ms + 25ms);  // the ghost's lease and a third
+      EXPECT_LE(scene.fixture.runtime.now() - died, 400ms + 25ms);  // the ghost's lease and a third
     }
   });
 }
@@ -168,7 +168,7 @@ TEST_P(FairFaults, TheNextOneKnowsWhenTheHeadCountsAsDead) {
 TEST_P(FairFaults, AnExpiredHolderIsFollowedByTheHead) {
   run(300ms, [](Scene& scene) {
     scene.held.reset();  // renewed no more: as a crash of the holder
-    Peer b(scene.stand, {.lease = 60s}), c(scene.stand, {.lease = 60s});
+    Peer b(scene.fixture, {.lease = 60s}), c(scene.fixture, {.lease = 60s});
     scene.queue.join(b.locks.obtain("k"));
     scene.queue.join(c.locks.obtain("k"));
     scene.queue.wait_all_granted();
@@ -180,33 +180,33 @@ TEST_P(FairFaults, AnExpiredHolderIsFollowedByTheHead) {
 // most.
 TEST_P(FairFaults, TheQueueVanishes) {
   run(1s, [](Scene& scene) {
-    Peer b(scene.stand, {.lease = scene.lease}), c(scene.stand, {.lease = scene.lease});
+    Peer b(scene.fixture, {.lease = scene.lease}), c(scene.fixture, {.lease = scene.lease});
     scene.queue.join(b.locks.obtain("k"));
     scene.queue.join(c.locks.obtain("k"));
-    b.witness.wait_for(Kind::queued, 2);
-    c.witness.wait_for(Kind::queued, 2);
+    b.observer.wait_for(Kind::queued, 2);
+    c.observer.wait_for(Kind::queued, 2);
     scene.a.ask({"DEL", kQueue});
-    const MonotonicTime vanished = scene.stand.runtime.now();
+    const MonotonicTime vanished = scene.fixture.runtime.now();
     scene.held->unlock();
     scene.queue.wait_all_granted();
     if (exact()) {
-      EXPECT_LE(scene.stand.runtime.now() - vanished, scene.lease + 50ms);
+      EXPECT_LE(scene.fixture.runtime.now() - vanished, scene.lease + 50ms);
     }
   });
 }
 
 TEST_P(FairFaults, TheirPatienceVanishes) {
   run(600s, [](Scene& scene) {
-    const MonotonicTime start = scene.stand.runtime.now();
-    Peer b(scene.stand, {.lease = scene.lease}), c(scene.stand, {.lease = scene.lease});
+    const MonotonicTime start = scene.fixture.runtime.now();
+    Peer b(scene.fixture, {.lease = scene.lease}), c(scene.fixture, {.lease = scene.lease});
     scene.queue.join(b.locks.obtain("k"));
     scene.queue.join(c.locks.obtain("k"));
-    b.witness.wait_for(Kind::queued, 2);
-    c.witness.wait_for(Kind::queued, 2);
+    b.observer.wait_for(Kind::queued, 2);
+    c.observer.wait_for(Kind::queued, 2);
     scene.a.ask({"DEL", kPatience});
     scene.held->unlock();
     scene.queue.wait_all_granted();
-    EXPECT_LT(scene.stand.runtime.now() - start, 300s);
+    EXPECT_LT(scene.fixture.runtime.now() - start, 300s);
     EXPECT_EQ(scene.a.ask({"DBSIZE"}).integer, 0);
   });
 }
@@ -214,50 +214,50 @@ TEST_P(FairFaults, TheirPatienceVanishes) {
 // One score is missing: that one counts as dead, and no script stumbles over it.
 TEST_P(FairFaults, AWaiterWithoutPatienceIsSkipped) {
   run(600s, [](Scene& scene) {
-    const MonotonicTime start = scene.stand.runtime.now();
-    FairQueue::add_ghost(scene.stand, "k", "ghost:1", 600s);
+    const MonotonicTime start = scene.fixture.runtime.now();
+    FairQueue::add_ghost(scene.fixture, "k", "ghost:1", 600s);
     scene.a.ask({"ZREM", kPatience, "ghost:1"});
-    Peer b(scene.stand, {.lease = scene.lease});
+    Peer b(scene.fixture, {.lease = scene.lease});
     scene.queue.join(b.locks.obtain("k"), 1);
-    FairQueue::add_ghost(scene.stand, "k", "ghost:2", 600s);
+    FairQueue::add_ghost(scene.fixture, "k", "ghost:2", 600s);
     scene.a.ask({"ZREM", kPatience, "ghost:2"});
     scene.held->unlock();
     scene.queue.wait_all_granted();
     EXPECT_TRUE(scene.held->try_lock());
     scene.held->unlock();
-    EXPECT_LT(scene.stand.runtime.now() - start, 300s);
+    EXPECT_LT(scene.fixture.runtime.now() - start, 300s);
     EXPECT_EQ(scene.a.ask({"DBSIZE"}).integer, 0);
   });
 }
 
 TEST_P(FairFaults, NoWakeUpIsLostWithTheConnection) {
   run(600s, [](Scene& scene) {
-    const MonotonicTime start = scene.stand.runtime.now();
-    RelayedPeer<FairLocks> b(scene.stand, {.lease = scene.lease});
+    const MonotonicTime start = scene.fixture.runtime.now();
+    RelayedPeer<FairLocks> b(scene.fixture, {.lease = scene.lease});
     scene.queue.join(b.peer.locks.obtain("k"));
-    b.peer.witness.wait_for(Kind::queued, 2);
-    b.relay.lose_reply_to("", 1'000'000);
+    b.peer.observer.wait_for(Kind::queued, 2);
+    b.link.lose_reply_to("", 1'000'000);
     scene.a.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
     scene.held->unlock();
-    b.relay.lose_reply_to("", 0);
+    b.link.lose_reply_to("", 0);
     scene.queue.wait_all_granted();
-    EXPECT_LT(scene.stand.runtime.now() - start, 300s);
+    EXPECT_LT(scene.fixture.runtime.now() - start, 300s);
   });
 }
 
 // Every connection of a waiter breaks, again and again: it keeps its place.
 TEST_P(FairFaults, ReconnectingKeepsThePlace) {
   run(60s, [](Scene& scene) {
-    Peer b(scene.stand, {.lease = scene.lease}), c(scene.stand, {.lease = scene.lease});
+    Peer b(scene.fixture, {.lease = scene.lease}), c(scene.fixture, {.lease = scene.lease});
     scene.queue.join(b.locks.obtain("k"));
     scene.queue.join(c.locks.obtain("k"));
     const redis::Reply before = scene.a.ask({"ZRANGE", kQueue, "0", "-1", "WITHSCORES"});
     for (std::size_t round = 0; round < 3; ++round) {
-      b.witness.wait_for(Kind::queued, 2 + round);
+      b.observer.wait_for(Kind::queued, 2 + round);
       scene.a.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
       scene.a.ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
     }
-    b.witness.wait_for(Kind::queued, 5);
+    b.observer.wait_for(Kind::queued, 5);
     EXPECT_EQ(scene.a.ask({"ZRANGE", kQueue, "0", "-1", "WITHSCORES"}), before);
     scene.held->unlock();
     scene.queue.wait_all_granted();
@@ -267,7 +267,7 @@ TEST_P(FairFaults, ReconnectingKeepsThePlace) {
 
 TEST_P(FairFaults, ForeignTypesAreRejected) {
   run(60s, [](Scene& scene) {
-    Peer b(scene.stand, {.lease = scene.lease});
+    Peer b(scene.fixture, {.lease = scene.lease});
     for (const char* key : {kQueue, kPatience}) {
       scene.a.ask({"SET", key, "something else"});
       EXPECT_THROW(b.locks.obtain("k")->try_lock_for(10s), Rejected) << key;
@@ -288,10 +288,10 @@ TEST_P(FairFaults, ForeignTypesAreRejected) {
 // The record turns into something else under a waiter: it leaves the queue all the same.
 TEST_P(FairFaults, ARejectedWaiterLeavesTheQueue) {
   run(60s, [](Scene& scene) {
-    Peer b(scene.stand, {.lease = scene.lease});
+    Peer b(scene.fixture, {.lease = scene.lease});
     Task waiter =
-        scene.stand.runtime.spawn("client", [&] { EXPECT_THROW(b.locks.obtain("k")->lock(), Rejected); });
-    b.witness.wait_for(Kind::queued, 2);
+        scene.fixture.runtime.spawn("client", [&] { EXPECT_THROW(b.locks.obtain("k")->lock(), Rejected); });
+    b.observer.wait_for(Kind::queued, 2);
     scene.a.ask({"DEL", "k"});
     scene.a.ask({"RPUSH", "k", "something else"});
     const std::string owner = scene.a.ask({"ZRANGE", kQueue, "0", "0"}).items.at(0).text;
@@ -313,10 +313,10 @@ INSTANTIATE_TEST_SUITE_P(Worlds, FairProcesses, ::testing::ValuesIn(testing::wor
 class Waiter {
  public:
   Waiter(Scene& scene, const std::string& name, Duration lease, int length)
-      : process(scene.stand.add_process(name)) {
-    Runtime& harness = scene.stand.runtime;
+      : process(scene.fixture.add_process(name)) {
+    Runtime& harness = scene.fixture.runtime;
     process.start("client", [this, &scene, &harness, lease] {
-      redis::Client client(process.runtime(), process.network(), scene.stand.options());
+      redis::Client client(process.runtime(), process.network(), scene.fixture.options());
       FairLocks locks(client, {.lease = lease});
       const auto lock = locks.obtain("k");
       lock->lock();
@@ -334,10 +334,10 @@ class Waiter {
 
 TEST_P(FairProcesses, ACrashedHeadIsSkipped) {
   run(600ms, [](Scene& scene) {
-    Runtime& harness = scene.stand.runtime;
+    Runtime& harness = scene.fixture.runtime;
     Waiter first(scene, "c1", scene.lease, 1), second(scene, "c2", scene.lease, 2),
         third(scene, "c3", scene.lease, 3);
-    scene.a.witness.wait_for(Kind::renewed, 4);
+    scene.a.observer.wait_for(Kind::renewed, 4);
     first.process.crash();
     second.process.crash();
     const MonotonicTime died = harness.now();
@@ -354,7 +354,7 @@ TEST_P(FairProcesses, ACrashedHeadIsSkipped) {
 // A waiter that sleeps for longer than its patience has lost its place, and comes in again at the end.
 TEST_P(FairProcesses, APausedWaiterComesInAgainAtTheEnd) {
   run(600ms, [](Scene& scene) {
-    Runtime& harness = scene.stand.runtime;
+    Runtime& harness = scene.fixture.runtime;
     Waiter first(scene, "c1", scene.lease, 1), second(scene, "c2", scene.lease, 2);
     first.process.pause();
     harness.sleep_for(1000ms);
@@ -369,7 +369,7 @@ TEST_P(FairProcesses, APausedWaiterComesInAgainAtTheEnd) {
 // A short sleep costs nothing.
 TEST_P(FairProcesses, AShortPauseKeepsThePlace) {
   run(600ms, [](Scene& scene) {
-    Runtime& harness = scene.stand.runtime;
+    Runtime& harness = scene.fixture.runtime;
     Waiter first(scene, "c1", scene.lease, 1), second(scene, "c2", scene.lease, 2);
     first.process.pause();
     harness.sleep_for(100ms);

@@ -22,28 +22,28 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ask;
 using testing::FairQueue;
+using testing::Fixture;
 using testing::RelayedPeer;
-using testing::Stand;
 using testing::Where;
 using Kind = LockEvent::Kind;
 using Peer = testing::Peer<FairLocks>;
 
 class FairLockTest : public ::testing::TestWithParam<Where> {
  protected:
-  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(GetParam(), body); }
+  static void run(const std::function<void(Fixture&)>& body) { testing::with_fixture(GetParam(), body); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Ports, FairLockTest, ::testing::ValuesIn(testing::everywhere()),
                          [](const auto& info) { return testing::to_string(info.param); });
 
 TEST_P(FairLockTest, LayoutByteForByte) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 30s}), b(stand, {.lease = 30s}), c(stand, {.lease = 30s});
-    FairQueue queue(stand, "stock:42");
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 30s}), b(fixture, {.lease = 30s}), c(fixture, {.lease = 30s});
+    FairQueue queue(fixture, "stock:42");
     std::vector<std::string> messages;
     std::atomic<int> listening = 0;
-    Mutex mutex(stand.runtime);
-    redis::Client listener(stand.runtime, stand.network, stand.options());
+    Mutex mutex(fixture.runtime);
+    redis::Client listener(fixture.runtime, fixture.network, fixture.options());
     const auto listen_to = [&](const std::string& owner) {
       return listener.subscribe(
           "holdfast:wake:" + owner.substr(0, owner.find(':')),
@@ -92,7 +92,7 @@ TEST_P(FairLockTest, LayoutByteForByte) {
     const std::string held_until =
         ask(a.client, {"ZSCORE", "holdfast:fair:patience:{stock:42}", second}).text;
     const auto to_second = listen_to(second), to_third = listen_to(third);
-    while (listening < 2) stand.runtime.sleep_for(1ms);
+    while (listening < 2) fixture.runtime.sleep_for(1ms);
     lock->unlock();
     queue.wait_all_granted();
     EXPECT_EQ(ask(a.client, {"DBSIZE"}).integer, 0);
@@ -100,7 +100,7 @@ TEST_P(FairLockTest, LayoutByteForByte) {
       const std::scoped_lock guard(mutex);
       return messages.size();
     };
-    while (told() < 2) stand.runtime.sleep_for(1ms);
+    while (told() < 2) fixture.runtime.sleep_for(1ms);
     EXPECT_EQ(messages[0].substr(0, messages[0].find(' ')), second);
     EXPECT_TRUE(std::regex_match(messages[0], std::regex(".*:[0-9]+ held [0-9]{13}"))) << messages[0];
     EXPECT_GE(messages[0].substr(messages[0].rfind(' ') + 1),
@@ -110,11 +110,11 @@ TEST_P(FairLockTest, LayoutByteForByte) {
 }
 
 TEST_P(FairLockTest, AKeyWithAHashTagKeepsIt) {
-  run([](Stand& stand) {
-    Peer a(stand, {}), b(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {}), b(fixture, {});
     const auto lock = a.locks.obtain("stock{7}");
     lock->lock();
-    FairQueue queue(stand, "stock{7}");
+    FairQueue queue(fixture, "stock{7}");
     queue.join(b.locks.obtain("stock{7}"));
     EXPECT_EQ(
         ask(a.client, {"EXISTS", "holdfast:fair:queue:stock{7}", "holdfast:fair:patience:stock{7}"}).integer,
@@ -126,11 +126,11 @@ TEST_P(FairLockTest, AKeyWithAHashTagKeepsIt) {
 
 // The order is that of the server's queue, whatever processes and tasks the waiters are of.
 TEST_P(FairLockTest, FirstComeFirstServedOverProcessesAndTasks) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 60s}), b(stand, {.lease = 60s}), c(stand, {.lease = 60s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 60s}), b(fixture, {.lease = 60s}), c(fixture, {.lease = 60s});
     const auto lock = a.locks.obtain("k");
     lock->lock();
-    FairQueue queue(stand, "k");
+    FairQueue queue(fixture, "k");
     for (Peer* peer : {&b, &c, &c, &a, &b, &b, &a, &c}) queue.join(peer->locks.obtain("k"));
     lock->unlock();
     queue.wait_all_granted();
@@ -140,8 +140,8 @@ TEST_P(FairLockTest, FirstComeFirstServedOverProcessesAndTasks) {
 }
 
 TEST_P(FairLockTest, TryLockNeverQueues) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 60s}), b(stand, {.lease = 60s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 60s}), b(fixture, {.lease = 60s});
     const auto lock_a = a.locks.obtain("k"), lock_b = b.locks.obtain("k");
     lock_a->lock();
     EXPECT_FALSE(lock_b->try_lock());
@@ -150,10 +150,10 @@ TEST_P(FairLockTest, TryLockNeverQueues) {
     EXPECT_EQ(ask(a.client, {"DBSIZE"}).integer, 1);
     lock_a->unlock();
     // Free, but somebody else's turn, who is only slow: no overtaking.
-    FairQueue::add_ghost(stand, "k", "ghost:1", 60s);
+    FairQueue::add_ghost(fixture, "k", "ghost:1", 60s);
     EXPECT_FALSE(lock_b->try_lock());
     EXPECT_EQ(ask(a.client, {"ZCARD", "holdfast:fair:queue:{k}"}).integer, 1);
-    FairQueue::take_leave(stand, "k", "ghost:1");
+    FairQueue::take_leave(fixture, "k", "ghost:1");
     EXPECT_TRUE(lock_b->try_lock());
     lock_b->unlock();
     EXPECT_EQ(ask(a.client, {"DBSIZE"}).integer, 0);
@@ -161,16 +161,16 @@ TEST_P(FairLockTest, TryLockNeverQueues) {
 }
 
 TEST_P(FairLockTest, WhoGivesUpLeavesTheQueue) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 60s}), b(stand, {.lease = 60s}), c(stand, {.lease = 60s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 60s}), b(fixture, {.lease = 60s}), c(fixture, {.lease = 60s});
     const auto lock = a.locks.obtain("k");
     lock->lock();
-    FairQueue queue(stand, "k");
+    FairQueue queue(fixture, "k");
     Task impatient =
-        stand.runtime.spawn("client", [&] { EXPECT_FALSE(b.locks.obtain("k")->try_lock_for(200ms)); });
+        fixture.runtime.spawn("client", [&] { EXPECT_FALSE(b.locks.obtain("k")->try_lock_for(200ms)); });
     queue.wait_length(1);
     std::stop_source stop;
-    Task stopped = stand.runtime.spawn("client", [&] {
+    Task stopped = fixture.runtime.spawn("client", [&] {
       EXPECT_THROW(c.locks.obtain("k")->try_lock_until(kNever, stop.get_token()), Interrupted);
     });
     queue.wait_length(2);
@@ -187,55 +187,55 @@ TEST_P(FairLockTest, WhoGivesUpLeavesTheQueue) {
 
 // The head is told, and gives up instead of asking: the next one is told then, not after the head's patience.
 TEST_P(FairLockTest, WhoGivesUpHandsTheWakeUpOn) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 600s}), b(stand, {.lease = 600s});
-    const MonotonicTime start = stand.runtime.now();
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 600s}), b(fixture, {.lease = 600s});
+    const MonotonicTime start = fixture.runtime.now();
     const auto lock = a.locks.obtain("k");
     lock->lock();
-    FairQueue queue(stand, "k");
-    FairQueue::add_ghost(stand, "k", "ghost:1", 600s);
+    FairQueue queue(fixture, "k");
+    FairQueue::add_ghost(fixture, "k", "ghost:1", 600s);
     queue.join(b.locks.obtain("k"), 2);
     lock->unlock();
-    stand.runtime.sleep_for(20ms);
+    fixture.runtime.sleep_for(20ms);
     EXPECT_EQ(queue.granted(), 0);
-    FairQueue::take_leave(stand, "k", "ghost:1");
+    FairQueue::take_leave(fixture, "k", "ghost:1");
     queue.wait_all_granted();
-    EXPECT_LT(stand.runtime.now() - start, 500s);
+    EXPECT_LT(fixture.runtime.now() - start, 500s);
   });
 }
 
 // The same by a waiter of ours that was cut off when its turn came.
 TEST_P(FairLockTest, ATurnThatReachesNobodyIsHandedOn) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 600s}), c(stand, {.lease = 600s});
-    RelayedPeer<FairLocks> b(stand, {.lease = 600s});
-    const MonotonicTime start = stand.runtime.now();
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 600s}), c(fixture, {.lease = 600s});
+    RelayedPeer<FairLocks> b(fixture, {.lease = 600s});
+    const MonotonicTime start = fixture.runtime.now();
     const auto lock = a.locks.obtain("k");
     lock->lock();
-    FairQueue queue(stand, "k");
+    FairQueue queue(fixture, "k");
     std::stop_source stop;
-    Task cut_off = stand.runtime.spawn("client", [&] {
+    Task cut_off = fixture.runtime.spawn("client", [&] {
       EXPECT_THROW(b.peer.locks.obtain("k")->lock_interruptibly(stop.get_token()), Interrupted);
     });
-    b.peer.witness.wait_for(Kind::queued, 2);  // the second time: the subscription is in force
+    b.peer.observer.wait_for(Kind::queued, 2);  // the second time: the subscription is in force
     queue.join(c.locks.obtain("k"), 2);
-    b.relay.stall(true);
+    b.link.stall(true);
     lock->unlock();
     stop.request_stop();
     cut_off.join();
     EXPECT_EQ(queue.granted(), 0);
-    b.relay.stall(false);
+    b.link.stall(false);
     queue.wait_all_granted();
-    EXPECT_LT(stand.runtime.now() - start, 500s);
+    EXPECT_LT(fixture.runtime.now() - start, 500s);
   });
 }
 
 TEST_P(FairLockTest, ReEntryDoesNotQueue) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 60s}), b(stand, {.lease = 60s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 60s}), b(fixture, {.lease = 60s});
     const auto lock = a.locks.obtain("k");
     lock->lock();
-    FairQueue queue(stand, "k");
+    FairQueue queue(fixture, "k");
     queue.join(b.locks.obtain("k"));
     const std::string owner = lock->acquisition();
     lock->lock();
@@ -253,18 +253,18 @@ TEST_P(FairLockTest, ReEntryDoesNotQueue) {
 }
 
 TEST_P(FairLockTest, ExcludesTheReentrantLockOfTheKey) {
-  run([](Stand& stand) {
-    Peer fair(stand, {.lease = 400ms});
-    testing::Peer<ReentrantLocks> other(stand, {.lease = 400ms});
+  run([](Fixture& fixture) {
+    Peer fair(fixture, {.lease = 400ms});
+    testing::Peer<ReentrantLocks> other(fixture, {.lease = 400ms});
     const auto lock = fair.locks.obtain("k"), reentrant = other.locks.obtain("k");
     lock->lock();
     EXPECT_FALSE(reentrant->try_lock());
     lock->unlock();
     reentrant->lock();
     EXPECT_FALSE(lock->try_lock());
-    FairQueue queue(stand, "k");
+    FairQueue queue(fixture, "k");
     queue.join(lock);
-    other.witness.wait_for(Kind::renewed, 2);
+    other.observer.wait_for(Kind::renewed, 2);
     EXPECT_EQ(queue.granted(), 0);
     reentrant->unlock();  // its message goes to others: found out at the end of the lease
     queue.wait_all_granted();
@@ -272,12 +272,12 @@ TEST_P(FairLockTest, ExcludesTheReentrantLockOfTheKey) {
 }
 
 TEST_P(FairLockTest, ForceUnlockWakesTheHead) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 600s}), b(stand, {.lease = 600s}), c(stand, {.lease = 600s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 600s}), b(fixture, {.lease = 600s}), c(fixture, {.lease = 600s});
     const auto lock = a.locks.obtain("k");
     EXPECT_FALSE(lock->force_unlock());
     lock->lock();
-    FairQueue queue(stand, "k");
+    FairQueue queue(fixture, "k");
     queue.join(b.locks.obtain("k"));
     queue.join(c.locks.obtain("k"));
     EXPECT_TRUE(c.locks.obtain("k")->force_unlock());
@@ -288,21 +288,21 @@ TEST_P(FairLockTest, ForceUnlockWakesTheHead) {
 }
 
 TEST_P(FairLockTest, MutualExclusionUnderContention) {
-  run([](Stand& stand) {
+  run([](Fixture& fixture) {
     constexpr int kTasks = 3, kRounds = 10;
     std::list<Peer> peers;
-    for (int i = 0; i < 3; ++i) peers.emplace_back(stand, LockOptions{.lease = 60s});
+    for (int i = 0; i < 3; ++i) peers.emplace_back(fixture, LockOptions{.lease = 60s});
     std::atomic<int> counter = 0;
     {
       std::list<Task> tasks;
       for (Peer& peer : peers) {
         for (int i = 0; i < kTasks; ++i) {
-          tasks.push_back(stand.runtime.spawn("client", [&] {
+          tasks.push_back(fixture.runtime.spawn("client", [&] {
             const auto lock = peer.locks.obtain("k");
             for (int round = 0; round < kRounds; ++round) {
               Guard guard(*lock);
               const int seen = counter;
-              stand.runtime.yield();
+              fixture.runtime.yield();
               counter = seen + 1;
               guard.release();
             }
@@ -317,20 +317,20 @@ TEST_P(FairLockTest, MutualExclusionUnderContention) {
 
 // Who waits for a holder that goes on renewing asks once a lease, and the renewals are the holder's.
 TEST_P(FairLockTest, AWaiterAsksOnceALease) {
-  run([](Stand& stand) {
+  run([](Fixture& fixture) {
     constexpr Duration kLease = 600ms;
-    Peer a(stand, {.lease = kLease});
-    RelayedPeer<FairLocks> b(stand, {.lease = kLease});
+    Peer a(fixture, {.lease = kLease});
+    RelayedPeer<FairLocks> b(fixture, {.lease = kLease});
     const auto lock = a.locks.obtain("k");
     lock->lock();
-    FairQueue queue(stand, "k");
+    FairQueue queue(fixture, "k");
     queue.join(b.peer.locks.obtain("k"));
-    b.peer.witness.wait_for(Kind::queued, 3);  // asked, asked when subscribed, asked at the lease's end
-    b.relay.count("EVALSHA");
-    const MonotonicTime start = stand.runtime.now();
-    a.witness.wait_for(Kind::renewed, 20);
-    const int sent = b.relay.counted();
-    const auto leases = (stand.runtime.now() - start) / kLease;
+    b.peer.observer.wait_for(Kind::queued, 3);  // asked, asked when subscribed, asked at the lease's end
+    b.link.count("EVALSHA");
+    const MonotonicTime start = fixture.runtime.now();
+    a.observer.wait_for(Kind::renewed, 20);
+    const int sent = b.link.counted();
+    const auto leases = (fixture.runtime.now() - start) / kLease;
     EXPECT_LE(sent, leases + 1);
     EXPECT_GE(sent, leases - 1);  // it keeps its place
     lock->unlock();
@@ -340,25 +340,25 @@ TEST_P(FairLockTest, AWaiterAsksOnceALease) {
 
 // All commands of all waiters, subscriptions included, by the grant: however many wait, none is told in vain.
 TEST_P(FairLockTest, CommandsAGrant) {
-  run([](Stand& stand) {
+  run([](Fixture& fixture) {
     constexpr int kWaiters = 30;
-    RelayedPeer<FairLocks> b(stand, {.lease = 60s}), c(stand, {.lease = 60s});
+    RelayedPeer<FairLocks> b(fixture, {.lease = 60s}), c(fixture, {.lease = 60s});
     for (const redis::Script* script : {&kFairAcquire, &kFairRelease}) {
       b.peer.ask({"SCRIPT", "LOAD", script->text});
     }
-    Peer a(stand, {.lease = 60s});
+    Peer a(fixture, {.lease = 60s});
     const auto lock = a.locks.obtain("k");
     lock->lock();
-    FairQueue queue(stand, "k");
-    b.relay.count("*");
-    c.relay.count("*");
+    FairQueue queue(fixture, "k");
+    b.link.count("*");
+    c.link.count("*");
     for (int i = 0; i < kWaiters; ++i) queue.join((i % 2 == 0 ? b : c).peer.locks.obtain("k"));
     // The first of each process asks once more, when the subscription of all is in force.
-    b.peer.witness.wait_for(Kind::queued, kWaiters / 2 + 1);
-    c.peer.witness.wait_for(Kind::queued, kWaiters / 2 + 1);
+    b.peer.observer.wait_for(Kind::queued, kWaiters / 2 + 1);
+    c.peer.observer.wait_for(Kind::queued, kWaiters / 2 + 1);
     lock->unlock();
     queue.wait_all_granted();
-    const int commands = b.relay.counted() + c.relay.counted();
+    const int commands = b.link.counted() + c.link.counted();
     EXPECT_LT(commands, 3 * kWaiters);  // one to queue, one to release, and a few for the subscriptions
     EXPECT_GE(commands, 2 * kWaiters);
     EXPECT_EQ(queue.order().size(), static_cast<std::size_t>(kWaiters));

@@ -15,18 +15,18 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ask;
+using testing::Fixture;
 using testing::Sign;
-using testing::Stand;
 using testing::Where;
 
 class CountDownLatchTest : public ::testing::TestWithParam<Where> {
  protected:
   // `straight` goes past the relays.
-  static void run(const std::function<void(Stand&, redis::Client&)>& body) {
-    testing::on_stand(GetParam(), [&](Stand& stand) {
-      redis::Client straight(stand.runtime, stand.network, stand.options());
+  static void run(const std::function<void(Fixture&, redis::Client&)>& body) {
+    testing::with_fixture(GetParam(), [&](Fixture& fixture) {
+      redis::Client straight(fixture.runtime, fixture.network, fixture.options());
       testing::load(straight, {&kLatchSet, &kLatchCountDown});
-      body(stand, straight);
+      body(fixture, straight);
     });
   }
 };
@@ -37,11 +37,11 @@ INSTANTIATE_TEST_SUITE_P(Ports, CountDownLatchTest, ::testing::ValuesIn(testing:
 constexpr CountDownLatch::Options kOptions{.lifetime = 60s, .look_again = 30s};
 
 struct Peer {
-  explicit Peer(Stand& stand, CountDownLatch::Options options = kOptions)
-      : relay(stand.runtime, stand.network, stand.redis),
-        client(stand.runtime, stand.network, stand.options(relay.endpoint())),
+  explicit Peer(Fixture& fixture, CountDownLatch::Options options = kOptions)
+      : link(fixture.runtime, fixture.network, fixture.redis),
+        client(fixture.runtime, fixture.network, fixture.options(link.endpoint())),
         latch(client, "k", options) {}
-  testing::Relay relay;
+  testing::FaultyLink link;
   redis::Client client;
   CountDownLatch latch;
 };
@@ -49,18 +49,18 @@ struct Peer {
 std::string sha1(const redis::Script& script) { return std::string(script.sha1); }
 
 // [parks] Until so many tasks wait for a message of the latch.
-void wait_for_waiters(Stand& stand, redis::Client& client, std::int64_t clients) {
+void wait_for_waiters(Fixture& fixture, redis::Client& client, std::int64_t clients) {
   const auto listening = [&] {
     return ask(client, {"PUBSUB", "NUMSUB", "holdfast:latch:channel:{k}"}).items.at(1).integer;
   };
-  while (listening() != clients) stand.runtime.sleep_for(1ms);
+  while (listening() != clients) fixture.runtime.sleep_for(1ms);
 }
 
 TEST_P(CountDownLatchTest, Layout) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand);
-    Sign subscribed(stand.runtime), messages(stand.runtime);
-    Mutex mutex(stand.runtime);
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture);
+    Sign subscribed(fixture.runtime), messages(fixture.runtime);
+    Mutex mutex(fixture.runtime);
     std::string said;
     const auto subscription = straight.subscribe(
         "holdfast:latch:channel:{k}",
@@ -89,8 +89,8 @@ TEST_P(CountDownLatchTest, Layout) {
 }
 
 TEST_P(CountDownLatchTest, CountsDownToZeroAndNoFurther) {
-  run([](Stand& stand, redis::Client&) {
-    Peer a(stand), b(stand);
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture), b(fixture);
     EXPECT_EQ(a.latch.count(), std::nullopt);
     EXPECT_EQ(a.latch.count_down(), std::nullopt);
     EXPECT_TRUE(a.latch.set(3));
@@ -113,18 +113,18 @@ TEST_P(CountDownLatchTest, CountsDownToZeroAndNoFurther) {
 }
 
 TEST_P(CountDownLatchTest, LostRepliesCountOnce) {
-  run([](Stand& stand, redis::Client&) {
-    Peer a(stand);
-    a.relay.lose_reply_to(sha1(kLatchSet), 2);
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture);
+    a.link.lose_reply_to(sha1(kLatchSet), 2);
     EXPECT_TRUE(a.latch.set(5));
-    a.relay.lose_reply_to(sha1(kLatchCountDown), 3);
+    a.link.lose_reply_to(sha1(kLatchCountDown), 3);
     EXPECT_EQ(a.latch.count_down(), 4);
     EXPECT_EQ(a.latch.count_down(), 3);
-    a.relay.lose_reply_to("HMGET", 2);
+    a.link.lose_reply_to("HMGET", 2);
     EXPECT_EQ(a.latch.count(), 3);
     EXPECT_EQ(a.latch.count_down(), 2);
     EXPECT_EQ(a.latch.count_down(), 1);
-    a.relay.lose_reply_to(sha1(kLatchCountDown), 2);  // of the last one
+    a.link.lose_reply_to(sha1(kLatchCountDown), 2);  // of the last one
     EXPECT_EQ(a.latch.count_down(), 0);
     EXPECT_EQ(a.latch.count(), 0);
   });
@@ -132,15 +132,15 @@ TEST_P(CountDownLatchTest, LostRepliesCountOnce) {
 
 // The request that opened the latch is repeated when the latch has been set anew: it counted before.
 TEST_P(CountDownLatchTest, ALateRepetitionDoesNotCountOnTheNextCount) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand), b(stand);
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture), b(fixture);
     a.latch.set(1);
-    a.relay.lose_reply_to(sha1(kLatchCountDown));
-    Task again = stand.runtime.spawn("client", [&] {
-      while (b.latch.count() != 0) stand.runtime.yield();
-      a.relay.stall(true);
+    a.link.lose_reply_to(sha1(kLatchCountDown));
+    Task again = fixture.runtime.spawn("client", [&] {
+      while (b.latch.count() != 0) fixture.runtime.yield();
+      a.link.stall(true);
       EXPECT_TRUE(b.latch.set(3));
-      a.relay.stall(false);
+      a.link.stall(false);
     });
     const std::optional<std::int64_t> left = a.latch.count_down();
     EXPECT_TRUE(left == 3 || left == 0);  // 0: the repetition was faster, on threads
@@ -159,21 +159,21 @@ TEST_P(CountDownLatchTest, ALateRepetitionDoesNotCountOnTheNextCount) {
 }
 
 TEST_P(CountDownLatchTest, SeveralWaitersInSeveralProcesses) {
-  run([](Stand& stand, redis::Client& straight) {
+  run([](Fixture& fixture, redis::Client& straight) {
     std::list<Peer> peers;
-    for (int i = 0; i < 3; ++i) peers.emplace_back(stand);
-    const MonotonicTime start = stand.runtime.now();
+    for (int i = 0; i < 3; ++i) peers.emplace_back(fixture);
+    const MonotonicTime start = fixture.runtime.now();
     std::atomic<int> open = 0;
     std::list<Task> tasks;
     for (Peer& peer : peers) {
       for (int i = 0; i < 3; ++i) {
-        tasks.push_back(stand.runtime.spawn("client", [&] {
+        tasks.push_back(fixture.runtime.spawn("client", [&] {
           peer.latch.await();  // before it is set
           ++open;
         }));
       }
     }
-    wait_for_waiters(stand, straight, 3);
+    wait_for_waiters(fixture, straight, 3);
     EXPECT_EQ(open, 0);
     EXPECT_TRUE(peers.front().latch.set(3));
     for (Peer& peer : peers) {
@@ -184,24 +184,24 @@ TEST_P(CountDownLatchTest, SeveralWaitersInSeveralProcesses) {
     EXPECT_EQ(open, 9);
     peers.front().latch.await();  // on an open one: at once
     EXPECT_TRUE(peers.front().latch.await_until(MonotonicTime::min()));
-    EXPECT_LT(stand.runtime.now() - start, 30s);
+    EXPECT_LT(fixture.runtime.now() - start, 30s);
   });
 }
 
 TEST_P(CountDownLatchTest, DeadlineAndStop) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand);
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture);
     EXPECT_EQ(a.latch.count(), std::nullopt);  // connected: what follows is the wait alone
     EXPECT_FALSE(a.latch.await_for(100ms));    // there is none
     a.latch.set(1);
     EXPECT_FALSE(a.latch.await_until(MonotonicTime::min()));
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     EXPECT_FALSE(a.latch.await_for(100ms));
-    EXPECT_GE(stand.runtime.now() - start, 100ms);
+    EXPECT_GE(fixture.runtime.now() - start, 100ms);
     std::stop_source stop;
-    Task waiter = stand.runtime.spawn(
+    Task waiter = fixture.runtime.spawn(
         "client", [&] { EXPECT_THROW(a.latch.await_until(kNever, stop.get_token()), Interrupted); });
-    wait_for_waiters(stand, straight, 1);
+    wait_for_waiters(fixture, straight, 1);
     stop.request_stop();
     waiter.join();
     EXPECT_THROW(a.latch.await_for(1s, stop.get_token()), Interrupted);
@@ -209,36 +209,36 @@ TEST_P(CountDownLatchTest, DeadlineAndStop) {
 }
 
 TEST_P(CountDownLatchTest, AnUnreachableServerEndsTheWaitAtItsDeadline) {
-  run([](Stand& stand, redis::Client&) {
-    Peer a(stand);
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture);
     a.latch.set(1);
-    a.relay.stall(true);
-    const MonotonicTime start = stand.runtime.now();
+    a.link.stall(true);
+    const MonotonicTime start = fixture.runtime.now();
     EXPECT_THROW(a.latch.await_for(100ms), Unavailable);
-    EXPECT_GE(stand.runtime.now() - start, 100ms);
-    if (stand.where == Where::embedded) {
-      EXPECT_LE(stand.runtime.now() - start, 101ms);
+    EXPECT_GE(fixture.runtime.now() - start, 100ms);
+    if (fixture.where == Where::embedded) {
+      EXPECT_LE(fixture.runtime.now() - start, 101ms);
     }
     EXPECT_THROW(a.latch.await(), Unavailable);
-    EXPECT_GE(stand.runtime.now() - start, a.client.options().command_timeout);
-    a.relay.stall(false);
+    EXPECT_GE(fixture.runtime.now() - start, a.client.options().command_timeout);
+    a.link.stall(false);
   });
 }
 
 TEST_P(CountDownLatchTest, AVanishedLatchIsNoOpenOne) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, {.lifetime = 60s, .look_again = 100ms});
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, {.lifetime = 60s, .look_again = 100ms});
     a.latch.set(2);
-    Task waiter = stand.runtime.spawn("client", [&] { EXPECT_THROW(a.latch.await(), LatchGone); });
-    wait_for_waiters(stand, straight, 1);
+    Task waiter = fixture.runtime.spawn("client", [&] { EXPECT_THROW(a.latch.await(), LatchGone); });
+    wait_for_waiters(fixture, straight, 1);
     ask(straight, {"DEL", "k"});  // as a failover does, or a restart
     waiter.join();
-    wait_for_waiters(stand, straight, 0);  // else the next one would be taken for there already
+    wait_for_waiters(fixture, straight, 0);  // else the next one would be taken for there already
     // The waiter looks when it has been set again: still not the one that it waits for.
     a.latch.set(2);
-    Peer b(stand);
-    Task other = stand.runtime.spawn("client", [&] { EXPECT_THROW(b.latch.await(), LatchGone); });
-    wait_for_waiters(stand, straight, 1);
+    Peer b(fixture);
+    Task other = fixture.runtime.spawn("client", [&] { EXPECT_THROW(b.latch.await(), LatchGone); });
+    wait_for_waiters(fixture, straight, 1);
     ask(straight, {"DEL", "k"});
     a.latch.set(2);  // wakes it
     other.join();
@@ -247,8 +247,8 @@ TEST_P(CountDownLatchTest, AVanishedLatchIsNoOpenOne) {
 }
 
 TEST_P(CountDownLatchTest, LifetimesAreKept) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, {.lifetime = 200ms, .look_again = 50ms});
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, {.lifetime = 200ms, .look_again = 50ms});
     a.latch.set(2);
     a.latch.count_down();
     EXPECT_THROW(a.latch.await(), LatchGone);
@@ -259,26 +259,26 @@ TEST_P(CountDownLatchTest, LifetimesAreKept) {
     a.latch.set(1);
     a.latch.count_down();
     a.latch.await();
-    while (ask(straight, {"DBSIZE"}).integer > 0) stand.runtime.sleep_for(10ms);  // all of it goes away
+    while (ask(straight, {"DBSIZE"}).integer > 0) fixture.runtime.sleep_for(10ms);  // all of it goes away
   });
 }
 
 // It opens and is set anew before a waiter has looked.
 TEST_P(CountDownLatchTest, AnOpeningThatIsOverBeforeTheWaiterLooks) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand), b(stand);
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture), b(fixture);
     a.latch.set(1);
     std::atomic<bool> open = false;
-    Task waiter = stand.runtime.spawn("client", [&] {
+    Task waiter = fixture.runtime.spawn("client", [&] {
       b.latch.await();
       open = true;
     });
-    wait_for_waiters(stand, straight, 1);
-    b.relay.stall(true);
+    wait_for_waiters(fixture, straight, 1);
+    b.link.stall(true);
     a.latch.count_down();
     a.latch.set(5);
     EXPECT_FALSE(open);
-    b.relay.stall(false);
+    b.link.stall(false);
     waiter.join();
     EXPECT_EQ(a.latch.count(), 5);
   });
@@ -286,22 +286,22 @@ TEST_P(CountDownLatchTest, AnOpeningThatIsOverBeforeTheWaiterLooks) {
 
 // The connection with the subscription breaks when the latch opens: found out when it is back.
 TEST_P(CountDownLatchTest, NoWakeUpIsLostWithTheConnection) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, {.lifetime = 1h, .look_again = 1h}), b(stand, {.lifetime = 1h, .look_again = 1h});
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, {.lifetime = 1h, .look_again = 1h}), b(fixture, {.lifetime = 1h, .look_again = 1h});
     a.latch.set(1);
-    Task waiter = stand.runtime.spawn("client", [&] { b.latch.await(); });
-    wait_for_waiters(stand, straight, 1);
-    b.relay.stall(true);
+    Task waiter = fixture.runtime.spawn("client", [&] { b.latch.await(); });
+    wait_for_waiters(fixture, straight, 1);
+    b.link.stall(true);
     ask(straight, {"CLIENT", "KILL", "TYPE", "pubsub"});
     a.latch.count_down();
-    b.relay.stall(false);
+    b.link.stall(false);
     waiter.join();
   });
 }
 
 TEST_P(CountDownLatchTest, ForeignTypesAreRejected) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand);
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture);
     ask(straight, {"SET", "k", "something else"});
     EXPECT_THROW(a.latch.set(1), Rejected);
     EXPECT_THROW(a.latch.count_down(), Rejected);

@@ -19,28 +19,28 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ask;
+using testing::Fixture;
 using testing::Servers;
 using testing::Sign;
-using testing::Stand;
 using testing::Where;
 using Kind = LockEvent::Kind;
 
 class MultiLockTest : public ::testing::TestWithParam<Where> {
  protected:
-  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(GetParam(), body); }
+  static void run(const std::function<void(Fixture&)>& body) { testing::with_fixture(GetParam(), body); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Ports, MultiLockTest, ::testing::ValuesIn(testing::everywhere()),
                          [](const auto& info) { return testing::to_string(info.param); });
 
 struct Peer {
-  Peer(Stand& stand, LockOptions options)
-      : relay(stand.runtime, stand.network, stand.redis),
-        witness(stand.runtime),
-        client(stand.runtime, stand.network, stand.options(relay.endpoint())),
+  Peer(Fixture& fixture, LockOptions options)
+      : link(fixture.runtime, fixture.network, fixture.redis),
+        observer(fixture.runtime),
+        client(fixture.runtime, fixture.network, fixture.options(link.endpoint())),
         locks(client, with_witness(options)) {}
   LockOptions with_witness(LockOptions options) {
-    options.observer = &witness;
+    options.observer = &observer;
     return options;
   }
   std::shared_ptr<MultiLock> multi(std::initializer_list<const char*> keys) {
@@ -48,15 +48,15 @@ struct Peer {
     for (const char* key : keys) members.push_back(locks.obtain(key));
     return std::make_shared<MultiLock>(members);
   }
-  testing::Relay relay;
-  testing::Witness witness;
+  testing::FaultyLink link;
+  testing::RecordingObserver observer;
   redis::Client client;
   ReentrantLocks locks;
 };
 
 TEST_P(MultiLockTest, AllOrNothing) {
-  run([](Stand& stand) {
-    Peer a(stand, {}), b(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {}), b(fixture, {});
     const auto multi = a.multi({"x", "y", "z"});
     EXPECT_EQ(multi->key(), "x+y+z");
     EXPECT_TRUE(multi->try_lock());
@@ -75,7 +75,7 @@ TEST_P(MultiLockTest, AllOrNothing) {
     EXPECT_FALSE(multi->is_held_by_me());
     EXPECT_EQ(multi->hold_count(), 0);
     while (ask(a.client, {"DBSIZE"}).integer != 1)
-      stand.runtime.sleep_for(1ms);  // nothing but the other one's
+      fixture.runtime.sleep_for(1ms);  // nothing but the other one's
     for (const auto& member : multi->members()) EXPECT_FALSE(member->is_held_by_me());
     other->unlock();
     EXPECT_TRUE(multi->try_lock_for(1s));
@@ -84,8 +84,8 @@ TEST_P(MultiLockTest, AllOrNothing) {
 }
 
 TEST_P(MultiLockTest, BadInput) {
-  run([](Stand& stand) {
-    Peer a(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {});
     EXPECT_THROW(MultiLock({}), std::invalid_argument);
     EXPECT_THROW(MultiLock({a.locks.obtain("x"), nullptr}), std::invalid_argument);
     EXPECT_THROW(MultiLock({a.locks.obtain("x"), a.locks.obtain("y"), a.locks.obtain("x")}),
@@ -94,8 +94,8 @@ TEST_P(MultiLockTest, BadInput) {
 }
 
 TEST_P(MultiLockTest, Reentrant) {
-  run([](Stand& stand) {
-    Peer a(stand, {}), b(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {}), b(fixture, {});
     const auto multi = a.multi({"x", "y"});
     const auto x = a.locks.obtain("x");
     x->lock();  // the caller holds a member already
@@ -105,7 +105,7 @@ TEST_P(MultiLockTest, Reentrant) {
     EXPECT_EQ(multi->acquisition(), x->acquisition());
     multi->unlock();
     EXPECT_TRUE(multi->is_held_by_me());
-    Task stranger = stand.runtime.spawn("client", [&] {
+    Task stranger = fixture.runtime.spawn("client", [&] {
       EXPECT_FALSE(multi->is_held_by_me());
       EXPECT_THROW(multi->unlock(), NotOwner);
       EXPECT_FALSE(multi->try_lock());
@@ -120,21 +120,21 @@ TEST_P(MultiLockTest, Reentrant) {
 
 // Every task holds what it waits for in turn, in opposite orders, again and again; leases of a minute.
 TEST_P(MultiLockTest, TwoInOppositeOrderNeverDeadlock) {
-  run([](Stand& stand) {
+  run([](Fixture& fixture) {
     constexpr int kRounds = 25;
-    Peer a(stand, {.lease = 60s}), b(stand, {.lease = 60s}), c(stand, {.lease = 60s});
+    Peer a(fixture, {.lease = 60s}), b(fixture, {.lease = 60s}), c(fixture, {.lease = 60s});
     std::atomic<int> inside = 0, wrong = 0, done = 0;
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     {
       std::list<Task> tasks;
       for (Peer* peer : {&a, &b, &c}) {
         for (const auto keys : {std::array{"x", "y"}, std::array{"y", "x"}}) {
-          tasks.push_back(stand.runtime.spawn("client", [&, peer, keys] {
+          tasks.push_back(fixture.runtime.spawn("client", [&, peer, keys] {
             const auto multi = peer->multi({keys[0], keys[1]});
             for (int round = 0; round < kRounds; ++round) {
               multi->lock();
               if (++inside != 1) ++wrong;
-              stand.runtime.yield();
+              fixture.runtime.yield();
               --inside;
               multi->unlock();
             }
@@ -145,25 +145,25 @@ TEST_P(MultiLockTest, TwoInOppositeOrderNeverDeadlock) {
     }
     EXPECT_EQ(done, 6);
     EXPECT_EQ(wrong, 0);
-    EXPECT_LT(stand.runtime.now() - start, 60s);
+    EXPECT_LT(fixture.runtime.now() - start, 60s);
     EXPECT_EQ(ask(a.client, {"DBSIZE"}).integer, 0);
   });
 }
 
 // The same with three members around a table.
 TEST_P(MultiLockTest, Philosophers) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 60s}), b(stand, {.lease = 60s}), c(stand, {.lease = 60s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 60s}), b(fixture, {.lease = 60s}), c(fixture, {.lease = 60s});
     std::atomic<int> meals = 0;
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     {
       std::list<Task> tasks;
       const auto dine = [&](Peer& peer, const char* left, const char* right) {
-        tasks.push_back(stand.runtime.spawn("client", [&meals, &stand, &peer, left, right] {
+        tasks.push_back(fixture.runtime.spawn("client", [&meals, &fixture, &peer, left, right] {
           const auto multi = peer.multi({left, right});
           for (int round = 0; round < 15; ++round) {
             const std::unique_lock guard(*multi);
-            stand.runtime.yield();
+            fixture.runtime.yield();
             ++meals;
           }
         }));
@@ -173,45 +173,45 @@ TEST_P(MultiLockTest, Philosophers) {
       dine(c, "z", "x");
     }
     EXPECT_EQ(meals, 45);
-    EXPECT_LT(stand.runtime.now() - start, 60s);
+    EXPECT_LT(fixture.runtime.now() - start, 60s);
   });
 }
 
 TEST_P(MultiLockTest, WhoWaitsIsWoken) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 60s}), b(stand, {.lease = 60s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 60s}), b(fixture, {.lease = 60s});
     const auto multi = a.multi({"x", "y", "z"});
     const auto z = b.locks.obtain("z");
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     z->lock();
-    Task waiter = stand.runtime.spawn("client", [&] {
+    Task waiter = fixture.runtime.spawn("client", [&] {
       multi->lock();
       multi->unlock();
     });
-    a.witness.wait_for(Kind::waiting);
+    a.observer.wait_for(Kind::waiting);
     const auto x = b.locks.obtain("x");
     EXPECT_TRUE(x->try_lock_for(30s));  // while it waits it holds nothing
     z->unlock();
     x->unlock();
     waiter.join();
-    EXPECT_LT(stand.runtime.now() - start, 60s);
+    EXPECT_LT(fixture.runtime.now() - start, 60s);
   });
 }
 
 TEST_P(MultiLockTest, TheLossOfOneIsTheLossOfAll) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = stand.lease(300ms)}), b(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = fixture.lease(300ms)}), b(fixture, {});
     const auto multi = a.multi({"x", "y"});
     multi->lock();
     std::atomic<bool> told = false;
     const std::stop_callback callback(multi->lost(), [&] { told = true; });
-    a.witness.wait_for(Kind::renewed, 4);
+    a.observer.wait_for(Kind::renewed, 4);
     EXPECT_TRUE(multi->is_held_by_me());
     EXPECT_EQ(multi->valid_until(),
               std::min(*a.locks.obtain("x")->valid_until(), *a.locks.obtain("y")->valid_until()));
     ask(b.client, {"DEL", "y"});
-    a.witness.wait_for(Kind::lost);
-    while (!told) stand.runtime.yield();
+    a.observer.wait_for(Kind::lost);
+    while (!told) fixture.runtime.yield();
     EXPECT_FALSE(multi->is_held_by_me());
     EXPECT_THROW(multi->lock(), LockLost);
     EXPECT_THROW(multi->try_lock(), LockLost);
@@ -226,8 +226,8 @@ TEST_P(MultiLockTest, TheLossOfOneIsTheLossOfAll) {
 }
 
 TEST_P(MultiLockTest, UnlockGivesAllBackThoughOneFails) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 60s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 60s});
     const auto multi = a.multi({"x", "y", "z"});
     for (const char* gone : {"x", "y", "z"}) {
       multi->lock();
@@ -240,8 +240,8 @@ TEST_P(MultiLockTest, UnlockGivesAllBackThoughOneFails) {
 }
 
 TEST_P(MultiLockTest, ForcedOpen) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 60s}), b(stand, {.lease = 60s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 60s}), b(fixture, {.lease = 60s});
     const auto multi = a.multi({"x", "y"}), other = b.multi({"y", "x"});
     EXPECT_FALSE(other->force_unlock());
     multi->lock();
@@ -255,8 +255,8 @@ TEST_P(MultiLockTest, ForcedOpen) {
 
 // An error in the middle: what was taken before it is given back, also what was granted unseen.
 TEST_P(MultiLockTest, ErrorsAndStopsLeaveNothingBehind) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 60s}), b(stand, {.lease = 60s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 60s}), b(fixture, {.lease = 60s});
     const auto multi = a.multi({"x", "y", "z"});
     ask(b.client, {"SET", "y", "something else"});
     EXPECT_THROW(multi->lock(), Rejected);
@@ -267,17 +267,18 @@ TEST_P(MultiLockTest, ErrorsAndStopsLeaveNothingBehind) {
     const auto y = b.locks.obtain("y");
     y->lock();
     std::stop_source stop;
-    Task waiter = stand.runtime.spawn(
+    Task waiter = fixture.runtime.spawn(
         "client", [&] { EXPECT_THROW(multi->try_lock_until(kNever, stop.get_token()), Interrupted); });
-    a.witness.wait_for(Kind::waiting);
+    a.observer.wait_for(Kind::waiting);
     stop.request_stop();
     waiter.join();
-    while (ask(b.client, {"DBSIZE"}).integer != 1) stand.runtime.sleep_for(1ms);  // it takes leave behind us
+    while (ask(b.client, {"DBSIZE"}).integer != 1)
+      fixture.runtime.sleep_for(1ms);  // it takes leave behind us
     y->unlock();
 
-    a.relay.lose_reply_to("\r\ny\r\n", 1'000'000);  // whatever is asked about y
+    a.link.lose_reply_to("\r\ny\r\n", 1'000'000);  // whatever is asked about y
     EXPECT_THROW(multi->try_lock_for(100ms), Unavailable);
-    a.relay.lose_reply_to("", 0);
+    a.link.lose_reply_to("", 0);
     const auto other = b.multi({"z", "y", "x"});
     EXPECT_TRUE(other->try_lock_for(30s));
     other->unlock();
@@ -287,31 +288,31 @@ TEST_P(MultiLockTest, ErrorsAndStopsLeaveNothingBehind) {
 // Whichever member's server hangs, the caller's deadline holds, though the command timeout is two seconds;
 // what was taken on the others is given back, at the latest in the background.
 TEST_P(MultiLockTest, AHungServerDoesNotOverrunTheDeadline) {
-  testing::on_servers(GetParam(), 3, [](Stand& stand, Servers& servers) {
-    const bool exact = stand.where == Where::embedded;
+  testing::on_servers(GetParam(), 3, [](Fixture& fixture, Servers& servers) {
+    const bool exact = fixture.where == Where::embedded;
     for (std::size_t hung = 0; hung < 3; ++hung) {
       std::list<redis::Client> clients;
       std::list<ReentrantLocks> locks;
       std::vector<std::shared_ptr<Lock>> members;
       for (std::size_t i = 0; i < 3; ++i) {
-        clients.emplace_back(stand.runtime, stand.network, stand.options(servers.endpoint(i)));
+        clients.emplace_back(fixture.runtime, fixture.network, fixture.options(servers.endpoint(i)));
         clients.back().call({"PING"});
         locks.emplace_back(clients.back(), LockOptions{.lease = 60s});
         members.push_back(locks.back().obtain(std::string(1, static_cast<char>('a' + i))));
       }
       MultiLock multi(members);
       servers.pause(hung);
-      const MonotonicTime deadline = stand.runtime.now() + 300ms;
+      const MonotonicTime deadline = fixture.runtime.now() + 300ms;
       EXPECT_THROW(multi.try_lock_until(deadline), Unavailable) << hung;
-      EXPECT_GE(stand.runtime.now(), deadline);
+      EXPECT_GE(fixture.runtime.now(), deadline);
       if (exact) {
-        EXPECT_LE(stand.runtime.now(), deadline + 1ms) << hung;
+        EXPECT_LE(fixture.runtime.now(), deadline + 1ms) << hung;
       }
       EXPECT_EQ(multi.hold_count(), 0);
       for (const auto& member : members) EXPECT_FALSE(member->is_held_by_me());
       servers.resume(hung);
       for (redis::Client& client : clients) {
-        while (ask(client, {"DBSIZE"}).integer != 0) stand.runtime.sleep_for(1ms);  // long before the lease
+        while (ask(client, {"DBSIZE"}).integer != 0) fixture.runtime.sleep_for(1ms);  // long before the lease
       }
       EXPECT_TRUE(multi.try_lock_for(30s));
       multi.unlock();
@@ -323,28 +324,28 @@ TEST_P(MultiLockTest, AHungServerDoesNotOverrunTheDeadline) {
 // answer in: not granted, which is no sign of a fault.
 TEST(MultiLockInVirtualTime, WhoWaitedForOneMemberIsNotToldOfAnothersServer) {
   HF_NEEDS_VIRTUAL_TIME();
-  testing::on_servers(Where::embedded, 2, [](Stand& stand, Servers& servers) {
-    redis::Client one(stand.runtime, stand.network, stand.options(servers.endpoint(0)));
-    redis::Client two(stand.runtime, stand.network, stand.options(servers.endpoint(1)));
-    redis::Client elsewhere(stand.runtime, stand.network, stand.options(servers.endpoint(0)));
+  testing::on_servers(Where::embedded, 2, [](Fixture& fixture, Servers& servers) {
+    redis::Client one(fixture.runtime, fixture.network, fixture.options(servers.endpoint(0)));
+    redis::Client two(fixture.runtime, fixture.network, fixture.options(servers.endpoint(1)));
+    redis::Client elsewhere(fixture.runtime, fixture.network, fixture.options(servers.endpoint(0)));
     ReentrantLocks ones(one, {.lease = 60s}), twos(two, {.lease = 60s}), others(elsewhere, {.lease = 60s});
     two.call({"PING"});
     MultiLock multi({ones.obtain("a"), twos.obtain("b")});
     const auto held = others.obtain("a");
     held->lock();
     servers.pause(1);
-    const MonotonicTime deadline = stand.runtime.now() + 400ms;
-    Task holder = stand.runtime.spawn("client", [&] {
-      const ActAs me(stand.runtime, Owner(stand.runtime));
-      stand.runtime.sleep_until(deadline - 100ms);
+    const MonotonicTime deadline = fixture.runtime.now() + 400ms;
+    Task holder = fixture.runtime.spawn("client", [&] {
+      const ActAs me(fixture.runtime, Owner(fixture.runtime));
+      fixture.runtime.sleep_until(deadline - 100ms);
       ask(elsewhere, {"DEL", "a"});
       ask(elsewhere, {"PUBLISH", "holdfast:channel:{a}", "0"});
     });
     EXPECT_FALSE(multi.try_lock_until(deadline));
-    EXPECT_LE(stand.runtime.now(), deadline + 1ms);
+    EXPECT_LE(fixture.runtime.now(), deadline + 1ms);
     holder.join();
     servers.resume(1);
-    stand.runtime.sleep_for(1s);
+    fixture.runtime.sleep_for(1s);
     EXPECT_EQ(ask(one, {"DBSIZE"}).integer + ask(two, {"DBSIZE"}).integer, 0);
     EXPECT_THROW(held->unlock(), LockLost);
   });
@@ -353,19 +354,19 @@ TEST(MultiLockInVirtualTime, WhoWaitedForOneMemberIsNotToldOfAnothersServer) {
 // Several members on the server that hangs: giving back waits for it once, not once for each.
 TEST(MultiLockInVirtualTime, GivingBackWaitsForAHungServerOnce) {
   HF_NEEDS_VIRTUAL_TIME();
-  testing::on_stand(Where::embedded, [](Stand& stand) {
-    Peer a(stand, {.lease = 60s}), b(stand, {.lease = 60s});
+  testing::with_fixture(Where::embedded, [](Fixture& fixture) {
+    Peer a(fixture, {.lease = 60s}), b(fixture, {.lease = 60s});
     ask(a.client, {"PING"});
     const auto multi = a.multi({"u", "v", "w", "x"});
-    a.witness.on_kind(Kind::acquired, [&] {
-      if (a.witness.count(Kind::acquired) == 3) a.relay.stall(true);
+    a.observer.on_kind(Kind::acquired, [&] {
+      if (a.observer.count(Kind::acquired) == 3) a.link.stall(true);
     });
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     EXPECT_THROW(multi->try_lock(), Unavailable);
-    EXPECT_LE(stand.runtime.now() - start,
+    EXPECT_LE(fixture.runtime.now() - start,
               2 * 2000ms + 100ms);  // one command timeout for x, one for the rest
-    a.witness.on_kind(Kind::acquired, nullptr);
-    a.relay.stall(false);
+    a.observer.on_kind(Kind::acquired, nullptr);
+    a.link.stall(false);
     const auto other = b.multi({"x", "w", "v", "u"});
     EXPECT_TRUE(other->try_lock_for(30s));
     other->unlock();
@@ -373,11 +374,11 @@ TEST(MultiLockInVirtualTime, GivingBackWaitsForAHungServerOnce) {
 }
 
 TEST_P(MultiLockTest, MembersOfEveryKindOnSeveralServers) {
-  testing::on_servers(GetParam(), 2, [](Stand& stand, Servers& servers) {
+  testing::on_servers(GetParam(), 2, [](Fixture& fixture, Servers& servers) {
     struct Party {
-      Party(Stand& stand, Servers& servers)
-          : one(stand.runtime, stand.network, stand.options(servers.endpoint(0))),
-            two(stand.runtime, stand.network, stand.options(servers.endpoint(1))),
+      Party(Fixture& fixture, Servers& servers)
+          : one(fixture.runtime, fixture.network, fixture.options(servers.endpoint(0))),
+            two(fixture.runtime, fixture.network, fixture.options(servers.endpoint(1))),
             reentrant(one, {.lease = 60s}),
             fair(two, {.lease = 60s}),
             read_write(one, {.lock = {.lease = 60s}}),
@@ -393,7 +394,7 @@ TEST_P(MultiLockTest, MembersOfEveryKindOnSeveralServers) {
       std::shared_ptr<ReadWriteLock> table;
       MultiLock multi;
     };
-    Party a(stand, servers), b(stand, servers);
+    Party a(fixture, servers), b(fixture, servers);
     EXPECT_EQ(a.multi.key(), "f+r+rw+s");
     a.multi.lock();
     EXPECT_FALSE(b.multi.try_lock());
@@ -412,7 +413,7 @@ TEST_P(MultiLockTest, MembersOfEveryKindOnSeveralServers) {
     {
       std::list<Task> tasks;
       for (Party* party : {&a, &b}) {
-        tasks.push_back(stand.runtime.spawn("client", [&, party] {
+        tasks.push_back(fixture.runtime.spawn("client", [&, party] {
           for (int round = 0; round < 10; ++round) {
             const std::unique_lock guard(party->multi);
             ++done;

@@ -14,15 +14,15 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ask;
+using testing::Fixture;
 using testing::Sign;
-using testing::Stand;
 using testing::Where;
 using Kind = LockEvent::Kind;
 using Peer = testing::PeerOf<ReadWriteLocks, ReadWriteOptions>;
 
 class ReadWriteFair : public ::testing::TestWithParam<Where> {
  protected:
-  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(GetParam(), body); }
+  static void run(const std::function<void(Fixture&)>& body) { testing::with_fixture(GetParam(), body); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Ports, ReadWriteFair, ::testing::ValuesIn(testing::everywhere()),
@@ -48,12 +48,12 @@ TEST(ReadWriteScripts, WhoHasToAsk) {
 }
 
 TEST_P(ReadWriteFair, Layout) {
-  run([](Stand& stand) {
-    Peer a(stand, fair(20s)), b(stand, fair(20s)), c(stand, fair(20s));
+  run([](Fixture& fixture) {
+    Peer a(fixture, fair(20s)), b(fixture, fair(20s)), c(fixture, fair(20s));
     const auto one = a.obtain(), two = b.obtain(), three = c.obtain();
-    Mutex mutex(stand.runtime);
+    Mutex mutex(fixture.runtime);
     std::vector<std::string> said;
-    Sign subscribed(stand.runtime), messages(stand.runtime);
+    Sign subscribed(fixture.runtime), messages(fixture.runtime);
     const auto subscription = a.client.subscribe(
         "holdfast:rw:channel:{k}",
         [&](std::string_view payload) {
@@ -64,10 +64,10 @@ TEST_P(ReadWriteFair, Layout) {
         [&] { subscribed.give(); });
     subscribed.wait();
     one->lock();
-    Task writer = stand.runtime.spawn("client", [&] { two->lock(), two->unlock(); });
-    b.witness.wait_for(Kind::queued);
-    Task reader = stand.runtime.spawn("client", [&] { three->lock_shared(), three->unlock_shared(); });
-    c.witness.wait_for(Kind::queued);
+    Task writer = fixture.runtime.spawn("client", [&] { two->lock(), two->unlock(); });
+    b.observer.wait_for(Kind::queued);
+    Task reader = fixture.runtime.spawn("client", [&] { three->lock_shared(), three->unlock_shared(); });
+    c.observer.wait_for(Kind::queued);
     const redis::Reply queue = ask(a.client, {"ZRANGE", kQueue, "0", "-1", "WITHSCORES"});
     const redis::Reply writers = ask(a.client, {"ZRANGE", kWriters, "0", "-1", "WITHSCORES"});
     ASSERT_EQ(queue.items.size(), 4u);
@@ -101,8 +101,8 @@ TEST_P(ReadWriteFair, Layout) {
 
 // W0 holds; R1 R2 W1 R3 R4 W2 come in this order. Leases of a minute: by their end nothing is decided.
 TEST_P(ReadWriteFair, FirstComeFirstServedInBatchesOfReaders) {
-  run([](Stand& stand) {
-    Peer holder(stand, fair(60s));
+  run([](Fixture& fixture) {
+    Peer holder(fixture, fair(60s));
     const auto held = holder.obtain();
     held->lock();
     struct Asker {
@@ -111,17 +111,17 @@ TEST_P(ReadWriteFair, FirstComeFirstServedInBatchesOfReaders) {
     };
     const std::vector<Asker> askers{{false, "R1"}, {false, "R2"}, {true, "W1"},
                                     {false, "R3"}, {false, "R4"}, {true, "W2"}};
-    Mutex mutex(stand.runtime);
+    Mutex mutex(fixture.runtime);
     std::vector<std::string> order;
-    Sign first_batch(stand.runtime), second_batch(stand.runtime);
-    const MonotonicTime start = stand.runtime.now();
+    Sign first_batch(fixture.runtime), second_batch(fixture.runtime);
+    const MonotonicTime start = fixture.runtime.now();
     {
       std::list<Peer> peers;
       std::list<Task> tasks;
       for (std::size_t i = 0; i < askers.size(); ++i) {
-        Peer& peer = peers.emplace_back(stand, fair(60s));
+        Peer& peer = peers.emplace_back(fixture, fair(60s));
         const Asker& asker = askers[i];
-        tasks.push_back(stand.runtime.spawn("client", [&, i] {
+        tasks.push_back(fixture.runtime.spawn("client", [&, i] {
           const auto lock = peer.obtain();
           Lock& side = asker.writes ? static_cast<Lock&>(*lock) : lock->read();
           side.lock();
@@ -136,7 +136,7 @@ TEST_P(ReadWriteFair, FirstComeFirstServedInBatchesOfReaders) {
           }
           side.unlock();
         }));
-        peer.witness.wait_for(Kind::queued);
+        peer.observer.wait_for(Kind::queued);
       }
       held->unlock();
       tasks.clear();  // joins
@@ -146,31 +146,31 @@ TEST_P(ReadWriteFair, FirstComeFirstServedInBatchesOfReaders) {
     EXPECT_EQ(order[2], "W1");
     EXPECT_TRUE((order[3] == "R3" && order[4] == "R4") || (order[3] == "R4" && order[4] == "R3"));
     EXPECT_EQ(order[5], "W2");
-    EXPECT_LT(stand.runtime.now() - start, 60s);
+    EXPECT_LT(fixture.runtime.now() - start, 60s);
     EXPECT_EQ(ask(holder.client, {"DBSIZE"}).integer, 0);
   });
 }
 
 TEST_P(ReadWriteFair, ReadersDoNotPassAWaitingWriter) {
-  run([](Stand& stand) {
-    Peer a(stand, fair(60s)), b(stand, fair(60s)), c(stand, fair(60s));
+  run([](Fixture& fixture) {
+    Peer a(fixture, fair(60s)), b(fixture, fair(60s)), c(fixture, fair(60s));
     const auto one = a.obtain(), two = b.obtain(), three = c.obtain();
     one->lock_shared();
     std::atomic<bool> written = false;
-    Task writer = stand.runtime.spawn("client", [&] {
+    Task writer = fixture.runtime.spawn("client", [&] {
       two->lock();
       written = true;
       two->unlock();
     });
-    b.witness.wait_for(Kind::queued);
+    b.observer.wait_for(Kind::queued);
     EXPECT_FALSE(three->try_lock_shared());
     EXPECT_TRUE(one->try_lock_shared());  // re-entry does not queue, it would deadlock
-    Task reader = stand.runtime.spawn("client", [&] {
+    Task reader = fixture.runtime.spawn("client", [&] {
       three->lock_shared();
       EXPECT_TRUE(written);
       three->unlock_shared();
     });
-    c.witness.wait_for(Kind::queued);
+    c.observer.wait_for(Kind::queued);
     one->unlock_shared();
     one->unlock_shared();
     reader.join();
@@ -180,19 +180,19 @@ TEST_P(ReadWriteFair, ReadersDoNotPassAWaitingWriter) {
 
 // Readers come and go all the time, each with another one still in: the writer gets its turn nevertheless.
 TEST_P(ReadWriteFair, TheWriterIsNotStarved) {
-  run([](Stand& stand) {
-    Peer a(stand, fair(60s)), b(stand, fair(60s)), c(stand, fair(60s));
+  run([](Fixture& fixture) {
+    Peer a(fixture, fair(60s)), b(fixture, fair(60s)), c(fixture, fair(60s));
     std::atomic<bool> written = false;
     std::list<Task> tasks;
-    Sign reading(stand.runtime);
+    Sign reading(fixture.runtime);
     for (Peer* peer : {&a, &b}) {
       for (int i = 0; i < 2; ++i) {
-        tasks.push_back(stand.runtime.spawn("client", [&, peer] {
+        tasks.push_back(fixture.runtime.spawn("client", [&, peer] {
           const auto lock = peer->obtain();
           while (!written) {
             lock->lock_shared();
             reading.give();
-            stand.runtime.yield();
+            fixture.runtime.yield();
             lock->unlock_shared();
           }
         }));
@@ -209,8 +209,8 @@ TEST_P(ReadWriteFair, TheWriterIsNotStarved) {
 
 // Records of waiters that died: a writer that is taken for alive for some time yet, and a reader behind it.
 TEST_P(ReadWriteFair, TheDeadAreSkipped) {
-  run([](Stand& stand) {
-    Peer a(stand, fair(2s));
+  run([](Fixture& fixture) {
+    Peer a(fixture, fair(2s));
     const auto lock = a.obtain();
     const auto bury = [&](Duration alive_for, bool writes) {
       const std::string until =
@@ -224,10 +224,10 @@ TEST_P(ReadWriteFair, TheDeadAreSkipped) {
       EXPECT_FALSE(lock->try_lock());
       EXPECT_EQ(lock->try_lock_shared(), !writes);  // a reader may go in beside a reader
       if (!writes) lock->unlock_shared();
-      const MonotonicTime start = stand.runtime.now();
+      const MonotonicTime start = fixture.runtime.now();
       writes ? lock->lock_shared() : lock->lock();
-      EXPECT_GE(stand.runtime.now() - start, 100ms);
-      EXPECT_LT(stand.runtime.now() - start, 2s);
+      EXPECT_GE(fixture.runtime.now() - start, 100ms);
+      EXPECT_LT(fixture.runtime.now() - start, 2s);
       writes ? lock->unlock_shared() : lock->unlock();
       EXPECT_EQ(ask(a.client, {"DBSIZE"}).integer, 0);
     }
@@ -236,96 +236,96 @@ TEST_P(ReadWriteFair, TheDeadAreSkipped) {
 
 // Dead readers stand at the head of the queue when the writer before them releases: whom they hide is woken.
 TEST_P(ReadWriteFair, AReleaseWakesWhoStandsBehindTheDead) {
-  run([](Stand& stand) {
-    Peer a(stand, fair(60s)), b(stand, fair(60s));
+  run([](Fixture& fixture) {
+    Peer a(fixture, fair(60s)), b(fixture, fair(60s));
     const auto one = a.obtain(), two = b.obtain();
     one->lock();
     ask(a.client, {"ZADD", kQueue, "1", "dead:1"});
     ask(a.client, {"ZADD", kPatience, "1", "dead:1"});
     // It is known to have died, but nobody has swept it out when the writer comes to stand behind it.
-    Task writer = stand.runtime.spawn("client", [&] { two->lock(), two->unlock(); });
-    b.witness.wait_for(Kind::queued);
+    Task writer = fixture.runtime.spawn("client", [&] { two->lock(), two->unlock(); });
+    b.observer.wait_for(Kind::queued);
     ask(a.client, {"ZADD", kQueue, "0", "dead:2"});
     ask(a.client, {"ZADD", kPatience, "1", "dead:2"});
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     one->unlock();
     writer.join();
-    EXPECT_LT(stand.runtime.now() - start, 30s);
+    EXPECT_LT(fixture.runtime.now() - start, 30s);
   });
 }
 
 // A process that crashes in the queue.
 TEST_P(ReadWriteFair, ACrashedWaiterHoldsUpForABoundedTime) {
   if (GetParam() == Where::threads) return;  // processes can be killed in worlds only
-  run([](Stand& stand) {
-    Peer a(stand, fair(400ms)), b(stand, fair(400ms));
+  run([](Fixture& fixture) {
+    Peer a(fixture, fair(400ms)), b(fixture, fair(400ms));
     const auto one = a.obtain(), two = b.obtain();
     one->lock_shared();
-    testing::OtherProcess& doomed = stand.add_process("c1");
+    testing::OtherProcess& doomed = fixture.add_process("c1");
     doomed.start("client", [&] {
-      redis::Client client(doomed.runtime(), doomed.network(), stand.options());
+      redis::Client client(doomed.runtime(), doomed.network(), fixture.options());
       ReadWriteLocks locks(client, fair(400ms));
       const auto lock = locks.obtain("k");
       lock->lock();
     });
-    while (ask(a.client, {"ZCARD", kWriters}).integer == 0) stand.runtime.sleep_for(1ms);
-    Task reader = stand.runtime.spawn("client", [&] { two->lock_shared(), two->unlock_shared(); });
-    b.witness.wait_for(Kind::queued);
+    while (ask(a.client, {"ZCARD", kWriters}).integer == 0) fixture.runtime.sleep_for(1ms);
+    Task reader = fixture.runtime.spawn("client", [&] { two->lock_shared(), two->unlock_shared(); });
+    b.observer.wait_for(Kind::queued);
     doomed.crash();
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     reader.join();
-    EXPECT_LT(stand.runtime.now() - start, 3 * 400ms);
+    EXPECT_LT(fixture.runtime.now() - start, 3 * 400ms);
     one->unlock_shared();
   });
 }
 
 // A reader holds, a writer waits, a reader waits behind it; the writer gives up. No lease helps: a minute.
 TEST_P(ReadWriteFair, GivingUpHandsOn) {
-  run([](Stand& stand) {
-    Peer a(stand, fair(60s)), b(stand, fair(60s)), c(stand, fair(60s)), d(stand, fair(60s));
+  run([](Fixture& fixture) {
+    Peer a(fixture, fair(60s)), b(fixture, fair(60s)), c(fixture, fair(60s)), d(fixture, fair(60s));
     const auto one = a.obtain(), two = b.obtain(), three = c.obtain(), four = d.obtain();
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     one->lock_shared();
     std::stop_source stop;
-    Task writer = stand.runtime.spawn(
+    Task writer = fixture.runtime.spawn(
         "client", [&] { EXPECT_THROW(two->try_lock_until(kNever, stop.get_token()), Interrupted); });
-    b.witness.wait_for(Kind::queued);
-    Task reader = stand.runtime.spawn("client", [&] { three->lock_shared(), three->unlock_shared(); });
-    c.witness.wait_for(Kind::queued);
+    b.observer.wait_for(Kind::queued);
+    Task reader = fixture.runtime.spawn("client", [&] { three->lock_shared(), three->unlock_shared(); });
+    c.observer.wait_for(Kind::queued);
     stop.request_stop();
     writer.join();
     reader.join();
     // And by its deadline; the next one is a writer.
-    Task gives_up = stand.runtime.spawn("client", [&] { EXPECT_FALSE(two->try_lock_for(100ms)); });
-    b.witness.wait_for(Kind::queued, 2);
-    Task next = stand.runtime.spawn("client", [&] { four->lock(), four->unlock(); });
-    d.witness.wait_for(Kind::queued);
+    Task gives_up = fixture.runtime.spawn("client", [&] { EXPECT_FALSE(two->try_lock_for(100ms)); });
+    b.observer.wait_for(Kind::queued, 2);
+    Task next = fixture.runtime.spawn("client", [&] { four->lock(), four->unlock(); });
+    d.observer.wait_for(Kind::queued);
     gives_up.join();
     one->unlock_shared();
     next.join();
-    EXPECT_LT(stand.runtime.now() - start, 60s);
+    EXPECT_LT(fixture.runtime.now() - start, 60s);
   });
 }
 
 TEST_P(ReadWriteFair, DowngradeLetsTheNextReadersIn) {
-  run([](Stand& stand) {
-    Peer a(stand, fair(60s)), b(stand, fair(60s)), c(stand, fair(60s));
+  run([](Fixture& fixture) {
+    Peer a(fixture, fair(60s)), b(fixture, fair(60s)), c(fixture, fair(60s));
     const auto one = a.obtain(), two = b.obtain(), three = c.obtain();
     one->lock();
     std::atomic<bool> written = false;
-    Sign read(stand.runtime);
-    Task reader = stand.runtime.spawn("client", [&] {
+    Sign read(fixture.runtime);
+    Task reader = fixture.runtime.spawn("client", [&] {
       two->lock_shared();
       read.give();
       two->unlock_shared();
     });
-    b.witness.wait_for(Kind::queued);
-    Task writer = stand.runtime.spawn("client", [&] {
+    b.observer.wait_for(Kind::queued);
+    Task writer = fixture.runtime.spawn("client", [&] {
       three->lock();
       written = true;
       three->unlock();
     });
-    c.witness.wait_for(Kind::queued);
+    c.observer.wait_for(Kind::queued);
     one->downgrade();
     read.wait();
     EXPECT_FALSE(written);
@@ -336,12 +336,12 @@ TEST_P(ReadWriteFair, DowngradeLetsTheNextReadersIn) {
 }
 
 TEST_P(ReadWriteFair, PlacesSurviveLostReplies) {
-  run([](Stand& stand) {
-    Peer a(stand, fair(60s)), b(stand, fair(60s)), c(stand, fair(60s));
+  run([](Fixture& fixture) {
+    Peer a(fixture, fair(60s)), b(fixture, fair(60s)), c(fixture, fair(60s));
     testing::load(a.client, {&kReadWriteAcquire, &kReadWriteRelease});
     const auto one = a.obtain(), two = b.obtain(), three = c.obtain();
     one->lock();
-    Mutex mutex(stand.runtime);
+    Mutex mutex(fixture.runtime);
     std::string order;
     const auto take = [&](Lock& lock, char name) {
       lock.lock();
@@ -351,14 +351,14 @@ TEST_P(ReadWriteFair, PlacesSurviveLostReplies) {
       }
       lock.unlock();
     };
-    b.relay.lose_reply_to(std::string(kReadWriteAcquire.sha1), 2);
-    Task first = stand.runtime.spawn("client", [&] { take(*two, 'b'); });
-    while (ask(a.client, {"ZCARD", kQueue}).integer == 0) stand.runtime.yield();
-    Task second = stand.runtime.spawn("client", [&] { take(*three, 'c'); });
-    c.witness.wait_for(Kind::queued);
+    b.link.lose_reply_to(std::string(kReadWriteAcquire.sha1), 2);
+    Task first = fixture.runtime.spawn("client", [&] { take(*two, 'b'); });
+    while (ask(a.client, {"ZCARD", kQueue}).integer == 0) fixture.runtime.yield();
+    Task second = fixture.runtime.spawn("client", [&] { take(*three, 'c'); });
+    c.observer.wait_for(Kind::queued);
     EXPECT_EQ(ask(a.client, {"ZCARD", kQueue}).integer, 2);  // asked again, queued once
-    a.relay.lose_reply_to(std::string(kReadWriteRelease.sha1));
-    b.relay.lose_reply_to(std::string(kReadWriteAcquire.sha1));
+    a.link.lose_reply_to(std::string(kReadWriteRelease.sha1));
+    b.link.lose_reply_to(std::string(kReadWriteAcquire.sha1));
     one->unlock();
     first.join();
     second.join();
@@ -368,31 +368,31 @@ TEST_P(ReadWriteFair, PlacesSurviveLostReplies) {
 }
 
 TEST_P(ReadWriteFair, ExclusionUnderContention) {
-  run([](Stand& stand) {
+  run([](Fixture& fixture) {
     constexpr int kPeers = 3, kTasks = 3, kRounds = 8;
     std::list<Peer> peers;
-    for (int i = 0; i < kPeers; ++i) peers.emplace_back(stand, fair(60s));
+    for (int i = 0; i < kPeers; ++i) peers.emplace_back(fixture, fair(60s));
     std::atomic<int> reading = 0, writing = 0, wrong = 0;
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     {
       std::list<Task> tasks;
       int number = 0;
       for (Peer& peer : peers) {
         for (int i = 0; i < kTasks; ++i) {
-          tasks.push_back(stand.runtime.spawn("client", [&, number = number++] {
+          tasks.push_back(fixture.runtime.spawn("client", [&, number = number++] {
             const auto lock = peer.obtain();
             for (int round = 0; round < kRounds; ++round) {
               if ((round + number) % 3 == 0) {
                 lock->lock();
                 if (++writing != 1 || reading != 0) ++wrong;
-                stand.runtime.yield();
+                fixture.runtime.yield();
                 --writing;
                 lock->unlock();
               } else {
                 lock->lock_shared();
                 ++reading;
                 if (writing != 0) ++wrong;
-                stand.runtime.yield();
+                fixture.runtime.yield();
                 --reading;
                 lock->unlock_shared();
               }
@@ -402,7 +402,7 @@ TEST_P(ReadWriteFair, ExclusionUnderContention) {
       }
     }
     EXPECT_EQ(wrong, 0);
-    EXPECT_LT(stand.runtime.now() - start, 60s);
+    EXPECT_LT(fixture.runtime.now() - start, 60s);
     EXPECT_EQ(ask(peers.front().client, {"DBSIZE"}).integer, 0);
   });
 }

@@ -16,8 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ask;
+using testing::Fixture;
 using testing::Sign;
-using testing::Stand;
 using testing::Where;
 using Kind = LockEvent::Kind;
 using Peer = testing::PeerOf<ReadWriteLocks, ReadWriteOptions>;
@@ -27,12 +27,12 @@ constexpr std::string_view kReaders = "holdfast:rw:readers:{k}";
 class ReadWriteFaults : public ::testing::TestWithParam<Where> {
  protected:
   // `straight` goes past the relays.
-  static void run(const std::function<void(Stand&, redis::Client&)>& body) {
-    testing::on_stand(GetParam(), [&](Stand& stand) {
-      redis::Client straight(stand.runtime, stand.network, stand.options());
+  static void run(const std::function<void(Fixture&, redis::Client&)>& body) {
+    testing::with_fixture(GetParam(), [&](Fixture& fixture) {
+      redis::Client straight(fixture.runtime, fixture.network, fixture.options());
       testing::load(straight, {&kReadWriteAcquire, &kReadWriteRelease, &kReadWriteRenew, &kReadWriteDowngrade,
                                &kReadWriteForce});
-      body(stand, straight);
+      body(fixture, straight);
     });
   }
 };
@@ -43,30 +43,30 @@ INSTANTIATE_TEST_SUITE_P(Ports, ReadWriteFaults, ::testing::ValuesIn(testing::ev
 std::string sha1(const redis::Script& script) { return std::string(script.sha1); }
 
 TEST_P(ReadWriteFaults, LostRepliesOfAcquireAndRelease) {
-  run([](Stand& stand, redis::Client& straight) {
+  run([](Fixture& fixture, redis::Client& straight) {
     for (const bool fair : {false, true}) {
-      Peer a(stand, {.lock = {.lease = 60s, .fencing = true}, .fair = fair});
+      Peer a(fixture, {.lock = {.lease = 60s, .fencing = true}, .fair = fair});
       const auto lock = a.obtain();
-      a.relay.lose_reply_to(sha1(kReadWriteAcquire), 3);
+      a.link.lose_reply_to(sha1(kReadWriteAcquire), 3);
       lock->lock();
       EXPECT_EQ(ask(straight, {"GET", "k"}).text, lock->acquisition());
-      a.relay.lose_reply_to(sha1(kReadWriteRelease));
+      a.link.lose_reply_to(sha1(kReadWriteRelease));
       lock->unlock();
       EXPECT_EQ(ask(straight, {"EXISTS", "k"}).integer, 0);
 
-      a.relay.lose_reply_to(sha1(kReadWriteAcquire), 3);
+      a.link.lose_reply_to(sha1(kReadWriteAcquire), 3);
       lock->lock_shared();
       EXPECT_EQ(ask(straight, {"ZCARD", kReaders}).integer, 1);
       EXPECT_FALSE(ask(straight, {"ZSCORE", kReaders, lock->read().acquisition()}).is_nil());
-      a.relay.lose_reply_to(sha1(kReadWriteRelease));
+      a.link.lose_reply_to(sha1(kReadWriteRelease));
       lock->unlock_shared();
-      a.relay.lose_reply_to(sha1(kReadWriteAcquire));
+      a.link.lose_reply_to(sha1(kReadWriteAcquire));
       EXPECT_TRUE(lock->try_lock_shared());
       lock->unlock_shared();
-      EXPECT_EQ(a.witness.count(Kind::lost), 0u);
-      EXPECT_EQ(a.witness.count(Kind::released), 3u);
+      EXPECT_EQ(a.observer.count(Kind::lost), 0u);
+      EXPECT_EQ(a.observer.count(Kind::released), 3u);
       EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 1);  // the token
-      a.relay.lose_reply_to(sha1(kReadWriteForce));
+      a.link.lose_reply_to(sha1(kReadWriteForce));
       lock->lock();
       EXPECT_TRUE(lock->force_unlock());
       EXPECT_THROW(lock->unlock(), LockLost);
@@ -76,10 +76,10 @@ TEST_P(ReadWriteFaults, LostRepliesOfAcquireAndRelease) {
 
 // Both sides: what was granted unseen is given back in the background, long before its lease of a minute.
 TEST_P(ReadWriteFaults, GivingUpUndoesAGrantNobodySaw) {
-  run([](Stand& stand, redis::Client&) {
-    Peer a(stand, {.lock = {.lease = 60s}}), b(stand, {.lock = {.lease = 60s}});
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture, {.lock = {.lease = 60s}}), b(fixture, {.lock = {.lease = 60s}});
     const auto lock = a.obtain(), other = b.obtain();
-    a.relay.lose_reply_to(sha1(kReadWriteAcquire), 1'000'000);
+    a.link.lose_reply_to(sha1(kReadWriteAcquire), 1'000'000);
     EXPECT_THROW(lock->try_lock_shared_for(100ms), Unavailable);
     EXPECT_TRUE(other->try_lock_for(30s));
     other->unlock();
@@ -92,16 +92,16 @@ TEST_P(ReadWriteFaults, GivingUpUndoesAGrantNobodySaw) {
 // The first request is executed and its reply lost, the second one takes a while: what the client believes
 // must not outlive what the server knows.
 TEST_P(ReadWriteFaults, LostReplyOfADowngrade) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, {.lock = {.lease = 1500ms, .renew = false}});
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, {.lock = {.lease = 1500ms, .renew = false}});
     const auto lock = a.obtain();
     lock->lock();
-    a.relay.lose_reply_to(sha1(kReadWriteDowngrade));
-    Task late = stand.runtime.spawn("client", [&] {
-      while (ask(straight, {"EXISTS", "k"}).integer == 1) stand.runtime.yield();
-      a.relay.stall(true);  // the repetition
-      stand.runtime.sleep_for(400ms);
-      a.relay.stall(false);
+    a.link.lose_reply_to(sha1(kReadWriteDowngrade));
+    Task late = fixture.runtime.spawn("client", [&] {
+      while (ask(straight, {"EXISTS", "k"}).integer == 1) fixture.runtime.yield();
+      a.link.stall(true);  // the repetition
+      fixture.runtime.sleep_for(400ms);
+      a.link.stall(false);
     });
     lock->downgrade();
     late.join();
@@ -117,8 +117,8 @@ TEST_P(ReadWriteFaults, LostReplyOfADowngrade) {
 }
 
 TEST_P(ReadWriteFaults, ADowngradeOfALostHold) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, {});
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, {});
     const auto lock = a.obtain();
     lock->lock();
     lock->lock_shared();
@@ -134,11 +134,11 @@ TEST_P(ReadWriteFaults, ADowngradeOfALostHold) {
 }
 
 TEST_P(ReadWriteFaults, ADowngradeThatNoServerAnswers) {
-  run([](Stand& stand, redis::Client&) {
-    Peer a(stand, {.lock = {.lease = 60s}}), b(stand, {.lock = {.lease = 60s}});
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture, {.lock = {.lease = 60s}}), b(fixture, {.lock = {.lease = 60s}});
     const auto lock = a.obtain(), other = b.obtain();
     lock->lock();
-    a.relay.lose_reply_to(sha1(kReadWriteDowngrade), 1'000'000);
+    a.link.lose_reply_to(sha1(kReadWriteDowngrade), 1'000'000);
     EXPECT_THROW(lock->downgrade(), Unavailable);
     EXPECT_EQ(lock->read().hold_count(), 0);
     EXPECT_EQ(lock->hold_count(), 0);
@@ -149,26 +149,26 @@ TEST_P(ReadWriteFaults, ADowngradeThatNoServerAnswers) {
 
 // A reader that died holds up a writer for its lease; the others keep theirs.
 TEST_P(ReadWriteFaults, EachReaderHasALeaseOfItsOwn) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer dying(stand, {.lock = {.lease = 300ms, .renew = false}});
-    Peer living(stand, {.lock = {.lease = 300ms}});
-    Peer w(stand, {.lock = {.lease = 60s}});
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer dying(fixture, {.lock = {.lease = 300ms, .renew = false}});
+    Peer living(fixture, {.lock = {.lease = 300ms}});
+    Peer w(fixture, {.lock = {.lease = 60s}});
     const auto dead = dying.obtain(), reader = living.obtain(), writer = w.obtain();
     dead->lock_shared();
     reader->lock_shared();
     EXPECT_EQ(ask(straight, {"ZCARD", kReaders}).integer, 2);
     std::atomic<bool> written = false;
-    Task waiting = stand.runtime.spawn("client", [&] {
+    Task waiting = fixture.runtime.spawn("client", [&] {
       writer->lock();
       written = true;
       writer->unlock();
     });
-    dying.witness.wait_for(Kind::lost);
-    living.witness.wait_for(Kind::renewed, 6);  // two leases, at least
+    dying.observer.wait_for(Kind::lost);
+    living.observer.wait_for(Kind::renewed, 6);  // two leases, at least
     EXPECT_FALSE(written);
     EXPECT_TRUE(reader->read().is_held_by_me());
     EXPECT_EQ(ask(straight, {"ZCARD", kReaders}).integer, 1);  // the dead one was swept out
-    EXPECT_EQ(living.witness.count(Kind::lost), 0u);
+    EXPECT_EQ(living.observer.count(Kind::lost), 0u);
     reader->unlock_shared();
     waiting.join();
     EXPECT_THROW(dead->unlock_shared(), LockLost);
@@ -176,17 +176,17 @@ TEST_P(ReadWriteFaults, EachReaderHasALeaseOfItsOwn) {
 }
 
 TEST_P(ReadWriteFaults, ADeadReaderAloneFreesTheWriterByItself) {
-  run([](Stand& stand, redis::Client&) {
-    Peer w(stand, {.lock = {.lease = 60s}});
+  run([](Fixture& fixture, redis::Client&) {
+    Peer w(fixture, {.lock = {.lease = 60s}});
     const auto writer = w.obtain();
     {
-      Peer dying(stand, {.lock = {.lease = 300ms}});
+      Peer dying(fixture, {.lock = {.lease = 300ms}});
       dying.obtain()->lock_shared();
     }
     writer->lock();
     writer->unlock();
     {
-      Peer dying(stand, {.lock = {.lease = 300ms}});
+      Peer dying(fixture, {.lock = {.lease = 300ms}});
       dying.obtain()->lock();
     }
     writer->lock_shared();
@@ -195,16 +195,16 @@ TEST_P(ReadWriteFaults, ADeadReaderAloneFreesTheWriterByItself) {
 }
 
 TEST_P(ReadWriteFaults, TheWatchdogRenewsBothSides) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, {.lock = {.lease = 600ms}}), b(stand, {.lock = {.lease = 600ms}});
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, {.lock = {.lease = 600ms}}), b(fixture, {.lock = {.lease = 600ms}});
     const auto reads = a.obtain(), writes = b.obtain("w");
     reads->lock_shared();
     writes->lock();
-    a.relay.lose_reply_to(sha1(kReadWriteRenew));
-    b.relay.lose_reply_to(sha1(kReadWriteRenew));
-    a.witness.wait_for(Kind::renewed, 4);
-    b.witness.wait_for(Kind::renewed, 4);
-    EXPECT_EQ(a.witness.count(Kind::lost) + b.witness.count(Kind::lost), 0u);
+    a.link.lose_reply_to(sha1(kReadWriteRenew));
+    b.link.lose_reply_to(sha1(kReadWriteRenew));
+    a.observer.wait_for(Kind::renewed, 4);
+    b.observer.wait_for(Kind::renewed, 4);
+    EXPECT_EQ(a.observer.count(Kind::lost) + b.observer.count(Kind::lost), 0u);
     EXPECT_GT(ask(straight, {"PTTL", kReaders}).integer, 0);
     EXPECT_EQ(ask(straight, {"ZCARD", kReaders}).integer, 1);
     reads->unlock_shared();
@@ -214,39 +214,39 @@ TEST_P(ReadWriteFaults, TheWatchdogRenewsBothSides) {
 
 // A writer becomes a reader: its watchdog goes on for the reader.
 TEST_P(ReadWriteFaults, TheWatchdogRenewsWhoBecameAReader) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, {.lock = {.lease = 300ms}}), b(stand, {});
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, {.lock = {.lease = 300ms}}), b(fixture, {});
     const auto lock = a.obtain();
     lock->lock();
-    a.witness.wait_for(Kind::renewed, 1);
+    a.observer.wait_for(Kind::renewed, 1);
     lock->downgrade();
-    a.witness.wait_for(Kind::renewed, 6);
+    a.observer.wait_for(Kind::renewed, 6);
     EXPECT_TRUE(lock->read().is_held_by_me());
     EXPECT_FALSE(b.obtain()->try_lock());
     EXPECT_EQ(ask(straight, {"EXISTS", "k"}).integer, 0);
     lock->unlock_shared();
-    EXPECT_EQ(a.witness.count(Kind::lost), 0u);
+    EXPECT_EQ(a.observer.count(Kind::lost), 0u);
   });
 }
 
 TEST_P(ReadWriteFaults, RenewalsAreBatched) {
-  run([](Stand& stand, redis::Client&) {
-    Peer a(stand, {.lock = {.lease = 900ms}});
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture, {.lock = {.lease = 900ms}});
     std::list<std::shared_ptr<ReadWriteLock>> locks;
-    a.relay.count(sha1(kReadWriteRenew));
+    a.link.count(sha1(kReadWriteRenew));
     for (int i = 0; i < 40; ++i) {
       locks.push_back(a.obtain("k" + std::to_string(i)));
       i % 2 == 0 ? locks.back()->lock() : locks.back()->lock_shared();
     }
-    a.witness.wait_for(Kind::renewed, 120);
+    a.observer.wait_for(Kind::renewed, 120);
     for (const auto& lock : locks) lock->is_held_by_me() ? lock->unlock() : lock->unlock_shared();
-    EXPECT_LT(a.relay.counted(), 60);
-    EXPECT_EQ(a.witness.count(Kind::lost), 0u);
+    EXPECT_LT(a.link.counted(), 60);
+    EXPECT_EQ(a.observer.count(Kind::lost), 0u);
   });
 }
 
 TEST_P(ReadWriteFaults, RenewalsBringNobodyBack) {
-  run([](Stand& stand, redis::Client& straight) {
+  run([](Fixture& fixture, redis::Client& straight) {
     const std::int64_t now = testing::server_ms(straight);
     const std::string past = std::to_string(now - 1), future = std::to_string(now + 20000);
     const std::string readers(kReaders);
@@ -269,19 +269,19 @@ TEST_P(ReadWriteFaults, RenewalsBringNobodyBack) {
     EXPECT_GE(std::stoll(ask(straight, {"ZSCORE", readers, "live:1"}).text), now + 30000);
     EXPECT_EQ(ask(straight, {"EXISTS", "k", "k2", "r2"}).integer, 0);
     EXPECT_GT(ask(straight, {"PTTL", readers}).integer, 50000);  // not shortened
-    (void)stand;
+    (void)fixture;
   });
 }
 
 TEST_P(ReadWriteFaults, LossIsTold) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, {.lock = {.lease = 300ms}});
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, {.lock = {.lease = 300ms}});
     const auto lock = a.obtain();
     lock->lock_shared();
     const std::stop_token lost = lock->read().lost();
     ask(straight, {"DEL", kReaders});  // as a failover does
-    a.witness.wait_for(Kind::lost);
-    while (!lost.stop_requested()) stand.runtime.yield();
+    a.observer.wait_for(Kind::lost);
+    while (!lost.stop_requested()) fixture.runtime.yield();
     EXPECT_FALSE(lock->read().is_held_by_me());
     EXPECT_THROW(lock->lock_shared(), LockLost);
     EXPECT_THROW(lock->unlock_shared(), LockLost);
@@ -290,7 +290,7 @@ TEST_P(ReadWriteFaults, LossIsTold) {
     lock->lock();
     lock->lock_shared();
     ask(straight, {"DEL", "k"});
-    a.witness.wait_for(Kind::lost, 2);
+    a.observer.wait_for(Kind::lost, 2);
     EXPECT_THROW(lock->lock_shared(), LockLost);
     EXPECT_FALSE(lock->read().is_held_by_me());
     EXPECT_THROW(lock->unlock(), LockLost);
@@ -302,30 +302,30 @@ TEST_P(ReadWriteFaults, LossIsTold) {
 
 // Nothing passes, and the lease ends: told on the dot.
 TEST_P(ReadWriteFaults, LossIsToldAtTheEndOfTheLease) {
-  run([](Stand& stand, redis::Client&) {
-    Peer a(stand, {.lock = {.lease = 400ms}});
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture, {.lock = {.lease = 400ms}});
     const auto lock = a.obtain();
     lock->lock_shared();
-    a.relay.stall(true);
-    a.witness.wait_for(Kind::lost);
-    EXPECT_GE(a.witness.last(Kind::lost), *lock->read().valid_until());
-    if (stand.where == Where::embedded) {
-      EXPECT_EQ(a.witness.last(Kind::lost), *lock->read().valid_until());
+    a.link.stall(true);
+    a.observer.wait_for(Kind::lost);
+    EXPECT_GE(a.observer.last(Kind::lost), *lock->read().valid_until());
+    if (fixture.where == Where::embedded) {
+      EXPECT_EQ(a.observer.last(Kind::lost), *lock->read().valid_until());
     }
-    a.relay.stall(false);
+    a.link.stall(false);
     EXPECT_THROW(lock->unlock_shared(), LockLost);
   });
 }
 
 TEST_P(ReadWriteFaults, AReaderThatEndsIsNotRenewedFor) {
-  run([](Stand& stand, redis::Client&) {
-    Peer a(stand, {.lock = {.lease = 300ms}}), b(stand, {.lock = {.lease = 60s}});
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture, {.lock = {.lease = 300ms}}), b(fixture, {.lock = {.lease = 60s}});
     const auto lock = a.obtain(), writer = b.obtain();
-    Task careless = stand.runtime.spawn("client", [&] { lock->lock_shared(); });
+    Task careless = fixture.runtime.spawn("client", [&] { lock->lock_shared(); });
     careless.join();
     writer->lock();
     writer->unlock();
-    EXPECT_EQ(a.witness.count(Kind::renewed), 0u);
+    EXPECT_EQ(a.observer.count(Kind::renewed), 0u);
   });
 }
 

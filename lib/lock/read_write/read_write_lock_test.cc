@@ -16,8 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ask;
+using testing::Fixture;
 using testing::Sign;
-using testing::Stand;
 using testing::Where;
 using Kind = LockEvent::Kind;
 using Peer = testing::PeerOf<ReadWriteLocks, ReadWriteOptions>;
@@ -26,16 +26,16 @@ constexpr std::string_view kReaders = "holdfast:rw:readers:{k}";
 
 class ReadWriteLockTest : public ::testing::TestWithParam<Where> {
  protected:
-  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(GetParam(), body); }
+  static void run(const std::function<void(Fixture&)>& body) { testing::with_fixture(GetParam(), body); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Ports, ReadWriteLockTest, ::testing::ValuesIn(testing::everywhere()),
                          [](const auto& info) { return testing::to_string(info.param); });
 
 TEST_P(ReadWriteLockTest, Layout) {
-  run([](Stand& stand) {
-    Peer peer(stand, {.lock = {.lease = 20s}});
-    Sign subscribed(stand.runtime), messages(stand.runtime);
+  run([](Fixture& fixture) {
+    Peer peer(fixture, {.lock = {.lease = 20s}});
+    Sign subscribed(fixture.runtime), messages(fixture.runtime);
     const auto subscription = peer.client.subscribe(
         "holdfast:rw:channel:{k}",
         [&](std::string_view payload) {
@@ -72,8 +72,8 @@ TEST_P(ReadWriteLockTest, Layout) {
 }
 
 TEST_P(ReadWriteLockTest, AKeyWithATagKeepsItsSlot) {
-  run([](Stand& stand) {
-    Peer peer(stand, {});
+  run([](Fixture& fixture) {
+    Peer peer(fixture, {});
     const auto lock = peer.obtain("stock:{42}:x");
     lock->lock_shared();
     EXPECT_EQ(ask(peer.client, {"EXISTS", "holdfast:rw:readers:stock:{42}:x"}).integer, 1);
@@ -82,8 +82,8 @@ TEST_P(ReadWriteLockTest, AKeyWithATagKeepsItsSlot) {
 }
 
 TEST_P(ReadWriteLockTest, ReadersTogetherAWriterAlone) {
-  run([](Stand& stand) {
-    Peer a(stand, {}), b(stand, {}), c(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {}), b(fixture, {}), c(fixture, {});
     const auto one = a.obtain(), two = b.obtain(), three = c.obtain();
     EXPECT_TRUE(one->try_lock_shared());
     EXPECT_TRUE(two->try_lock_shared());
@@ -106,30 +106,30 @@ TEST_P(ReadWriteLockTest, ReadersTogetherAWriterAlone) {
 
 // Readers and writers of several processes, each with several tasks: nobody sees what must not be.
 TEST_P(ReadWriteLockTest, ExclusionUnderContention) {
-  run([](Stand& stand) {
+  run([](Fixture& fixture) {
     constexpr int kPeers = 3, kTasks = 3, kRounds = 12;
     std::list<Peer> peers;
-    for (int i = 0; i < kPeers; ++i) peers.emplace_back(stand, ReadWriteOptions{.lock = {.lease = 60s}});
+    for (int i = 0; i < kPeers; ++i) peers.emplace_back(fixture, ReadWriteOptions{.lock = {.lease = 60s}});
     std::atomic<int> reading = 0, writing = 0, wrong = 0, writes = 0;
     {
       std::list<Task> tasks;
       int number = 0;
       for (Peer& peer : peers) {
         for (int i = 0; i < kTasks; ++i) {
-          tasks.push_back(stand.runtime.spawn("client", [&, number = number++] {
+          tasks.push_back(fixture.runtime.spawn("client", [&, number = number++] {
             const auto lock = peer.obtain();
             for (int round = 0; round < kRounds; ++round) {
               if ((round + number) % 3 == 0) {
                 const std::unique_lock guard(*lock);
                 if (++writing != 1 || reading != 0) ++wrong;
                 ++writes;
-                stand.runtime.yield();
+                fixture.runtime.yield();
                 --writing;
               } else {
                 const std::shared_lock guard(*lock);
                 ++reading;
                 if (writing != 0) ++wrong;
-                stand.runtime.yield();
+                fixture.runtime.yield();
                 --reading;
               }
             }
@@ -145,34 +145,34 @@ TEST_P(ReadWriteLockTest, ExclusionUnderContention) {
 
 // The lease is a minute: without the wake-ups this would take as long.
 TEST_P(ReadWriteLockTest, ReleasesWakeTheOtherSide) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lock = {.lease = 60s}}), b(stand, {.lock = {.lease = 60s}}),
-        c(stand, {.lock = {.lease = 60s}});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lock = {.lease = 60s}}), b(fixture, {.lock = {.lease = 60s}}),
+        c(fixture, {.lock = {.lease = 60s}});
     const auto one = a.obtain(), two = b.obtain(), three = c.obtain();
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     one->lock();
     {
-      Task reader = stand.runtime.spawn("client", [&] { two->lock_shared(), two->unlock_shared(); });
-      Task other = stand.runtime.spawn("client", [&] { three->lock_shared(), three->unlock_shared(); });
-      b.witness.wait_for(Kind::waiting);
-      c.witness.wait_for(Kind::waiting);
+      Task reader = fixture.runtime.spawn("client", [&] { two->lock_shared(), two->unlock_shared(); });
+      Task other = fixture.runtime.spawn("client", [&] { three->lock_shared(), three->unlock_shared(); });
+      b.observer.wait_for(Kind::waiting);
+      c.observer.wait_for(Kind::waiting);
       one->unlock();
     }
     one->lock_shared();
     two->lock_shared();
     {
-      Task writer = stand.runtime.spawn("client", [&] { three->lock(), three->unlock(); });
-      c.witness.wait_for(Kind::waiting, 2);
+      Task writer = fixture.runtime.spawn("client", [&] { three->lock(), three->unlock(); });
+      c.observer.wait_for(Kind::waiting, 2);
       one->unlock_shared();
       two->unlock_shared();
     }
-    EXPECT_LT(stand.runtime.now() - start, 60s);
+    EXPECT_LT(fixture.runtime.now() - start, 60s);
   });
 }
 
 TEST_P(ReadWriteLockTest, BothSidesAreReentrant) {
-  run([](Stand& stand) {
-    Peer a(stand, {}), b(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {}), b(fixture, {});
     const auto lock = a.obtain(), other = b.obtain();
     lock->lock_shared();
     const std::string first = lock->read().acquisition();
@@ -200,8 +200,8 @@ TEST_P(ReadWriteLockTest, BothSidesAreReentrant) {
 }
 
 TEST_P(ReadWriteLockTest, TheWriterReads) {
-  run([](Stand& stand) {
-    Peer a(stand, {}), b(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {}), b(fixture, {});
     const auto lock = a.obtain(), other = b.obtain();
     lock->lock();
     lock->lock_shared();
@@ -221,8 +221,8 @@ TEST_P(ReadWriteLockTest, TheWriterReads) {
 }
 
 TEST_P(ReadWriteLockTest, TheWriterGivesTheWriteSideBackFirst) {
-  run([](Stand& stand) {
-    Peer a(stand, {}), b(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {}), b(fixture, {});
     const auto lock = a.obtain(), other = b.obtain();
     lock->lock();
     lock->lock();
@@ -251,14 +251,14 @@ TEST_P(ReadWriteLockTest, TheWriterGivesTheWriteSideBackFirst) {
 
 // While somebody else asks for the write side all the time.
 TEST_P(ReadWriteLockTest, NoWriterGetsInBetweenAtADowngrade) {
-  run([](Stand& stand) {
-    Peer a(stand, {}), b(stand, {}), c(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {}), b(fixture, {}), c(fixture, {});
     const auto lock = a.obtain(), hunter = b.obtain(), reader = c.obtain();
     lock->lock();
     std::atomic<bool> done = false;
     std::atomic<int> caught = 0;
-    Sign asked(stand.runtime);
-    Task hunt = stand.runtime.spawn("client", [&] {
+    Sign asked(fixture.runtime);
+    Task hunt = fixture.runtime.spawn("client", [&] {
       while (!done) {
         if (hunter->try_lock()) {
           ++caught;
@@ -267,8 +267,8 @@ TEST_P(ReadWriteLockTest, NoWriterGetsInBetweenAtADowngrade) {
         asked.give();
       }
     });
-    Task read = stand.runtime.spawn("client", [&] { reader->lock_shared(); });
-    c.witness.wait_for(Kind::waiting);
+    Task read = fixture.runtime.spawn("client", [&] { reader->lock_shared(); });
+    c.observer.wait_for(Kind::waiting);
     asked.wait(3);
     lock->downgrade();
     read.join();  // readers come in
@@ -281,14 +281,14 @@ TEST_P(ReadWriteLockTest, NoWriterGetsInBetweenAtADowngrade) {
     EXPECT_EQ(caught, 0);
     EXPECT_THROW(lock->downgrade(), NotOwner);
     lock->unlock_shared();
-    EXPECT_EQ(a.witness.count(Kind::acquired), 2u);
-    EXPECT_EQ(a.witness.count(Kind::released), 2u);
+    EXPECT_EQ(a.observer.count(Kind::acquired), 2u);
+    EXPECT_EQ(a.observer.count(Kind::released), 2u);
   });
 }
 
 TEST_P(ReadWriteLockTest, DowngradeTakesReadsAlong) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lock = {.fencing = true}}), b(stand, {.lock = {.fencing = true}});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lock = {.fencing = true}}), b(fixture, {.lock = {.fencing = true}});
     const auto lock = a.obtain(), other = b.obtain();
     EXPECT_THROW(lock->downgrade(), NotOwner);
     lock->lock();
@@ -310,8 +310,8 @@ TEST_P(ReadWriteLockTest, DowngradeTakesReadsAlong) {
 }
 
 TEST_P(ReadWriteLockTest, UpgradesAreRefused) {
-  run([](Stand& stand) {
-    Peer a(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {});
     const auto lock = a.obtain();
     lock->lock_shared();
     EXPECT_THROW(lock->lock(), WouldDeadlock);
@@ -330,12 +330,12 @@ TEST_P(ReadWriteLockTest, UpgradesAreRefused) {
 
 // Not fair: a reader comes in though a writer waits.
 TEST_P(ReadWriteLockTest, ReadersPassAWaitingWriter) {
-  run([](Stand& stand) {
-    Peer a(stand, {}), b(stand, {}), c(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {}), b(fixture, {}), c(fixture, {});
     const auto one = a.obtain(), two = b.obtain(), three = c.obtain();
     one->lock_shared();
-    Task writer = stand.runtime.spawn("client", [&] { two->lock(), two->unlock(); });
-    b.witness.wait_for(Kind::waiting);
+    Task writer = fixture.runtime.spawn("client", [&] { two->lock(), two->unlock(); });
+    b.observer.wait_for(Kind::waiting);
     EXPECT_TRUE(three->try_lock_shared());
     three->unlock_shared();
     one->unlock_shared();
@@ -345,31 +345,31 @@ TEST_P(ReadWriteLockTest, ReadersPassAWaitingWriter) {
 
 // A task that asks for the read side is no reason to refuse another one of its process.
 TEST_P(ReadWriteLockTest, AskingReadersDoNotRefuseEachOther) {
-  run([](Stand& stand) {
-    Peer a(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {});
     const auto lock = a.obtain();
     lock->lock_shared(), lock->unlock_shared();  // the script is known
-    a.relay.hold_request(std::string(kReadWriteAcquire.sha1));
+    a.link.hold_request(std::string(kReadWriteAcquire.sha1));
     const auto read = [&] {
       EXPECT_TRUE(lock->try_lock_shared());
       lock->unlock_shared();
     };
-    Task one = stand.runtime.spawn("client", read);
-    a.relay.wait_held();
-    Sign started(stand.runtime);
-    Task two = stand.runtime.spawn("client", [&] {
+    Task one = fixture.runtime.spawn("client", read);
+    a.link.wait_held();
+    Sign started(fixture.runtime);
+    Task two = fixture.runtime.spawn("client", [&] {
       started.give();
       read();
     });
     started.wait();
-    stand.runtime.yield();
-    a.relay.release_request();
+    fixture.runtime.yield();
+    a.link.release_request();
   });
 }
 
 TEST_P(ReadWriteLockTest, StandardGuards) {
-  run([](Stand& stand) {
-    Peer a(stand, {}), b(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {}), b(fixture, {});
     const auto lock = a.obtain(), other = b.obtain();
     {
       std::shared_lock one(*lock);
@@ -378,30 +378,30 @@ TEST_P(ReadWriteLockTest, StandardGuards) {
       std::unique_lock writer(*other, std::defer_lock);
       two.unlock();
       EXPECT_FALSE(writer.try_lock_for(500ms));
-      EXPECT_FALSE(writer.try_lock_until(stand.runtime.now() + 500ms));
+      EXPECT_FALSE(writer.try_lock_until(fixture.runtime.now() + 500ms));
     }
     {
       std::unique_lock writer(*lock, 60s);
       EXPECT_TRUE(writer.owns_lock());
       std::shared_lock reader(*other, 500ms);
       EXPECT_FALSE(reader.owns_lock());
-      EXPECT_FALSE(reader.try_lock_until(stand.runtime.now() + 500ms));
+      EXPECT_FALSE(reader.try_lock_until(fixture.runtime.now() + 500ms));
     }
-    while (ask(a.client, {"DBSIZE"}).integer != 0) stand.runtime.sleep_for(1ms);  // the last leave arrives
+    while (ask(a.client, {"DBSIZE"}).integer != 0) fixture.runtime.sleep_for(1ms);  // the last leave arrives
   });
 }
 
 TEST_P(ReadWriteLockTest, AStopEndsTheWaitOnBothSides) {
-  run([](Stand& stand) {
-    Peer a(stand, {}), b(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {}), b(fixture, {});
     const auto one = a.obtain(), two = b.obtain();
     one->lock();
     std::stop_source stop;
-    Task reader = stand.runtime.spawn(
+    Task reader = fixture.runtime.spawn(
         "client", [&] { EXPECT_THROW(two->try_lock_shared_until(kNever, stop.get_token()), Interrupted); });
-    Task writer = stand.runtime.spawn(
+    Task writer = fixture.runtime.spawn(
         "client", [&] { EXPECT_THROW(two->try_lock_until(kNever, stop.get_token()), Interrupted); });
-    b.witness.wait_for(Kind::waiting, 2);
+    b.observer.wait_for(Kind::waiting, 2);
     stop.request_stop();
     reader.join();
     writer.join();
@@ -413,8 +413,8 @@ TEST_P(ReadWriteLockTest, AStopEndsTheWaitOnBothSides) {
 }
 
 TEST_P(ReadWriteLockTest, ForeignTypesAreRejected) {
-  run([](Stand& stand) {
-    Peer a(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {});
     const auto lock = a.obtain();
     ask(a.client, {"SET", "k", "something else"});
     EXPECT_THROW(lock->lock(), Rejected);
@@ -431,8 +431,8 @@ TEST_P(ReadWriteLockTest, ForeignTypesAreRejected) {
 }
 
 TEST_P(ReadWriteLockTest, TokensRise) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lock = {.fencing = true}}), b(stand, {.lock = {.fencing = true}});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lock = {.fencing = true}}), b(fixture, {.lock = {.fencing = true}});
     const auto one = a.obtain(), two = b.obtain();
     std::uint64_t last = 0;
     for (int round = 0; round < 3; ++round) {
@@ -453,14 +453,14 @@ TEST_P(ReadWriteLockTest, TokensRise) {
 }
 
 TEST_P(ReadWriteLockTest, ForcedOpen) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lock = {.lease = 60s}}), b(stand, {.lock = {.lease = 60s}}), c(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lock = {.lease = 60s}}), b(fixture, {.lock = {.lease = 60s}}), c(fixture, {});
     const auto one = a.obtain(), two = b.obtain(), three = c.obtain();
     EXPECT_FALSE(three->force_unlock());
     one->lock_shared();
     two->lock_shared();
-    Task writer = stand.runtime.spawn("client", [&] { three->lock(), three->unlock(); });
-    c.witness.wait_for(Kind::waiting);
+    Task writer = fixture.runtime.spawn("client", [&] { three->lock(), three->unlock(); });
+    c.observer.wait_for(Kind::waiting);
     EXPECT_TRUE(two->force_unlock());
     writer.join();
     EXPECT_THROW(one->unlock_shared(), LockLost);

@@ -7,28 +7,28 @@
 #include <regex>
 
 #include "lib/lock/reentrant/reentrant_scripts.h"
-#include "lib/testing/relay.h"
-#include "lib/testing/stand.h"
+#include "lib/testing/faulty_link.h"
+#include "lib/testing/fixture.h"
 
 namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Stand;
+using testing::Fixture;
+using testing::RecordingObserver;
 using testing::Where;
-using testing::Witness;
 using Kind = LockEvent::Kind;
 
 class RedissonLockTest : public ::testing::TestWithParam<Where> {
  protected:
-  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(GetParam(), body); }
+  static void run(const std::function<void(Fixture&)>& body) { testing::with_fixture(GetParam(), body); }
 };
 INSTANTIATE_TEST_SUITE_P(Ports, RedissonLockTest, ::testing::ValuesIn(testing::everywhere()),
                          [](const auto& info) { return testing::to_string(info.param); });
 
 struct Peer {
-  Peer(Stand& stand, const LockOptions& options)
-      : client(stand.runtime, stand.network, stand.options()), locks(client, options) {}
+  Peer(Fixture& fixture, const LockOptions& options)
+      : client(fixture.runtime, fixture.network, fixture.options()), locks(client, options) {}
   redis::Client client;
   RedissonLocks locks;
 };
@@ -38,10 +38,10 @@ redis::Reply ask(redis::Client& client, std::initializer_list<std::string_view> 
 }
 
 TEST_P(RedissonLockTest, LayoutIsThatOfRedisson) {
-  run([](Stand& stand) {
-    Peer peer(stand, {.lease = 20s});
+  run([](Fixture& fixture) {
+    Peer peer(fixture, {.lease = 20s});
     std::atomic<int> subscribed = 0, messages = 0;
-    Parker& parker = stand.runtime.parker();
+    Parker& parker = fixture.runtime.parker();
     const auto subscription = peer.client.subscribe(
         "redisson_lock__channel:{stock:42}",
         [&](std::string_view payload) {
@@ -74,19 +74,19 @@ TEST_P(RedissonLockTest, LayoutIsThatOfRedisson) {
 
 // A Java process holds it and releases it as Redisson does.
 TEST_P(RedissonLockTest, SharesALockWithRedisson) {
-  run([](Stand& stand) {
-    Witness witness(stand.runtime);
-    Peer peer(stand, {.observer = &witness});
-    redis::Client java(stand.runtime, stand.network, stand.options());
+  run([](Fixture& fixture) {
+    RecordingObserver observer(fixture.runtime);
+    Peer peer(fixture, {.observer = &observer});
+    redis::Client java(fixture.runtime, fixture.network, fixture.options());
     ask(java, {"HSET", "k", "8743c9c0-0795-4907-87fd-6c719a6b4586:57", "2"});
     ask(java, {"PEXPIRE", "k", "60000"});
     const auto lock = peer.locks.obtain("k");
     EXPECT_FALSE(lock->try_lock());
-    Task waiter = stand.runtime.spawn("client", [&] {
+    Task waiter = fixture.runtime.spawn("client", [&] {
       lock->lock();
       lock->unlock();
     });
-    witness.wait_for(Kind::waiting);
+    observer.wait_for(Kind::waiting);
     ask(java, {"DEL", "k"});
     ask(java, {"PUBLISH", "redisson_lock__channel:{k}", "0"});
     waiter.join();
@@ -94,27 +94,27 @@ TEST_P(RedissonLockTest, SharesALockWithRedisson) {
 }
 
 TEST_P(RedissonLockTest, RepliesThatWereLost) {
-  run([](Stand& stand) {
-    testing::Relay relay(stand.runtime, stand.network, stand.redis);
-    redis::Client straight(stand.runtime, stand.network, stand.options());
+  run([](Fixture& fixture) {
+    testing::FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    redis::Client straight(fixture.runtime, fixture.network, fixture.options());
     for (const redis::Script* script : {&kRedissonAcquire, &kRedissonRelease}) {
       straight.call({"SCRIPT", "LOAD", script->text});
     }
-    redis::Client client(stand.runtime, stand.network, stand.options(relay.endpoint()));
+    redis::Client client(fixture.runtime, fixture.network, fixture.options(link.endpoint()));
     RedissonLocks locks(client, {.lease = 60s});
-    relay.lose_reply_to(std::string(kRedissonAcquire.sha1), 2);
+    link.lose_reply_to(std::string(kRedissonAcquire.sha1), 2);
     const auto lock = locks.obtain("k");
     lock->lock();
     EXPECT_EQ(ask(straight, {"HGET", "k", lock->acquisition()}).text, "1");
-    relay.lose_reply_to(std::string(kRedissonRelease.sha1));
+    link.lose_reply_to(std::string(kRedissonRelease.sha1));
     lock->unlock();
     EXPECT_EQ(ask(straight, {"EXISTS", "k"}).integer, 0);
   });
 }
 
 TEST_P(RedissonLockTest, HasNoTokens) {
-  run([](Stand& stand) {
-    redis::Client client(stand.runtime, stand.network, stand.options());
+  run([](Fixture& fixture) {
+    redis::Client client(fixture.runtime, fixture.network, fixture.options());
     EXPECT_THROW(RedissonLocks(client, {.fencing = true}), std::invalid_argument);
   });
 }

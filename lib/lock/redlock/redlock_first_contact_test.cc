@@ -13,8 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ask;
+using testing::Fixture;
 using testing::Servers;
-using testing::Stand;
 using testing::Where;
 
 class RedlockFirstContact : public ::testing::TestWithParam<Where> {};
@@ -28,18 +28,18 @@ redis::ClientOptions to(const Endpoint& endpoint, std::size_t number) {
 
 // Clients of `there`, then of addresses where nobody listens, and their Redlocks.
 struct FirstContact {
-  FirstContact(Stand& stand, const std::vector<Endpoint>& there, std::size_t dead, Duration timeout,
+  FirstContact(Fixture& fixture, const std::vector<Endpoint>& there, std::size_t dead, Duration timeout,
                bool wait_for_servers = false) {
     std::vector<Endpoint> endpoints = there;
     for (std::size_t i = 0; i < dead; ++i) {
-      endpoints.push_back(stand.network.listen({"127.0.0.1", 0})->endpoint());  // and closed at once
+      endpoints.push_back(fixture.network.listen({"127.0.0.1", 0})->endpoint());  // and closed at once
     }
     std::vector<redis::Client*> pointers;
     for (std::size_t i = 0; i < endpoints.size(); ++i) {
       redis::ClientOptions options = to(endpoints[i], i);
       options.command_timeout = timeout;
       options.wait_for_servers = wait_for_servers;
-      pointers.push_back(&clients.emplace_back(stand.runtime, stand.network, options));
+      pointers.push_back(&clients.emplace_back(fixture.runtime, fixture.network, options));
     }
     locks.emplace(pointers, RedlockOptions{.lock = {.lease = 60s}});
     lock = locks->obtain("k");
@@ -52,11 +52,11 @@ struct FirstContact {
 // What was never there is most likely a wrong address: told at once, as by the locks of one server, with a
 // word for each server. Who set wait_for_servers waits.
 TEST_P(RedlockFirstContact, ServersThatWereNeverThere) {
-  testing::on_stand(GetParam(), [](Stand& stand) {
+  testing::with_fixture(GetParam(), [](Fixture& fixture) {
     for (const bool wait : {false, true}) {
-      FirstContact first(stand, {}, 3, wait ? Duration(200ms) : Duration(3600s), wait);
+      FirstContact first(fixture, {}, 3, wait ? Duration(200ms) : Duration(3600s), wait);
       const auto refused = [&](const std::function<void()>& acquire) {
-        const MonotonicTime start = stand.runtime.now();
+        const MonotonicTime start = fixture.runtime.now();
         try {
           acquire();
           ADD_FAILURE();
@@ -68,10 +68,10 @@ TEST_P(RedlockFirstContact, ServersThatWereNeverThere) {
           }
           EXPECT_FALSE(error.may_have_executed());
         }
-        const Duration took = stand.runtime.now() - start;
+        const Duration took = fixture.runtime.now() - start;
         if (wait) {
           EXPECT_GE(took, 200ms);
-        } else if (stand.where == Where::embedded) {
+        } else if (fixture.where == Where::embedded) {
           EXPECT_LT(took, 100ms);
         }
       };
@@ -85,16 +85,16 @@ TEST_P(RedlockFirstContact, ServersThatWereNeverThere) {
 
 // One of three is there, or two.
 TEST_P(RedlockFirstContact, SomeServersWereNeverThere) {
-  testing::on_servers(GetParam(), 2, [](Stand& stand, Servers& servers) {
-    redis::Client straight(stand.runtime, stand.network, to(servers.endpoint(0), 0));
+  testing::on_servers(GetParam(), 2, [](Fixture& fixture, Servers& servers) {
+    redis::Client straight(fixture.runtime, fixture.network, to(servers.endpoint(0), 0));
     {
-      FirstContact one(stand, {servers.endpoint(0)}, 2, 3600s);
+      FirstContact one(fixture, {servers.endpoint(0)}, 2, 3600s);
       EXPECT_THROW(one.lock->lock(), Unavailable);
       EXPECT_THROW(one.lock->try_lock_for(3600s), Unavailable);
       // What that one granted is given back, long before its lease ends.
-      while (ask(straight, {"DBSIZE"}).integer != 0) stand.runtime.sleep_for(1ms);
+      while (ask(straight, {"DBSIZE"}).integer != 0) fixture.runtime.sleep_for(1ms);
     }
-    FirstContact two(stand, {servers.endpoint(0), servers.endpoint(1)}, 1, 3600s);
+    FirstContact two(fixture, {servers.endpoint(0), servers.endpoint(1)}, 1, 3600s);
     two.lock->lock();
     EXPECT_TRUE(two.lock->is_held_by_me());
     two.lock->unlock();

@@ -18,16 +18,16 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ask;
-using testing::Relay;
+using testing::FaultyLink;
+using testing::Fixture;
 using testing::Servers;
 using testing::Sign;
-using testing::Stand;
 using testing::Where;
 using Kind = LockEvent::Kind;
 
 class RedlockTest : public ::testing::TestWithParam<Where> {
  protected:
-  static void run(int servers, const std::function<void(Stand&, Servers&)>& body) {
+  static void run(int servers, const std::function<void(Fixture&, Servers&)>& body) {
     testing::on_servers(GetParam(), servers, body);
   }
 };
@@ -39,31 +39,31 @@ redis::ClientOptions to(const Endpoint& endpoint, std::size_t number) {
   return {.nodes = {{"r" + std::to_string(number + 1), endpoint}}, .command_timeout = 2000ms};
 }
 
-// A client process: behind a relay for each server.
+// A client process: behind a link for each server.
 struct Peer {
-  Peer(Stand& stand, Servers& servers, RedlockOptions options = {}) : witness(stand.runtime) {
+  Peer(Fixture& fixture, Servers& servers, RedlockOptions options = {}) : observer(fixture.runtime) {
     for (std::size_t i = 0; i < servers.size(); ++i) {
-      relays.emplace_back(stand.runtime, stand.network, servers.endpoint(i));
-      clients.emplace_back(stand.runtime, stand.network, to(relays.back().endpoint(), i));
-      straight.emplace_back(stand.runtime, stand.network, to(servers.endpoint(i), i));
+      relays.emplace_back(fixture.runtime, fixture.network, servers.endpoint(i));
+      clients.emplace_back(fixture.runtime, fixture.network, to(relays.back().endpoint(), i));
+      straight.emplace_back(fixture.runtime, fixture.network, to(servers.endpoint(i), i));
       testing::load(straight.back(), {&kReentrantAcquire, &kReentrantRelease, &kReentrantRenew});
       clients.back().call({"PING"});
     }
     std::vector<redis::Client*> pointers;
     for (redis::Client& client : clients) pointers.push_back(&client);
-    options.lock.observer = &witness;
+    options.lock.observer = &observer;
     locks.emplace(pointers, options);
     lock = locks->obtain("k");
   }
-  Relay& relay(std::size_t i) { return *std::next(relays.begin(), static_cast<std::ptrdiff_t>(i)); }
+  FaultyLink& link(std::size_t i) { return *std::next(relays.begin(), static_cast<std::ptrdiff_t>(i)); }
   // Past the relays.
   redis::Reply ask_server(std::size_t i, std::initializer_list<std::string_view> command) {
     return ask(*std::next(straight.begin(), static_cast<std::ptrdiff_t>(i)), command);
   }
   bool has(std::size_t i) { return ask_server(i, {"EXISTS", "k"}).integer == 1; }
 
-  testing::Witness witness;
-  std::list<Relay> relays;
+  testing::RecordingObserver observer;
+  std::list<FaultyLink> relays;
   std::list<redis::Client> clients, straight;
   std::optional<Redlocks> locks;
   std::shared_ptr<Lock> lock;
@@ -73,17 +73,17 @@ RedlockOptions lease(Duration lease) { return {.lock = {.lease = lease}}; }
 
 // [parks] In the background it may take a moment.
 template <class Condition>
-void eventually(Stand& stand, Condition condition) {
-  while (!condition()) stand.runtime.sleep_for(1ms);
+void eventually(Fixture& fixture, Condition condition) {
+  while (!condition()) fixture.runtime.sleep_for(1ms);
 }
 
 TEST_P(RedlockTest, AllServersHaveTheRecord) {
-  run(3, [](Stand& stand, Servers& servers) {
-    Peer a(stand, servers, lease(20s)), b(stand, servers, lease(20s));
-    const MonotonicTime before = stand.runtime.now();
+  run(3, [](Fixture& fixture, Servers& servers) {
+    Peer a(fixture, servers, lease(20s)), b(fixture, servers, lease(20s));
+    const MonotonicTime before = fixture.runtime.now();
     a.lock->lock();
     EXPECT_GE(*a.lock->valid_until(), lease_end(before, 20s));
-    eventually(stand, [&] { return a.has(0) && a.has(1) && a.has(2); });
+    eventually(fixture, [&] { return a.has(0) && a.has(1) && a.has(2); });
     for (std::size_t i = 0; i < 3; ++i) {
       EXPECT_EQ(a.ask_server(i, {"GET", "k"}).text, a.lock->acquisition());
       EXPECT_GT(a.ask_server(i, {"PTTL", "k"}).integer, 0);
@@ -94,7 +94,7 @@ TEST_P(RedlockTest, AllServersHaveTheRecord) {
     EXPECT_FALSE(b.lock->try_lock_for(500ms));
     a.lock->unlock();
     a.lock->unlock();
-    eventually(stand, [&] { return !a.has(0) && !a.has(1) && !a.has(2); });
+    eventually(fixture, [&] { return !a.has(0) && !a.has(1) && !a.has(2); });
     EXPECT_TRUE(b.lock->try_lock());
     EXPECT_TRUE(a.lock->force_unlock());
     EXPECT_THROW(b.lock->unlock(), LockLost);
@@ -103,10 +103,10 @@ TEST_P(RedlockTest, AllServersHaveTheRecord) {
 }
 
 TEST_P(RedlockTest, BadInput) {
-  run(3, [](Stand& stand, Servers& servers) {
-    redis::Client one(stand.runtime, stand.network, to(servers.endpoint(0), 0));
-    redis::Client again(stand.runtime, stand.network, to(servers.endpoint(0), 1));
-    redis::Client two(stand.runtime, stand.network, to(servers.endpoint(1), 1));
+  run(3, [](Fixture& fixture, Servers& servers) {
+    redis::Client one(fixture.runtime, fixture.network, to(servers.endpoint(0), 0));
+    redis::Client again(fixture.runtime, fixture.network, to(servers.endpoint(0), 1));
+    redis::Client two(fixture.runtime, fixture.network, to(servers.endpoint(1), 1));
     EXPECT_THROW(Redlocks({}, {}), std::invalid_argument);
     EXPECT_THROW(Redlocks({&one, nullptr}, {}), std::invalid_argument);
     EXPECT_THROW(Redlocks({&one, &one}, {}), std::invalid_argument);
@@ -120,15 +120,15 @@ TEST_P(RedlockTest, BadInput) {
 
 // Of five servers two die: as before. A third one: unavailable, and nothing stays held.
 TEST_P(RedlockTest, AMinorityOfDeadServersDoesNotMatter) {
-  run(5, [](Stand& stand, Servers& servers) {
-    Peer a(stand, servers, lease(60s)), b(stand, servers, lease(60s));
+  run(5, [](Fixture& fixture, Servers& servers) {
+    Peer a(fixture, servers, lease(60s)), b(fixture, servers, lease(60s));
     for (std::size_t dead = 0; dead <= 2; ++dead) {
       a.lock->lock();
       EXPECT_FALSE(b.lock->try_lock());
       a.lock->unlock();
       // A vote for its refused try may be cast this late, and given back then. Where every server counts,
       // that refuses another try.
-      EXPECT_TRUE(stand.where == Where::embedded ? b.lock->try_lock() : b.lock->try_lock_for(60s));
+      EXPECT_TRUE(fixture.where == Where::embedded ? b.lock->try_lock() : b.lock->try_lock_for(60s));
       b.lock->unlock();
       servers.crash(dead);
     }
@@ -140,7 +140,7 @@ TEST_P(RedlockTest, AMinorityOfDeadServersDoesNotMatter) {
           << error.what();
     }
     EXPECT_FALSE(a.lock->is_held_by_me());
-    eventually(stand, [&] { return !a.has(3) && !a.has(4); });
+    eventually(fixture, [&] { return !a.has(3) && !a.has(4); });
     servers.restart(0);
     EXPECT_TRUE(b.lock->try_lock_for(30s));
     b.lock->unlock();
@@ -149,15 +149,15 @@ TEST_P(RedlockTest, AMinorityOfDeadServersDoesNotMatter) {
 
 // A dead server at the release: the others decide.
 TEST_P(RedlockTest, AServerDiesWhileItIsHeld) {
-  run(3, [](Stand& stand, Servers& servers) {
-    Peer a(stand, servers, lease(600ms)), b(stand, servers, lease(60s));
+  run(3, [](Fixture& fixture, Servers& servers) {
+    Peer a(fixture, servers, lease(600ms)), b(fixture, servers, lease(60s));
     a.lock->lock();
     servers.crash(0);
-    a.witness.wait_for(Kind::renewed, 5);
+    a.observer.wait_for(Kind::renewed, 5);
     EXPECT_TRUE(a.lock->is_held_by_me());
     EXPECT_FALSE(b.lock->try_lock());
     a.lock->unlock();
-    EXPECT_EQ(a.witness.count(Kind::lost), 0u);
+    EXPECT_EQ(a.observer.count(Kind::lost), 0u);
     b.lock->lock();
     b.lock->unlock();
   });
@@ -165,18 +165,18 @@ TEST_P(RedlockTest, AServerDiesWhileItIsHeld) {
 
 // A server that hangs costs its timeout at most, and only where its answer would decide.
 TEST_P(RedlockTest, AHungServerCountsAsANo) {
-  run(3, [](Stand& stand, Servers& servers) {
+  run(3, [](Fixture& fixture, Servers& servers) {
     RedlockOptions options = lease(60s);
     options.node_timeout = 100ms;
-    Peer a(stand, servers, options), b(stand, servers, options);
+    Peer a(fixture, servers, options), b(fixture, servers, options);
     servers.pause(2);
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     for (int round = 0; round < 20; ++round) {
       a.lock->lock();
       a.lock->unlock();
     }
-    if (stand.where == Where::embedded) {
-      EXPECT_LT(stand.runtime.now() - start, 100ms);
+    if (fixture.where == Where::embedded) {
+      EXPECT_LT(fixture.runtime.now() - start, 100ms);
     }
     a.lock->lock();
     EXPECT_FALSE(b.lock->try_lock());
@@ -185,22 +185,22 @@ TEST_P(RedlockTest, AHungServerCountsAsANo) {
     servers.resume(2);
     EXPECT_TRUE(b.lock->is_held_by_me());
     b.lock->unlock();
-    eventually(stand, [&] { return !a.has(0) && !a.has(1) && !a.has(2); });
-    EXPECT_EQ(a.witness.count(Kind::lost) + b.witness.count(Kind::lost), 0u);
+    eventually(fixture, [&] { return !a.has(0) && !a.has(1) && !a.has(2); });
+    EXPECT_EQ(a.observer.count(Kind::lost) + b.observer.count(Kind::lost), 0u);
   });
 }
 
 TEST_P(RedlockTest, AHungMajorityIsUnavailable) {
-  run(3, [](Stand& stand, Servers& servers) {
+  run(3, [](Fixture& fixture, Servers& servers) {
     RedlockOptions options = lease(60s);
     options.node_timeout = 50ms;
-    Peer a(stand, servers, options);
+    Peer a(fixture, servers, options);
     servers.pause(1);
     servers.pause(2);
     EXPECT_THROW(a.lock->try_lock_for(200ms), Unavailable);
     servers.resume(1);
     servers.resume(2);
-    eventually(stand, [&] { return !a.has(0) && !a.has(1) && !a.has(2); });  // long before the lease
+    eventually(fixture, [&] { return !a.has(0) && !a.has(1) && !a.has(2); });  // long before the lease
     EXPECT_TRUE(a.lock->try_lock_for(30s));
     a.lock->unlock();
   });
@@ -208,16 +208,16 @@ TEST_P(RedlockTest, AHungMajorityIsUnavailable) {
 
 // Somebody else has two of three: the third one is given back at once.
 TEST_P(RedlockTest, AMinorityIsGivenBackAtOnce) {
-  run(3, [](Stand& stand, Servers& servers) {
-    Peer a(stand, servers, lease(60s));
+  run(3, [](Fixture& fixture, Servers& servers) {
+    Peer a(fixture, servers, lease(60s));
     for (const std::size_t i : {0u, 1u}) {
       a.ask_server(i, {"SET", "k", "other:1", "PX", "60000"});
     }
     for (int round = 0; round < 10; ++round) EXPECT_FALSE(a.lock->try_lock());
-    eventually(stand, [&] { return !a.has(2); });
+    eventually(fixture, [&] { return !a.has(2); });
     EXPECT_TRUE(a.has(0) && a.has(1));
     EXPECT_FALSE(a.lock->try_lock_for(500ms));
-    eventually(stand, [&] { return !a.has(2); });
+    eventually(fixture, [&] { return !a.has(2); });
     a.ask_server(0, {"DEL", "k"});
     EXPECT_TRUE(a.lock->try_lock_for(30s));
     EXPECT_EQ(a.ask_server(1, {"GET", "k"}).text, "other:1");
@@ -227,49 +227,49 @@ TEST_P(RedlockTest, AMinorityIsGivenBackAtOnce) {
 
 // The word that gives the minority back is lost with its connection: it is said again.
 TEST_P(RedlockTest, AMinorityIsGivenBackThoughThatFails) {
-  run(3, [](Stand& stand, Servers& servers) {
-    Peer a(stand, servers, lease(60s));
+  run(3, [](Fixture& fixture, Servers& servers) {
+    Peer a(fixture, servers, lease(60s));
     for (const std::size_t i : {0u, 1u}) {
       a.ask_server(i, {"SET", "k", "other:1", "PX", "60000"});
     }
-    a.relay(2).lose_request_with(std::string(kReentrantRelease.sha1), 3);
+    a.link(2).lose_request_with(std::string(kReentrantRelease.sha1), 3);
     EXPECT_FALSE(a.lock->try_lock());
-    eventually(stand, [&] { return a.relay(2).to_lose() == 0 && !a.has(2); });  // long before the lease
+    eventually(fixture, [&] { return a.link(2).to_lose() == 0 && !a.has(2); });  // long before the lease
     // The same when a release does not reach a server.
     for (const std::size_t i : {0u, 1u}) a.ask_server(i, {"DEL", "k"});
     a.lock->lock();
-    eventually(stand, [&] { return a.has(0) && a.has(1) && a.has(2); });
-    a.relay(1).lose_request_with(std::string(kReentrantRelease.sha1), 2);
+    eventually(fixture, [&] { return a.has(0) && a.has(1) && a.has(2); });
+    a.link(1).lose_request_with(std::string(kReentrantRelease.sha1), 2);
     a.lock->unlock();
-    eventually(stand, [&] { return !a.has(0) && !a.has(1) && !a.has(2); });
+    eventually(fixture, [&] { return !a.has(0) && !a.has(1) && !a.has(2); });
   });
 }
 
 // The undo of a refused round comes late, when a later round of the same acquire has been granted: it must
 // not take that grant away.
 TEST_P(RedlockTest, ALateUndoDoesNotTouchALaterRound) {
-  run(3, [](Stand& stand, Servers& servers) {
+  run(3, [](Fixture& fixture, Servers& servers) {
     RedlockOptions options = lease(60s);
     options.node_timeout = 100ms;
-    Peer a(stand, servers, options), b(stand, servers, options);
+    Peer a(fixture, servers, options), b(fixture, servers, options);
     for (const std::size_t i : {0u, 1u}) {
       a.ask_server(i, {"SET", "k", "other:1", "PX", "60000"});
     }
-    a.relay(2).hold_request(std::string(kReentrantRelease.sha1));
-    Sign held(stand.runtime), looked(stand.runtime);
-    Task asking = stand.runtime.spawn("client", [&] {
+    a.link(2).hold_request(std::string(kReentrantRelease.sha1));
+    Sign held(fixture.runtime), looked(fixture.runtime);
+    Task asking = fixture.runtime.spawn("client", [&] {
       a.lock->lock();
       held.give();
       looked.wait();
       EXPECT_TRUE(a.lock->is_held_by_me());
       a.lock->unlock();
     });
-    a.relay(2).wait_held();  // granted by the third server, refused by the others; the undo hangs
+    a.link(2).wait_held();  // granted by the third server, refused by the others; the undo hangs
     a.ask_server(0, {"DEL", "k"});
-    stand.runtime.sleep_for(150ms);  // a round with the first and the third server would win
-    a.relay(2).release_request();
+    fixture.runtime.sleep_for(150ms);  // a round with the first and the third server would win
+    a.link(2).release_request();
     held.wait();
-    stand.runtime.sleep_for(20ms);
+    fixture.runtime.sleep_for(20ms);
     a.ask_server(1, {"DEL", "k"});
     EXPECT_FALSE(b.lock->try_lock_for(100ms));
     looked.give();
@@ -279,56 +279,56 @@ TEST_P(RedlockTest, ALateUndoDoesNotTouchALaterRound) {
 
 // The last reply of the majority comes when the lease is over: that is no grant.
 TEST_P(RedlockTest, ValidityIsCheckedAfterTheLastReply) {
-  run(3, [](Stand& stand, Servers& servers) {
+  run(3, [](Fixture& fixture, Servers& servers) {
     RedlockOptions options = lease(300ms);
     options.node_timeout = 2s;
-    Peer a(stand, servers, options);
-    a.relay(1).stall(true);
-    a.relay(2).stall(true);
-    Task thaw = stand.runtime.spawn("client", [&] {
-      stand.runtime.sleep_for(450ms);
-      a.relay(1).stall(false);
-      a.relay(2).stall(false);
+    Peer a(fixture, servers, options);
+    a.link(1).stall(true);
+    a.link(2).stall(true);
+    Task thaw = fixture.runtime.spawn("client", [&] {
+      fixture.runtime.sleep_for(450ms);
+      a.link(1).stall(false);
+      a.link(2).stall(false);
     });
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     a.lock->lock();
-    EXPECT_GE(stand.runtime.now() - start, 450ms);
-    EXPECT_GT(*a.lock->valid_until(), stand.runtime.now());
-    EXPECT_LE(*a.lock->valid_until(), lease_end(stand.runtime.now(), 300ms));
-    EXPECT_EQ(a.witness.count(Kind::acquired), 1u);
+    EXPECT_GE(fixture.runtime.now() - start, 450ms);
+    EXPECT_GT(*a.lock->valid_until(), fixture.runtime.now());
+    EXPECT_LE(*a.lock->valid_until(), lease_end(fixture.runtime.now(), 300ms));
+    EXPECT_EQ(a.observer.count(Kind::acquired), 1u);
     thaw.join();
     a.lock->unlock();
   });
 }
 
 TEST_P(RedlockTest, LostRepliesOfAMajority) {
-  run(3, [](Stand& stand, Servers& servers) {
-    Peer a(stand, servers, lease(60s));
+  run(3, [](Fixture& fixture, Servers& servers) {
+    Peer a(fixture, servers, lease(60s));
     for (const std::size_t i : {0u, 1u, 2u}) {
-      a.relay(i).lose_reply_to(std::string(kReentrantAcquire.sha1), 2);
+      a.link(i).lose_reply_to(std::string(kReentrantAcquire.sha1), 2);
     }
     a.lock->lock();
     for (const std::size_t i : {0u, 1u, 2u}) {
-      a.relay(i).lose_reply_to(std::string(kReentrantRelease.sha1), 2);
+      a.link(i).lose_reply_to(std::string(kReentrantRelease.sha1), 2);
     }
     a.lock->unlock();
-    EXPECT_EQ(a.witness.count(Kind::lost), 0u);
-    eventually(stand, [&] { return !a.has(0) && !a.has(1) && !a.has(2); });
+    EXPECT_EQ(a.observer.count(Kind::lost), 0u);
+    eventually(fixture, [&] { return !a.has(0) && !a.has(1) && !a.has(2); });
   });
 }
 
 TEST_P(RedlockTest, LostWhenAMajorityForgot) {
-  run(5, [](Stand& stand, Servers& servers) {
-    Peer a(stand, servers, lease(600ms));
+  run(5, [](Fixture& fixture, Servers& servers) {
+    Peer a(fixture, servers, lease(600ms));
     a.lock->lock();
-    eventually(stand, [&] { return a.has(0) && a.has(1) && a.has(2) && a.has(3) && a.has(4); });
+    eventually(fixture, [&] { return a.has(0) && a.has(1) && a.has(2) && a.has(3) && a.has(4); });
     a.ask_server(0, {"DEL", "k"});
     a.ask_server(1, {"DEL", "k"});
-    a.witness.wait_for(Kind::renewed, 3);  // three of five have it
+    a.observer.wait_for(Kind::renewed, 3);  // three of five have it
     EXPECT_TRUE(a.lock->is_held_by_me());
     EXPECT_FALSE(a.has(0));  // a renewal brings nothing back
     a.ask_server(2, {"DEL", "k"});
-    a.witness.wait_for(Kind::lost);
+    a.observer.wait_for(Kind::lost);
     EXPECT_FALSE(a.lock->is_held_by_me());
     EXPECT_THROW(a.lock->unlock(), LockLost);
   });
@@ -336,16 +336,16 @@ TEST_P(RedlockTest, LostWhenAMajorityForgot) {
 
 // Most servers are cut off: told at the end of the lease, and not later.
 TEST_P(RedlockTest, LossIsToldAtTheEndOfTheLease) {
-  run(3, [](Stand& stand, Servers& servers) {
-    Peer a(stand, servers, lease(500ms));
+  run(3, [](Fixture& fixture, Servers& servers) {
+    Peer a(fixture, servers, lease(500ms));
     a.lock->lock();
-    a.witness.wait_for(Kind::renewed, 1);
+    a.observer.wait_for(Kind::renewed, 1);
     servers.pause(0);
     servers.pause(1);
-    a.witness.wait_for(Kind::lost);
-    EXPECT_GE(a.witness.last(Kind::lost), *a.lock->valid_until());
-    if (stand.where == Where::embedded) {
-      EXPECT_EQ(a.witness.last(Kind::lost), *a.lock->valid_until());
+    a.observer.wait_for(Kind::lost);
+    EXPECT_GE(a.observer.last(Kind::lost), *a.lock->valid_until());
+    if (fixture.where == Where::embedded) {
+      EXPECT_EQ(a.observer.last(Kind::lost), *a.lock->valid_until());
     }
     servers.resume(0);
     servers.resume(1);
@@ -355,9 +355,9 @@ TEST_P(RedlockTest, LossIsToldAtTheEndOfTheLease) {
 
 // Tokens rise although each grant has another majority.
 TEST_P(RedlockTest, TokensRiseOverDifferentMajorities) {
-  run(3, [](Stand& stand, Servers& servers) {
+  run(3, [](Fixture& fixture, Servers& servers) {
     RedlockOptions options{.lock = {.lease = 60s, .fencing = true}};
-    Peer a(stand, servers, options), b(stand, servers, options);
+    Peer a(fixture, servers, options), b(fixture, servers, options);
     a.ask_server(0, {"SET", "holdfast:token:{k}", "9000000000000001"});  // its clock is far ahead
     std::uint64_t last = 0;
     for (std::size_t round = 0; round < 6; ++round) {
@@ -371,28 +371,28 @@ TEST_P(RedlockTest, TokensRiseOverDifferentMajorities) {
       EXPECT_LT(last, 9007199254740992u);
       peer.lock->unlock();
       servers.resume(cut_off);
-      eventually(stand, [&] { return !a.has(0) && !a.has(1) && !a.has(2); });
+      eventually(fixture, [&] { return !a.has(0) && !a.has(1) && !a.has(2); });
     }
     EXPECT_GT(last, 9000000000000001u);
   });
 }
 
 TEST_P(RedlockTest, ContentionMakesProgress) {
-  run(3, [](Stand& stand, Servers& servers) {
+  run(3, [](Fixture& fixture, Servers& servers) {
     constexpr int kRounds = 12;
     std::list<Peer> peers;
-    for (int i = 0; i < 3; ++i) peers.emplace_back(stand, servers, lease(60s));
+    for (int i = 0; i < 3; ++i) peers.emplace_back(fixture, servers, lease(60s));
     std::atomic<int> inside = 0, wrong = 0, done = 0;
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     {
       std::list<Task> tasks;
       for (Peer& peer : peers) {
         for (int i = 0; i < 2; ++i) {
-          tasks.push_back(stand.runtime.spawn("client", [&] {
+          tasks.push_back(fixture.runtime.spawn("client", [&] {
             for (int round = 0; round < kRounds; ++round) {
               const std::unique_lock guard(*peer.lock);
               if (++inside != 1) ++wrong;
-              stand.runtime.yield();
+              fixture.runtime.yield();
               --inside;
               ++done;
             }
@@ -402,34 +402,34 @@ TEST_P(RedlockTest, ContentionMakesProgress) {
     }
     EXPECT_EQ(done, 6 * kRounds);
     EXPECT_EQ(wrong, 0);
-    EXPECT_LT(stand.runtime.now() - start, 60s);  // by no lease
+    EXPECT_LT(fixture.runtime.now() - start, 60s);  // by no lease
     Peer& a = peers.front();
-    eventually(stand, [&] { return !a.has(0) && !a.has(1) && !a.has(2); });
+    eventually(fixture, [&] { return !a.has(0) && !a.has(1) && !a.has(2); });
   });
 }
 
 TEST_P(RedlockTest, ForeignTypesAreRejected) {
-  run(3, [](Stand& stand, Servers& servers) {
-    Peer a(stand, servers, lease(60s));
+  run(3, [](Fixture& fixture, Servers& servers) {
+    Peer a(fixture, servers, lease(60s));
     a.ask_server(0, {"SET", "k", "something else"});
     EXPECT_TRUE(a.lock->try_lock());  // one server that cannot
     a.lock->unlock();
     a.ask_server(1, {"SET", "k", "something else"});
     EXPECT_THROW(a.lock->lock(), Rejected);
-    eventually(stand, [&] { return !a.has(2); });
+    eventually(fixture, [&] { return !a.has(2); });
     EXPECT_THROW(a.lock->try_lock(), Rejected);
-    eventually(stand, [&] { return !a.has(2); });
+    eventually(fixture, [&] { return !a.has(2); });
   });
 }
 
 // Everything is gone while requests are under way, debts are to be paid and a hold is watched.
 TEST_P(RedlockTest, TheEndWhileRequestsAreUnderWay) {
-  run(3, [](Stand& stand, Servers& servers) {
+  run(3, [](Fixture& fixture, Servers& servers) {
     for (int round = 0; round < 5; ++round) {
       RedlockOptions options = lease(60s);
       options.node_timeout = 50ms;
-      Peer a(stand, servers, options);
-      a.relay(2).stall(true);
+      Peer a(fixture, servers, options);
+      a.link(2).stall(true);
       a.lock->lock();  // the third server's voter is still out
       if (round % 2 == 0) a.lock->unlock();
       for (const std::size_t i : {0u, 1u}) a.ask_server(i, {"DEL", "k"});

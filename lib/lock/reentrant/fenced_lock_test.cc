@@ -12,18 +12,18 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::AnyPeer;
-using testing::LockKind;
-using testing::Relay;
-using testing::Stand;
+using testing::ExclusiveKind;
+using testing::FaultyLink;
+using testing::Fixture;
 using testing::Where;
 
 constexpr LockOptions kFencing{.lease = 60s, .fencing = true};
 
-class Fencing : public ::testing::TestWithParam<std::tuple<Where, LockKind>> {
+class Fencing : public ::testing::TestWithParam<std::tuple<Where, ExclusiveKind>> {
  protected:
-  static void run(const std::function<void(Stand&, LockKind)>& body) {
+  static void run(const std::function<void(Fixture&, ExclusiveKind)>& body) {
     const auto [where, kind] = GetParam();
-    testing::on_stand(where, [&, kind = kind](Stand& stand) { body(stand, kind); });
+    testing::with_fixture(where, [&, kind = kind](Fixture& fixture) { body(fixture, kind); });
   }
 };
 
@@ -41,8 +41,8 @@ std::uint64_t server_time_us(AnyPeer& peer) {
 }
 
 TEST_P(Fencing, TheFirstTokenIsTheServersTime) {
-  run([](Stand& stand, LockKind kind) {
-    AnyPeer peer(stand, kind, kFencing);
+  run([](Fixture& fixture, ExclusiveKind kind) {
+    AnyPeer peer(fixture, kind, kFencing);
     const auto lock = peer.obtain("stock:42");
     EXPECT_EQ(lock->token(), std::nullopt);
     const std::uint64_t before = server_time_us(peer);
@@ -55,7 +55,7 @@ TEST_P(Fencing, TheFirstTokenIsTheServersTime) {
     const std::int64_t left = peer.ask({"PTTL", "holdfast:token:{stock:42}"}).integer;
     EXPECT_GT(left, 86'000'000);
     EXPECT_LE(left, 86'400'000);
-    Task other = stand.runtime.spawn("client", [&] { EXPECT_EQ(lock->token(), std::nullopt); });
+    Task other = fixture.runtime.spawn("client", [&] { EXPECT_EQ(lock->token(), std::nullopt); });
     other.join();
     lock->unlock();
     EXPECT_EQ(lock->token(), std::nullopt);
@@ -64,8 +64,8 @@ TEST_P(Fencing, TheFirstTokenIsTheServersTime) {
 }
 
 TEST_P(Fencing, TokensRiseWithEveryGrant) {
-  run([](Stand& stand, LockKind kind) {
-    AnyPeer a(stand, kind, kFencing), b(stand, kind, kFencing);
+  run([](Fixture& fixture, ExclusiveKind kind) {
+    AnyPeer a(fixture, kind, kFencing), b(fixture, kind, kFencing);
     std::uint64_t last = 0;
     for (int round = 0; round < 10; ++round) {
       AnyPeer& peer = round % 3 == 0 ? b : a;
@@ -88,13 +88,13 @@ TEST_P(Fencing, TokensRiseWithEveryGrant) {
 }
 
 TEST_P(Fencing, ReEntryDrawsNone) {
-  run([](Stand& stand, LockKind kind) {
-    AnyPeer peer(stand, kind, kFencing);
+  run([](Fixture& fixture, ExclusiveKind kind) {
+    AnyPeer peer(fixture, kind, kFencing);
     const auto lock = peer.obtain("k");
     lock->lock();
     const std::uint64_t token = *lock->token();
     const bool again = lock->try_lock();
-    EXPECT_EQ(again, kind != LockKind::non_reentrant);
+    EXPECT_EQ(again, kind != ExclusiveKind::non_reentrant);
     EXPECT_EQ(lock->token(), token);
     EXPECT_EQ(peer.ask({"GET", "holdfast:token:{k}"}).text, std::to_string(token));
     if (again) lock->unlock();
@@ -104,16 +104,16 @@ TEST_P(Fencing, ReEntryDrawsNone) {
 }
 
 TEST_P(Fencing, ALostReplyBringsTheSameToken) {
-  run([](Stand& stand, LockKind kind) {
-    Relay relay(stand.runtime, stand.network, stand.redis);
-    AnyPeer straight(stand, kind, kFencing), peer(stand, kind, kFencing, relay.endpoint());
+  run([](Fixture& fixture, ExclusiveKind kind) {
+    FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    AnyPeer straight(fixture, kind, kFencing), peer(fixture, kind, kFencing, link.endpoint());
     const auto first = straight.obtain("k");  // makes the script known
     first->lock();
     const std::uint64_t before = *first->token();
     first->unlock();
     straight.ask({"SET", "holdfast:token:{k}", "8000000000000000"});  // every draw shows
     peer.ask({"PING"});
-    relay.lose_reply_to("EVALSHA", 3);
+    link.lose_reply_to("EVALSHA", 3);
     const auto lock = peer.obtain("k");
     lock->lock();
     EXPECT_GT(*lock->token(), before);
@@ -124,8 +124,8 @@ TEST_P(Fencing, ALostReplyBringsTheSameToken) {
 }
 
 TEST_P(Fencing, TokensRiseThoughTheCounterIsLost) {
-  run([](Stand& stand, LockKind kind) {
-    AnyPeer peer(stand, kind, kFencing);
+  run([](Fixture& fixture, ExclusiveKind kind) {
+    AnyPeer peer(fixture, kind, kFencing);
     const auto lock = peer.obtain("k");
     lock->lock();
     std::uint64_t last = *lock->token();
@@ -135,7 +135,7 @@ TEST_P(Fencing, TokensRiseThoughTheCounterIsLost) {
     EXPECT_GT(*lock->token(), last);
     last = *lock->token();
     peer.ask({"FLUSHALL"});  // as a restart without persistence, the record included
-    AnyPeer other(stand, kind, kFencing);
+    AnyPeer other(fixture, kind, kFencing);
     const auto next = other.obtain("k");
     next->lock();
     EXPECT_GT(*next->token(), last);
@@ -145,8 +145,8 @@ TEST_P(Fencing, TokensRiseThoughTheCounterIsLost) {
 }
 
 TEST_P(Fencing, AfterAForcedReleaseTheNextTokenIsGreater) {
-  run([](Stand& stand, LockKind kind) {
-    AnyPeer a(stand, kind, kFencing), b(stand, kind, kFencing);
+  run([](Fixture& fixture, ExclusiveKind kind) {
+    AnyPeer a(fixture, kind, kFencing), b(fixture, kind, kFencing);
     const auto lock = a.obtain("k"), next = b.obtain("k");
     lock->lock();
     EXPECT_TRUE(next->force_unlock());
@@ -158,12 +158,12 @@ TEST_P(Fencing, AfterAForcedReleaseTheNextTokenIsGreater) {
 }
 
 TEST_P(Fencing, WithoutFencingThereIsNoToken) {
-  run([](Stand& stand, LockKind kind) {
-    AnyPeer peer(stand, kind, {.lease = 60s});
+  run([](Fixture& fixture, ExclusiveKind kind) {
+    AnyPeer peer(fixture, kind, {.lease = 60s});
     const auto lock = peer.obtain("k");
     lock->lock();
-    EXPECT_EQ(lock->token().has_value(), kind == LockKind::fenced);  // which always has one
-    EXPECT_EQ(peer.ask({"EXISTS", "holdfast:token:{k}"}).integer, kind == LockKind::fenced ? 1 : 0);
+    EXPECT_EQ(lock->token().has_value(), kind == ExclusiveKind::fenced);  // which always has one
+    EXPECT_EQ(peer.ask({"EXISTS", "holdfast:token:{k}"}).integer, kind == ExclusiveKind::fenced ? 1 : 0);
     lock->unlock();
   });
 }
@@ -172,8 +172,8 @@ TEST_P(Fencing, WithoutFencingThereIsNoToken) {
 // token that is worth something all the same.
 TEST(FencingScripts, AskedAgainAfterTheCounterWasLost) {
   for (const Where where : testing::everywhere()) {
-    testing::on_stand(where, [](Stand& stand) {
-      redis::Client client(stand.runtime, stand.network, stand.options());
+    testing::with_fixture(where, [](Fixture& fixture) {
+      redis::Client client(fixture.runtime, fixture.network, fixture.options());
       for (const Wire& wire : {reentrant_wire("a", true), fair_wire("b", true)}) {
         const std::vector<std::string_view> keys(wire.acquire_keys.begin(), wire.acquire_keys.end());
         const std::vector<std::string_view> args{"me:1", "60000", "1"};

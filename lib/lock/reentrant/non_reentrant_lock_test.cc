@@ -9,22 +9,22 @@ namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Stand;
+using testing::Fixture;
 using testing::Where;
 using Kind = LockEvent::Kind;
 using Peer = testing::Peer<NonReentrantLocks>;
 
 class NonReentrantLockTest : public ::testing::TestWithParam<Where> {
  protected:
-  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(GetParam(), body); }
+  static void run(const std::function<void(Fixture&)>& body) { testing::with_fixture(GetParam(), body); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Ports, NonReentrantLockTest, ::testing::ValuesIn(testing::everywhere()),
                          [](const auto& info) { return testing::to_string(info.param); });
 
 TEST_P(NonReentrantLockTest, ASecondAcquireIsTold) {
-  run([](Stand& stand) {
-    Peer peer(stand, {.lease = 600s});
+  run([](Fixture& fixture) {
+    Peer peer(fixture, {.lease = 600s});
     const auto lock = peer.locks.obtain("k");
     lock->lock();
     const std::string owner = lock->acquisition();
@@ -36,11 +36,11 @@ TEST_P(NonReentrantLockTest, ASecondAcquireIsTold) {
       EXPECT_FALSE(error.may_have_executed());
     }
     EXPECT_THROW(lock->try_lock_until(kNever), WouldDeadlock);  // a wait without end, too
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     EXPECT_FALSE(lock->try_lock());
     EXPECT_FALSE(lock->try_lock_for(500s));  // at once: nobody else can end this wait
-    EXPECT_FALSE(lock->try_lock_until(stand.runtime.now()));
-    EXPECT_LT(stand.runtime.now() - start, 400s);
+    EXPECT_FALSE(lock->try_lock_until(fixture.runtime.now()));
+    EXPECT_LT(fixture.runtime.now() - start, 400s);
     // None of that has touched the hold.
     EXPECT_EQ(lock->hold_count(), 1);
     EXPECT_EQ(lock->acquisition(), owner);
@@ -55,12 +55,12 @@ TEST_P(NonReentrantLockTest, ASecondAcquireIsTold) {
 }
 
 TEST_P(NonReentrantLockTest, ALostHoldIsToldAsALoss) {
-  run([](Stand& stand) {
-    Peer peer(stand, {.lease = 200ms});
+  run([](Fixture& fixture) {
+    Peer peer(fixture, {.lease = 200ms});
     const auto lock = peer.locks.obtain("k");
     lock->lock();
     peer.ask({"DEL", "k"});
-    peer.witness.wait_for(Kind::lost);
+    peer.observer.wait_for(Kind::lost);
     EXPECT_THROW(lock->lock(), LockLost);
     EXPECT_THROW(lock->try_lock(), LockLost);
     EXPECT_THROW(lock->unlock(), LockLost);
@@ -70,26 +70,26 @@ TEST_P(NonReentrantLockTest, ALostHoldIsToldAsALoss) {
 }
 
 TEST_P(NonReentrantLockTest, OthersWaitAsForAReentrantOne) {
-  run([](Stand& stand) {
-    Peer peer(stand, {.lease = 600s});
-    testing::Peer<ReentrantLocks> other(stand, {.lease = 600s});
+  run([](Fixture& fixture) {
+    Peer peer(fixture, {.lease = 600s});
+    testing::Peer<ReentrantLocks> other(fixture, {.lease = 600s});
     const auto lock = peer.locks.obtain("k"), reentrant = other.locks.obtain("k");
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     lock->lock();
     EXPECT_FALSE(reentrant->try_lock());
-    Task neighbour = stand.runtime.spawn("client", [&] {
+    Task neighbour = fixture.runtime.spawn("client", [&] {
       lock->lock();
       lock->unlock();
     });
-    Task stranger = stand.runtime.spawn("client", [&] {
+    Task stranger = fixture.runtime.spawn("client", [&] {
       reentrant->lock();
       reentrant->unlock();
     });
-    other.witness.wait_for(Kind::waiting);
+    other.observer.wait_for(Kind::waiting);
     lock->unlock();
     neighbour.join();
     stranger.join();
-    EXPECT_LT(stand.runtime.now() - start, 500s);
+    EXPECT_LT(fixture.runtime.now() - start, 500s);
   });
 }
 

@@ -7,27 +7,27 @@
 #include "lib/lock/engine/lease.h"
 #include "lib/lock/reentrant/reentrant_lock.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
-#include "lib/testing/relay.h"
-#include "lib/testing/stand.h"
+#include "lib/testing/faulty_link.h"
+#include "lib/testing/fixture.h"
 
 namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Relay;
-using testing::Stand;
+using testing::FaultyLink;
+using testing::Fixture;
+using testing::RecordingObserver;
 using testing::Where;
-using testing::Witness;
 using Kind = LockEvent::Kind;
 
-// A client behind a relay, and one that goes straight to the server. The scripts are known to the server.
+// A client behind a link, and one that goes straight to the server. The scripts are known to the server.
 struct Scene {
-  Scene(Stand& stand_in, LockOptions options)
-      : stand(stand_in),
-        relay(stand.runtime, stand.network, stand.redis),
-        witness(stand.runtime),
-        straight(stand.runtime, stand.network, stand.options()),
-        client(stand.runtime, stand.network, stand.options(relay.endpoint())),
+  Scene(Fixture& stand_in, LockOptions options)
+      : fixture(stand_in),
+        link(fixture.runtime, fixture.network, fixture.redis),
+        observer(fixture.runtime),
+        straight(fixture.runtime, fixture.network, fixture.options()),
+        client(fixture.runtime, fixture.network, fixture.options(link.endpoint())),
         others(straight, {.lease = 60s}),
         locks(client, with_witness(options)) {
     for (const redis::Script* script : {&kReentrantAcquire, &kReentrantRelease, &kReentrantRenew}) {
@@ -36,14 +36,14 @@ struct Scene {
     client.call({"PING"});
   }
   LockOptions with_witness(LockOptions options) {
-    options.observer = &witness;
+    options.observer = &observer;
     return options;
   }
   redis::Reply ask(std::initializer_list<std::string_view> command) { return straight.call(command).reply; }
 
-  Stand& stand;
-  Relay relay;
-  Witness witness;
+  Fixture& fixture;
+  FaultyLink link;
+  RecordingObserver observer;
   redis::Client straight, client;
   ReentrantLocks others, locks;
 };
@@ -51,8 +51,8 @@ struct Scene {
 class ReentrantFaults : public ::testing::TestWithParam<Where> {
  protected:
   static void run(LockOptions options, const std::function<void(Scene&)>& body) {
-    testing::on_stand(GetParam(), [&](Stand& stand) {
-      Scene scene(stand, options);
+    testing::with_fixture(GetParam(), [&](Fixture& fixture) {
+      Scene scene(fixture, options);
       body(scene);
     });
   }
@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Ports, ReentrantFaults, ::testing::ValuesIn(testing::ev
 
 TEST_P(ReentrantFaults, AcquireWhoseReplyWasLostIsAskedAgain) {
   run({.lease = 60s}, [](Scene& scene) {
-    scene.relay.lose_reply_to("60000", 3);  // the lease: of a SET and of the scripts
+    scene.link.lose_reply_to("60000", 3);  // the lease: of a SET and of the scripts
     const auto lock = scene.locks.obtain("k");
     lock->lock();  // by itself it would wait a minute for itself
     EXPECT_EQ(scene.ask({"GET", "k"}).text, lock->acquisition());  // asked four times, held once
@@ -75,7 +75,7 @@ TEST_P(ReentrantFaults, AcquireWhoseReplyWasLostIsAskedAgain) {
 
 TEST_P(ReentrantFaults, TryLockWhoseReplyWasLost) {
   run({.lease = 60s}, [](Scene& scene) {
-    scene.relay.lose_reply_to("60000");
+    scene.link.lose_reply_to("60000");
     const auto lock = scene.locks.obtain("k");
     EXPECT_TRUE(lock->try_lock());
     lock->unlock();
@@ -86,11 +86,11 @@ TEST_P(ReentrantFaults, ReleaseWhoseReplyWasLost) {
   run({.lease = 60s}, [](Scene& scene) {
     const auto lock = scene.locks.obtain("k");
     lock->lock();
-    scene.relay.lose_reply_to(std::string(kReentrantRelease.sha1));
+    scene.link.lose_reply_to(std::string(kReentrantRelease.sha1));
     lock->unlock();
     EXPECT_EQ(scene.ask({"EXISTS", "k"}).integer, 0);
-    EXPECT_EQ(scene.witness.count(Kind::released), 1u);
-    EXPECT_EQ(scene.witness.count(Kind::lost), 0u);
+    EXPECT_EQ(scene.observer.count(Kind::released), 1u);
+    EXPECT_EQ(scene.observer.count(Kind::lost), 0u);
   });
 }
 
@@ -99,7 +99,7 @@ TEST_P(ReentrantFaults, ReleaseWhoseReplyWasLost) {
 TEST_P(ReentrantFaults, GivingUpUndoesAGrantNobodySaw) {
   run({.lease = 60s}, [](Scene& scene) {
     const auto lock = scene.locks.obtain("k");
-    scene.relay.lose_reply_to("60000", 1'000'000);
+    scene.link.lose_reply_to("60000", 1'000'000);
     try {
       lock->try_lock_for(150ms);
       ADD_FAILURE() << "granted";
@@ -118,14 +118,14 @@ TEST_P(ReentrantFaults, GivingUpUndoesAGrantNobodySaw) {
 TEST_P(ReentrantFaults, LateGrantIsNotAccepted) {
   run({.lease = 300ms}, [](Scene& scene) {
     const auto lock = scene.locks.obtain("k");
-    scene.relay.stall(true);
-    Task thaw = scene.stand.runtime.spawn("client", [&] {
-      scene.stand.runtime.sleep_for(500ms);
-      scene.relay.stall(false);
+    scene.link.stall(true);
+    Task thaw = scene.fixture.runtime.spawn("client", [&] {
+      scene.fixture.runtime.sleep_for(500ms);
+      scene.link.stall(false);
     });
     lock->lock();
-    EXPECT_GT(*lock->valid_until(), scene.stand.runtime.now());
-    EXPECT_EQ(scene.witness.count(Kind::acquired), 1u);
+    EXPECT_GT(*lock->valid_until(), scene.fixture.runtime.now());
+    EXPECT_EQ(scene.observer.count(Kind::acquired), 1u);
     thaw.join();
     lock->unlock();
   });
@@ -134,11 +134,11 @@ TEST_P(ReentrantFaults, LateGrantIsNotAccepted) {
 TEST_P(ReentrantFaults, NoServerIsUnavailable) {
   run({.lease = 60s}, [](Scene& scene) {
     const auto lock = scene.locks.obtain("k");
-    scene.relay.stall(true);
-    const MonotonicTime start = scene.stand.runtime.now();
+    scene.link.stall(true);
+    const MonotonicTime start = scene.fixture.runtime.now();
     EXPECT_THROW(lock->lock(), Unavailable);  // lock() waits for holders, not for servers
-    EXPECT_GE(scene.stand.runtime.now() - start, scene.client.options().command_timeout);
-    scene.relay.stall(false);
+    EXPECT_GE(scene.fixture.runtime.now() - start, scene.client.options().command_timeout);
+    scene.link.stall(false);
   });
 }
 
@@ -149,13 +149,13 @@ TEST_P(ReentrantFaults, WatchdogRenewsPastTheLease) {
     const MonotonicTime granted_until = *lock->valid_until();
     lock->lock();  // re-entry changes nothing for the watchdog
     lock->unlock();
-    scene.witness.wait_for(Kind::renewed, 5);
+    scene.observer.wait_for(Kind::renewed, 5);
     EXPECT_GT(*lock->valid_until(), granted_until);
     EXPECT_TRUE(lock->is_held_by_me());
     EXPECT_EQ(scene.ask({"GET", "k"}).text, lock->acquisition());
     EXPECT_FALSE(lock->lost().stop_requested());
     lock->unlock();
-    EXPECT_EQ(scene.witness.count(Kind::lost), 0u);
+    EXPECT_EQ(scene.observer.count(Kind::lost), 0u);
   });
 }
 
@@ -163,9 +163,9 @@ TEST_P(ReentrantFaults, WatchdogSurvivesALostReply) {
   run({.lease = 600ms}, [](Scene& scene) {
     const auto lock = scene.locks.obtain("k");
     lock->lock();
-    scene.relay.lose_reply_to(std::string(kReentrantRenew.sha1));
-    scene.witness.wait_for(Kind::renew_failed);
-    scene.witness.wait_for(Kind::renewed, 3);
+    scene.link.lose_reply_to(std::string(kReentrantRenew.sha1));
+    scene.observer.wait_for(Kind::renew_failed);
+    scene.observer.wait_for(Kind::renewed, 3);
     EXPECT_TRUE(lock->is_held_by_me());
     lock->unlock();
   });
@@ -177,7 +177,7 @@ TEST_P(ReentrantFaults, TheWatchdogStaysForTheNextHold) {
   run({.lease = 30s}, [](Scene& scene) {
     const auto tasks_so_far = [&] {
       TaskId id = 0;
-      Task probe = scene.stand.runtime.spawn("probe", [&] { id = scene.stand.runtime.task_id(); });
+      Task probe = scene.fixture.runtime.spawn("probe", [&] { id = scene.fixture.runtime.task_id(); });
       probe.join();
       return id;
     };
@@ -195,15 +195,15 @@ TEST_P(ReentrantFaults, TheWatchdogStaysForTheNextHold) {
 TEST_P(ReentrantFaults, RenewalsAreBatched) {
   run({.lease = 900ms}, [](Scene& scene) {
     std::list<std::shared_ptr<Lock>> locks;
-    scene.relay.count(std::string(kReentrantRenew.sha1));
+    scene.link.count(std::string(kReentrantRenew.sha1));
     for (int i = 0; i < 50; ++i) {
       locks.push_back(scene.locks.obtain("k" + std::to_string(i)));
       locks.back()->lock();
     }
-    scene.witness.wait_for(Kind::renewed, 150);
+    scene.observer.wait_for(Kind::renewed, 150);
     for (const auto& lock : locks) lock->unlock();
-    EXPECT_LT(scene.relay.counted(), 75);
-    EXPECT_EQ(scene.witness.count(Kind::lost), 0u);
+    EXPECT_LT(scene.link.counted(), 75);
+    EXPECT_EQ(scene.observer.count(Kind::lost), 0u);
   });
 }
 
@@ -213,18 +213,18 @@ TEST_P(ReentrantFaults, LossIsToldAtTheEndOfTheLease) {
     lock->lock();
     std::atomic<bool> told = false;
     const std::stop_callback callback(lock->lost(), [&] { told = true; });
-    scene.relay.stall(true);
-    scene.witness.wait_for(Kind::lost);
-    const MonotonicTime at = scene.witness.last(Kind::lost);
+    scene.link.stall(true);
+    scene.observer.wait_for(Kind::lost);
+    const MonotonicTime at = scene.observer.last(Kind::lost);
     EXPECT_GE(at, *lock->valid_until());
     if (GetParam() == Where::embedded) {
       EXPECT_EQ(at, *lock->valid_until());
     }
-    while (!told) scene.stand.runtime.yield();
+    while (!told) scene.fixture.runtime.yield();
     EXPECT_TRUE(lock->lost().stop_requested());
     EXPECT_FALSE(lock->is_held_by_me());
     EXPECT_THROW(lock->lock(), LockLost);  // no re-entry into a hold that is over
-    scene.relay.stall(false);
+    scene.link.stall(false);
     EXPECT_THROW(lock->unlock(), LockLost);
     EXPECT_THROW(lock->unlock(), NotOwner);
     lock->lock();
@@ -236,10 +236,10 @@ TEST_P(ReentrantFaults, WithoutRenewalTheLossIsToldAsWell) {
   run({.lease = 200ms, .renew = false}, [](Scene& scene) {
     const auto lock = scene.locks.obtain("k");
     lock->lock();
-    scene.witness.wait_for(Kind::lost);
-    EXPECT_GE(scene.witness.last(Kind::lost), *lock->valid_until());
-    EXPECT_EQ(scene.witness.count(Kind::renewing), 0u);
-    while (!lock->lost().stop_requested()) scene.stand.runtime.yield();  // nobody had asked for it before
+    scene.observer.wait_for(Kind::lost);
+    EXPECT_GE(scene.observer.last(Kind::lost), *lock->valid_until());
+    EXPECT_EQ(scene.observer.count(Kind::renewing), 0u);
+    while (!lock->lost().stop_requested()) scene.fixture.runtime.yield();  // nobody had asked for it before
     EXPECT_THROW(lock->unlock(), LockLost);
   });
 }
@@ -249,7 +249,7 @@ TEST_P(ReentrantFaults, ARecordThatVanishedIsALoss) {
     const auto lock = scene.locks.obtain("k");
     lock->lock();
     scene.ask({"DEL", "k"});  // as a failover does, or an operator
-    scene.witness.wait_for(Kind::lost);
+    scene.observer.wait_for(Kind::lost);
     EXPECT_EQ(scene.ask({"EXISTS", "k"}).integer, 0);  // no renewal brought it back
     EXPECT_THROW(lock->unlock(), LockLost);
   });
@@ -265,7 +265,7 @@ TEST_P(ReentrantFaults, ARecordThatVanishedIsALossAtTheReleaseAsWell) {
     ASSERT_TRUE(other->try_lock());
     EXPECT_THROW(lock->unlock(), LockLost);
     EXPECT_TRUE(lost.stop_requested());
-    EXPECT_EQ(scene.witness.count(Kind::lost), 1u);
+    EXPECT_EQ(scene.observer.count(Kind::lost), 1u);
     EXPECT_TRUE(other->is_held_by_me());
     other->unlock();  // the successor's record was not touched
   });
@@ -276,7 +276,7 @@ TEST_P(ReentrantFaults, LossFreesTheLocalTurn) {
   run({.lease = 200ms, .renew = false}, [](Scene& scene) {
     const auto lock = scene.locks.obtain("k");
     lock->lock();
-    Task other = scene.stand.runtime.spawn("client", [&] {
+    Task other = scene.fixture.runtime.spawn("client", [&] {
       lock->lock();
       lock->unlock();
     });
@@ -289,10 +289,10 @@ TEST_P(ReentrantFaults, LossFreesTheLocalTurn) {
 TEST_P(ReentrantFaults, AnEndedTaskIsNotRenewedFor) {
   run({.lease = 300ms}, [](Scene& scene) {
     const auto lock = scene.locks.obtain("k");
-    Task careless = scene.stand.runtime.spawn("client", [&] { lock->lock(); });
+    Task careless = scene.fixture.runtime.spawn("client", [&] { lock->lock(); });
     careless.join();
-    scene.witness.wait_for(Kind::lost);
-    EXPECT_EQ(scene.witness.count(Kind::renewed), 0u);
+    scene.observer.wait_for(Kind::lost);
+    EXPECT_EQ(scene.observer.count(Kind::renewed), 0u);
     const auto other = scene.others.obtain("k");
     other->lock();
     other->unlock();
@@ -305,17 +305,17 @@ TEST_P(ReentrantFaults, NoWakeUpIsLostWithTheConnection) {
     const auto held = scene.others.obtain("k");
     held->lock();
     const auto lock = scene.locks.obtain("k");
-    Task waiter = scene.stand.runtime.spawn("client", [&] {
+    Task waiter = scene.fixture.runtime.spawn("client", [&] {
       lock->lock();
       lock->unlock();
     });
-    scene.witness.wait_for(Kind::waiting);
-    scene.stand.runtime.sleep_for(50ms);  // the subscription is in force, most likely
+    scene.observer.wait_for(Kind::waiting);
+    scene.fixture.runtime.sleep_for(50ms);  // the subscription is in force, most likely
     // Lose the message: everything that the server says on the subscription's connection.
-    scene.relay.lose_reply_to("", 1'000'000);
+    scene.link.lose_reply_to("", 1'000'000);
     scene.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
     held->unlock();
-    scene.relay.lose_reply_to("", 0);
+    scene.link.lose_reply_to("", 0);
     waiter.join();
   });
 }

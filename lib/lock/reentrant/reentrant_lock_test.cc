@@ -11,20 +11,20 @@
 #include "lib/lock/api/guard.h"
 #include "lib/lock/engine/lease.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
-#include "lib/testing/stand.h"
+#include "lib/testing/fixture.h"
 
 namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Stand;
+using testing::Fixture;
+using testing::RecordingObserver;
 using testing::Where;
-using testing::Witness;
 using Kind = LockEvent::Kind;
 
 class ReentrantLockTest : public ::testing::TestWithParam<Where> {
  protected:
-  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(GetParam(), body); }
+  static void run(const std::function<void(Fixture&)>& body) { testing::with_fixture(GetParam(), body); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Ports, ReentrantLockTest, ::testing::ValuesIn(testing::everywhere()),
@@ -32,8 +32,8 @@ INSTANTIATE_TEST_SUITE_P(Ports, ReentrantLockTest, ::testing::ValuesIn(testing::
 
 // One client and its locks: to Redis a process of its own.
 struct Peer {
-  Peer(Stand& stand, LockOptions options)
-      : client(stand.runtime, stand.network, stand.options()), locks(client, options) {}
+  Peer(Fixture& fixture, LockOptions options)
+      : client(fixture.runtime, fixture.network, fixture.options()), locks(client, options) {}
   redis::Client client;
   ReentrantLocks locks;
 };
@@ -43,8 +43,8 @@ redis::Reply ask(redis::Client& client, std::initializer_list<std::string_view> 
 }
 
 TEST_P(ReentrantLockTest, Layout) {
-  run([](Stand& stand) {
-    Peer peer(stand, {.lease = 20s});
+  run([](Fixture& fixture) {
+    Peer peer(fixture, {.lease = 20s});
     const auto lock = peer.locks.obtain("stock:42");
     lock->lock();
     const std::string owner = lock->acquisition();
@@ -58,7 +58,7 @@ TEST_P(ReentrantLockTest, Layout) {
 
     // Who waits stands in a sorted set beside it; this one is called through a channel of its process.
     std::atomic<int> subscribed = 0, messages = 0;
-    Parker& parker = stand.runtime.parker();
+    Parker& parker = fixture.runtime.parker();
     ask(peer.client, {"ZADD", "holdfast:waiting:{stock:42}", "1", "a-process:7"});
     const auto subscription = peer.client.subscribe(
         "holdfast:wake:a-process",
@@ -77,14 +77,14 @@ TEST_P(ReentrantLockTest, Layout) {
     if (GetParam() == Where::embedded) {
       EXPECT_EQ(kept.text, "a-process:7 called");
     }
-    stand.runtime.sleep_for(102ms);
+    fixture.runtime.sleep_for(102ms);
     EXPECT_TRUE(ask(peer.client, {"KEYS", "*"}).items.empty());
   });
 }
 
 TEST_P(ReentrantLockTest, EachOutermostAcquisitionIsAnOwnerOfItsOwn) {
-  run([](Stand& stand) {
-    Peer peer(stand, {});
+  run([](Fixture& fixture) {
+    Peer peer(fixture, {});
     const auto lock = peer.locks.obtain("k");
     lock->lock();
     const std::string first = lock->acquisition();
@@ -107,8 +107,8 @@ TEST_P(ReentrantLockTest, EachOutermostAcquisitionIsAnOwnerOfItsOwn) {
 // The trap of "uuid:thread": what an earlier acquisition of this very task left on the server is not
 // re-entered.
 TEST_P(ReentrantLockTest, AnOldRecordIsNotReentered) {
-  run([](Stand& stand) {
-    Peer peer(stand, {});
+  run([](Fixture& fixture) {
+    Peer peer(fixture, {});
     const auto lock = peer.locks.obtain("k");
     lock->lock();
     const std::string old = lock->acquisition();
@@ -120,13 +120,13 @@ TEST_P(ReentrantLockTest, AnOldRecordIsNotReentered) {
 }
 
 TEST_P(ReentrantLockTest, ValidUntilCountsFromTheSending) {
-  run([](Stand& stand) {
-    Peer peer(stand, {.lease = 10s, .renew = false});
+  run([](Fixture& fixture) {
+    Peer peer(fixture, {.lease = 10s, .renew = false});
     const auto lock = peer.locks.obtain("k");
     EXPECT_FALSE(lock->valid_until());
-    const MonotonicTime before = stand.runtime.now();
+    const MonotonicTime before = fixture.runtime.now();
     lock->lock();
-    const MonotonicTime after = stand.runtime.now();
+    const MonotonicTime after = fixture.runtime.now();
     ASSERT_TRUE(lock->valid_until());
     EXPECT_GE(*lock->valid_until(), lease_end(before, 10s));
     EXPECT_LE(*lock->valid_until(), lease_end(after, 10s));
@@ -136,8 +136,8 @@ TEST_P(ReentrantLockTest, ValidUntilCountsFromTheSending) {
 }
 
 TEST_P(ReentrantLockTest, RefusedWhileSomebodyElseHoldsIt) {
-  run([](Stand& stand) {
-    Peer a(stand, {}), b(stand, {});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {}), b(fixture, {});
     const auto lock_a = a.locks.obtain("k"), lock_b = b.locks.obtain("k");
     EXPECT_TRUE(lock_a->try_lock());
     EXPECT_FALSE(lock_b->try_lock());
@@ -150,12 +150,12 @@ TEST_P(ReentrantLockTest, RefusedWhileSomebodyElseHoldsIt) {
 }
 
 TEST_P(ReentrantLockTest, AnotherTaskOfTheProcessIsAnotherOwner) {
-  run([](Stand& stand) {
-    Peer peer(stand, {});
+  run([](Fixture& fixture) {
+    Peer peer(fixture, {});
     const auto lock = peer.locks.obtain("k");
     EXPECT_EQ(lock, peer.locks.obtain("k"));
     lock->lock();
-    Task other = stand.runtime.spawn("client", [&] {
+    Task other = fixture.runtime.spawn("client", [&] {
       EXPECT_FALSE(lock->is_held_by_me());
       EXPECT_FALSE(lock->try_lock());
       EXPECT_THROW(lock->unlock(), NotOwner);
@@ -168,28 +168,28 @@ TEST_P(ReentrantLockTest, AnotherTaskOfTheProcessIsAnotherOwner) {
 
 // The lease is a minute: without the wake-up this would take as long.
 TEST_P(ReentrantLockTest, AReleaseWakesTheWaiter) {
-  run([](Stand& stand) {
-    Witness witness(stand.runtime);
-    Peer a(stand, {.lease = 60s}), b(stand, {.lease = 60s, .observer = &witness});
+  run([](Fixture& fixture) {
+    RecordingObserver observer(fixture.runtime);
+    Peer a(fixture, {.lease = 60s}), b(fixture, {.lease = 60s, .observer = &observer});
     const auto lock_a = a.locks.obtain("k"), lock_b = b.locks.obtain("k");
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     for (int round = 1; round <= 3; ++round) {
       lock_a->lock();
-      Task waiter = stand.runtime.spawn("client", [&] {
+      Task waiter = fixture.runtime.spawn("client", [&] {
         lock_b->lock();
         lock_b->unlock();
       });
-      witness.wait_for(Kind::waiting, static_cast<std::size_t>(round));
+      observer.wait_for(Kind::waiting, static_cast<std::size_t>(round));
       lock_a->unlock();
       waiter.join();
     }
-    EXPECT_LT(stand.runtime.now() - start, 60s);
+    EXPECT_LT(fixture.runtime.now() - start, 60s);
   });
 }
 
 TEST_P(ReentrantLockTest, AWaiterNeedsNoMessageWhenTheHolderIsGone) {
-  run([](Stand& stand) {
-    Peer peer(stand, {});
+  run([](Fixture& fixture) {
+    Peer peer(fixture, {});
     ask(peer.client, {"SET", "k", "8743c9c0-0795-4907-87fd-6c719a6b4586:57"});
     ask(peer.client, {"PEXPIRE", "k", "250"});
     const auto lock = peer.locks.obtain("k");
@@ -199,9 +199,9 @@ TEST_P(ReentrantLockTest, AWaiterNeedsNoMessageWhenTheHolderIsGone) {
 }
 
 TEST_P(ReentrantLockTest, AStopEndsTheWait) {
-  run([](Stand& stand) {
-    Witness witness(stand.runtime);
-    Peer a(stand, {}), b(stand, {.observer = &witness});
+  run([](Fixture& fixture) {
+    RecordingObserver observer(fixture.runtime);
+    Peer a(fixture, {}), b(fixture, {.observer = &observer});
     const auto lock_a = a.locks.obtain("k"), lock_b = b.locks.obtain("k");
     lock_a->lock();
     std::stop_source stop;
@@ -213,9 +213,9 @@ TEST_P(ReentrantLockTest, AStopEndsTheWait) {
         ++interrupted;
       }
     };
-    Task asker = stand.runtime.spawn("client", wait);  // one asks Redis, one queues behind it
-    Task queued = stand.runtime.spawn("client", wait);
-    witness.wait_for(Kind::waiting);
+    Task asker = fixture.runtime.spawn("client", wait);  // one asks Redis, one queues behind it
+    Task queued = fixture.runtime.spawn("client", wait);
+    observer.wait_for(Kind::waiting);
     stop.request_stop();
     asker.join();
     queued.join();
@@ -228,15 +228,15 @@ TEST_P(ReentrantLockTest, AStopEndsTheWait) {
 
 // Of three tasks of one process the first gives up; the wake-up must reach those behind it.
 TEST_P(ReentrantLockTest, WhoGivesUpHandsOn) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 60s}), b(stand, {.lease = 60s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 60s}), b(fixture, {.lease = 60s});
     const auto lock_a = a.locks.obtain("k"), lock_b = b.locks.obtain("k");
     lock_a->lock();
     std::atomic<int> granted = 0;
-    Task impatient = stand.runtime.spawn("client", [&] { EXPECT_FALSE(lock_b->try_lock_for(500ms)); });
+    Task impatient = fixture.runtime.spawn("client", [&] { EXPECT_FALSE(lock_b->try_lock_for(500ms)); });
     std::list<Task> patient;
     for (int i = 0; i < 2; ++i) {
-      patient.push_back(stand.runtime.spawn("client", [&] {
+      patient.push_back(fixture.runtime.spawn("client", [&] {
         lock_b->lock();
         ++granted;
         lock_b->unlock();
@@ -250,8 +250,8 @@ TEST_P(ReentrantLockTest, WhoGivesUpHandsOn) {
 }
 
 TEST_P(ReentrantLockTest, ForeignTypesAreRejected) {
-  run([](Stand& stand) {
-    Peer peer(stand, {});
+  run([](Fixture& fixture) {
+    Peer peer(fixture, {});
     ask(peer.client, {"SET", "k", "something else"});
     const auto lock = peer.locks.obtain("k");
     EXPECT_THROW(lock->lock(), Rejected);
@@ -263,22 +263,22 @@ TEST_P(ReentrantLockTest, ForeignTypesAreRejected) {
 }
 
 TEST_P(ReentrantLockTest, MutualExclusionUnderContention) {
-  run([](Stand& stand) {
+  run([](Fixture& fixture) {
     constexpr int kPeers = 3, kTasks = 3, kRounds = 15;
     std::list<Peer> peers;
-    for (int i = 0; i < kPeers; ++i) peers.emplace_back(stand, LockOptions{.lease = 60s});
+    for (int i = 0; i < kPeers; ++i) peers.emplace_back(fixture, LockOptions{.lease = 60s});
     // Read and written in two steps, so that two holders at once lose an update.
     std::atomic<int> counter = 0;
     {
       std::list<Task> tasks;
       for (Peer& peer : peers) {
         for (int i = 0; i < kTasks; ++i) {
-          tasks.push_back(stand.runtime.spawn("client", [&] {
+          tasks.push_back(fixture.runtime.spawn("client", [&] {
             const auto lock = peer.locks.obtain("k");
             for (int round = 0; round < kRounds; ++round) {
               Guard guard(*lock);
               const int seen = counter;
-              stand.runtime.yield();
+              fixture.runtime.yield();
               counter = seen + 1;
               guard.release();
             }
@@ -292,8 +292,8 @@ TEST_P(ReentrantLockTest, MutualExclusionUnderContention) {
 }
 
 TEST_P(ReentrantLockTest, LeasesThatMakeNoSenseAreRefused) {
-  run([](Stand& stand) {
-    redis::Client client(stand.runtime, stand.network, stand.options());
+  run([](Fixture& fixture) {
+    redis::Client client(fixture.runtime, fixture.network, fixture.options());
     EXPECT_THROW(ReentrantLocks(client, {.lease = 5ms}), std::invalid_argument);
     EXPECT_THROW(ReentrantLocks(client, {.lease = 20ms + 1us}), std::invalid_argument);
   });
@@ -301,10 +301,10 @@ TEST_P(ReentrantLockTest, LeasesThatMakeNoSenseAreRefused) {
 
 // A lock that is dropped while it is held: no word to the server, its lease ends the record.
 TEST_P(ReentrantLockTest, DroppedWhileHeld) {
-  run([](Stand& stand) {
-    Peer other(stand, {});
+  run([](Fixture& fixture) {
+    Peer other(fixture, {});
     {
-      Peer peer(stand, {.lease = 200ms});
+      Peer peer(fixture, {.lease = 200ms});
       peer.locks.obtain("k")->lock();
       EXPECT_EQ(ask(peer.client, {"EXISTS", "k"}).integer, 1);
     }

@@ -10,14 +10,14 @@
 #include "lib/lock/reentrant/reentrant_lock.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/testing/draw.h"
-#include "lib/testing/relay.h"
-#include "lib/testing/stand.h"
+#include "lib/testing/faulty_link.h"
+#include "lib/testing/fixture.h"
 
 namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Stand;
+using testing::Fixture;
 
 enum class Step { acquire, release, lose_acquire_reply, lose_release_reply, vanish };
 struct Action {
@@ -39,12 +39,12 @@ rc::Gen<Action> any_action() {
 }
 
 struct Peer {
-  Peer(Stand& stand, const std::string& key)
-      : relay(stand.runtime, stand.network, stand.redis),
-        client(stand.runtime, stand.network, stand.options(relay.endpoint())),
+  Peer(Fixture& fixture, const std::string& key)
+      : link(fixture.runtime, fixture.network, fixture.redis),
+        client(fixture.runtime, fixture.network, fixture.options(link.endpoint())),
         locks(client, {.lease = 60s}),
         lock(locks.obtain(key)) {}
-  testing::Relay relay;
+  testing::FaultyLink link;
   redis::Client client;
   ReentrantLocks locks;
   std::shared_ptr<Lock> lock;
@@ -67,9 +67,9 @@ Result unlock(Lock& lock) {
 
 class Game {
  public:
-  Game(Stand& stand, const std::string& key)
-      : key_(key), server_(stand.runtime, stand.network, stand.options()) {
-    for (auto& peer : peers_) peer.emplace(stand, key);
+  Game(Fixture& fixture, const std::string& key)
+      : key_(key), server_(fixture.runtime, fixture.network, fixture.options()) {
+    for (auto& peer : peers_) peer.emplace(fixture, key);
   }
   ~Game() {
     for (auto& peer : peers_) {
@@ -83,11 +83,11 @@ class Game {
       case Step::acquire: acquire(peer, action.peer); break;
       case Step::release: release(peer, action.peer); break;
       case Step::lose_acquire_reply:
-        peer.relay.lose_reply_to("$3\r\nSET\r\n");
+        peer.link.lose_reply_to("$3\r\nSET\r\n");
         peer.losing = Step::acquire;
         break;
       case Step::lose_release_reply:
-        peer.relay.lose_reply_to(std::string(kReentrantRelease.sha1));
+        peer.link.lose_reply_to(std::string(kReentrantRelease.sha1));
         peer.losing = Step::release;
         break;
       case Step::vanish:
@@ -143,15 +143,15 @@ class Game {
 };
 
 TEST(ReentrantModelTest, DrawnSequences) {
-  testing::on_stand(testing::Where::threads, [](Stand& stand) {
-    redis::Client server(stand.runtime, stand.network, stand.options());
+  testing::with_fixture(testing::Where::threads, [](Fixture& fixture) {
+    redis::Client server(fixture.runtime, fixture.network, fixture.options());
     for (const redis::Script* script : {&kReentrantAcquire, &kReentrantRelease}) {
       server.call({"SCRIPT", "LOAD", script->text});
     }
     int game = 0;
     EXPECT_TRUE(rc::check([&] {
       const auto actions = *rc::gen::container<std::vector<Action>>(any_action());
-      Game play(stand, "k" + std::to_string(game++));
+      Game play(fixture, "k" + std::to_string(game++));
       for (const Action& action : actions) play.play(action);
     }));
   });

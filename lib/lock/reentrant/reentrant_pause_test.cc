@@ -5,15 +5,15 @@
 #include <mutex>
 
 #include "lib/lock/reentrant/reentrant_lock.h"
-#include "lib/testing/stand.h"
+#include "lib/testing/fixture.h"
 
 namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Stand;
+using testing::Fixture;
+using testing::RecordingObserver;
 using testing::Where;
-using testing::Witness;
 using Kind = LockEvent::Kind;
 
 class ReentrantPause : public ::testing::TestWithParam<Where> {};
@@ -27,19 +27,19 @@ constexpr Duration kLease = 400ms;
 // A client process that holds the lock of "k" until it is told to look.
 class Holder {
  public:
-  explicit Holder(Stand& stand)
-      : harness_(stand.runtime), process(stand.add_process("c1")), witness(process.runtime()) {
+  explicit Holder(Fixture& fixture)
+      : harness_(fixture.runtime), process(fixture.add_process("c1")), observer(process.runtime()) {
     Parker& parker = harness_.parker();
-    process.start("client", [this, &stand, &parker] {
-      hold_until_told(stand, parker);
+    process.start("client", [this, &fixture, &parker] {
+      hold_until_told(fixture, parker);
       ended_ = true;
       parker.unpark();
     });
     while (!held_) parker.park_until(kNever);
   }
-  void hold_until_told(Stand& stand, Parker& parker) {
-    redis::Client client(process.runtime(), process.network(), stand.options());
-    ReentrantLocks locks(client, {.lease = kLease, .observer = &witness});
+  void hold_until_told(Fixture& fixture, Parker& parker) {
+    redis::Client client(process.runtime(), process.network(), fixture.options());
+    ReentrantLocks locks(client, {.lease = kLease, .observer = &observer});
     const auto lock = locks.obtain("k");
     lock->lock();
     valid_until = *lock->valid_until();
@@ -72,7 +72,7 @@ class Holder {
 
  public:
   testing::OtherProcess& process;
-  Witness witness;
+  RecordingObserver observer;
   MonotonicTime valid_until{};
   bool is_held = false, lost_at_unlock = false;
 
@@ -82,8 +82,8 @@ class Holder {
 };
 
 // Asks for the lock of "k" on the harness.
-bool somebody_else_gets_it(Stand& stand) {
-  redis::Client client(stand.runtime, stand.network, stand.options());
+bool somebody_else_gets_it(Fixture& fixture) {
+  redis::Client client(fixture.runtime, fixture.network, fixture.options());
   ReentrantLocks locks(client, {});
   const auto lock = locks.obtain("k");
   if (!lock->try_lock()) return false;
@@ -92,38 +92,38 @@ bool somebody_else_gets_it(Stand& stand) {
 }
 
 TEST_P(ReentrantPause, TheWholeProcessPastItsLease) {
-  testing::on_stand(GetParam(), [](Stand& stand) {
-    Holder holder(stand);
+  testing::with_fixture(GetParam(), [](Fixture& fixture) {
+    Holder holder(fixture);
     holder.process.pause();
-    stand.runtime.sleep_for(kLease + 20ms);
-    EXPECT_TRUE(somebody_else_gets_it(stand));
-    EXPECT_EQ(holder.witness.count(Kind::lost), 0u);
+    fixture.runtime.sleep_for(kLease + 20ms);
+    EXPECT_TRUE(somebody_else_gets_it(fixture));
+    EXPECT_EQ(holder.observer.count(Kind::lost), 0u);
     holder.process.resume();
     holder.look();
     holder.wait_ended();
     EXPECT_FALSE(holder.is_held);
     EXPECT_TRUE(holder.lost_at_unlock);
-    EXPECT_EQ(holder.witness.count(Kind::lost), 1u);
-    EXPECT_EQ(holder.witness.count(Kind::renewed), 0u);
+    EXPECT_EQ(holder.observer.count(Kind::lost), 1u);
+    EXPECT_EQ(holder.observer.count(Kind::renewed), 0u);
   });
 }
 
 // Paused with a renewal on its way: the server extends, but its answer is read when the lease is over. It
 // must not revive the hold.
 TEST_P(ReentrantPause, ARenewalThatIsReadTooLate) {
-  testing::on_stand(GetParam(), [](Stand& stand) {
-    Holder holder(stand);
+  testing::with_fixture(GetParam(), [](Fixture& fixture) {
+    Holder holder(fixture);
     // From the moment of the request on: nothing of the process runs until the old lease is over.
-    holder.witness.on_kind(Kind::renewing, [&] { holder.process.pause(); });
-    while (!holder.process.paused()) stand.runtime.sleep_for(1ms);
+    holder.observer.on_kind(Kind::renewing, [&] { holder.process.pause(); });
+    while (!holder.process.paused()) fixture.runtime.sleep_for(1ms);
     holder.process.resume();  // the request goes out, the process stops again before it can read
-    stand.runtime.sleep_for(Duration(0));
+    fixture.runtime.sleep_for(Duration(0));
     holder.process.pause();
-    stand.runtime.sleep_for(kLease + 20ms);
-    holder.witness.on_kind(Kind::renewing, nullptr);
+    fixture.runtime.sleep_for(kLease + 20ms);
+    holder.observer.on_kind(Kind::renewing, nullptr);
     holder.process.resume();
-    holder.witness.wait_from_outside(Kind::lost, stand.runtime);
-    EXPECT_EQ(holder.witness.count(Kind::renewed), 0u);
+    holder.observer.wait_from_outside(Kind::lost, fixture.runtime);
+    EXPECT_EQ(holder.observer.count(Kind::renewed), 0u);
     holder.look();
     holder.wait_ended();
     EXPECT_TRUE(holder.lost_at_unlock);
@@ -132,32 +132,32 @@ TEST_P(ReentrantPause, ARenewalThatIsReadTooLate) {
 
 // Only the watchdog sleeps: nobody tells, but the holder's own clock still says that the lease is over.
 TEST_P(ReentrantPause, TheWatchdogAlone) {
-  testing::on_stand(GetParam(), [](Stand& stand) {
-    Holder holder(stand);
+  testing::with_fixture(GetParam(), [](Fixture& fixture) {
+    Holder holder(fixture);
     holder.process.pause_role("watchdog");
-    stand.runtime.sleep_for(kLease + 20ms);
-    EXPECT_EQ(holder.witness.count(Kind::renewed), 0u);
-    EXPECT_TRUE(somebody_else_gets_it(stand));
+    fixture.runtime.sleep_for(kLease + 20ms);
+    EXPECT_EQ(holder.observer.count(Kind::renewed), 0u);
+    EXPECT_TRUE(somebody_else_gets_it(fixture));
     holder.look();
     holder.wait_looked();
     EXPECT_FALSE(holder.is_held);
     EXPECT_TRUE(holder.lost_at_unlock);
-    EXPECT_EQ(holder.witness.count(Kind::lost), 1u);  // the unlock noticed and told
+    EXPECT_EQ(holder.observer.count(Kind::lost), 1u);  // the unlock noticed and told
     holder.process.resume_role("watchdog");
     holder.wait_ended();
   });
 }
 
 TEST_P(ReentrantPause, AShortPauseIsSurvived) {
-  testing::on_stand(GetParam(), [](Stand& stand) {
-    Holder holder(stand);
+  testing::with_fixture(GetParam(), [](Fixture& fixture) {
+    Holder holder(fixture);
     for (int round = 0; round < 4; ++round) {
       holder.process.pause();
-      stand.runtime.sleep_for(kLease / 2);
+      fixture.runtime.sleep_for(kLease / 2);
       holder.process.resume();
-      stand.runtime.sleep_for(kLease / 8);
+      fixture.runtime.sleep_for(kLease / 8);
     }
-    EXPECT_FALSE(somebody_else_gets_it(stand));
+    EXPECT_FALSE(somebody_else_gets_it(fixture));
     holder.look();
     holder.wait_ended();
     EXPECT_TRUE(holder.is_held);

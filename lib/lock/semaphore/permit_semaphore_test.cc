@@ -16,19 +16,19 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ask;
+using testing::Fixture;
 using testing::Sign;
-using testing::Stand;
 using testing::Where;
 using Kind = LockEvent::Kind;
 
 class PermitSemaphoreTest : public ::testing::TestWithParam<Where> {
  protected:
   // `straight` goes past the relays.
-  static void run(const std::function<void(Stand&, redis::Client&)>& body) {
-    testing::on_stand(GetParam(), [&](Stand& stand) {
-      redis::Client straight(stand.runtime, stand.network, stand.options());
+  static void run(const std::function<void(Fixture&, redis::Client&)>& body) {
+    testing::with_fixture(GetParam(), [&](Fixture& fixture) {
+      redis::Client straight(fixture.runtime, fixture.network, fixture.options());
       testing::load(straight, {&kSemaphoreAcquire, &kSemaphoreRelease, &kSemaphoreRenew});
-      body(stand, straight);
+      body(fixture, straight);
     });
   }
 };
@@ -41,29 +41,29 @@ SemaphoreOptions of(int permits, Duration lease = 60s) {
 }
 
 struct Peer {
-  Peer(Stand& stand, SemaphoreOptions options)
-      : relay(stand.runtime, stand.network, stand.redis),
-        witness(stand.runtime),
-        client(stand.runtime, stand.network, stand.options(relay.endpoint())),
+  Peer(Fixture& fixture, SemaphoreOptions options)
+      : link(fixture.runtime, fixture.network, fixture.redis),
+        observer(fixture.runtime),
+        client(fixture.runtime, fixture.network, fixture.options(link.endpoint())),
         semaphore(client, "k", with_witness(options)) {}
   SemaphoreOptions with_witness(SemaphoreOptions options) {
-    options.lock.observer = &witness;
+    options.lock.observer = &observer;
     return options;
   }
-  testing::Relay relay;
-  testing::Witness witness;
+  testing::FaultyLink link;
+  testing::RecordingObserver observer;
   redis::Client client;
   PermitSemaphore semaphore;
 };
 
 TEST_P(PermitSemaphoreTest, PermitsHaveIds) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, {.lock = {.lease = 60s, .fencing = true}, .permits = 4});
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, {.lock = {.lease = 60s, .fencing = true}, .permits = 4});
     std::set<std::string> ids;
-    const MonotonicTime before = stand.runtime.now();
+    const MonotonicTime before = fixture.runtime.now();
     const Permit first = a.semaphore.acquire(2);
     EXPECT_GE(first.valid_until, lease_end(before, 60s));
-    EXPECT_LE(first.valid_until, lease_end(stand.runtime.now(), 60s));
+    EXPECT_LE(first.valid_until, lease_end(fixture.runtime.now(), 60s));
     EXPECT_EQ(first.permits, 2);
     EXPECT_EQ(first.node, "r1");
     ids.insert(first.id);
@@ -91,8 +91,8 @@ TEST_P(PermitSemaphoreTest, PermitsHaveIds) {
 }
 
 TEST_P(PermitSemaphoreTest, GivenBackAndExtendedByAnotherProcess) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, of(2)), b(stand, of(2, 120s));
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(2)), b(fixture, of(2, 120s));
     const Permit permit = a.semaphore.acquire(2);
     const std::int64_t before = testing::server_ms(straight);
     ASSERT_TRUE(b.semaphore.extend(permit.id));
@@ -112,13 +112,13 @@ TEST_P(PermitSemaphoreTest, GivenBackAndExtendedByAnotherProcess) {
 }
 
 TEST_P(PermitSemaphoreTest, AnExpiredPermitIsNotBroughtBack) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, of(2, 250ms)), b(stand, of(2));
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(2, 250ms)), b(fixture, of(2));
     const Permit permit = a.semaphore.acquire(2);
     ASSERT_TRUE(a.semaphore.extend(permit.id));
     const Permit next = b.semaphore.acquire(1);  // when that lease is over, without a message
     EXPECT_FALSE(a.semaphore.extend(permit.id));
-    EXPECT_EQ(a.witness.count(Kind::lost), 1u);
+    EXPECT_EQ(a.observer.count(Kind::lost), 1u);
     EXPECT_FALSE(a.semaphore.release(permit.id));
     EXPECT_EQ(b.semaphore.free_permits(), 1);
     EXPECT_TRUE(b.semaphore.release(next.id));
@@ -133,19 +133,19 @@ TEST_P(PermitSemaphoreTest, AnExpiredPermitIsNotBroughtBack) {
 }
 
 TEST_P(PermitSemaphoreTest, LostReplies) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, of(3));
-    a.relay.lose_reply_to(std::string(kSemaphoreAcquire.sha1), 2);
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(3));
+    a.link.lose_reply_to(std::string(kSemaphoreAcquire.sha1), 2);
     const Permit permit = a.semaphore.acquire(2);
     EXPECT_EQ(a.semaphore.free_permits(), 1);
-    a.relay.lose_reply_to(std::string(kSemaphoreRenew.sha1));
+    a.link.lose_reply_to(std::string(kSemaphoreRenew.sha1));
     EXPECT_TRUE(a.semaphore.extend(permit.id));
-    a.relay.lose_reply_to(std::string(kSemaphoreRelease.sha1));
+    a.link.lose_reply_to(std::string(kSemaphoreRelease.sha1));
     EXPECT_TRUE(a.semaphore.release(permit.id));
     EXPECT_EQ(a.semaphore.free_permits(), 3);
-    a.relay.lose_reply_to(std::string(kSemaphoreAcquire.sha1), 1'000'000);
+    a.link.lose_reply_to(std::string(kSemaphoreAcquire.sha1), 1'000'000);
     EXPECT_THROW(a.semaphore.try_acquire_for(100ms, 3), Unavailable);
-    Peer b(stand, of(3));
+    Peer b(fixture, of(3));
     const std::optional<Permit> next = b.semaphore.try_acquire_for(30s, 3);
     ASSERT_TRUE(next);
     EXPECT_TRUE(b.semaphore.release(next->id));
@@ -154,34 +154,34 @@ TEST_P(PermitSemaphoreTest, LostReplies) {
 }
 
 TEST_P(PermitSemaphoreTest, WaitersAreWoken) {
-  run([](Stand& stand, redis::Client&) {
-    Peer a(stand, of(2)), b(stand, of(2));
-    const MonotonicTime start = stand.runtime.now();
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture, of(2)), b(fixture, of(2));
+    const MonotonicTime start = fixture.runtime.now();
     const Permit permit = a.semaphore.acquire(2);
     std::list<Task> tasks;
     std::stop_source stop;
     for (int i = 0; i < 2; ++i) {
-      tasks.push_back(stand.runtime.spawn("client", [&] {
+      tasks.push_back(fixture.runtime.spawn("client", [&] {
         const Permit mine = b.semaphore.acquire();
         EXPECT_TRUE(a.semaphore.release(mine.id));
       }));
     }
-    tasks.push_back(stand.runtime.spawn("client", [&] {
+    tasks.push_back(fixture.runtime.spawn("client", [&] {
       EXPECT_THROW(b.semaphore.try_acquire_until(kNever, 2, stop.get_token()), Interrupted);
     }));
-    b.witness.wait_for(Kind::waiting, 3);
+    b.observer.wait_for(Kind::waiting, 3);
     stop.request_stop();
     EXPECT_TRUE(b.semaphore.release(permit.id));
     tasks.clear();  // joins
     a.semaphore.set_permits(3);
     EXPECT_EQ(b.semaphore.free_permits(), 3);
-    EXPECT_LT(stand.runtime.now() - start, 60s);
+    EXPECT_LT(fixture.runtime.now() - start, 60s);
   });
 }
 
 TEST_P(PermitSemaphoreTest, SharesAKeyWithTheSemaphore) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, of(2));
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(2));
     Semaphores semaphores(straight, of(2));
     const auto semaphore = semaphores.obtain("k");
     const Permit permit = a.semaphore.acquire();
@@ -195,8 +195,8 @@ TEST_P(PermitSemaphoreTest, SharesAKeyWithTheSemaphore) {
 }
 
 TEST_P(PermitSemaphoreTest, ForeignTypesAreRejected) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, of(2));
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(2));
     ask(straight, {"SET", "k", "something else"});
     EXPECT_THROW(a.semaphore.acquire(), Rejected);
     EXPECT_THROW(a.semaphore.release("x:1"), Rejected);

@@ -16,8 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ask;
+using testing::Fixture;
 using testing::Sign;
-using testing::Stand;
 using testing::Where;
 using Kind = LockEvent::Kind;
 using Peer = testing::PeerOf<Semaphores, SemaphoreOptions>;
@@ -27,12 +27,12 @@ constexpr std::string_view kTaken = "holdfast:semaphore:taken:{k}", kLimit = "ho
 class SemaphoreTest : public ::testing::TestWithParam<Where> {
  protected:
   // `straight` goes past the relays.
-  static void run(const std::function<void(Stand&, redis::Client&)>& body) {
-    testing::on_stand(GetParam(), [&](Stand& stand) {
-      redis::Client straight(stand.runtime, stand.network, stand.options());
+  static void run(const std::function<void(Fixture&, redis::Client&)>& body) {
+    testing::with_fixture(GetParam(), [&](Fixture& fixture) {
+      redis::Client straight(fixture.runtime, fixture.network, fixture.options());
       testing::load(straight, {&kSemaphoreAcquire, &kSemaphoreRelease, &kSemaphoreRenew, &kSemaphoreFree,
                                &kSemaphoreResize});
-      body(stand, straight);
+      body(fixture, straight);
     });
   }
 };
@@ -47,9 +47,9 @@ SemaphoreOptions of(int permits, Duration lease = 60s) {
 }
 
 TEST_P(SemaphoreTest, Layout) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer peer(stand, of(5, 20s));
-    Sign subscribed(stand.runtime), messages(stand.runtime);
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer peer(fixture, of(5, 20s));
+    Sign subscribed(fixture.runtime), messages(fixture.runtime);
     const auto subscription = straight.subscribe(
         "holdfast:semaphore:channel:{k}",
         [&](std::string_view payload) {
@@ -90,8 +90,8 @@ TEST_P(SemaphoreTest, Layout) {
 }
 
 TEST_P(SemaphoreTest, AllOrNothing) {
-  run([](Stand& stand, redis::Client&) {
-    Peer a(stand, of(3)), b(stand, of(3));
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture, of(3)), b(fixture, of(3));
     const auto one = a.obtain(), two = b.obtain();
     EXPECT_EQ(one->free_permits(), 3);
     EXPECT_TRUE(one->try_acquire(2));
@@ -115,8 +115,8 @@ TEST_P(SemaphoreTest, AllOrNothing) {
 }
 
 TEST_P(SemaphoreTest, MoreThanThereAreIsRejected) {
-  run([](Stand& stand, redis::Client&) {
-    Peer a(stand, of(3));
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture, of(3));
     const auto semaphore = a.obtain();
     try {
       semaphore->acquire(4);
@@ -128,11 +128,11 @@ TEST_P(SemaphoreTest, MoreThanThereAreIsRejected) {
     }
     EXPECT_EQ(semaphore->free_permits(), 3);
     // Who waits for more than there are from now on learns it as well.
-    Peer b(stand, of(3));
+    Peer b(fixture, of(3));
     const auto other = b.obtain();
     semaphore->acquire();
-    Task waiter = stand.runtime.spawn("client", [&] { EXPECT_THROW(other->acquire(3), Rejected); });
-    b.witness.wait_for(Kind::waiting);
+    Task waiter = fixture.runtime.spawn("client", [&] { EXPECT_THROW(other->acquire(3), Rejected); });
+    b.observer.wait_for(Kind::waiting);
     semaphore->set_permits(2);
     waiter.join();
     semaphore->release();
@@ -140,8 +140,8 @@ TEST_P(SemaphoreTest, MoreThanThereAreIsRejected) {
 }
 
 TEST_P(SemaphoreTest, TheLatestIsGivenBackFirst) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, of(6));
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(6));
     const auto semaphore = a.obtain();
     semaphore->acquire(3);
     const std::string first = semaphore->acquisition();
@@ -152,7 +152,7 @@ TEST_P(SemaphoreTest, TheLatestIsGivenBackFirst) {
     EXPECT_EQ(semaphore->free_permits(), 3);
     EXPECT_EQ(semaphore->acquisition(), first);
     EXPECT_TRUE(ask(straight, {"ZSCORE", "k", second}).is_nil());
-    Task other = stand.runtime.spawn("client", [&] { EXPECT_THROW(semaphore->release(), NotOwner); });
+    Task other = fixture.runtime.spawn("client", [&] { EXPECT_THROW(semaphore->release(), NotOwner); });
     other.join();
     semaphore->release();
     EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
@@ -160,12 +160,12 @@ TEST_P(SemaphoreTest, TheLatestIsGivenBackFirst) {
 }
 
 TEST_P(SemaphoreTest, ResizingUpWakesAndDownKeeps) {
-  run([](Stand& stand, redis::Client&) {
-    Peer a(stand, of(2)), b(stand, of(2));
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture, of(2)), b(fixture, of(2));
     const auto one = a.obtain(), two = b.obtain();
     one->acquire(2);
-    Task waiter = stand.runtime.spawn("client", [&] { two->acquire(1); });
-    b.witness.wait_for(Kind::waiting);
+    Task waiter = fixture.runtime.spawn("client", [&] { two->acquire(1); });
+    b.observer.wait_for(Kind::waiting);
     one->set_permits(3);  // it counts for every process, and the leases are a minute
     waiter.join();
     EXPECT_EQ(one->free_permits(), 0);
@@ -184,18 +184,18 @@ TEST_P(SemaphoreTest, ResizingUpWakesAndDownKeeps) {
 
 // Counted beside the server: never more at once than there are.
 TEST_P(SemaphoreTest, NeverMoreThanThePermits) {
-  run([](Stand& stand, redis::Client& straight) {
+  run([](Fixture& fixture, redis::Client& straight) {
     constexpr int kPeers = 3, kTasks = 4, kRounds = 10, kPermits = 4;
     std::list<Peer> peers;
-    for (int i = 0; i < kPeers; ++i) peers.emplace_back(stand, of(kPermits));
+    for (int i = 0; i < kPeers; ++i) peers.emplace_back(fixture, of(kPermits));
     std::atomic<int> used = 0, most = 0;
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     {
       std::list<Task> tasks;
       int number = 0;
       for (Peer& peer : peers) {
         for (int i = 0; i < kTasks; ++i) {
-          tasks.push_back(stand.runtime.spawn("client", [&, number = number++] {
+          tasks.push_back(fixture.runtime.spawn("client", [&, number = number++] {
             const auto semaphore = peer.obtain();
             for (int round = 0; round < kRounds; ++round) {
               const int wanted = 1 + (round + number) % 3;
@@ -204,7 +204,7 @@ TEST_P(SemaphoreTest, NeverMoreThanThePermits) {
               int seen = most;
               while (now > seen && !most.compare_exchange_weak(seen, now)) {
               }
-              stand.runtime.yield();
+              fixture.runtime.yield();
               used -= wanted;
               semaphore->release();
             }
@@ -214,17 +214,17 @@ TEST_P(SemaphoreTest, NeverMoreThanThePermits) {
     }
     EXPECT_LE(most, kPermits);
     EXPECT_GE(most, 2);
-    EXPECT_LT(stand.runtime.now() - start, 60s);  // by wake-ups, not by leases
+    EXPECT_LT(fixture.runtime.now() - start, 60s);  // by wake-ups, not by leases
     EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
   });
 }
 
 TEST_P(SemaphoreTest, ACrashedHoldersPermitsComeBack) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, of(3)), b(stand, of(3, 300ms));
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(3)), b(fixture, of(3, 300ms));
     const auto one = a.obtain(), living = b.obtain();
     {
-      Peer dying(stand, of(3, 300ms));
+      Peer dying(fixture, of(3, 300ms));
       const auto semaphore = dying.obtain();
       semaphore->acquire(2);
       living->acquire(1);
@@ -235,7 +235,7 @@ TEST_P(SemaphoreTest, ACrashedHoldersPermitsComeBack) {
     EXPECT_TRUE(living->is_held_by_me());  // its watchdog renews
     EXPECT_EQ(ask(straight, {"HGET", kTaken, "used"}).text, "3");
     EXPECT_EQ(ask(straight, {"HLEN", kTaken}).integer, 3);
-    b.witness.wait_for(Kind::renewed, 3);
+    b.observer.wait_for(Kind::renewed, 3);
     living->release();
     one->release();
     EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
@@ -244,15 +244,15 @@ TEST_P(SemaphoreTest, ACrashedHoldersPermitsComeBack) {
 
 // The free permits of those whose lease ran out count at once, also before anybody swept them out.
 TEST_P(SemaphoreTest, ExpiredPermitsAreFree) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, {.lock = {.lease = 60s}, .permits = 5}),
-        b(stand, {.lock = {.lease = 250ms, .renew = false}, .permits = 5});
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, {.lock = {.lease = 60s}, .permits = 5}),
+        b(fixture, {.lock = {.lease = 250ms, .renew = false}, .permits = 5});
     const auto one = a.obtain(), two = b.obtain();
     one->acquire(1);
     two->acquire(3);
     EXPECT_EQ(one->free_permits(), 1);
-    b.witness.wait_for(Kind::lost);
-    stand.runtime.sleep_for(10ms);  // the margin of the lease (lease.h)
+    b.observer.wait_for(Kind::lost);
+    fixture.runtime.sleep_for(10ms);  // the margin of the lease (lease.h)
     EXPECT_EQ(one->free_permits(), 4);
     EXPECT_EQ(ask(straight, {"ZCARD", "k"}).integer, 2);  // looking changed nothing
     EXPECT_TRUE(one->try_acquire(4));
@@ -268,7 +268,7 @@ TEST_P(SemaphoreTest, ExpiredPermitsAreFree) {
 // The reply of a grant is lost, and the last token before it is asked for again: there is a token all the
 // same.
 TEST_P(SemaphoreTest, ARepeatedAcquireWhoseLastTokenWasLostDrawsAnother) {
-  run([](Stand&, redis::Client& straight) {
+  run([](Fixture&, redis::Client& straight) {
     const Wire wire = semaphore_wire("k", 1, true);
     const std::vector<std::string_view> keys(wire.acquire_keys.begin(), wire.acquire_keys.end());
     const std::array<std::string_view, 4> args{"o:1", "60000", "1", "1"};
@@ -282,17 +282,17 @@ TEST_P(SemaphoreTest, ARepeatedAcquireWhoseLastTokenWasLostDrawsAnother) {
 
 // A short lease begins when the last one of the long leases is swept out: both records end with it.
 TEST_P(SemaphoreTest, WhatTheyTookDoesNotOutliveTheHolders) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, of(4)), b(stand, {.lock = {.lease = 200ms, .renew = false}, .permits = 4});
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(4)), b(fixture, {.lock = {.lease = 200ms, .renew = false}, .permits = 4});
     const auto one = a.obtain(), two = b.obtain();
     two->acquire();
     one->acquire();
     one->release();
-    b.witness.wait_for(Kind::lost, 1);
-    stand.runtime.sleep_for(10ms);  // the margin of the lease (lease.h)
+    b.observer.wait_for(Kind::lost, 1);
+    fixture.runtime.sleep_for(10ms);  // the margin of the lease (lease.h)
     two->acquire();
-    b.witness.wait_for(Kind::lost, 2);
-    while (ask(straight, {"EXISTS", "k"}).integer == 1) stand.runtime.sleep_for(10ms);
+    b.observer.wait_for(Kind::lost, 2);
+    while (ask(straight, {"EXISTS", "k"}).integer == 1) fixture.runtime.sleep_for(10ms);
     EXPECT_EQ(one->free_permits(), 4);
     EXPECT_TRUE(one->try_acquire(4));
     one->release();
@@ -303,7 +303,7 @@ TEST_P(SemaphoreTest, WhatTheyTookDoesNotOutliveTheHolders) {
 }
 
 TEST_P(SemaphoreTest, RenewalsBringNobodyBack) {
-  run([](Stand& stand, redis::Client& straight) {
+  run([](Fixture& fixture, redis::Client& straight) {
     const std::int64_t now = testing::server_ms(straight);
     const std::string past = std::to_string(now - 1);
     ask(straight, {"ZADD", "k", past, "late:1"});
@@ -325,34 +325,34 @@ TEST_P(SemaphoreTest, RenewalsBringNobodyBack) {
     EXPECT_EQ(ask(straight, {"ZSCORE", "k", "late:1"}).text, past);
     EXPECT_GE(std::stoll(ask(straight, {"ZSCORE", "k", "live:1"}).text), now + 30000);
     EXPECT_GT(ask(straight, {"PTTL", kTaken}).integer, 20000);
-    (void)stand;
+    (void)fixture;
   });
 }
 
 TEST_P(SemaphoreTest, LostRepliesDoNotCountTwice) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, of(5)), b(stand, of(5));
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(5)), b(fixture, of(5));
     const auto semaphore = a.obtain();
-    a.relay.lose_reply_to(sha1(kSemaphoreAcquire), 3);
+    a.link.lose_reply_to(sha1(kSemaphoreAcquire), 3);
     semaphore->acquire(2);
     EXPECT_EQ(semaphore->free_permits(), 3);
     EXPECT_EQ(ask(straight, {"HGET", kTaken, "used"}).text, "2");
-    a.relay.lose_reply_to(sha1(kSemaphoreAcquire));
+    a.link.lose_reply_to(sha1(kSemaphoreAcquire));
     EXPECT_TRUE(semaphore->try_acquire(3));
     EXPECT_EQ(semaphore->free_permits(), 0);
-    a.relay.lose_reply_to(sha1(kSemaphoreRelease), 3);
+    a.link.lose_reply_to(sha1(kSemaphoreRelease), 3);
     semaphore->release();
     EXPECT_EQ(semaphore->free_permits(), 3);
-    a.relay.lose_reply_to(sha1(kSemaphoreFree), 2);
+    a.link.lose_reply_to(sha1(kSemaphoreFree), 2);
     EXPECT_EQ(semaphore->free_permits(), 3);
-    a.relay.lose_reply_to(sha1(kSemaphoreResize), 2);
+    a.link.lose_reply_to(sha1(kSemaphoreResize), 2);
     semaphore->set_permits(6);
     EXPECT_EQ(semaphore->free_permits(), 4);
     semaphore->release();
     EXPECT_EQ(semaphore->free_permits(), 6);
-    EXPECT_EQ(a.witness.count(Kind::lost), 0u);
+    EXPECT_EQ(a.observer.count(Kind::lost), 0u);
     // Granted unseen, and given up.
-    a.relay.lose_reply_to(sha1(kSemaphoreAcquire), 1'000'000);
+    a.link.lose_reply_to(sha1(kSemaphoreAcquire), 1'000'000);
     EXPECT_THROW(semaphore->try_acquire_for(100ms, 6), Unavailable);
     const auto other = b.obtain();
     EXPECT_TRUE(other->try_acquire_for(30s, 6));
@@ -363,8 +363,8 @@ TEST_P(SemaphoreTest, LostRepliesDoNotCountTwice) {
 // A repeated release must not take away what its task acquired anew: every acquisition is an owner of its
 // own.
 TEST_P(SemaphoreTest, ARepeatedReleaseIsForItsAcquisitionOnly) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, of(2));
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(2));
     const auto semaphore = a.obtain();
     semaphore->acquire();
     const std::string old = semaphore->acquisition();
@@ -385,25 +385,25 @@ TEST_P(SemaphoreTest, ARepeatedReleaseIsForItsAcquisitionOnly) {
 }
 
 TEST_P(SemaphoreTest, TheWatchdogSurvivesALostReply) {
-  run([](Stand& stand, redis::Client&) {
-    Peer a(stand, of(3, 600ms));
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture, of(3, 600ms));
     const auto semaphore = a.obtain();
     semaphore->acquire(2);
-    a.relay.lose_reply_to(sha1(kSemaphoreRenew));
-    a.witness.wait_for(Kind::renewed, 4);
+    a.link.lose_reply_to(sha1(kSemaphoreRenew));
+    a.observer.wait_for(Kind::renewed, 4);
     EXPECT_EQ(semaphore->free_permits(), 1);
     semaphore->release();
-    EXPECT_EQ(a.witness.count(Kind::lost), 0u);
+    EXPECT_EQ(a.observer.count(Kind::lost), 0u);
   });
 }
 
 TEST_P(SemaphoreTest, LossIsTold) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, of(3, 300ms));
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(3, 300ms));
     const auto semaphore = a.obtain();
     semaphore->acquire(2);
     ask(straight, {"DEL", "k", kTaken});
-    a.witness.wait_for(Kind::lost);
+    a.observer.wait_for(Kind::lost);
     EXPECT_FALSE(semaphore->is_held_by_me());
     EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
     semaphore->acquire(1);  // another hold, though the lost one has not been given back
@@ -416,41 +416,41 @@ TEST_P(SemaphoreTest, LossIsTold) {
 
 // The first of the local queue gives up: the next one asks. And what one release frees is handed on.
 TEST_P(SemaphoreTest, WaitersAreWokenAndHandOn) {
-  run([](Stand& stand, redis::Client&) {
-    Peer a(stand, of(3)), b(stand, of(3)), c(stand, of(3));
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture, of(3)), b(fixture, of(3)), c(fixture, of(3));
     const auto one = a.obtain(), two = b.obtain(), three = c.obtain();
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     one->acquire(3);
-    Sign granted(stand.runtime);
+    Sign granted(fixture.runtime);
     std::list<Task> tasks;
     std::stop_source stop;
-    tasks.push_back(stand.runtime.spawn(
+    tasks.push_back(fixture.runtime.spawn(
         "client", [&] { EXPECT_THROW(two->try_acquire_until(kNever, 3, stop.get_token()), Interrupted); }));
-    b.witness.wait_for(Kind::waiting);
+    b.observer.wait_for(Kind::waiting);
     for (const auto& semaphore : {two, three}) {
-      tasks.push_back(stand.runtime.spawn("client", [&, semaphore] {
+      tasks.push_back(fixture.runtime.spawn("client", [&, semaphore] {
         semaphore->acquire();
         granted.give();
         granted.wait(2);  // both hold at once
         semaphore->release();
       }));
     }
-    c.witness.wait_for(Kind::waiting);
+    c.observer.wait_for(Kind::waiting);
     stop.request_stop();
     one->release();
     tasks.clear();  // joins
     EXPECT_EQ(granted.given(), 2);
-    EXPECT_LT(stand.runtime.now() - start, 60s);
+    EXPECT_LT(fixture.runtime.now() - start, 60s);
   });
 }
 
 // In one process: who wants many is not passed by who comes later and wants few.
 TEST_P(SemaphoreTest, LocalQueueOrder) {
-  run([](Stand& stand, redis::Client&) {
-    Peer a(stand, of(3)), b(stand, of(3));
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture, of(3)), b(fixture, of(3));
     const auto one = a.obtain(), two = b.obtain();
     one->acquire(2);
-    Mutex mutex(stand.runtime);
+    Mutex mutex(fixture.runtime);
     std::string order;
     const auto take = [&](int permits, char name) {
       two->acquire(permits);
@@ -460,9 +460,9 @@ TEST_P(SemaphoreTest, LocalQueueOrder) {
       }
       two->release();
     };
-    Task many = stand.runtime.spawn("client", [&] { take(3, 'm'); });
-    b.witness.wait_for(Kind::waiting);
-    Task few = stand.runtime.spawn("client", [&] { take(1, 'f'); });
+    Task many = fixture.runtime.spawn("client", [&] { take(3, 'm'); });
+    b.observer.wait_for(Kind::waiting);
+    Task few = fixture.runtime.spawn("client", [&] { take(1, 'f'); });
     EXPECT_FALSE(two->try_acquire_for(500ms, 1));
     EXPECT_TRUE(two->try_acquire());  // does not wait, so it does not queue
     two->release();
@@ -474,30 +474,30 @@ TEST_P(SemaphoreTest, LocalQueueOrder) {
 }
 
 TEST_P(SemaphoreTest, AskingTasksDoNotRefuseEachOther) {
-  run([](Stand& stand, redis::Client&) {
-    Peer a(stand, of(2));
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture, of(2));
     const auto semaphore = a.obtain();
-    a.relay.hold_request(sha1(kSemaphoreAcquire));
+    a.link.hold_request(sha1(kSemaphoreAcquire));
     const auto take = [&] {
       EXPECT_TRUE(semaphore->try_acquire());
       semaphore->release();
     };
-    Task one = stand.runtime.spawn("client", take);
-    a.relay.wait_held();
-    Sign started(stand.runtime);
-    Task two = stand.runtime.spawn("client", [&] {
+    Task one = fixture.runtime.spawn("client", take);
+    a.link.wait_held();
+    Sign started(fixture.runtime);
+    Task two = fixture.runtime.spawn("client", [&] {
       started.give();
       take();
     });
     started.wait();
-    stand.runtime.yield();
-    a.relay.release_request();
+    fixture.runtime.yield();
+    a.link.release_request();
   });
 }
 
 TEST_P(SemaphoreTest, ForeignTypesAreRejected) {
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, of(2));
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(2));
     const auto semaphore = a.obtain();
     for (const std::string_view name : {std::string_view("k"), kTaken}) {
       ask(straight, {"SET", name, "something else"});
@@ -515,9 +515,9 @@ TEST_P(SemaphoreTest, ForeignTypesAreRejected) {
 }
 
 TEST_P(SemaphoreTest, TokensRiseWithEachGrant) {
-  run([](Stand& stand, redis::Client&) {
-    Peer a(stand, {.lock = {.fencing = true}, .permits = 3}),
-        b(stand, {.lock = {.fencing = true}, .permits = 3});
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture, {.lock = {.fencing = true}, .permits = 3}),
+        b(fixture, {.lock = {.fencing = true}, .permits = 3});
     const auto one = a.obtain(), two = b.obtain();
     std::uint64_t last = 0;
     for (int round = 0; round < 4; ++round) {
@@ -536,21 +536,21 @@ TEST_P(SemaphoreTest, TokensRiseWithEachGrant) {
 // A process is killed while it holds, and while it waits.
 TEST_P(SemaphoreTest, KilledProcesses) {
   if (GetParam() == Where::threads) return;  // processes can be killed in worlds only
-  run([](Stand& stand, redis::Client& straight) {
-    Peer a(stand, of(2, 400ms));
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(2, 400ms));
     const auto semaphore = a.obtain();
-    testing::OtherProcess& doomed = stand.add_process("c1");
+    testing::OtherProcess& doomed = fixture.add_process("c1");
     const auto act = [&](int permits) {
-      redis::Client client(doomed.runtime(), doomed.network(), stand.options());
+      redis::Client client(doomed.runtime(), doomed.network(), fixture.options());
       Semaphores locks(client, of(2, 400ms));
       const auto mine = locks.obtain("k");
       mine->acquire(permits);
       doomed.runtime().sleep_for(1h);
     };
     doomed.start("client", [&] { act(2); });
-    while (ask(straight, {"ZCARD", "k"}).integer == 0) stand.runtime.sleep_for(1ms);
+    while (ask(straight, {"ZCARD", "k"}).integer == 0) fixture.runtime.sleep_for(1ms);
     doomed.start("client", [&] { act(1); });
-    stand.runtime.sleep_for(50ms);
+    fixture.runtime.sleep_for(50ms);
     doomed.crash();
     semaphore->acquire(2);
     EXPECT_EQ(ask(straight, {"ZCARD", "k"}).integer, 1);

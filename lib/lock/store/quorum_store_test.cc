@@ -22,9 +22,9 @@ namespace {
 using namespace std::chrono_literals;
 using redis::Reply;
 using testing::ask;
-using testing::Relay;
+using testing::FaultyLink;
+using testing::Fixture;
 using testing::Servers;
-using testing::Stand;
 using testing::Where;
 
 constexpr Duration kNodeTimeout = 200ms, kLease = 20s;
@@ -32,25 +32,26 @@ constexpr Duration kSoon = 20ms;  // some ways there and back
 const std::string kMe = "11111111-1111-1111-1111-111111111111:1";
 const std::string kOther = "22222222-2222-2222-2222-222222222222:1";
 
-// A store whose way to each server is a relay, and a look past the relays.
+// A store whose way to each server is a link, and a look past the relays.
 struct Votes {
-  Votes(Stand& stand, Servers& servers, Duration node_timeout = kNodeTimeout, Duration lease = kLease)
-      : runtime(stand.runtime) {
+  Votes(Fixture& fixture, Servers& servers, Duration node_timeout = kNodeTimeout, Duration lease = kLease)
+      : runtime(fixture.runtime) {
     std::vector<redis::Client*> pointers;
     for (std::size_t i = 0; i < servers.size(); ++i) {
       const std::string name = "r" + std::to_string(i + 1);
       const auto to = [&](const Endpoint& endpoint) {
         return redis::ClientOptions{.nodes = {{name, endpoint}}, .command_timeout = 60s};
       };
-      relays.emplace_back(stand.runtime, stand.network, servers.endpoint(i));
-      pointers.push_back(&clients.emplace_back(stand.runtime, stand.network, to(relays.back().endpoint())));
-      straight.emplace_back(stand.runtime, stand.network, to(servers.endpoint(i)));
+      relays.emplace_back(fixture.runtime, fixture.network, servers.endpoint(i));
+      pointers.push_back(
+          &clients.emplace_back(fixture.runtime, fixture.network, to(relays.back().endpoint())));
+      straight.emplace_back(fixture.runtime, fixture.network, to(servers.endpoint(i)));
       testing::load(straight.back(), {&kReentrantAcquire, &kReentrantRelease, &kReentrantRenew});
       clients.back().call({"PING"});
     }
     store.emplace(pointers, node_timeout, lease);
   }
-  Relay& relay(std::size_t i) { return *std::next(relays.begin(), static_cast<std::ptrdiff_t>(i)); }
+  FaultyLink& link(std::size_t i) { return *std::next(relays.begin(), static_cast<std::ptrdiff_t>(i)); }
   Reply at(std::size_t i, std::initializer_list<std::string_view> command) {
     return ask(*std::next(straight.begin(), static_cast<std::ptrdiff_t>(i)), command);
   }
@@ -79,12 +80,12 @@ struct Votes {
   }
 
   Runtime& runtime;
-  std::list<Relay> relays;
+  std::list<FaultyLink> relays;
   std::list<redis::Client> clients, straight;
   std::optional<QuorumStore> store;
 };
 
-void on(int servers, const std::function<void(Stand&, Servers&)>& body) {
+void on(int servers, const std::function<void(Fixture&, Servers&)>& body) {
   testing::on_servers(Where::embedded, servers, body);
 }
 
@@ -95,8 +96,8 @@ const std::string kAcquire(kReentrantAcquire.sha1), kRelease(kReentrantRelease.s
 TEST(QuorumStore, EveryDivisionOfTheVotes) {
   HF_NEEDS_VIRTUAL_TIME();
   for (const int servers : {1, 2, 3, 5}) {
-    on(servers, [&](Stand& stand, Servers& all) {
-      Votes votes(stand, all);
+    on(servers, [&](Fixture& fixture, Servers& all) {
+      Votes votes(fixture, all);
       const auto count = static_cast<std::size_t>(servers);
       EXPECT_EQ(votes.store->quorum(), count / 2 + 1);
       for (std::size_t taken = 0; taken <= count; ++taken) {
@@ -106,14 +107,14 @@ TEST(QuorumStore, EveryDivisionOfTheVotes) {
         }
         const bool wins = count - taken >= count / 2 + 1;
         EXPECT_EQ(votes.granted(), wins) << taken << " of " << count;
-        if (wins) stand.runtime.sleep_for(kSoon);  // those after the majority
+        if (wins) fixture.runtime.sleep_for(kSoon);  // those after the majority
         for (std::size_t i = 0; i < count; ++i) {
           EXPECT_EQ(votes.holder(i), i < taken ? kOther : wins ? kMe : "") << i << ", " << taken << " taken";
         }
         if (wins) {
           EXPECT_EQ(votes.release(), 1);
         }
-        stand.runtime.sleep_for(kSoon);
+        fixture.runtime.sleep_for(kSoon);
         for (std::size_t i = taken; i < count; ++i) EXPECT_EQ(votes.holder(i), "");
         EXPECT_EQ(votes.release(), 0);
       }
@@ -124,22 +125,22 @@ TEST(QuorumStore, EveryDivisionOfTheVotes) {
 // The majority decides: the call does not wait for who cannot change it. The lease counts from the sending.
 TEST(QuorumStore, TheSlowestDoesNotMatter) {
   HF_NEEDS_VIRTUAL_TIME();
-  on(3, [](Stand& stand, Servers& servers) {
-    Votes votes(stand, servers);
-    votes.relay(2).stall(true);
-    const MonotonicTime start = stand.runtime.now();
+  on(3, [](Fixture& fixture, Servers& servers) {
+    Votes votes(fixture, servers);
+    votes.link(2).stall(true);
+    const MonotonicTime start = fixture.runtime.now();
     const redis::Answer yes = votes.acquire();
     EXPECT_EQ(yes.reply.items.at(0).integer, 1);
     EXPECT_EQ(yes.node, "2 of 3 servers");
     EXPECT_EQ(yes.sent_at, start);
-    EXPECT_LT(stand.runtime.now() - start, kSoon);
+    EXPECT_LT(fixture.runtime.now() - start, kSoon);
     EXPECT_EQ(votes.release(), 1);
     votes.give(0, kOther);
     votes.give(1, kOther);
     EXPECT_FALSE(votes.granted());
-    EXPECT_LT(stand.runtime.now() - start, 2 * kSoon);
-    votes.relay(2).stall(false);
-    stand.runtime.sleep_for(1s);
+    EXPECT_LT(fixture.runtime.now() - start, 2 * kSoon);
+    votes.link(2).stall(false);
+    fixture.runtime.sleep_for(1s);
     EXPECT_EQ(votes.holder(2), "");
   });
 }
@@ -148,23 +149,23 @@ TEST(QuorumStore, TheSlowestDoesNotMatter) {
 // after the node timeout, for which it would keep that other one from a majority.
 TEST(QuorumStore, ASilentServerDoesNotProlongAContest) {
   HF_NEEDS_VIRTUAL_TIME();
-  on(3, [](Stand& stand, Servers& servers) {
-    Votes votes(stand, servers);
-    votes.relay(2).stall(true);
+  on(3, [](Fixture& fixture, Servers& servers) {
+    Votes votes(fixture, servers);
+    votes.link(2).stall(true);
     votes.give(0, kOther);
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     EXPECT_FALSE(votes.granted());
     EXPECT_EQ(votes.holder(1), "");
-    EXPECT_LT(stand.runtime.now() - start, 2 * kSoon);
+    EXPECT_LT(fixture.runtime.now() - start, 2 * kSoon);
     // While nobody refuses, a slow server is waited for: it can make the majority.
-    votes.relay(1).stall(true);
+    votes.link(1).stall(true);
     votes.at(0, {"DEL", "k"});
-    Task late = stand.runtime.spawn("client", [&] {
-      stand.runtime.sleep_for(kNodeTimeout / 2);
-      votes.relay(1).stall(false);
+    Task late = fixture.runtime.spawn("client", [&] {
+      fixture.runtime.sleep_for(kNodeTimeout / 2);
+      votes.link(1).stall(false);
     });
     EXPECT_TRUE(votes.granted());
-    votes.relay(2).stall(false);
+    votes.link(2).stall(false);
   });
 }
 
@@ -172,20 +173,20 @@ TEST(QuorumStore, ASilentServerDoesNotProlongAContest) {
 // same, so that the lease that is counted from it is no longer than the first server's.
 TEST(QuorumStore, TheLeaseCountsFromTheFirstSending) {
   HF_NEEDS_VIRTUAL_TIME();
-  on(3, [](Stand& stand, Servers& servers) {
-    Votes votes(stand, servers, 1s);
-    votes.relay(1).stall(true);
-    votes.relay(2).stall(true);
-    const Task thaw = stand.runtime.spawn("client", [&] {
-      stand.runtime.sleep_for(600ms);
-      votes.relay(1).stall(false);
-      votes.relay(2).stall(false);
+  on(3, [](Fixture& fixture, Servers& servers) {
+    Votes votes(fixture, servers, 1s);
+    votes.link(1).stall(true);
+    votes.link(2).stall(true);
+    const Task thaw = fixture.runtime.spawn("client", [&] {
+      fixture.runtime.sleep_for(600ms);
+      votes.link(1).stall(false);
+      votes.link(2).stall(false);
     });
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     const redis::Answer answer = votes.acquire();
     EXPECT_EQ(answer.reply.items.at(0).integer, 1);
     EXPECT_EQ(answer.sent_at, start);
-    const MonotonicTime answered = stand.runtime.now();
+    const MonotonicTime answered = fixture.runtime.now();
     EXPECT_GE(answered - start, 600ms);
     const Duration left = std::chrono::milliseconds(votes.at(0, {"PTTL", "k"}).integer);
     EXPECT_LE(lease_end(answer.sent_at, kLease), answered + left);
@@ -197,12 +198,12 @@ TEST(QuorumStore, TheLeaseCountsFromTheFirstSending) {
 // the caller's deadline when that is sooner. It names each server.
 TEST(QuorumStore, SilenceIsNoRefusal) {
   HF_NEEDS_VIRTUAL_TIME();
-  on(3, [](Stand& stand, Servers& servers) {
-    Votes votes(stand, servers);
-    votes.relay(1).stall(true);
-    votes.relay(2).stall(true);
+  on(3, [](Fixture& fixture, Servers& servers) {
+    Votes votes(fixture, servers);
+    votes.link(1).stall(true);
+    votes.link(2).stall(true);
     for (const Duration patience : {Duration(60ms), Duration(1h)}) {
-      const MonotonicTime start = stand.runtime.now();
+      const MonotonicTime start = fixture.runtime.now();
       try {
         votes.acquire(start + patience);
         ADD_FAILURE();
@@ -212,7 +213,7 @@ TEST(QuorumStore, SilenceIsNoRefusal) {
         EXPECT_NE(std::string(error.what()).find("r2: "), std::string::npos) << error.what();
         EXPECT_NE(std::string(error.what()).find("r3: "), std::string::npos) << error.what();
       }
-      const Duration took = stand.runtime.now() - start, bound = std::min(patience, kNodeTimeout);
+      const Duration took = fixture.runtime.now() - start, bound = std::min(patience, kNodeTimeout);
       EXPECT_GE(took, bound);
       EXPECT_LE(took, bound + 1ms);
     }
@@ -226,21 +227,21 @@ TEST(QuorumStore, SilenceIsNoRefusal) {
 // then, too: its record must not stay for a lease.
 TEST(QuorumStore, AVoteThatComesAfterTheRefusal) {
   HF_NEEDS_VIRTUAL_TIME();
-  on(3, [](Stand& stand, Servers& servers) {
+  on(3, [](Fixture& fixture, Servers& servers) {
     for (const Duration late : {Duration(50ms), Duration(900ms)}) {  // within the node timeout, and after it
-      Votes votes(stand, servers);
+      Votes votes(fixture, servers);
       votes.give(0, kOther);
       votes.give(1, kOther);
-      votes.relay(2).count(kAcquire);
-      votes.relay(2).stall(true);
-      const MonotonicTime start = stand.runtime.now();
+      votes.link(2).count(kAcquire);
+      votes.link(2).stall(true);
+      const MonotonicTime start = fixture.runtime.now();
       EXPECT_FALSE(votes.granted());
-      EXPECT_LT(stand.runtime.now() - start, kSoon);
-      stand.runtime.sleep_for(late);
-      EXPECT_EQ(votes.relay(2).counted(), 0);
-      votes.relay(2).stall(false);
-      stand.runtime.sleep_for(kSoon + votes.store->options().backoff_max);
-      EXPECT_EQ(votes.relay(2).counted(), 1) << "the late vote was cast";
+      EXPECT_LT(fixture.runtime.now() - start, kSoon);
+      fixture.runtime.sleep_for(late);
+      EXPECT_EQ(votes.link(2).counted(), 0);
+      votes.link(2).stall(false);
+      fixture.runtime.sleep_for(kSoon + votes.store->options().backoff_max);
+      EXPECT_EQ(votes.link(2).counted(), 1) << "the late vote was cast";
       EXPECT_EQ(votes.holder(2), "");
       EXPECT_EQ(votes.holder(0), kOther);
     }
@@ -250,14 +251,14 @@ TEST(QuorumStore, AVoteThatComesAfterTheRefusal) {
 // The answer is lost, not late: whether that server has granted is not known, and it is told all the same.
 TEST(QuorumStore, AVoteOfUnknownOutcomeIsUndone) {
   HF_NEEDS_VIRTUAL_TIME();
-  on(3, [](Stand& stand, Servers& servers) {
-    Votes votes(stand, servers);
+  on(3, [](Fixture& fixture, Servers& servers) {
+    Votes votes(fixture, servers);
     votes.give(0, kOther);
     votes.give(1, kOther);
-    votes.relay(2).lose_reply_to(kAcquire);
+    votes.link(2).lose_reply_to(kAcquire);
     EXPECT_FALSE(votes.granted());
-    stand.runtime.sleep_for(kSoon + votes.store->options().backoff_max);
-    EXPECT_EQ(votes.relay(2).to_lose(), 0);
+    fixture.runtime.sleep_for(kSoon + votes.store->options().backoff_max);
+    EXPECT_EQ(votes.link(2).to_lose(), 0);
     EXPECT_EQ(votes.holder(2), "");
   });
 }
@@ -266,24 +267,24 @@ TEST(QuorumStore, AVoteOfUnknownOutcomeIsUndone) {
 // to a server that hangs goes on in the background.
 TEST(QuorumStore, TheUndoKeepsTheDeadline) {
   HF_NEEDS_VIRTUAL_TIME();
-  on(3, [](Stand& stand, Servers& servers) {
-    Votes votes(stand, servers, 10s);
+  on(3, [](Fixture& fixture, Servers& servers) {
+    Votes votes(fixture, servers, 10s);
     votes.give(0, kOther);
     votes.give(1, kOther);
     for (const Duration patience : {Duration(100ms), Duration(1h)}) {
-      votes.relay(2).hold_request(kRelease);
-      const MonotonicTime start = stand.runtime.now();
-      const Task thaw = stand.runtime.spawn("client", [&] {
-        stand.runtime.sleep_for(500ms);
+      votes.link(2).hold_request(kRelease);
+      const MonotonicTime start = fixture.runtime.now();
+      const Task thaw = fixture.runtime.spawn("client", [&] {
+        fixture.runtime.sleep_for(500ms);
         EXPECT_EQ(votes.holder(2), kMe);
-        votes.relay(2).release_request();
+        votes.link(2).release_request();
       });
       EXPECT_EQ(votes.acquire(start + patience).reply.items.at(0).integer, 0);
-      const Duration took = stand.runtime.now() - start;
+      const Duration took = fixture.runtime.now() - start;
       EXPECT_GE(took, std::min<Duration>(patience, 500ms));
       EXPECT_LE(took, std::min<Duration>(patience, 500ms) + kSoon);
       votes.wait_gone(2);
-      EXPECT_LT(stand.runtime.now() - start, 1s);
+      EXPECT_LT(fixture.runtime.now() - start, 1s);
     }
   });
 }
@@ -292,47 +293,47 @@ TEST(QuorumStore, TheUndoKeepsTheDeadline) {
 // answered, or the lease is over. One silent server does not hold up what another one owes.
 TEST(QuorumStore, PendingReleasesAreSent) {
   HF_NEEDS_VIRTUAL_TIME();
-  on(5, [](Stand& stand, Servers& servers) {
-    Votes votes(stand, servers);
+  on(5, [](Fixture& fixture, Servers& servers) {
+    Votes votes(fixture, servers);
     EXPECT_TRUE(votes.granted());
-    stand.runtime.sleep_for(kSoon);
-    votes.relay(3).stall(true);
-    votes.relay(4).lose_request_with(kRelease, 2);
-    const MonotonicTime start = stand.runtime.now();
+    fixture.runtime.sleep_for(kSoon);
+    votes.link(3).stall(true);
+    votes.link(4).lose_request_with(kRelease, 2);
+    const MonotonicTime start = fixture.runtime.now();
     EXPECT_EQ(votes.release(), 1);
-    EXPECT_LT(stand.runtime.now() - start, kSoon);
+    EXPECT_LT(fixture.runtime.now() - start, kSoon);
     EXPECT_EQ(votes.holder(3), kMe);
     votes.wait_gone(4);
-    EXPECT_LT(stand.runtime.now() - start, 3s);
+    EXPECT_LT(fixture.runtime.now() - start, 3s);
     EXPECT_EQ(votes.holder(3), kMe);
-    stand.runtime.sleep_for(3s);
-    votes.relay(3).stall(false);
-    const MonotonicTime back = stand.runtime.now();
+    fixture.runtime.sleep_for(3s);
+    votes.link(3).stall(false);
+    const MonotonicTime back = fixture.runtime.now();
     votes.wait_gone(3);
-    EXPECT_LT(stand.runtime.now() - back, 2 * votes.store->options().backoff_max + kNodeTimeout);
+    EXPECT_LT(fixture.runtime.now() - back, 2 * votes.store->options().backoff_max + kNodeTimeout);
     // Then it is over.
-    stand.runtime.sleep_for(1s);
+    fixture.runtime.sleep_for(1s);
     votes.give(3, kMe);
-    stand.runtime.sleep_for(5s);
+    fixture.runtime.sleep_for(5s);
     EXPECT_EQ(votes.holder(3), kMe);
   });
 }
 
 TEST(QuorumStore, PendingReleasesEndWithTheLease) {
   HF_NEEDS_VIRTUAL_TIME();
-  on(3, [](Stand& stand, Servers& servers) {
-    Votes votes(stand, servers, kNodeTimeout, 3s);
+  on(3, [](Fixture& fixture, Servers& servers) {
+    Votes votes(fixture, servers, kNodeTimeout, 3s);
     EXPECT_TRUE(votes.granted());
-    stand.runtime.sleep_for(kSoon);
+    fixture.runtime.sleep_for(kSoon);
     constexpr int kMany = 1000;
-    votes.relay(2).lose_request_with(kRelease, kMany);
+    votes.link(2).lose_request_with(kRelease, kMany);
     EXPECT_EQ(votes.release(), 1);
-    stand.runtime.sleep_for(3s + votes.store->options().backoff_max + kNodeTimeout);
-    const int left = votes.relay(2).to_lose();
+    fixture.runtime.sleep_for(3s + votes.store->options().backoff_max + kNodeTimeout);
+    const int left = votes.link(2).to_lose();
     EXPECT_LT(left, kMany - 2);
     EXPECT_GT(left, kMany - 40) << "not in a busy loop";
-    stand.runtime.sleep_for(10s);
-    EXPECT_EQ(votes.relay(2).to_lose(), left);
+    fixture.runtime.sleep_for(10s);
+    EXPECT_EQ(votes.link(2).to_lose(), left);
   });
 }
 
@@ -340,24 +341,24 @@ TEST(QuorumStore, PendingReleasesEndWithTheLease) {
 // A forced release names no owner: said late it would hit somebody else.
 TEST(QuorumStore, WhatIsNotOwed) {
   HF_NEEDS_VIRTUAL_TIME();
-  on(3, [](Stand& stand, Servers& servers) {
-    Votes votes(stand, servers);
+  on(3, [](Fixture& fixture, Servers& servers) {
+    Votes votes(fixture, servers);
     EXPECT_TRUE(votes.granted());
-    votes.relay(1).lose_request_with(kRelease, 1000);
+    votes.link(1).lose_request_with(kRelease, 1000);
     EXPECT_THROW(votes.release(true), redis::Error);
-    const int left = votes.relay(1).to_lose();
-    stand.runtime.sleep_for(5s);
-    EXPECT_EQ(votes.relay(1).to_lose(), left);
-    votes.relay(1).lose_request_with("", 0);
+    const int left = votes.link(1).to_lose();
+    fixture.runtime.sleep_for(5s);
+    EXPECT_EQ(votes.link(1).to_lose(), left);
+    votes.link(1).lose_request_with("", 0);
     EXPECT_NO_THROW(votes.release(true));
     EXPECT_EQ(votes.holder(1), "");
 
     for (std::size_t i = 0; i < 3; ++i) votes.give(i, kOther);
-    votes.relay(1).lose_request_with(std::string(kReentrantRelease.sha1), 1000);
+    votes.link(1).lose_request_with(std::string(kReentrantRelease.sha1), 1000);
     const std::vector<std::string_view> keys{"k", "channel"};
     EXPECT_EQ(votes.store->call(kReentrantRelease, keys, {}, {}).reply.integer, 1);
-    stand.runtime.sleep_for(5s);
-    EXPECT_EQ(votes.relay(1).to_lose(), 999);
+    fixture.runtime.sleep_for(5s);
+    EXPECT_EQ(votes.link(1).to_lose(), 999);
     EXPECT_EQ(votes.holder(1), kOther);
   });
 }
@@ -366,8 +367,8 @@ TEST(QuorumStore, WhatIsNotOwed) {
 // hangs: what can be said of the others is said, the rest is a failure that may be tried again.
 TEST(QuorumStore, RenewalsVoteByLock) {
   HF_NEEDS_VIRTUAL_TIME();
-  on(3, [](Stand& stand, Servers& servers) {
-    Votes votes(stand, servers);
+  on(3, [](Fixture& fixture, Servers& servers) {
+    Votes votes(fixture, servers);
     for (std::size_t i = 0; i < 3; ++i) {
       votes.give(i, kMe, "all");
       votes.give(i, i == 0 ? kOther : kMe, "two");
@@ -375,7 +376,7 @@ TEST(QuorumStore, RenewalsVoteByLock) {
     }
     const std::vector<std::string_view> keys{"all", "two", "one"}, args{"90000", kMe, kMe, kMe};
     const auto renew = [&] { return votes.store->renew(kReentrantRenew, keys, args, {}); };
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     redis::Answer answer = renew();
     EXPECT_EQ(answer.sent_at, start);
     ASSERT_EQ(answer.reply.items.size(), 3u);
@@ -387,18 +388,18 @@ TEST(QuorumStore, RenewalsVoteByLock) {
     for (std::size_t i = 0; i < 3; ++i) EXPECT_GT(votes.at(i, {"PTTL", "all"}).integer, 80000);
     EXPECT_LT(votes.at(0, {"PTTL", "two"}).integer, 61000) << "the other one's";
 
-    votes.relay(2).stall(true);
-    const MonotonicTime then = stand.runtime.now();
+    votes.link(2).stall(true);
+    const MonotonicTime then = fixture.runtime.now();
     answer = renew();
     EXPECT_EQ(answer.sent_at, then);
-    EXPECT_LE(stand.runtime.now() - then, kNodeTimeout + 1ms);
+    EXPECT_LE(fixture.runtime.now() - then, kNodeTimeout + 1ms);
     EXPECT_EQ(answer.reply.items[0].integer, 1);
     EXPECT_EQ(answer.reply.items[1].type, Reply::Type::error) << "one yes, one no, one silent";
     EXPECT_EQ(answer.reply.items[1].text, "only 1 of the servers renewed it");
     EXPECT_EQ(answer.reply.items[2].type, Reply::Type::error) << "one yes, one no, one silent";
     votes.at(1, {"DEL", "one"});
     EXPECT_EQ(renew().reply.items[2].type, Reply::Type::integer) << "two have said no";
-    votes.relay(1).stall(true);
+    votes.link(1).stall(true);
     EXPECT_THROW(renew(), redis::Error);
   });
 }
@@ -406,18 +407,18 @@ TEST(QuorumStore, RenewalsVoteByLock) {
 // The token is the greatest that the voters drew, and a majority has it when the call returns.
 TEST(QuorumStore, TokensAreRaisedToTheGreatest) {
   HF_NEEDS_VIRTUAL_TIME();
-  on(3, [](Stand& stand, Servers& servers) {
+  on(3, [](Fixture& fixture, Servers& servers) {
     const std::string counter = token_key("k");
     const std::vector<std::string_view> last{"9000000000000030", "9000000000000010", "9000000000000020"};
     for (std::size_t away = 0; away < 3; ++away) {
-      Votes votes(stand, servers);
+      Votes votes(fixture, servers);
       std::int64_t greatest = 0;
       for (std::size_t i = 0; i < 3; ++i) {
         votes.at(i, {"DEL", "k"});
         votes.at(i, {"SET", counter, last[i]});
         if (i != away) greatest = std::max<std::int64_t>(greatest, std::stoll(std::string(last[i])) + 1);
       }
-      votes.relay(away).stall(true);
+      votes.link(away).stall(true);
       const redis::Answer answer = votes.acquire(std::nullopt, true);
       ASSERT_EQ(answer.reply.items.size(), 3u);
       EXPECT_EQ(answer.reply.items[2].integer, greatest) << away;
@@ -427,18 +428,18 @@ TEST(QuorumStore, TokensAreRaisedToTheGreatest) {
       }
     }
     // The record vanishes between the vote and the raising: no grant, but an error.
-    Votes votes(stand, servers);
+    Votes votes(fixture, servers);
     for (std::size_t i = 0; i < 3; ++i) votes.at(i, {"DEL", "k"});
-    for (std::size_t i = 0; i < 3; ++i) votes.relay(i).hold_request(counter + "\r\n$");
-    const Task thief = stand.runtime.spawn("client", [&] {
+    for (std::size_t i = 0; i < 3; ++i) votes.link(i).hold_request(counter + "\r\n$");
+    const Task thief = fixture.runtime.spawn("client", [&] {
       for (std::size_t i = 0; i < 3; ++i) {
-        votes.relay(i).wait_held();
-        votes.relay(i).hold_request("9000000000000");  // the token that is to be theirs
-        votes.relay(i).release_request();
+        votes.link(i).wait_held();
+        votes.link(i).hold_request("9000000000000");  // the token that is to be theirs
+        votes.link(i).release_request();
       }
-      for (std::size_t i = 0; i < 3; ++i) votes.relay(i).wait_held();
+      for (std::size_t i = 0; i < 3; ++i) votes.link(i).wait_held();
       for (std::size_t i = 0; i < 3; ++i) votes.at(i, {"DEL", "k"});
-      for (std::size_t i = 0; i < 3; ++i) votes.relay(i).release_request();
+      for (std::size_t i = 0; i < 3; ++i) votes.link(i).release_request();
     });
     EXPECT_THROW(votes.acquire(std::nullopt, true), redis::Error);
   });
@@ -447,21 +448,21 @@ TEST(QuorumStore, TokensAreRaisedToTheGreatest) {
 // It is destroyed while requests are under way and pending releases are owed.
 TEST(QuorumStore, TheEnd) {
   HF_NEEDS_VIRTUAL_TIME();
-  on(3, [](Stand& stand, Servers& servers) {
+  on(3, [](Fixture& fixture, Servers& servers) {
     for (const bool refused : {false, true}) {
-      Votes votes(stand, servers);
+      Votes votes(fixture, servers);
       for (std::size_t i = 0; i < 2; ++i) {
         votes.at(i, {"DEL", "k"});
         if (refused) votes.give(i, kOther);
       }
-      votes.relay(2).stall(true);
+      votes.link(2).stall(true);
       EXPECT_EQ(votes.granted(), !refused);
       if (!refused) {
         EXPECT_EQ(votes.release(), 1);
       }
-      const MonotonicTime start = stand.runtime.now();
+      const MonotonicTime start = fixture.runtime.now();
       votes.store.reset();
-      EXPECT_LE(stand.runtime.now() - start, 2 * kNodeTimeout + kSoon);
+      EXPECT_LE(fixture.runtime.now() - start, 2 * kNodeTimeout + kSoon);
     }
   });
 }

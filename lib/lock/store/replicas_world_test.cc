@@ -16,25 +16,25 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::AnyPeer;
-using testing::LockKind;
-using testing::Stand;
+using testing::ExclusiveKind;
+using testing::Fixture;
 using testing::Where;
 using Kind = LockEvent::Kind;
 
 // A primary r1 and its replica r2.
 struct Pair {
-  Stand stand;  // its `redis` is r1
+  Fixture fixture;  // its `redis` is r1
   sim::Proxy& proxy;
   sim::Cluster& cluster;
 
   redis::ClientOptions both() const {
-    redis::ClientOptions options = stand.options();
+    redis::ClientOptions options = fixture.options();
     options.nodes.push_back({"r2", cluster.find("r2")->endpoint()});
     return options;
   }
   redis::Reply ask_r2(std::initializer_list<std::string_view> command) const {
-    redis::ClientOptions options = stand.options(cluster.find("r2")->endpoint());
-    redis::Client client(stand.runtime, stand.network, options);
+    redis::ClientOptions options = fixture.options(cluster.find("r2")->endpoint());
+    redis::Client client(fixture.runtime, fixture.network, options);
     return client.call(command).reply;
   }
   // What r1 sends to r2 stops on its way until thaw().
@@ -45,9 +45,9 @@ struct Pair {
   void thaw(sim::RuleId id) const { proxy.remove_rule(id); }
 };
 
-class Replicas : public ::testing::TestWithParam<std::tuple<Where, LockKind>> {
+class Replicas : public ::testing::TestWithParam<std::tuple<Where, ExclusiveKind>> {
  protected:
-  static LockKind kind() { return std::get<1>(GetParam()); }
+  static ExclusiveKind kind() { return std::get<1>(GetParam()); }
   static void run(const std::function<void(Pair&)>& body) {
     const Where where = std::get<0>(GetParam());
     const TemporaryFolder folder;
@@ -71,7 +71,7 @@ class Replicas : public ::testing::TestWithParam<std::tuple<Where, LockKind>> {
   }
 };
 
-std::string name_of(const ::testing::TestParamInfo<std::tuple<Where, LockKind>>& info) {
+std::string name_of(const ::testing::TestParamInfo<std::tuple<Where, ExclusiveKind>>& info) {
   return testing::to_string(std::get<0>(info.param)) + "_" + testing::to_string(std::get<1>(info.param));
 }
 INSTANTIATE_TEST_SUITE_P(Embedded, Replicas,
@@ -80,16 +80,16 @@ INSTANTIATE_TEST_SUITE_P(Embedded, Replicas,
                          name_of);
 INSTANTIATE_TEST_SUITE_P(Real, Replicas,
                          ::testing::Combine(::testing::Values(Where::event_loop),
-                                            ::testing::Values(LockKind::reentrant)),
+                                            ::testing::Values(ExclusiveKind::reentrant)),
                          name_of);
 
 TEST_P(Replicas, AGrantIsThereBeforeItIsTold) {
   run([](Pair& pair) {
-    AnyPeer peer(pair.stand, kind(), {.lease = 60s, .replicas = 1});
+    AnyPeer peer(pair.fixture, kind(), {.lease = 60s, .replicas = 1});
     for (int round = 0; round < 5; ++round) {
       const auto lock = peer.obtain("k" + std::to_string(round));
       lock->lock();
-      AnyPeer other(pair.stand, kind(), {.lease = 60s, .replicas = 1});
+      AnyPeer other(pair.fixture, kind(), {.lease = 60s, .replicas = 1});
       EXPECT_FALSE(other.obtain(lock->key())->try_lock());  // a refusal waits for nobody
       lock->unlock();
     }
@@ -98,18 +98,18 @@ TEST_P(Replicas, AGrantIsThereBeforeItIsTold) {
 
 TEST_P(Replicas, AGrantSurvivesAFailover) {
   run([](Pair& pair) {
-    redis::Client client(pair.stand.runtime, pair.stand.network, pair.both());
-    testing::Witness witness(pair.stand.runtime);
+    redis::Client client(pair.fixture.runtime, pair.fixture.network, pair.both());
+    testing::RecordingObserver observer(pair.fixture.runtime);
     const auto locks =
-        testing::make_locks(kind(), client, {.lease = 6s, .replicas = 1, .observer = &witness});
+        testing::make_locks(kind(), client, {.lease = 6s, .replicas = 1, .observer = &observer});
     const auto lock = locks->obtain("k");
     lock->lock();
     pair.freeze();
     pair.cluster.find("r1")->crash();
     pair.cluster.find("r2")->promote();
     EXPECT_EQ(pair.ask_r2({"GET", "k"}).text, lock->acquisition());
-    redis::Client late(pair.stand.runtime, pair.stand.network,
-                       pair.stand.options(pair.cluster.find("r2")->endpoint()));
+    redis::Client late(pair.fixture.runtime, pair.fixture.network,
+                       pair.fixture.options(pair.cluster.find("r2")->endpoint()));
     const auto others = testing::make_locks(kind(), late, {.lease = 6s});
     EXPECT_FALSE(others->obtain("k")->try_lock());
     lock->unlock();  // a release needs nobody's acknowledgement
@@ -120,10 +120,10 @@ TEST_P(Replicas, AGrantSurvivesAFailover) {
 // The only replica hears nothing: no grant, and what was written is taken back.
 TEST_P(Replicas, AGrantThatNoReplicaHasIsNone) {
   run([](Pair& pair) {
-    AnyPeer peer(pair.stand, kind(), {.lease = 600s, .replicas = 1, .replica_timeout = 50ms});
+    AnyPeer peer(pair.fixture, kind(), {.lease = 600s, .replicas = 1, .replica_timeout = 50ms});
     const auto lock = peer.obtain("k");
     const sim::RuleId frozen = pair.freeze();
-    const MonotonicTime start = pair.stand.runtime.now();
+    const MonotonicTime start = pair.fixture.runtime.now();
     try {
       lock->try_lock_for(300ms);
       ADD_FAILURE() << "granted";
@@ -134,28 +134,28 @@ TEST_P(Replicas, AGrantThatNoReplicaHasIsNone) {
     EXPECT_FALSE(lock->is_held_by_me());
     EXPECT_FALSE(lock->in_use());
     EXPECT_THROW(lock->lock(), Unavailable);
-    EXPECT_EQ(peer.witness.count(Kind::acquired), 0u);
-    while (peer.ask({"EXISTS", "k"}).integer != 0) pair.stand.runtime.sleep_for(5ms);
+    EXPECT_EQ(peer.observer.count(Kind::acquired), 0u);
+    while (peer.ask({"EXISTS", "k"}).integer != 0) pair.fixture.runtime.sleep_for(5ms);
     pair.thaw(frozen);
     EXPECT_TRUE(lock->try_lock_for(60s));
     lock->unlock();
-    EXPECT_LT(pair.stand.runtime.now() - start, 500s);
+    EXPECT_LT(pair.fixture.runtime.now() - start, 500s);
   });
 }
 
 // The replica comes back while somebody asks.
 TEST_P(Replicas, GrantedWhenTheReplicaHearsAgain) {
   run([](Pair& pair) {
-    AnyPeer peer(pair.stand, kind(), {.lease = 60s, .replicas = 1, .replica_timeout = 50ms});
+    AnyPeer peer(pair.fixture, kind(), {.lease = 60s, .replicas = 1, .replica_timeout = 50ms});
     const auto lock = peer.obtain("k");
     const sim::RuleId frozen = pair.freeze();
-    Task waiter = pair.stand.runtime.spawn("client", [&] {
+    Task waiter = pair.fixture.runtime.spawn("client", [&] {
       EXPECT_TRUE(lock->try_lock_for(60s));
       EXPECT_EQ(pair.ask_r2({"GET", "k"}).text, lock->acquisition());
       lock->unlock();
     });
-    pair.stand.runtime.sleep_for(200ms);
-    EXPECT_EQ(peer.witness.count(Kind::acquired), 0u);
+    pair.fixture.runtime.sleep_for(200ms);
+    EXPECT_EQ(peer.observer.count(Kind::acquired), 0u);
     pair.thaw(frozen);
     waiter.join();
   });
@@ -163,19 +163,19 @@ TEST_P(Replicas, GrantedWhenTheReplicaHearsAgain) {
 
 TEST_P(Replicas, ARenewalThatNoReplicaHasIsNone) {
   run([](Pair& pair) {
-    AnyPeer peer(pair.stand, kind(), {.lease = 1200ms, .replicas = 1, .replica_timeout = 50ms});
+    AnyPeer peer(pair.fixture, kind(), {.lease = 1200ms, .replicas = 1, .replica_timeout = 50ms});
     const auto lock = peer.obtain("k"), second = peer.obtain("k2");
     lock->lock();
     second->lock();
-    peer.witness.wait_for(Kind::renewed, 4);
+    peer.observer.wait_for(Kind::renewed, 4);
     const sim::RuleId frozen = pair.freeze();
-    peer.witness.wait_for(Kind::renew_failed);
+    peer.observer.wait_for(Kind::renew_failed);
     const MonotonicTime until = *lock->valid_until();
-    const std::size_t renewed = peer.witness.count(Kind::renewed);
-    peer.witness.wait_for(Kind::lost, 2);
-    EXPECT_GE(peer.witness.last(Kind::lost), until);
+    const std::size_t renewed = peer.observer.count(Kind::renewed);
+    peer.observer.wait_for(Kind::lost, 2);
+    EXPECT_GE(peer.observer.last(Kind::lost), until);
     EXPECT_EQ(*lock->valid_until(), until);  // not moved, though the primary said yes
-    EXPECT_EQ(peer.witness.count(Kind::renewed), renewed);
+    EXPECT_EQ(peer.observer.count(Kind::renewed), renewed);
     EXPECT_THROW(lock->unlock(), LockLost);
     EXPECT_THROW(second->unlock(), LockLost);
     pair.thaw(frozen);
@@ -184,30 +184,30 @@ TEST_P(Replicas, ARenewalThatNoReplicaHasIsNone) {
 
 TEST_P(Replicas, AShortGapIsSurvived) {
   run([](Pair& pair) {
-    AnyPeer peer(pair.stand, kind(), {.lease = 2400ms, .replicas = 1, .replica_timeout = 50ms});
+    AnyPeer peer(pair.fixture, kind(), {.lease = 2400ms, .replicas = 1, .replica_timeout = 50ms});
     const auto lock = peer.obtain("k");
     lock->lock();
     const sim::RuleId frozen = pair.freeze();
-    peer.witness.wait_for(Kind::renew_failed);
+    peer.observer.wait_for(Kind::renew_failed);
     pair.thaw(frozen);
-    peer.witness.wait_for(Kind::renewed, 2);
+    peer.observer.wait_for(Kind::renewed, 2);
     EXPECT_TRUE(lock->is_held_by_me());
     lock->unlock();
-    EXPECT_EQ(peer.witness.count(Kind::lost), 0u);
+    EXPECT_EQ(peer.observer.count(Kind::lost), 0u);
   });
 }
 
 // No replica at all.
 TEST(NoReplica, IsUnavailable) {
   for (const Where where : testing::everywhere()) {
-    for (const LockKind kind : testing::every_kind()) {
-      testing::on_stand(where, [&](Stand& stand) {
-        AnyPeer peer(stand, kind, {.lease = 600s, .replicas = 1, .replica_timeout = 20ms});
+    for (const ExclusiveKind kind : testing::every_kind()) {
+      testing::with_fixture(where, [&](Fixture& fixture) {
+        AnyPeer peer(fixture, kind, {.lease = 600s, .replicas = 1, .replica_timeout = 20ms});
         const auto lock = peer.obtain("k");
         EXPECT_THROW(lock->try_lock_for(60ms), Unavailable);
-        while (peer.ask({"EXISTS", "k"}).integer != 0) stand.runtime.sleep_for(5ms);
+        while (peer.ask({"EXISTS", "k"}).integer != 0) fixture.runtime.sleep_for(5ms);
         EXPECT_FALSE(lock->in_use());
-        AnyPeer modest(stand, kind, {.lease = 600s});
+        AnyPeer modest(fixture, kind, {.lease = 600s});
         const auto other = modest.obtain("k");
         EXPECT_TRUE(other->try_lock());
         EXPECT_FALSE(lock->try_lock());  // refused by a holder: that needs no replica

@@ -16,7 +16,7 @@ namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Stand;
+using testing::Fixture;
 using testing::Where;
 using Kind = LockEvent::Kind;
 using Peer = testing::Peer<ReentrantLocks>;
@@ -26,7 +26,7 @@ constexpr const char* kWaiting = "holdfast:waiting:{k}";
 
 class WakeChannelTest : public ::testing::TestWithParam<Where> {
  protected:
-  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(GetParam(), body); }
+  static void run(const std::function<void(Fixture&)>& body) { testing::with_fixture(GetParam(), body); }
   // Only in virtual time a test can say how long something takes at most.
   static bool exact() { return GetParam() == Where::embedded; }
 };
@@ -36,47 +36,47 @@ INSTANTIATE_TEST_SUITE_P(Ports, WakeChannelTest, ::testing::ValuesIn(testing::ev
 
 // Waits for "k" in a task of its own, holds it and gives it back.
 template <class PeerT>
-Task waits(Stand& stand, PeerT& peer, Duration hold = Duration::zero()) {
-  return stand.runtime.spawn("client", [&stand, &peer, hold] {
+Task waits(Fixture& fixture, PeerT& peer, Duration hold = Duration::zero()) {
+  return fixture.runtime.spawn("client", [&fixture, &peer, hold] {
     const auto lock = peer.locks.obtain("k");
     lock->lock();
-    stand.runtime.sleep_for(hold);
+    fixture.runtime.sleep_for(hold);
     lock->unlock();
   });
 }
 
-void wait_until_registered(Stand& stand, Peer& asker, int count) {
-  while (asker.ask({"ZCARD", kWaiting}).integer != count) stand.runtime.sleep_for(1ms);
+void wait_until_registered(Fixture& fixture, Peer& asker, int count) {
+  while (asker.ask({"ZCARD", kWaiting}).integer != count) fixture.runtime.sleep_for(1ms);
 }
 
-void wait_until_listening(Stand& stand, Peer& asker, std::size_t processes) {
+void wait_until_listening(Fixture& fixture, Peer& asker, std::size_t processes) {
   while (asker.ask({"PUBSUB", "CHANNELS", "holdfast:wake:*"}).items.size() < processes) {
-    stand.runtime.sleep_for(1ms);
+    fixture.runtime.sleep_for(1ms);
   }
-  stand.runtime.sleep_for(20ms);  // who listens looks once more; a slow look only makes a test weaker
+  fixture.runtime.sleep_for(20ms);  // who listens looks once more; a slow look only makes a test weaker
 }
 
 // Five processes wait: each is granted once, and a release makes one of them ask (and the next one a little
 // later, should that one not have asked).
 TEST_P(WakeChannelTest, AReleaseCallsOne) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 60s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 60s});
     std::list<RelayedPeer> waiters;
     const auto lock = a.locks.obtain("k");
     lock->lock();
     std::list<Task> tasks;
     for (int i = 0; i < 5; ++i) {
-      RelayedPeer& b = waiters.emplace_back(stand, LockOptions{.lease = 60s});
+      RelayedPeer& b = waiters.emplace_back(fixture, LockOptions{.lease = 60s});
       b.peer.ask({"PING"});
-      tasks.push_back(waits(stand, b.peer));
-      wait_until_registered(stand, a, i + 1);
+      tasks.push_back(waits(fixture, b.peer));
+      wait_until_registered(fixture, a, i + 1);
     }
-    wait_until_listening(stand, a, 5);
-    for (RelayedPeer& b : waiters) b.relay.count(std::string(kReentrantAcquire.sha1));
+    wait_until_listening(fixture, a, 5);
+    for (RelayedPeer& b : waiters) b.link.count(std::string(kReentrantAcquire.sha1));
     lock->unlock();
     tasks.clear();
     int asked = 0;
-    for (RelayedPeer& b : waiters) asked += b.relay.counted();
+    for (RelayedPeer& b : waiters) asked += b.link.counted();
     EXPECT_GE(asked, 5);
     if (exact()) {
       EXPECT_EQ(asked, 5);
@@ -87,42 +87,42 @@ TEST_P(WakeChannelTest, AReleaseCallsOne) {
 
 // The first one's connections are dead; the server knows it, and calls the next one.
 TEST_P(WakeChannelTest, WhoDoesNotListenIsPassedOver) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 600s}), b(stand, {.lease = 600s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 600s}), b(fixture, {.lease = 600s});
     const auto lock = a.locks.obtain("k");
     lock->lock();
     a.ask({"ZADD", kWaiting, "1", "died:1"});
     a.ask({"ZADD", kWaiting, "2", "died:2"});
-    const MonotonicTime start = stand.runtime.now();
-    Task task = waits(stand, b);
-    wait_until_registered(stand, a, 3);
-    wait_until_listening(stand, a, 1);
+    const MonotonicTime start = fixture.runtime.now();
+    Task task = waits(fixture, b);
+    wait_until_registered(fixture, a, 3);
+    wait_until_listening(fixture, a, 1);
     lock->unlock();
     task.join();
-    EXPECT_LT(stand.runtime.now() - start, 300s);
+    EXPECT_LT(fixture.runtime.now() - start, 300s);
     EXPECT_EQ(a.ask({"DBSIZE"}).integer, 0);
   });
 }
 
 // The one who is called hears nothing more, though its connection stands: the next one asks 100 ms later.
 TEST_P(WakeChannelTest, TheNextOneAsksWhenTheFirstCannot) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 600s}), b(stand, {.lease = 600s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 600s}), b(fixture, {.lease = 600s});
     const auto lock = a.locks.obtain("k");
     lock->lock();
     a.ask({"ZADD", kWaiting, "1", "deaf:1"});
     std::atomic<bool> listening = false;
     const auto deaf = a.client.subscribe(
         "holdfast:wake:deaf", [](std::string_view) {}, [&] { listening = true; });
-    while (!listening) stand.runtime.sleep_for(1ms);
-    Task task = waits(stand, b);
-    wait_until_registered(stand, a, 2);
-    b.witness.wait_for(Kind::waiting);
-    wait_until_listening(stand, a, 2);
-    const MonotonicTime released = stand.runtime.now();
+    while (!listening) fixture.runtime.sleep_for(1ms);
+    Task task = waits(fixture, b);
+    wait_until_registered(fixture, a, 2);
+    b.observer.wait_for(Kind::waiting);
+    wait_until_listening(fixture, a, 2);
+    const MonotonicTime released = fixture.runtime.now();
     lock->unlock();
     task.join();
-    const Duration took = b.witness.last(Kind::acquired) - released;
+    const Duration took = b.observer.last(Kind::acquired) - released;
     EXPECT_LT(took, 300s);
     if (exact()) {
       EXPECT_GE(took, 100ms);
@@ -133,117 +133,117 @@ TEST_P(WakeChannelTest, TheNextOneAsksWhenTheFirstCannot) {
 
 // Who was called and gives up instead of asking hands the call on.
 TEST_P(WakeChannelTest, WhoGivesUpHandsTheCallOn) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 600s}), c(stand, {.lease = 600s});
-    RelayedPeer b(stand, {.lease = 600s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 600s}), c(fixture, {.lease = 600s});
+    RelayedPeer b(fixture, {.lease = 600s});
     const auto lock = a.locks.obtain("k");
     lock->lock();
     b.peer.ask({"PING"});
     std::stop_source stop;
-    Task impatient = stand.runtime.spawn("client", [&] {
+    Task impatient = fixture.runtime.spawn("client", [&] {
       EXPECT_THROW(b.peer.locks.obtain("k")->try_lock_until(kNever, stop.get_token()), Interrupted);
     });
-    wait_until_registered(stand, a, 1);
-    const MonotonicTime start = stand.runtime.now();
-    Task patient = waits(stand, c);
-    wait_until_registered(stand, a, 2);
-    wait_until_listening(stand, a, 2);
-    b.relay.stall(true);  // it is called, and does not hear it
-    const MonotonicTime released = stand.runtime.now();
+    wait_until_registered(fixture, a, 1);
+    const MonotonicTime start = fixture.runtime.now();
+    Task patient = waits(fixture, c);
+    wait_until_registered(fixture, a, 2);
+    wait_until_listening(fixture, a, 2);
+    b.link.stall(true);  // it is called, and does not hear it
+    const MonotonicTime released = fixture.runtime.now();
     lock->unlock();
     stop.request_stop();
     impatient.join();
-    b.relay.stall(false);
+    b.link.stall(false);
     patient.join();
-    EXPECT_LT(stand.runtime.now() - start, 300s);
+    EXPECT_LT(fixture.runtime.now() - start, 300s);
     if (exact()) {
-      EXPECT_LT(c.witness.last(Kind::acquired) - released, 100ms);  // by the call, not as the next in turn
+      EXPECT_LT(c.observer.last(Kind::acquired) - released, 100ms);  // by the call, not as the next in turn
     }
-    wait_until_registered(stand, a, 0);
+    wait_until_registered(fixture, a, 0);
   });
 }
 
 // A subscription serves many waits, also of many keys, and ends when nobody has waited for a while.
 TEST_P(WakeChannelTest, OneSubscriptionServesManyWaits) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 60s});
-    RelayedPeer b(stand, {.lease = 60s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 60s});
+    RelayedPeer b(fixture, {.lease = 60s});
     b.peer.ask({"PING"});
-    b.relay.count("SUBSCRIBE");
+    b.link.count("SUBSCRIBE");
     for (int round = 0; round < 4; ++round) {
       for (const char* key : {"k", "l"}) {
         const auto held = a.locks.obtain(key);
         held->lock();
-        Task task = stand.runtime.spawn("client", [&] {
+        Task task = fixture.runtime.spawn("client", [&] {
           const auto lock = b.peer.locks.obtain(key);
           lock->lock();
           lock->unlock();
         });
-        b.peer.witness.wait_for(Kind::waiting,
-                                static_cast<std::size_t>(b.peer.witness.count(Kind::acquired)) + 1);
+        b.peer.observer.wait_for(Kind::waiting,
+                                 static_cast<std::size_t>(b.peer.observer.count(Kind::acquired)) + 1);
         held->unlock();
         task.join();
       }
     }
-    EXPECT_GE(b.relay.counted(), 1);
+    EXPECT_GE(b.link.counted(), 1);
     if (!exact()) return;  // on a machine that stands still for so long a subscription may end in between
-    EXPECT_EQ(b.relay.counted(), 1);
+    EXPECT_EQ(b.link.counted(), 1);
     EXPECT_EQ(a.ask({"PUBSUB", "CHANNELS", "holdfast:wake:*"}).items.size(), 1u);
-    stand.runtime.sleep_for(WakeChannel::kLinger + 1s);
+    fixture.runtime.sleep_for(WakeChannel::kLinger + 1s);
     EXPECT_EQ(a.ask({"PUBSUB", "CHANNELS", "holdfast:wake:*"}).items.size(), 0u);
   });
 }
 
 // The connection that brings the calls breaks while the lock is released: the waiter looks when it is back.
 TEST_P(WakeChannelTest, NoCallIsLostWithTheConnection) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 600s});
-    RelayedPeer b(stand, {.lease = 600s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 600s});
+    RelayedPeer b(fixture, {.lease = 600s});
     b.peer.ask({"PING"});
-    const MonotonicTime start = stand.runtime.now();
+    const MonotonicTime start = fixture.runtime.now();
     for (int round = 0; round < 3; ++round) {
       const auto lock = a.locks.obtain("k");
       lock->lock();
-      Task task = waits(stand, b.peer);
-      wait_until_registered(stand, a, 1);
-      wait_until_listening(stand, a, 1);
-      b.relay.lose_reply_to("", 1'000'000);
+      Task task = waits(fixture, b.peer);
+      wait_until_registered(fixture, a, 1);
+      wait_until_listening(fixture, a, 1);
+      b.link.lose_reply_to("", 1'000'000);
       a.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
       lock->unlock();
-      b.relay.lose_reply_to("", 0);
+      b.link.lose_reply_to("", 0);
       task.join();
     }
-    EXPECT_LT(stand.runtime.now() - start, 300s);
+    EXPECT_LT(fixture.runtime.now() - start, 300s);
   });
 }
 
 // The names of those who wait are lost (FLUSHALL, a failover): they look again when the lease that they were
 // told of is over, and not later.
 TEST_P(WakeChannelTest, LostNamesCostAtMostALease) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 600ms}), b(stand, {.lease = 600s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 600ms}), b(fixture, {.lease = 600s});
     const auto lock = a.locks.obtain("k");
     lock->lock();
-    const MonotonicTime start = stand.runtime.now();
-    Task task = waits(stand, b);
-    wait_until_registered(stand, a, 1);
-    wait_until_listening(stand, a, 1);
+    const MonotonicTime start = fixture.runtime.now();
+    Task task = waits(fixture, b);
+    wait_until_registered(fixture, a, 1);
+    wait_until_listening(fixture, a, 1);
     a.ask({"DEL", kWaiting});
     lock->unlock();
     task.join();
-    EXPECT_LT(stand.runtime.now() - start, 300s);
+    EXPECT_LT(fixture.runtime.now() - start, 300s);
   });
 }
 
 // What anybody may publish there: at worst a question too many.
 TEST_P(WakeChannelTest, NonsenseOnTheChannelDoesNoHarm) {
-  run([](Stand& stand) {
-    Peer a(stand, {.lease = 60s}), b(stand, {.lease = 60s});
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 60s}), b(fixture, {.lease = 60s});
     const auto lock = a.locks.obtain("k");
     lock->lock();
-    Task task = waits(stand, b);
-    wait_until_registered(stand, a, 1);
-    wait_until_listening(stand, a, 1);
+    Task task = waits(fixture, b);
+    wait_until_registered(fixture, a, 1);
+    wait_until_listening(fixture, a, 1);
     const std::string owner = a.ask({"ZRANGE", kWaiting, "0", "0"}).items.at(0).text;
     const std::string channel = "holdfast:wake:" + owner.substr(0, owner.find(':'));
     for (const std::string& message :
@@ -251,8 +251,8 @@ TEST_P(WakeChannelTest, NonsenseOnTheChannelDoesNoHarm) {
           owner + " 99999999999999999999", owner + " 0 0", std::string("somebody:1 0")}) {
       a.ask({"PUBLISH", channel, message});
     }
-    stand.runtime.sleep_for(5ms);
-    EXPECT_EQ(b.witness.count(Kind::acquired), 0u);
+    fixture.runtime.sleep_for(5ms);
+    EXPECT_EQ(b.observer.count(Kind::acquired), 0u);
     lock->unlock();
     task.join();
   });

@@ -9,9 +9,9 @@ namespace holdfast::historic {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Relay;
-using testing::Stand;
-using testing::Witness;
+using testing::FaultyLink;
+using testing::Fixture;
+using testing::RecordingObserver;
 using Kind = LockEvent::Kind;
 using LockPeer = Peer<LockInterfaceFair>;
 
@@ -19,19 +19,19 @@ class LockInterfaceFairTest : public PortsTest {};
 HF_ON_ALL_PORTS(LockInterfaceFairTest);
 
 TEST_P(LockInterfaceFairTest, FirstComeFirstServed) {
-  run([](Stand& stand) {
-    Witness first(stand.runtime), second(stand.runtime);
-    LockPeer a(stand), b(stand, {.observer = &first}), c(stand, {.observer = &second});
+  run([](Fixture& fixture) {
+    RecordingObserver first(fixture.runtime), second(fixture.runtime);
+    LockPeer a(fixture), b(fixture, {.observer = &first}), c(fixture, {.observer = &second});
     a.lock.lock();
     EXPECT_EQ(a.ask({"GET", "k"}).text, a.lock.acquisition());
     EXPECT_EQ(a.ask({"LLEN", "k:queue"}).integer, 0);
-    Task one = stand.runtime.spawn("client", [&] {
+    Task one = fixture.runtime.spawn("client", [&] {
       b.lock.lock();
       EXPECT_EQ(second.count(Kind::acquired), 0u);
       b.lock.unlock();
     });
     first.wait_for(Kind::queued);
-    Task two = stand.runtime.spawn("client", [&] {
+    Task two = fixture.runtime.spawn("client", [&] {
       c.lock.lock();
       EXPECT_EQ(first.count(Kind::acquired), 1u);
       c.lock.unlock();
@@ -46,8 +46,8 @@ TEST_P(LockInterfaceFairTest, FirstComeFirstServed) {
 }
 
 TEST_P(LockInterfaceFairTest, WhoGivesUpLeavesTheList) {
-  run([](Stand& stand) {
-    LockPeer a(stand), b(stand);
+  run([](Fixture& fixture) {
+    LockPeer a(fixture), b(fixture);
     a.lock.lock();
     EXPECT_FALSE(b.lock.try_lock());
     EXPECT_FALSE(b.lock.try_lock_for(120ms));
@@ -62,10 +62,10 @@ TEST_P(LockInterfaceFairTest, WhoGivesUpLeavesTheList) {
 
 // The waiter's connection ends (so it would with the waiter): its place stays.
 TEST_P(LockInterfaceFairTest, ADeadWaiterAtTheHeadLocksEverybodyOut) {
-  run([](Stand& stand) {
-    Relay relay(stand.runtime, stand.network, stand.redis);
-    LockPeer a(stand, relay), b(stand);
-    relay.lose_reply_to("\r\nLINDEX\r\n");
+  run([](Fixture& fixture) {
+    FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    LockPeer a(fixture, link), b(fixture);
+    link.lose_reply_to("\r\nLINDEX\r\n");
     EXPECT_THROW(a.lock.lock(), Unavailable);
     EXPECT_EQ(b.ask({"LLEN", "k:queue"}).integer, 1);
     EXPECT_EQ(b.ask({"EXISTS", "k"}).integer, 0);
@@ -75,17 +75,17 @@ TEST_P(LockInterfaceFairTest, ADeadWaiterAtTheHeadLocksEverybodyOut) {
 
 // The holder's connection ends between SET and LPOP: the lease ends, its place does not.
 TEST_P(LockInterfaceFairTest, AHolderThatDiesBeforeItLeavesTheListLocksEverybodyOut) {
-  run([](Stand& stand) {
-    Relay relay(stand.runtime, stand.network, stand.redis);
-    LockPeer a(stand, relay), b(stand);
-    relay.lose_reply_to("\r\nLPOP\r\n");
-    relay.hold_request("\r\nLPOP\r\n");
-    Task holder = stand.runtime.spawn("client", [&] { EXPECT_THROW(a.lock.lock(), Unavailable); });
-    relay.wait_held();
+  run([](Fixture& fixture) {
+    FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    LockPeer a(fixture, link), b(fixture);
+    link.lose_reply_to("\r\nLPOP\r\n");
+    link.hold_request("\r\nLPOP\r\n");
+    Task holder = fixture.runtime.spawn("client", [&] { EXPECT_THROW(a.lock.lock(), Unavailable); });
+    link.wait_held();
     b.ask({"DEL", "k"});  // the lease ends
     EXPECT_FALSE(b.lock.try_lock_for(150ms));
     EXPECT_EQ(b.ask({"EXISTS", "k"}).integer, 0);
-    relay.release_request();
+    link.release_request();
     holder.join();
   });
 }

@@ -7,16 +7,16 @@ namespace holdfast::historic {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Stand;
+using testing::Fixture;
 
 class LockInterfaceReentrantTest : public PortsTest {};
 HF_ON_ALL_PORTS(LockInterfaceReentrantTest);
 
 // A process: its own client, and its own numbers for threads.
 struct Process {
-  explicit Process(Stand& stand, LockOptions options = {})
-      : client(stand.runtime, stand.network, stand.options()),
-        threads(stand.runtime),
+  explicit Process(Fixture& fixture, LockOptions options = {})
+      : client(fixture.runtime, fixture.network, fixture.options()),
+        threads(fixture.runtime),
         lock(client, options, "k", threads) {}
   std::string value() { return client.call({"GET", "k"}).reply.text; }
   redis::Client client;
@@ -25,26 +25,26 @@ struct Process {
 };
 
 template <class Body>
-void on_another_task(Stand& stand, Body body) {
-  stand.runtime.spawn("client", body).join();
+void on_another_task(Fixture& fixture, Body body) {
+  fixture.runtime.spawn("client", body).join();
 }
 
 TEST_P(LockInterfaceReentrantTest, EntersAgainWithinAProcess) {
-  run([](Stand& stand) {
-    Process p(stand);
+  run([](Fixture& fixture) {
+    Process p(fixture);
     p.lock.lock();
     EXPECT_EQ(p.value(), "{\"threadId\":1,\"count\":1}");
     const std::string acquisition = p.lock.acquisition();
     EXPECT_TRUE(p.lock.try_lock());
     EXPECT_EQ(p.lock.hold_count(), 2);
     EXPECT_EQ(p.lock.acquisition(), acquisition);
-    on_another_task(stand, [&] { EXPECT_FALSE(p.lock.try_lock()); });
+    on_another_task(fixture, [&] { EXPECT_FALSE(p.lock.try_lock()); });
     p.lock.unlock();
     EXPECT_TRUE(p.lock.is_held_by_me());
     EXPECT_EQ(p.value(), "{\"threadId\":1,\"count\":1}");
     p.lock.unlock();
     EXPECT_EQ(p.value(), "");
-    on_another_task(stand, [&] {
+    on_another_task(fixture, [&] {
       EXPECT_TRUE(p.lock.try_lock());
       EXPECT_EQ(p.value(), "{\"threadId\":3,\"count\":1}");
       p.lock.unlock();
@@ -53,8 +53,8 @@ TEST_P(LockInterfaceReentrantTest, EntersAgainWithinAProcess) {
 }
 
 TEST_P(LockInterfaceReentrantTest, TheSameThreadOfAnotherProcessWalksIn) {
-  run([](Stand& stand) {
-    Process a(stand), b(stand);
+  run([](Fixture& fixture) {
+    Process a(fixture), b(fixture);
     a.lock.lock();
     EXPECT_TRUE(b.lock.try_lock());  // its thread 1
     EXPECT_EQ(a.value(), "{\"threadId\":1,\"count\":2}");
@@ -67,12 +67,12 @@ TEST_P(LockInterfaceReentrantTest, TheSameThreadOfAnotherProcessWalksIn) {
 }
 
 TEST_P(LockInterfaceReentrantTest, TheCountOutlivesTheRecord) {
-  run([](Stand& stand) {
-    Process a(stand), b(stand);
-    on_another_task(stand, [&] { b.threads.mine(); });
+  run([](Fixture& fixture) {
+    Process a(fixture), b(fixture);
+    on_another_task(fixture, [&] { b.threads.mine(); });
     a.lock.lock();
     a.client.call({"DEL", "k"});  // its lease ends
-    Task other = stand.runtime.spawn("client", [&] { EXPECT_TRUE(b.lock.try_lock()); });
+    Task other = fixture.runtime.spawn("client", [&] { EXPECT_TRUE(b.lock.try_lock()); });
     other.join();
     EXPECT_EQ(a.value(), "{\"threadId\":2,\"count\":1}");
     EXPECT_TRUE(a.lock.try_lock());
@@ -81,8 +81,8 @@ TEST_P(LockInterfaceReentrantTest, TheCountOutlivesTheRecord) {
 }
 
 TEST_P(LockInterfaceReentrantTest, WhatIsNoneOfItsValuesIsNotItsOwn) {
-  run([](Stand& stand) {
-    Process a(stand);
+  run([](Fixture& fixture) {
+    Process a(fixture);
     for (const char* value : {"x", "{}", "{\"threadId\":1,\"count\":1", "{\"threadId\":,\"count\":1}"}) {
       a.client.call({"SET", "k", value});
       EXPECT_FALSE(a.lock.try_lock()) << value;

@@ -7,9 +7,9 @@ namespace holdfast::historic {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Relay;
-using testing::Stand;
-using testing::Witness;
+using testing::FaultyLink;
+using testing::Fixture;
+using testing::RecordingObserver;
 using Kind = LockEvent::Kind;
 using LockPeer = Peer<LockInterface>;
 
@@ -17,8 +17,8 @@ class LockInterfaceTest : public PortsTest {};
 HF_ON_ALL_PORTS(LockInterfaceTest);
 
 TEST_P(LockInterfaceTest, LocksAndUnlocks) {
-  run([](Stand& stand) {
-    LockPeer a(stand), b(stand);
+  run([](Fixture& fixture) {
+    LockPeer a(fixture), b(fixture);
     EXPECT_TRUE(a.lock.try_lock());
     EXPECT_TRUE(a.lock.is_held_by_me());
     EXPECT_EQ(a.ask({"GET", "k"}).text, a.lock.acquisition());
@@ -37,8 +37,8 @@ TEST_P(LockInterfaceTest, LocksAndUnlocks) {
 }
 
 TEST_P(LockInterfaceTest, AWaitCanBeStopped) {
-  run([](Stand& stand) {
-    LockPeer a(stand), b(stand);
+  run([](Fixture& fixture) {
+    LockPeer a(fixture), b(fixture);
     a.lock.lock();
     std::stop_source stop;
     stop.request_stop();
@@ -49,39 +49,39 @@ TEST_P(LockInterfaceTest, AWaitCanBeStopped) {
 
 // A release is noticed at the next poll only.
 TEST_P(LockInterfaceTest, Polls) {
-  run([](Stand& stand) {
-    Witness witness(stand.runtime);
-    LockPeer a(stand), b(stand, {.observer = &witness});
+  run([](Fixture& fixture) {
+    RecordingObserver observer(fixture.runtime);
+    LockPeer a(fixture), b(fixture, {.observer = &observer});
     a.lock.lock();
-    const MonotonicTime start = stand.runtime.now();
-    Task waiter = stand.runtime.spawn("client", [&] {
+    const MonotonicTime start = fixture.runtime.now();
+    Task waiter = fixture.runtime.spawn("client", [&] {
       b.lock.lock();
       b.lock.unlock();
     });
-    witness.wait_for(Kind::waiting);
+    observer.wait_for(Kind::waiting);
     a.lock.unlock();
     waiter.join();
-    EXPECT_GE(stand.runtime.now() - start, 100ms);
+    EXPECT_GE(fixture.runtime.now() - start, 100ms);
   });
 }
 
 TEST_P(LockInterfaceTest, IsNeitherRenewedNorToldOfItsEnd) {
-  run([](Stand& stand) {
-    Witness witness(stand.runtime);
-    LockPeer a(stand, {.lease = 50ms, .observer = &witness}), b(stand);
+  run([](Fixture& fixture) {
+    RecordingObserver observer(fixture.runtime);
+    LockPeer a(fixture, {.lease = 50ms, .observer = &observer}), b(fixture);
     a.lock.lock();
     b.lock.lock();  // when a's lease is over
     EXPECT_TRUE(a.lock.is_held_by_me());
     a.lock.unlock();  // not ours any more; no error, and the other's key stays
-    EXPECT_EQ(witness.count(Kind::lost), 0u);
+    EXPECT_EQ(observer.count(Kind::lost), 0u);
     EXPECT_EQ(b.ask({"GET", "k"}).text, b.lock.acquisition());
     b.lock.unlock();
   });
 }
 
 TEST_P(LockInterfaceTest, UnlockByAnybodyIsNoError) {
-  run([](Stand& stand) {
-    LockPeer a(stand), b(stand);
+  run([](Fixture& fixture) {
+    LockPeer a(fixture), b(fixture);
     a.lock.lock();
     b.lock.unlock();
     EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 1);
@@ -91,10 +91,10 @@ TEST_P(LockInterfaceTest, UnlockByAnybodyIsNoError) {
 
 // The reply to the SET is lost: its own client is locked out until the lease ends.
 TEST_P(LockInterfaceTest, LocksItselfOutWhenAReplyIsLost) {
-  run([](Stand& stand) {
-    Relay relay(stand.runtime, stand.network, stand.redis);
-    LockPeer a(stand, relay);
-    relay.lose_reply_to("\r\nSET\r\n");
+  run([](Fixture& fixture) {
+    FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    LockPeer a(fixture, link);
+    link.lose_reply_to("\r\nSET\r\n");
     EXPECT_THROW(a.lock.try_lock(), Unavailable);
     EXPECT_FALSE(a.lock.try_lock());
     EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 1);

@@ -7,9 +7,9 @@ namespace holdfast::historic {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Relay;
-using testing::Stand;
-using testing::Witness;
+using testing::FaultyLink;
+using testing::Fixture;
+using testing::RecordingObserver;
 using Kind = LockEvent::Kind;
 using LockPeer = Peer<LockInterfaceWatchdog>;
 
@@ -17,52 +17,52 @@ class LockInterfaceWatchdogTest : public PortsTest {};
 HF_ON_ALL_PORTS(LockInterfaceWatchdogTest);
 
 TEST_P(LockInterfaceWatchdogTest, RenewsUntilUnlock) {
-  run([](Stand& stand) {
-    Witness witness(stand.runtime);
-    LockPeer a(stand, {.lease = 600ms, .observer = &witness}), b(stand);
+  run([](Fixture& fixture) {
+    RecordingObserver observer(fixture.runtime);
+    LockPeer a(fixture, {.lease = 600ms, .observer = &observer}), b(fixture);
     a.lock.lock();
-    witness.wait_for(Kind::renewed, 4);
+    observer.wait_for(Kind::renewed, 4);
     EXPECT_EQ(a.ask({"GET", "k"}).text, a.lock.acquisition());
     EXPECT_FALSE(b.lock.try_lock());
     a.lock.unlock();
     EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 0);
-    const std::size_t renewed = witness.count(Kind::renewing);
-    stand.runtime.sleep_for(450ms);
-    EXPECT_EQ(witness.count(Kind::renewing), renewed);
+    const std::size_t renewed = observer.count(Kind::renewing);
+    fixture.runtime.sleep_for(450ms);
+    EXPECT_EQ(observer.count(Kind::renewing), renewed);
   });
 }
 
 // One failure, and it is never renewed again.
 TEST_P(LockInterfaceWatchdogTest, EndsAtItsFirstError) {
-  run([](Stand& stand) {
-    Relay relay(stand.runtime, stand.network, stand.redis);
-    Witness witness(stand.runtime);
-    LockPeer a(stand, relay, {.lease = 300ms, .observer = &witness}), b(stand);
-    relay.lose_reply_to("\r\nPEXPIRE\r\n");
+  run([](Fixture& fixture) {
+    FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    RecordingObserver observer(fixture.runtime);
+    LockPeer a(fixture, link, {.lease = 300ms, .observer = &observer}), b(fixture);
+    link.lose_reply_to("\r\nPEXPIRE\r\n");
     a.lock.lock();
     b.lock.lock();  // after a's lease
     EXPECT_TRUE(a.lock.is_held_by_me());
-    EXPECT_EQ(witness.count(Kind::renew_failed), 1u);
-    EXPECT_EQ(witness.count(Kind::renewed), 0u);
-    EXPECT_EQ(witness.count(Kind::lost), 0u);
+    EXPECT_EQ(observer.count(Kind::renew_failed), 1u);
+    EXPECT_EQ(observer.count(Kind::renewed), 0u);
+    EXPECT_EQ(observer.count(Kind::lost), 0u);
   });
 }
 
 TEST_P(LockInterfaceWatchdogTest, RenewsWhoeverHasTheKey) {
-  run([](Stand& stand) {
-    Witness witness(stand.runtime);
-    LockPeer a(stand, {.lease = 900ms, .observer = &witness});
+  run([](Fixture& fixture) {
+    RecordingObserver observer(fixture.runtime);
+    LockPeer a(fixture, {.lease = 900ms, .observer = &observer});
     a.lock.lock();
     a.ask({"SET", "k", "a stranger", "PX", "60000"});
-    witness.wait_for(Kind::renewed);
+    observer.wait_for(Kind::renewed);
     EXPECT_LE(a.ask({"PTTL", "k"}).integer, 900);  // shortened, this time
     a.lock.unlock();
   });
 }
 
 TEST_P(LockInterfaceWatchdogTest, WhoLocksTwiceWaitsForItself) {
-  run([](Stand& stand) {
-    LockPeer a(stand, {.lease = 150ms});
+  run([](Fixture& fixture) {
+    LockPeer a(fixture, {.lease = 150ms});
     a.lock.lock();
     EXPECT_FALSE(a.lock.try_lock_for(700ms));  // several leases long
     a.lock.unlock();

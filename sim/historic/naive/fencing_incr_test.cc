@@ -7,16 +7,16 @@ namespace holdfast::historic {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Relay;
-using testing::Stand;
+using testing::FaultyLink;
+using testing::Fixture;
 using LockPeer = Peer<FencingIncr>;
 
 class FencingIncrTest : public PortsTest {};
 HF_ON_ALL_PORTS(FencingIncrTest);
 
 TEST_P(FencingIncrTest, TokensRise) {
-  run([](Stand& stand) {
-    LockPeer a(stand), b(stand);
+  run([](Fixture& fixture) {
+    LockPeer a(fixture), b(fixture);
     EXPECT_FALSE(a.lock.token());
     a.lock.lock();
     EXPECT_EQ(a.ask({"GET", "k"}).text, a.lock.acquisition());
@@ -34,8 +34,8 @@ TEST_P(FencingIncrTest, TokensRise) {
 
 // What a failover to a replica that lags, or a restart without persistence, does.
 TEST_P(FencingIncrTest, TokensRepeatWhenRedisForgets) {
-  run([](Stand& stand) {
-    LockPeer a(stand), b(stand);
+  run([](Fixture& fixture) {
+    LockPeer a(fixture), b(fixture);
     a.lock.lock();
     a.ask({"FLUSHALL"});
     b.lock.lock();
@@ -45,16 +45,16 @@ TEST_P(FencingIncrTest, TokensRepeatWhenRedisForgets) {
 
 // A holder whose INCR comes after its lease has a greater token than its successor.
 TEST_P(FencingIncrTest, ALateHolderGetsTheGreaterToken) {
-  run([](Stand& stand) {
-    Relay relay(stand.runtime, stand.network, stand.redis);
-    LockPeer a(stand, relay), b(stand);
-    relay.hold_request("\r\nINCR\r\n");
-    Task successor = stand.runtime.spawn("client", [&] {
-      relay.wait_held();
+  run([](Fixture& fixture) {
+    FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    LockPeer a(fixture, link), b(fixture);
+    link.hold_request("\r\nINCR\r\n");
+    Task successor = fixture.runtime.spawn("client", [&] {
+      link.wait_held();
       b.ask({"DEL", "k"});  // a's lease ends
       b.lock.lock();
       EXPECT_EQ(b.lock.token(), 1u);
-      relay.release_request();
+      link.release_request();
     });
     a.lock.lock();
     successor.join();
@@ -64,10 +64,10 @@ TEST_P(FencingIncrTest, ALateHolderGetsTheGreaterToken) {
 
 // The INCR fails: no hold, and yet a lock.
 TEST_P(FencingIncrTest, WhatFailsBetweenTheTwoCommandsLeavesTheLock) {
-  run([](Stand& stand) {
-    Relay relay(stand.runtime, stand.network, stand.redis);
-    LockPeer a(stand, relay), b(stand);
-    relay.lose_reply_to("\r\nINCR\r\n");
+  run([](Fixture& fixture) {
+    FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    LockPeer a(fixture, link), b(fixture);
+    link.lose_reply_to("\r\nINCR\r\n");
     EXPECT_THROW(a.lock.try_lock(), Unavailable);
     EXPECT_FALSE(a.lock.is_held_by_me());
     EXPECT_FALSE(b.lock.try_lock());

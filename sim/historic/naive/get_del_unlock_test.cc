@@ -6,16 +6,16 @@
 namespace holdfast::historic {
 namespace {
 
-using testing::Relay;
-using testing::Stand;
+using testing::FaultyLink;
+using testing::Fixture;
 using LockPeer = Peer<GetDelUnlock>;
 
 class GetDelUnlockTest : public PortsTest {};
 HF_ON_ALL_PORTS(GetDelUnlockTest);
 
 TEST_P(GetDelUnlockTest, LocksAndUnlocks) {
-  run([](Stand& stand) {
-    LockPeer a(stand), b(stand);
+  run([](Fixture& fixture) {
+    LockPeer a(fixture), b(fixture);
     EXPECT_TRUE(a.lock.try_lock());
     EXPECT_EQ(a.ask({"GET", "k"}).text, a.lock.acquisition());
     EXPECT_FALSE(b.lock.try_lock());
@@ -28,16 +28,16 @@ TEST_P(GetDelUnlockTest, LocksAndUnlocks) {
 
 // Between GET and DEL the lease ends and somebody else is granted: the DEL removes his key.
 TEST_P(GetDelUnlockTest, RemovesTheKeyOfSomebodyElse) {
-  run([](Stand& stand) {
-    Relay relay(stand.runtime, stand.network, stand.redis);
-    LockPeer a(stand, relay), b(stand);
+  run([](Fixture& fixture) {
+    FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    LockPeer a(fixture, link), b(fixture);
     a.lock.lock();
-    relay.hold_request("\r\nDEL\r\n");
-    Task thief = stand.runtime.spawn("client", [&] {
-      relay.wait_held();
+    link.hold_request("\r\nDEL\r\n");
+    Task thief = fixture.runtime.spawn("client", [&] {
+      link.wait_held();
       b.ask({"DEL", "k"});  // the lease ends
       EXPECT_TRUE(b.lock.try_lock());
-      relay.release_request();
+      link.release_request();
     });
     a.lock.unlock();
     thief.join();

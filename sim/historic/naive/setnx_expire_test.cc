@@ -7,16 +7,16 @@ namespace holdfast::historic {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Relay;
-using testing::Stand;
+using testing::FaultyLink;
+using testing::Fixture;
 using LockPeer = Peer<SetnxExpire>;
 
 class SetnxExpireTest : public PortsTest {};
 HF_ON_ALL_PORTS(SetnxExpireTest);
 
 TEST_P(SetnxExpireTest, LocksAndUnlocks) {
-  run([](Stand& stand) {
-    LockPeer a(stand, {.lease = 2500ms}), b(stand);
+  run([](Fixture& fixture) {
+    LockPeer a(fixture, {.lease = 2500ms}), b(fixture);
     EXPECT_TRUE(a.lock.try_lock());
     EXPECT_EQ(a.ask({"GET", "k"}).text, a.lock.acquisition());
     const std::int64_t left = a.ask({"PTTL", "k"}).integer;
@@ -30,10 +30,10 @@ TEST_P(SetnxExpireTest, LocksAndUnlocks) {
 
 // The connection ends between the two commands (so it would with the client): a lock without a lease.
 TEST_P(SetnxExpireTest, WhatFailsBetweenTheTwoCommandsLeavesTheLockForEver) {
-  run([](Stand& stand) {
-    Relay relay(stand.runtime, stand.network, stand.redis);
-    LockPeer a(stand, relay), b(stand);
-    relay.lose_reply_to("\r\nSETNX\r\n");
+  run([](Fixture& fixture) {
+    FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    LockPeer a(fixture, link), b(fixture);
+    link.lose_reply_to("\r\nSETNX\r\n");
     EXPECT_THROW(a.lock.try_lock(), Unavailable);
     EXPECT_EQ(b.ask({"PTTL", "k"}).integer, -1);
     EXPECT_FALSE(b.lock.try_lock());
@@ -41,8 +41,8 @@ TEST_P(SetnxExpireTest, WhatFailsBetweenTheTwoCommandsLeavesTheLockForEver) {
 }
 
 TEST_P(SetnxExpireTest, UnlockRemovesWhateverIsThere) {
-  run([](Stand& stand) {
-    LockPeer a(stand), b(stand);
+  run([](Fixture& fixture) {
+    LockPeer a(fixture), b(fixture);
     a.lock.lock();
     b.lock.unlock();
     EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 0);

@@ -5,16 +5,16 @@
 
 #include <atomic>
 
-#include "lib/testing/relay.h"
-#include "lib/testing/stand.h"
+#include "lib/testing/faulty_link.h"
+#include "lib/testing/fixture.h"
 
 namespace holdfast::historic {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Stand;
+using testing::Fixture;
+using testing::RecordingObserver;
 using testing::Where;
-using testing::Witness;
 using Kind = LockEvent::Kind;
 using Reading = RedissonFair::Reading;
 
@@ -22,16 +22,16 @@ constexpr std::string_view kQueue = "redisson_lock_queue:{k}", kTimeouts = "redi
 
 class RedissonFairTest : public ::testing::TestWithParam<Where> {
  protected:
-  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(GetParam(), body); }
+  static void run(const std::function<void(Fixture&)>& body) { testing::with_fixture(GetParam(), body); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Ports, RedissonFairTest, ::testing::ValuesIn(testing::everywhere()),
                          [](const auto& info) { return testing::to_string(info.param); });
 
 struct Peer {
-  explicit Peer(Stand& stand, LockOptions options = {}, Reading reading = Reading::source)
-      : runtime(stand.runtime),
-        client(stand.runtime, stand.network, stand.options()),
+  explicit Peer(Fixture& fixture, LockOptions options = {}, Reading reading = Reading::source)
+      : runtime(fixture.runtime),
+        client(fixture.runtime, fixture.network, fixture.options()),
         redisson(std::make_shared<Redisson>(client, options)),
         lock(redisson, "k", reading) {}
   redis::Reply ask(std::initializer_list<std::string_view> command) { return client.call(command).reply; }
@@ -55,8 +55,8 @@ struct Peer {
 };
 
 // Locks and unlocks on a task of its own.
-Task go(Stand& stand, Peer& peer, std::atomic<int>* order = nullptr, std::atomic<int>* place = nullptr) {
-  return stand.runtime.spawn("client", [&peer, order, place] {
+Task go(Fixture& fixture, Peer& peer, std::atomic<int>* order = nullptr, std::atomic<int>* place = nullptr) {
+  return fixture.runtime.spawn("client", [&peer, order, place] {
     peer.lock.lock();
     if (order != nullptr) *place = ++*order;
     peer.lock.unlock();
@@ -64,20 +64,20 @@ Task go(Stand& stand, Peer& peer, std::atomic<int>* order = nullptr, std::atomic
 }
 
 TEST_P(RedissonFairTest, WritesRedissonsRecords) {
-  run([](Stand& stand) {
-    Witness second(stand.runtime), third(stand.runtime);
-    Peer a(stand), b(stand, {.observer = &second}), c(stand, {.observer = &third});
+  run([](Fixture& fixture) {
+    RecordingObserver second(fixture.runtime), third(fixture.runtime);
+    Peer a(fixture), b(fixture, {.observer = &second}), c(fixture, {.observer = &third});
     a.lock.lock();
     EXPECT_TRUE(a.lock.try_lock());
     EXPECT_EQ(a.ask({"HGET", "k", a.lock.acquisition()}).text, "2");
     EXPECT_FALSE(b.lock.try_lock());
     EXPECT_EQ(a.ask({"EXISTS", kQueue}).integer, 0);  // who does not wait does not queue
     std::atomic<int> order = 0, place_b = 0, place_c = 0;
-    Task waiting_b = go(stand, b, &order, &place_b);
+    Task waiting_b = go(fixture, b, &order, &place_b);
     second.wait_for(Kind::queued);
     const std::string owner_b = a.ask({"LINDEX", kQueue, "0"}).text;
     EXPECT_NEAR(a.patience(owner_b), 330, 5);  // lease and 300 s
-    Task waiting_c = go(stand, c, &order, &place_c);
+    Task waiting_c = go(fixture, c, &order, &place_c);
     third.wait_for(Kind::queued);
     const std::string owner_c = a.ask({"LINDEX", kQueue, "1"}).text;
     EXPECT_EQ(owner_c.substr(0, 37), c.redisson->owner(7).substr(0, 37));
@@ -85,7 +85,7 @@ TEST_P(RedissonFairTest, WritesRedissonsRecords) {
     EXPECT_EQ(a.ask({"LLEN", kQueue}).integer, 2);
     EXPECT_EQ(a.ask({"ZCARD", kTimeouts}).integer, 2);
     const std::string channel = "redisson_lock__channel:{k}:" + owner_b;
-    while (a.ask({"PUBSUB", "NUMSUB", channel}).items[1].integer == 0) stand.runtime.sleep_for(1ms);
+    while (a.ask({"PUBSUB", "NUMSUB", channel}).items[1].integer == 0) fixture.runtime.sleep_for(1ms);
     a.lock.unlock();
     a.lock.unlock();
     waiting_b.join();
@@ -98,8 +98,8 @@ TEST_P(RedissonFairTest, WritesRedissonsRecords) {
 }
 
 TEST_P(RedissonFairTest, WhoGivesUpLeavesTheQueue) {
-  run([](Stand& stand) {
-    Peer a(stand), b(stand);
+  run([](Fixture& fixture) {
+    Peer a(fixture), b(fixture);
     a.lock.lock();
     EXPECT_FALSE(b.lock.try_lock_for(30ms));
     EXPECT_EQ(a.ask({"EXISTS", kQueue, kTimeouts}).integer, 0);
@@ -115,12 +115,12 @@ TEST_P(RedissonFairTest, WhoGivesUpLeavesTheQueue) {
 
 // A waiter that died is dropped when its time is over, and not before.
 TEST_P(RedissonFairTest, ADeadWaiterBlocksAFreeLock) {
-  run([](Stand& stand) {
-    Peer a(stand);
+  run([](Fixture& fixture) {
+    Peer a(fixture);
     a.dead_waiter("dead:1", 300);
     EXPECT_FALSE(a.lock.try_lock());
     EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 0);
-    stand.runtime.sleep_for(350ms);
+    fixture.runtime.sleep_for(350ms);
     EXPECT_TRUE(a.lock.try_lock());
     a.lock.unlock();
   });
@@ -128,8 +128,8 @@ TEST_P(RedissonFairTest, ADeadWaiterBlocksAFreeLock) {
 
 // A head without a score.
 TEST_P(RedissonFairTest, AMissingScoreBreaksEverything) {
-  run([](Stand& stand) {
-    Peer a(stand);
+  run([](Fixture& fixture) {
+    Peer a(fixture);
     a.ask({"RPUSH", kQueue, "dead:1"});
     EXPECT_THROW(a.lock.try_lock(), Rejected);
     EXPECT_THROW(a.lock.lock(), Rejected);
@@ -138,8 +138,8 @@ TEST_P(RedissonFairTest, AMissingScoreBreaksEverything) {
 
 // The lock is gone, its unlock succeeds.
 TEST_P(RedissonFairTest, UnlockOfAVanishedLockSucceeds) {
-  run([](Stand& stand) {
-    Peer a(stand), b(stand);
+  run([](Fixture& fixture) {
+    Peer a(fixture), b(fixture);
     a.lock.lock();
     b.ask({"DEL", "k"});
     EXPECT_NO_THROW(a.lock.unlock());
@@ -148,13 +148,13 @@ TEST_P(RedissonFairTest, UnlockOfAVanishedLockSucceeds) {
 }
 
 TEST_P(RedissonFairTest, ForceUnlockWakesTheHead) {
-  run([](Stand& stand) {
-    Witness witness(stand.runtime);
-    Peer a(stand), b(stand, {.observer = &witness});
+  run([](Fixture& fixture) {
+    RecordingObserver observer(fixture.runtime);
+    Peer a(fixture), b(fixture, {.observer = &observer});
     a.lock.lock();
-    Task waiter = go(stand, b);
-    witness.wait_for(Kind::waiting);
-    while (a.ask({"PUBSUB", "CHANNELS", "*"}).items.empty()) stand.runtime.sleep_for(1ms);
+    Task waiter = go(fixture, b);
+    observer.wait_for(Kind::waiting);
+    while (a.ask({"PUBSUB", "CHANNELS", "*"}).items.empty()) fixture.runtime.sleep_for(1ms);
     EXPECT_TRUE(a.lock.force_unlock());
     waiter.join();
     EXPECT_FALSE(a.lock.force_unlock());
@@ -163,30 +163,30 @@ TEST_P(RedissonFairTest, ForceUnlockWakesTheHead) {
 
 // The time to wait, as told at a later look, is below zero when the first lease is over.
 TEST_P(RedissonFairTest, ANegativeTimeToWaitIsWaitForEver) {
-  run([](Stand& stand) {
-    Witness holder(stand.runtime), witness(stand.runtime);
-    Peer a(stand, {.lease = 150ms, .observer = &holder}), b(stand, {.observer = &witness}), c(stand);
+  run([](Fixture& fixture) {
+    RecordingObserver holder(fixture.runtime), observer(fixture.runtime);
+    Peer a(fixture, {.lease = 150ms, .observer = &holder}), b(fixture, {.observer = &observer}), c(fixture);
     a.lock.lock();
-    Task waiter = go(stand, b);
-    witness.wait_for(Kind::waiting);
+    Task waiter = go(fixture, b);
+    observer.wait_for(Kind::waiting);
     holder.wait_for(Kind::renewed, 8);                 // 400 ms: b has looked again
     a.redisson->renewals().cancel("k", std::nullopt);  // the holder dies
-    stand.runtime.sleep_for(400ms);
+    fixture.runtime.sleep_for(400ms);
     EXPECT_EQ(c.ask({"EXISTS", "k"}).integer, 0);
-    EXPECT_EQ(witness.count(Kind::acquired), 0u);  // though it is free, and b is the head
-    c.lock.unlock();                               // a message, though the lock is gone
+    EXPECT_EQ(observer.count(Kind::acquired), 0u);  // though it is free, and b is the head
+    c.lock.unlock();                                // a message, though the lock is gone
     waiter.join();
   });
 }
 
 // A client whose clock is ahead drops everybody.
 TEST_P(RedissonFairTest, AClockThatIsAheadDropsTheWaiters) {
-  run([](Stand& stand) {
-    if (stand.where != Where::embedded) GTEST_SKIP() << "needs a clock that can be stepped";
-    Peer a(stand);
+  run([](Fixture& fixture) {
+    if (fixture.where != Where::embedded) GTEST_SKIP() << "needs a clock that can be stepped";
+    Peer a(fixture);
     a.dead_waiter("alive:1", 300'000);
     EXPECT_FALSE(a.lock.try_lock());
-    stand.step_wall(6min);
+    fixture.step_wall(6min);
     EXPECT_TRUE(a.lock.try_lock());
     EXPECT_EQ(a.ask({"EXISTS", kQueue, kTimeouts}).integer, 0);
     a.lock.unlock();
@@ -195,14 +195,14 @@ TEST_P(RedissonFairTest, AClockThatIsAheadDropsTheWaiters) {
 
 // tryLock(30, SECONDS) queues for 30 ms.
 TEST(RedissonFairReadings, LosesTheUnitOfAWait) {
-  testing::on_stand(Where::embedded, [](Stand& stand) {  // where no time passes on the way
-    Witness witness(stand.runtime);
-    Peer a(stand), b(stand, {.observer = &witness});
+  testing::with_fixture(Where::embedded, [](Fixture& fixture) {  // where no time passes on the way
+    RecordingObserver observer(fixture.runtime);
+    Peer a(fixture), b(fixture, {.observer = &observer});
     a.lock.lock();
     const auto patience_of = [&](const std::function<void()>& call) {
-      const std::size_t before = witness.count(Kind::queued);
-      Task waiter = stand.runtime.spawn("client", call);
-      witness.wait_for(Kind::queued, before + 1);
+      const std::size_t before = observer.count(Kind::queued);
+      Task waiter = fixture.runtime.spawn("client", call);
+      observer.wait_for(Kind::queued, before + 1);
       const double patience = a.patience(a.ask({"LINDEX", kQueue, "0"}).text);
       a.lock.unlock();
       waiter.join();
@@ -221,16 +221,16 @@ TEST(RedissonFairReadings, LosesTheUnitOfAWait) {
 
 // A dead head goes after 300 s and a lease; as described it never goes.
 TEST(RedissonFairReadings, ADeadHeadIsDroppedLateOrNever) {
-  testing::on_stand(Where::embedded, [](Stand& stand) {
+  testing::with_fixture(Where::embedded, [](Fixture& fixture) {
     for (const Reading reading : {Reading::source, Reading::as_described}) {
-      Peer a(stand, {}, reading), b(stand, {}, reading), c(stand, {}, reading);
+      Peer a(fixture, {}, reading), b(fixture, {}, reading), c(fixture, {}, reading);
       a.lock.lock();
       std::stop_source stop;
       stop.request_stop();
       EXPECT_THROW(b.lock.try_lock_for(1h, stop.get_token()), Interrupted);  // and dies
       a.lock.unlock();
       EXPECT_FALSE(c.lock.try_lock());
-      stand.runtime.sleep_for(reading == Reading::source ? 5min + 31s : 24h);
+      fixture.runtime.sleep_for(reading == Reading::source ? 5min + 31s : 24h);
       EXPECT_EQ(c.lock.try_lock(), reading == Reading::source);
       a.ask({"FLUSHALL"});
     }
@@ -238,15 +238,15 @@ TEST(RedissonFairReadings, ADeadHeadIsDroppedLateOrNever) {
 }
 
 TEST(RedissonFairReadings, AsDescribedScoresAreTwiceTheTime) {
-  testing::on_stand(Where::embedded, [](Stand& stand) {
-    Witness witness(stand.runtime);
-    Peer a(stand, {}, Reading::as_described), b(stand, {.observer = &witness}, Reading::as_described);
+  testing::with_fixture(Where::embedded, [](Fixture& fixture) {
+    RecordingObserver observer(fixture.runtime);
+    Peer a(fixture, {}, Reading::as_described), b(fixture, {.observer = &observer}, Reading::as_described);
     a.lock.lock();
-    Task waiter = go(stand, b);
-    witness.wait_for(Kind::queued);
+    Task waiter = go(fixture, b);
+    observer.wait_for(Kind::queued);
     const double score = std::stod(a.ask({"ZRANGE", kTimeouts, "0", "-1", "WITHSCORES"}).items[1].text);
     EXPECT_NEAR(score - 2 * static_cast<double>(a.now_ms()), 35'000, 1000);  // lease + 5000
-    while (a.ask({"PUBSUB", "CHANNELS", "*"}).items.empty()) stand.runtime.sleep_for(1ms);
+    while (a.ask({"PUBSUB", "CHANNELS", "*"}).items.empty()) fixture.runtime.sleep_for(1ms);
     a.lock.unlock();
     waiter.join();
   });

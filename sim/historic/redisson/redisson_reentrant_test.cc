@@ -3,30 +3,30 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/testing/relay.h"
-#include "lib/testing/stand.h"
+#include "lib/testing/faulty_link.h"
+#include "lib/testing/fixture.h"
 
 namespace holdfast::historic {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Stand;
+using testing::Fixture;
+using testing::RecordingObserver;
 using testing::Where;
-using testing::Witness;
 using Kind = LockEvent::Kind;
 
 class RedissonReentrantTest : public ::testing::TestWithParam<Where> {
  protected:
-  static void run(const std::function<void(Stand&)>& body) { testing::on_stand(GetParam(), body); }
+  static void run(const std::function<void(Fixture&)>& body) { testing::with_fixture(GetParam(), body); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Ports, RedissonReentrantTest, ::testing::ValuesIn(testing::everywhere()),
                          [](const auto& info) { return testing::to_string(info.param); });
 
 struct Peer {
-  explicit Peer(Stand& stand, LockOptions options = {}) : Peer(stand, stand.options(), options) {}
-  Peer(Stand& stand, redis::ClientOptions client_options, LockOptions options)
-      : client(stand.runtime, stand.network, std::move(client_options)),
+  explicit Peer(Fixture& fixture, LockOptions options = {}) : Peer(fixture, fixture.options(), options) {}
+  Peer(Fixture& fixture, redis::ClientOptions client_options, LockOptions options)
+      : client(fixture.runtime, fixture.network, std::move(client_options)),
         redisson(std::make_shared<Redisson>(client, options)),
         lock(redisson, "k") {}
   redis::Reply ask(std::initializer_list<std::string_view> command) { return client.call(command).reply; }
@@ -38,11 +38,11 @@ struct Peer {
 };
 
 TEST_P(RedissonReentrantTest, WritesRedissonsRecord) {
-  run([](Stand& stand) {
-    Peer a(stand), b(stand);
+  run([](Fixture& fixture) {
+    Peer a(fixture), b(fixture);
     a.lock.lock();
     const std::string owner = a.lock.acquisition();
-    EXPECT_EQ(owner.substr(36), ":" + std::to_string(stand.runtime.task_id()));
+    EXPECT_EQ(owner.substr(36), ":" + std::to_string(fixture.runtime.task_id()));
     EXPECT_EQ(a.ask({"TYPE", "k"}).text, "hash");
     EXPECT_EQ(a.ask({"HGETALL", "k"}).items.size(), 2u);
     EXPECT_EQ(a.count(owner), "1");
@@ -64,32 +64,32 @@ TEST_P(RedissonReentrantTest, WritesRedissonsRecord) {
 
 // A record that Java wrote keeps us out; its message lets us in.
 TEST_P(RedissonReentrantTest, WaitsForAReleaseByRedissonItself) {
-  run([](Stand& stand) {
-    Witness witness(stand.runtime);
-    Peer java(stand), b(stand, {.observer = &witness});
+  run([](Fixture& fixture) {
+    RecordingObserver observer(fixture.runtime);
+    Peer java(fixture), b(fixture, {.observer = &observer});
     java.ask({"HSET", "k", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1"});
     java.ask({"PEXPIRE", "k", "30000"});
-    Task waiter = stand.runtime.spawn("client", [&] {
+    Task waiter = fixture.runtime.spawn("client", [&] {
       b.lock.lock();
       b.lock.unlock();
     });
     while (java.ask({"PUBSUB", "NUMSUB", "redisson_lock__channel:{k}"}).items[1].integer == 0) {
-      stand.runtime.sleep_for(1ms);
+      fixture.runtime.sleep_for(1ms);
     }
     java.ask({"DEL", "k"});
     while (java.ask({"PUBLISH", "redisson_lock__channel:{k}", "0"}).integer == 1 && !waiter.finished()) {
-      stand.runtime.sleep_for(1ms);
+      fixture.runtime.sleep_for(1ms);
     }
     waiter.join();
-    EXPECT_EQ(witness.count(Kind::waiting), 1u);
-    EXPECT_EQ(witness.count(Kind::acquired), 1u);
-    EXPECT_EQ(witness.count(Kind::released), 1u);
+    EXPECT_EQ(observer.count(Kind::waiting), 1u);
+    EXPECT_EQ(observer.count(Kind::acquired), 1u);
+    EXPECT_EQ(observer.count(Kind::released), 1u);
   });
 }
 
 TEST_P(RedissonReentrantTest, PublishesZeroAtTheLastUnlock) {
-  run([](Stand& stand) {
-    Peer a(stand), b(stand);
+  run([](Fixture& fixture) {
+    Peer a(fixture), b(fixture);
     std::atomic<int> messages = 0;
     std::atomic<bool> subscribed = false;
     std::string text;
@@ -100,17 +100,17 @@ TEST_P(RedissonReentrantTest, PublishesZeroAtTheLastUnlock) {
           ++messages;
         },
         [&] { subscribed = true; });
-    while (!subscribed) stand.runtime.sleep_for(1ms);
+    while (!subscribed) fixture.runtime.sleep_for(1ms);
     a.lock.lock();
     a.lock.lock();
     a.lock.unlock();
     a.lock.unlock();
-    while (messages == 0) stand.runtime.sleep_for(1ms);
+    while (messages == 0) fixture.runtime.sleep_for(1ms);
     EXPECT_EQ(messages, 1);
     EXPECT_EQ(text, "0");
     a.lock.lock();
     EXPECT_TRUE(b.lock.force_unlock());
-    while (messages == 1) stand.runtime.sleep_for(1ms);
+    while (messages == 1) fixture.runtime.sleep_for(1ms);
     EXPECT_EQ(text, "0");
     EXPECT_FALSE(b.lock.force_unlock());
     EXPECT_THROW(a.lock.unlock(), NotOwner);
@@ -118,11 +118,11 @@ TEST_P(RedissonReentrantTest, PublishesZeroAtTheLastUnlock) {
 }
 
 TEST_P(RedissonReentrantTest, RenewsEveryThirdUnlessALeaseIsGiven) {
-  run([](Stand& stand) {
-    Witness witness(stand.runtime);
-    Peer a(stand, {.lease = 300ms, .observer = &witness}), b(stand);
+  run([](Fixture& fixture) {
+    RecordingObserver observer(fixture.runtime);
+    Peer a(fixture, {.lease = 300ms, .observer = &observer}), b(fixture);
     a.lock.lock();
-    witness.wait_for(Kind::renewed, 4);
+    observer.wait_for(Kind::renewed, 4);
     EXPECT_FALSE(b.lock.try_lock());
     a.lock.unlock();
     EXPECT_FALSE(a.redisson->renewals().has_entry("k"));
@@ -136,14 +136,14 @@ TEST_P(RedissonReentrantTest, RenewsEveryThirdUnlessALeaseIsGiven) {
 }
 
 TEST_P(RedissonReentrantTest, GivesUpAndCanBeInterrupted) {
-  run([](Stand& stand) {
-    Witness witness(stand.runtime);
-    Peer a(stand), b(stand, {.observer = &witness});
+  run([](Fixture& fixture) {
+    RecordingObserver observer(fixture.runtime);
+    Peer a(fixture), b(fixture, {.observer = &observer});
     a.lock.lock();
     EXPECT_FALSE(b.lock.try_lock_for(50ms));
     std::stop_source stop;
-    Task stopper = stand.runtime.spawn("client", [&] {
-      witness.wait_for(Kind::waiting, 2);
+    Task stopper = fixture.runtime.spawn("client", [&] {
+      observer.wait_for(Kind::waiting, 2);
       stop.request_stop();
     });
     EXPECT_THROW(b.lock.try_lock_for(1h, stop.get_token()), Interrupted);
@@ -154,12 +154,12 @@ TEST_P(RedissonReentrantTest, GivesUpAndCanBeInterrupted) {
 
 // The script of an acquire is sent again after its reply was lost, and counts twice.
 TEST_P(RedissonReentrantTest, ALostReplyInflatesTheCount) {
-  run([](Stand& stand) {
-    testing::Relay relay(stand.runtime, stand.network, stand.redis);
-    Peer a(stand, stand.options(relay.endpoint()), {}), b(stand);
+  run([](Fixture& fixture) {
+    testing::FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    Peer a(fixture, fixture.options(link.endpoint()), {}), b(fixture);
     a.lock.lock();  // the server knows the scripts
     a.lock.unlock();
-    relay.lose_reply_to("\r\nk\r\n");
+    link.lose_reply_to("\r\nk\r\n");
     a.lock.lock();
     const std::string owner = a.lock.acquisition();
     EXPECT_EQ(a.lock.hold_count(), 1);
@@ -172,14 +172,14 @@ TEST_P(RedissonReentrantTest, ALostReplyInflatesTheCount) {
 
 // The inner unlock counts down twice, and the outer holder is inside without the lock.
 TEST_P(RedissonReentrantTest, ALostReplyToTheInnerUnlockRemovesTheOuterHold) {
-  run([](Stand& stand) {
-    testing::Relay relay(stand.runtime, stand.network, stand.redis);
-    Peer a(stand, stand.options(relay.endpoint()), {}), b(stand);
+  run([](Fixture& fixture) {
+    testing::FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    Peer a(fixture, fixture.options(link.endpoint()), {}), b(fixture);
     a.lock.lock();
     a.lock.unlock();  // the server knows the scripts
     a.lock.lock();
     a.lock.lock();
-    relay.lose_reply_to("redisson_lock__channel");
+    link.lose_reply_to("redisson_lock__channel");
     a.lock.unlock();
     EXPECT_EQ(a.lock.hold_count(), 1);
     EXPECT_TRUE(b.lock.try_lock());
@@ -190,19 +190,19 @@ TEST_P(RedissonReentrantTest, ALostReplyToTheInnerUnlockRemovesTheOuterHold) {
 
 // One renewal that finds the lock gone, and the next hold of that name is not renewed.
 TEST_P(RedissonReentrantTest, AFailedRenewalPoisonsTheNextHold) {
-  run([](Stand& stand) {
-    Witness witness(stand.runtime);
-    Peer a(stand, {.lease = 300ms, .observer = &witness}), b(stand);
-    Task victim = stand.runtime.spawn("client", [&] {
+  run([](Fixture& fixture) {
+    RecordingObserver observer(fixture.runtime);
+    Peer a(fixture, {.lease = 300ms, .observer = &observer}), b(fixture);
+    Task victim = fixture.runtime.spawn("client", [&] {
       a.lock.lock();
       b.ask({"DEL", "k"});
-      witness.wait_for(Kind::renew_failed);
+      observer.wait_for(Kind::renew_failed);
     });  // the idiom `if (isHeldByCurrentThread()) unlock()` never unlocks here
     victim.join();
     EXPECT_TRUE(a.redisson->renewals().has_entry("k"));
     a.lock.lock();
     b.lock.lock();  // when the first lease is over: nobody renews it
-    EXPECT_EQ(witness.count(Kind::renewed), 0u);
+    EXPECT_EQ(observer.count(Kind::renewed), 0u);
     EXPECT_TRUE(a.lock.is_held_by_me());
     b.lock.unlock();
   });
@@ -210,8 +210,8 @@ TEST_P(RedissonReentrantTest, AFailedRenewalPoisonsTheNextHold) {
 
 // Re-entry with a shorter lease shortens what the watchdog keeps alive.
 TEST_P(RedissonReentrantTest, ReentryShortensTheLease) {
-  run([](Stand& stand) {
-    Peer a(stand), b(stand);
+  run([](Fixture& fixture) {
+    Peer a(fixture), b(fixture);
     a.lock.lock();
     EXPECT_TRUE(a.lock.try_lock_with_lease(0ms, 50ms));
     EXPECT_LE(a.pttl(), 50);
@@ -222,8 +222,8 @@ TEST_P(RedissonReentrantTest, ReentryShortensTheLease) {
 }
 
 TEST_P(RedissonReentrantTest, AWrongTypeIsToldAtOnce) {
-  run([](Stand& stand) {
-    Peer a(stand);
+  run([](Fixture& fixture) {
+    Peer a(fixture);
     a.ask({"SET", "k", "text"});
     EXPECT_THROW(a.lock.lock(), Rejected);
     EXPECT_EQ(a.lock.hold_count(), 0);

@@ -14,8 +14,8 @@ namespace holdfast::historic {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Stand;
-using testing::Witness;
+using testing::Fixture;
+using testing::RecordingObserver;
 using Kind = LockEvent::Kind;
 
 struct One {
@@ -23,8 +23,8 @@ struct One {
       : client(runtime, network, std::move(client_options)),
         redisson(std::make_shared<Redisson>(client, options, RedissonRenewals::Persistence::goes_on)),
         lock(redisson, std::make_shared<ConnectedReplicas>(client), "k") {}
-  explicit One(Stand& stand, LockOptions options = {})
-      : One(stand.runtime, stand.network, stand.options(), options) {}
+  explicit One(Fixture& fixture, LockOptions options = {})
+      : One(fixture.runtime, fixture.network, fixture.options(), options) {}
   redis::Reply ask(std::initializer_list<std::string_view> command) { return client.call(command).reply; }
   redis::Client client;
   std::shared_ptr<Redisson> redisson;
@@ -35,8 +35,8 @@ class RedissonWaitConnectedTest : public PortsTest {};
 HF_ON_ALL_PORTS(RedissonWaitConnectedTest);
 
 TEST_P(RedissonWaitConnectedTest, WritesRedissonsRecordAndLeavesNoLatch) {
-  run([](Stand& stand) {
-    One a(stand), b(stand);
+  run([](Fixture& fixture) {
+    One a(fixture), b(fixture);
     a.lock.lock();
     a.lock.lock();
     EXPECT_EQ(a.ask({"HGET", "k", a.lock.acquisition()}).text, "2");
@@ -50,36 +50,36 @@ TEST_P(RedissonWaitConnectedTest, WritesRedissonsRecordAndLeavesNoLatch) {
 
 // The first of them is 3.13.6: both are one fleet.
 TEST_P(RedissonWaitConnectedTest, SharesTheLockWithOlderOnes) {
-  run([](Stand& stand) {
-    Witness witness(stand.runtime);
-    One a(stand, {.observer = &witness});
-    redis::Client client(stand.runtime, stand.network, stand.options());
+  run([](Fixture& fixture) {
+    RecordingObserver observer(fixture.runtime);
+    One a(fixture, {.observer = &observer});
+    redis::Client client(fixture.runtime, fixture.network, fixture.options());
     RedissonReentrant old(std::make_shared<Redisson>(client, LockOptions{}), "k");
     old.lock();
-    Task waiter = stand.runtime.spawn("client", [&] {
+    Task waiter = fixture.runtime.spawn("client", [&] {
       a.lock.lock();
       a.lock.unlock();
     });
-    witness.wait_for(Kind::waiting);
+    observer.wait_for(Kind::waiting);
     while (a.ask({"PUBSUB", "NUMSUB", "redisson_lock__channel:{k}"}).items[1].integer == 0) {
-      stand.runtime.sleep_for(1ms);
+      fixture.runtime.sleep_for(1ms);
     }
     old.unlock();
     waiter.join();
-    EXPECT_EQ(witness.count(Kind::released), 1u);
+    EXPECT_EQ(observer.count(Kind::released), 1u);
   });
 }
 
 // What 3.13.6 loses is kept here: the second unlock is answered by the latch.
 TEST_P(RedissonWaitConnectedTest, AnUnlockMayBeAskedTwice) {
-  run([](Stand& stand) {
-    testing::Relay relay(stand.runtime, stand.network, stand.redis);
-    One a(stand.runtime, stand.network, stand.options(relay.endpoint())), b(stand);
+  run([](Fixture& fixture) {
+    testing::FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    One a(fixture.runtime, fixture.network, fixture.options(link.endpoint())), b(fixture);
     a.lock.lock();
     a.lock.unlock();  // the server knows the scripts
     a.lock.lock();
     a.lock.lock();
-    relay.lose_reply_to("redisson_unlock_latch:{k}:");
+    link.lose_reply_to("redisson_unlock_latch:{k}:");
     a.lock.unlock();
     EXPECT_EQ(b.ask({"HGET", "k", a.lock.acquisition()}).text, "1");
     a.lock.unlock();
@@ -89,12 +89,12 @@ TEST_P(RedissonWaitConnectedTest, AnUnlockMayBeAskedTwice) {
 
 // A lost reply to an acquire is an error at once, and the lock stays until its lease is over.
 TEST_P(RedissonWaitConnectedTest, ALostReplyToAnAcquireLeavesTheLock) {
-  run([](Stand& stand) {
-    testing::Relay relay(stand.runtime, stand.network, stand.redis);
-    One a(stand.runtime, stand.network, stand.options(relay.endpoint())), b(stand);
+  run([](Fixture& fixture) {
+    testing::FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    One a(fixture.runtime, fixture.network, fixture.options(link.endpoint())), b(fixture);
     a.lock.lock();
     a.lock.unlock();
-    relay.lose_reply_to("\r\nk\r\n");
+    link.lose_reply_to("\r\nk\r\n");
     EXPECT_THROW(a.lock.lock(), Unavailable);
     EXPECT_FALSE(a.lock.is_held_by_me());
     EXPECT_FALSE(b.lock.try_lock());
@@ -102,14 +102,14 @@ TEST_P(RedissonWaitConnectedTest, ALostReplyToAnAcquireLeavesTheLock) {
 }
 
 TEST_P(RedissonWaitConnectedTest, RenewalsEndWhenTheLockIsGone) {
-  run([](Stand& stand) {
-    Witness witness(stand.runtime);
-    One a(stand, {.lease = 300ms, .observer = &witness});
+  run([](Fixture& fixture) {
+    RecordingObserver observer(fixture.runtime);
+    One a(fixture, {.lease = 300ms, .observer = &observer});
     a.lock.lock();
-    witness.wait_for(Kind::renewed, 3);
+    observer.wait_for(Kind::renewed, 3);
     a.ask({"DEL", "k"});
-    witness.wait_for(Kind::renew_failed);
-    while (a.redisson->renewals().has_entry("k")) stand.runtime.sleep_for(1ms);
+    observer.wait_for(Kind::renew_failed);
+    while (a.redisson->renewals().has_entry("k")) fixture.runtime.sleep_for(1ms);
     EXPECT_THROW(a.lock.unlock(), NotOwner);
   });
 }

@@ -7,10 +7,10 @@ namespace holdfast::historic {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Relay;
-using testing::Stand;
+using testing::FaultyLink;
+using testing::Fixture;
+using testing::RecordingObserver;
 using testing::Where;
-using testing::Witness;
 using Kind = LockEvent::Kind;
 
 class SpringRegistryTest : public PortsTest {};
@@ -18,10 +18,10 @@ HF_ON_ALL_PORTS(SpringRegistryTest);
 
 // A process: a registry of its own.
 struct App {
-  explicit App(Stand& stand, SpringRegistryOptions options = {})
-      : client(stand.runtime, stand.network, stand.options()), registry(client, "locks", options) {}
-  App(Stand& stand, Relay& relay, SpringRegistryOptions options = {})
-      : client(stand.runtime, stand.network, stand.options(relay.endpoint())),
+  explicit App(Fixture& fixture, SpringRegistryOptions options = {})
+      : client(fixture.runtime, fixture.network, fixture.options()), registry(client, "locks", options) {}
+  App(Fixture& fixture, FaultyLink& link, SpringRegistryOptions options = {})
+      : client(fixture.runtime, fixture.network, fixture.options(link.endpoint())),
         registry(client, "locks", options) {}
   redis::Reply ask(std::initializer_list<std::string_view> command) { return client.call(command).reply; }
   std::shared_ptr<SpringLock> lock() { return registry.obtain("k"); }
@@ -30,8 +30,8 @@ struct App {
 };
 
 TEST_P(SpringRegistryTest, LocksAndUnlocks) {
-  run([](Stand& stand) {
-    App a(stand), b(stand);
+  run([](Fixture& fixture) {
+    App a(fixture), b(fixture);
     EXPECT_EQ(a.lock(), a.lock());
     EXPECT_EQ(a.lock()->key(), "k");
     a.lock()->lock();
@@ -49,8 +49,8 @@ TEST_P(SpringRegistryTest, LocksAndUnlocks) {
 }
 
 TEST_P(SpringRegistryTest, IsReentrantLocally) {
-  run([](Stand& stand) {
-    App a(stand);
+  run([](Fixture& fixture) {
+    App a(fixture);
     const auto lock = a.lock();
     lock->lock();
     const std::string acquisition = lock->acquisition();
@@ -59,7 +59,7 @@ TEST_P(SpringRegistryTest, IsReentrantLocally) {
     EXPECT_GT(a.ask({"PTTL", "locks:k"}).integer, 50000);  // the obtain script ran again
     EXPECT_EQ(lock->hold_count(), 2);
     EXPECT_EQ(lock->acquisition(), acquisition);
-    stand.runtime.spawn("client", [&] { EXPECT_FALSE(lock->try_lock()); }).join();
+    fixture.runtime.spawn("client", [&] { EXPECT_FALSE(lock->try_lock()); }).join();
     lock->unlock();
     EXPECT_EQ(a.ask({"EXISTS", "locks:k"}).integer, 1);
     lock->unlock();
@@ -70,28 +70,28 @@ TEST_P(SpringRegistryTest, IsReentrantLocally) {
 
 // The threads of a process wait for the local lock; only one of them asks Redis.
 TEST_P(SpringRegistryTest, ThreadsWaitLocally) {
-  run([](Stand& stand) {
-    Relay relay(stand.runtime, stand.network, stand.redis);
-    App a(stand, relay);
+  run([](Fixture& fixture) {
+    FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    App a(fixture, link);
     const auto lock = a.lock();
     lock->lock();
-    relay.count("EVALSHA");
-    Task other = stand.runtime.spawn("client", [&] {
+    link.count("EVALSHA");
+    Task other = fixture.runtime.spawn("client", [&] {
       EXPECT_FALSE(lock->try_lock_for(250ms));
       lock->lock();
       lock->unlock();
     });
-    stand.runtime.sleep_for(300ms);
-    EXPECT_EQ(relay.counted(), 0);
+    fixture.runtime.sleep_for(300ms);
+    EXPECT_EQ(link.counted(), 0);
     lock->unlock();
     other.join();
-    EXPECT_GE(relay.counted(), 1);
+    EXPECT_GE(link.counted(), 1);
   });
 }
 
 TEST_P(SpringRegistryTest, AWaitCanBeInterrupted) {
-  run([](Stand& stand) {
-    App a(stand), b(stand);
+  run([](Fixture& fixture) {
+    App a(fixture), b(fixture);
     a.lock()->lock();
     std::stop_source stop;
     stop.request_stop();
@@ -102,14 +102,14 @@ TEST_P(SpringRegistryTest, AWaitCanBeInterrupted) {
 }
 
 TEST_P(SpringRegistryTest, ExpiryIsAnErrorAtUnlock) {
-  run([](Stand& stand) {
-    Witness witness(stand.runtime);
-    App a(stand, {.expire_after = 50ms, .observer = &witness}), b(stand);
+  run([](Fixture& fixture) {
+    RecordingObserver observer(fixture.runtime);
+    App a(fixture, {.expire_after = 50ms, .observer = &observer}), b(fixture);
     a.lock()->lock();
     b.lock()->lock();
     EXPECT_TRUE(a.lock()->is_held_by_me());
     EXPECT_THROW(a.lock()->unlock(), LockLost);
-    EXPECT_EQ(witness.count(Kind::lost), 1u);
+    EXPECT_EQ(observer.count(Kind::lost), 1u);
     EXPECT_FALSE(a.lock()->is_held_by_me());
     EXPECT_EQ(b.ask({"GET", "locks:k"}).text, b.registry.client_id());
     EXPECT_FALSE(a.lock()->try_lock());  // the local lock was given back: Redis was asked
@@ -119,16 +119,16 @@ TEST_P(SpringRegistryTest, ExpiryIsAnErrorAtUnlock) {
 }
 
 TEST_P(SpringRegistryTest, GetThenUnlinkRemovesTheKeyOfSomebodyElse) {
-  run([](Stand& stand) {
-    Relay relay(stand.runtime, stand.network, stand.redis);
-    App a(stand, relay), b(stand);
+  run([](Fixture& fixture) {
+    FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    App a(fixture, link), b(fixture);
     a.lock()->lock();
-    relay.hold_request("\r\nUNLINK\r\n");
-    Task thief = stand.runtime.spawn("client", [&] {
-      relay.wait_held();
+    link.hold_request("\r\nUNLINK\r\n");
+    Task thief = fixture.runtime.spawn("client", [&] {
+      link.wait_held();
       b.ask({"DEL", "locks:k"});  // the expiry comes
       b.lock()->lock();
-      relay.release_request();
+      link.release_request();
     });
     a.lock()->unlock();
     thief.join();
@@ -137,31 +137,31 @@ TEST_P(SpringRegistryTest, GetThenUnlinkRemovesTheKeyOfSomebodyElse) {
 }
 
 TEST_P(SpringRegistryTest, DelOnceUnlinkHasFailed) {
-  run([](Stand& stand) {
-    Relay relay(stand.runtime, stand.network, stand.redis);
-    App a(stand, relay);
+  run([](Fixture& fixture) {
+    FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    App a(fixture, link);
     a.lock()->lock();
-    relay.lose_reply_to("\r\nUNLINK\r\n");
+    link.lose_reply_to("\r\nUNLINK\r\n");
     a.lock()->unlock();
     EXPECT_EQ(a.ask({"EXISTS", "locks:k"}).integer, 0);
-    relay.count("\r\nUNLINK\r\n");
+    link.count("\r\nUNLINK\r\n");
     a.lock()->lock();
     a.lock()->unlock();
-    EXPECT_EQ(relay.counted(), 0);
+    EXPECT_EQ(link.counted(), 0);
     EXPECT_EQ(a.ask({"EXISTS", "locks:k"}).integer, 0);
   });
 }
 
 // A lock that was never locked is older than any age: a second object of one key, and both pass.
 TEST_P(SpringRegistryTest, ADroppedObjectLetsTwoThreadsIn) {
-  run([](Stand& stand) {
-    App a(stand);
+  run([](Fixture& fixture) {
+    App a(fixture);
     const auto first = a.lock();
     a.registry.expire_unused_older_than(24h);
     const auto second = a.lock();
     EXPECT_NE(first, second);
     first->lock();
-    stand.runtime
+    fixture.runtime
         .spawn("client",
                [&] {
                  EXPECT_TRUE(second->try_lock());
@@ -174,17 +174,17 @@ TEST_P(SpringRegistryTest, ADroppedObjectLetsTwoThreadsIn) {
 }
 
 TEST_P(SpringRegistryTest, ExpiresUnusedLocksOnly) {
-  run([](Stand& stand) {
-    App a(stand);
+  run([](Fixture& fixture) {
+    App a(fixture);
     const auto held = a.lock();
     held->lock();
-    stand.runtime.sleep_for(20ms);
+    fixture.runtime.sleep_for(20ms);
     a.registry.expire_unused_older_than(10ms);
     EXPECT_EQ(a.lock(), held);  // held in the store
     held->unlock();
     a.registry.expire_unused_older_than(1h);
     EXPECT_EQ(a.lock(), held);  // used not long ago
-    stand.runtime.sleep_for(20ms);
+    fixture.runtime.sleep_for(20ms);
     a.registry.expire_unused_older_than(10ms);
     EXPECT_NE(a.lock(), held);
   });
@@ -192,11 +192,11 @@ TEST_P(SpringRegistryTest, ExpiresUnusedLocksOnly) {
 
 // The removal waits on another task; the next thread is granted the same record, and loses it.
 TEST(SpringRegistryInterrupt, AnInterruptedUnlockRemovesTheRecordOfTheNextThread) {
-  testing::on_stand(Where::embedded, [](Stand& stand) {
-    holdfast::testing::OtherProcess& process = stand.add_process("app");
+  testing::with_fixture(Where::embedded, [](Fixture& fixture) {
+    holdfast::testing::OtherProcess& process = fixture.add_process("app");
     bool done = false;
     process.start("client", [&] {
-      Stand inside{stand.where, process.runtime(), process.network(), stand.redis};
+      Fixture inside{fixture.where, process.runtime(), process.network(), fixture.redis};
       App a(inside), b(inside);
       const auto lock = a.lock();
       std::stop_source interrupt;
@@ -217,22 +217,22 @@ TEST(SpringRegistryInterrupt, AnInterruptedUnlockRemovesTheRecordOfTheNextThread
       next.join();
       done = true;
     });
-    stand.runtime.sleep_for(10s);
+    fixture.runtime.sleep_for(10s);
     EXPECT_TRUE(done);
   });
 }
 
 TEST(SpringRegistryClock, AStepEndsATimedWait) {
-  testing::on_stand(Where::embedded, [](Stand& stand) {
-    App a(stand), b(stand);
+  testing::with_fixture(Where::embedded, [](Fixture& fixture) {
+    App a(fixture), b(fixture);
     a.lock()->lock();
-    const MonotonicTime start = stand.runtime.now();
-    Task step = stand.runtime.spawn("client", [&] {
-      stand.runtime.sleep_for(350ms);
-      stand.step_wall(1h);
+    const MonotonicTime start = fixture.runtime.now();
+    Task step = fixture.runtime.spawn("client", [&] {
+      fixture.runtime.sleep_for(350ms);
+      fixture.step_wall(1h);
     });
     EXPECT_FALSE(b.lock()->try_lock_for(10s));
-    EXPECT_LT(stand.runtime.now() - start, 1s);
+    EXPECT_LT(fixture.runtime.now() - start, 1s);
     step.join();
   });
 }

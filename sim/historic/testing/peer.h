@@ -7,16 +7,16 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "lib/testing/relay.h"
-#include "lib/testing/stand.h"
+#include "lib/testing/faulty_link.h"
+#include "lib/testing/fixture.h"
 
 namespace holdfast::historic {
 
 // A test suite on threads and on an event loop with a real server, and in the embedded world.
 class PortsTest : public ::testing::TestWithParam<holdfast::testing::Where> {
  protected:
-  static void run(const std::function<void(holdfast::testing::Stand&)>& body) {
-    holdfast::testing::on_stand(GetParam(), body);
+  static void run(const std::function<void(holdfast::testing::Fixture&)>& body) {
+    holdfast::testing::with_fixture(GetParam(), body);
   }
 };
 
@@ -26,11 +26,12 @@ class PortsTest : public ::testing::TestWithParam<holdfast::testing::Where> {
 
 template <class AnyLock>
 struct Peer {
-  explicit Peer(holdfast::testing::Stand& stand, LockOptions options = {})
-      : client(stand.runtime, stand.network, stand.options()), lock(client, options, "k") {}
-  // Through a relay.
-  Peer(holdfast::testing::Stand& stand, holdfast::testing::Relay& relay, LockOptions options = {})
-      : client(stand.runtime, stand.network, stand.options(relay.endpoint())), lock(client, options, "k") {
+  explicit Peer(holdfast::testing::Fixture& fixture, LockOptions options = {})
+      : client(fixture.runtime, fixture.network, fixture.options()), lock(client, options, "k") {}
+  // Through a link.
+  Peer(holdfast::testing::Fixture& fixture, holdfast::testing::FaultyLink& link, LockOptions options = {})
+      : client(fixture.runtime, fixture.network, fixture.options(link.endpoint())),
+        lock(client, options, "k") {
     client.call({"PING"});
   }
   redis::Reply ask(std::initializer_list<std::string_view> command) { return client.call(command).reply; }

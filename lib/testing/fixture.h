@@ -1,4 +1,4 @@
-// Stand: a Redis and the ports, for tests of locks: the same cases on threads against a real redis-server,
+// Fixture: a Redis and the ports, for tests of locks: the same cases on threads against a real redis-server,
 // and in virtual time against the embedded one.
 #pragma once
 
@@ -31,12 +31,12 @@ class OtherProcess {
   virtual void crash() = 0;
 };
 
-struct Stand {
+struct Fixture {
   Where where;
   Runtime& runtime;
   Network& network;
   Endpoint redis;
-  int attempt = 0;  // how often `body` has begun before, see on_stand()
+  int attempt = 0;  // how often `body` has begun before, see with_fixture()
   // In worlds only. The process lives as long as the stand.
   std::function<OtherProcess&(const std::string& name)> add_process = nullptr;
   // In worlds only: the wall clock of the test's own process.
@@ -64,12 +64,12 @@ struct LostWhileWaiting : std::runtime_error {
 void with_attempts(Where where, const std::function<void(int attempt)>& body);
 
 // Brings a Redis up and runs `body` on a task of a process, as with_attempts(). Exceptions are passed on.
-void on_stand(Where where, const std::function<void(Stand&)>& body);
+void with_fixture(Where where, const std::function<void(Fixture&)>& body);
 
 // An observer that remembers, and can be waited for.
-class Witness final : public LockObserver {
+class RecordingObserver final : public LockObserver {
  public:
-  explicit Witness(Runtime& runtime);
+  explicit RecordingObserver(Runtime& runtime);
   void on_event(const LockEvent& event) noexcept override;
 
   std::size_t count(LockEvent::Kind kind);

@@ -1,4 +1,5 @@
-// Relay: a wire between a client and a server that a test can hold up, or that loses one reply. On the ports.
+// FaultyLink: a wire between a client and a server that a test can hold up, or that loses one reply. On the
+// ports.
 #pragma once
 
 #include <atomic>
@@ -11,12 +12,12 @@
 
 namespace holdfast::testing {
 
-class Relay {
+class FaultyLink {
  public:
-  Relay(Runtime& runtime, Network& network, Endpoint upstream);
-  ~Relay();  // [parks]
-  Relay(const Relay&) = delete;
-  Relay& operator=(const Relay&) = delete;
+  FaultyLink(Runtime& runtime, Network& network, Endpoint upstream);
+  ~FaultyLink();  // [parks]
+  FaultyLink(const FaultyLink&) = delete;
+  FaultyLink& operator=(const FaultyLink&) = delete;
 
   Endpoint endpoint() const { return endpoint_; }
   // The next `times` requests that contain `needle` are executed, but their reply is lost with the

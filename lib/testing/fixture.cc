@@ -1,4 +1,4 @@
-#include "lib/testing/stand.h"
+#include "lib/testing/fixture.h"
 
 #include <algorithm>
 #include <mutex>
@@ -17,13 +17,14 @@ void with_attempts(Where where, const std::function<void(int attempt)>& body) {
   }
 }
 
-void on_stand(Where where, const std::function<void(Stand&)>& body) {
-  on_servers(where, 1, [&](Stand& stand, Servers&) { body(stand); });
+void with_fixture(Where where, const std::function<void(Fixture&)>& body) {
+  on_servers(where, 1, [&](Fixture& fixture, Servers&) { body(fixture); });
 }
 
-Witness::Witness(Runtime& runtime) : runtime_(runtime), mutex_(runtime), changed_(runtime) {}
+RecordingObserver::RecordingObserver(Runtime& runtime)
+    : runtime_(runtime), mutex_(runtime), changed_(runtime) {}
 
-void Witness::on_event(const LockEvent& event) noexcept {
+void RecordingObserver::on_event(const LockEvent& event) noexcept {
   {
     const std::scoped_lock guard(mutex_);
     told_.push_back({event.kind, runtime_.now()});
@@ -32,22 +33,22 @@ void Witness::on_event(const LockEvent& event) noexcept {
   if (hook_ && event.kind == hooked_) hook_();
 }
 
-void Witness::on_kind(LockEvent::Kind kind, std::function<void()> hook) {
+void RecordingObserver::on_kind(LockEvent::Kind kind, std::function<void()> hook) {
   hooked_ = kind;
   hook_ = std::move(hook);
 }
 
-void Witness::wait_from_outside(LockEvent::Kind kind, Runtime& waiter) {
+void RecordingObserver::wait_from_outside(LockEvent::Kind kind, Runtime& waiter) {
   while (count(kind) == 0) waiter.sleep_for(std::chrono::milliseconds(1));
 }
 
-std::size_t Witness::count(LockEvent::Kind kind) {
+std::size_t RecordingObserver::count(LockEvent::Kind kind) {
   const std::scoped_lock guard(mutex_);
   return static_cast<std::size_t>(
       std::count_if(told_.begin(), told_.end(), [&](const Told& told) { return told.kind == kind; }));
 }
 
-void Witness::wait_for(LockEvent::Kind kind, std::size_t times) {
+void RecordingObserver::wait_for(LockEvent::Kind kind, std::size_t times) {
   std::unique_lock guard(mutex_);
   const auto is = [](LockEvent::Kind wanted) {
     return [wanted](const Told& told) { return told.kind == wanted; };
@@ -64,7 +65,7 @@ void Witness::wait_for(LockEvent::Kind kind, std::size_t times) {
   if (!enough()) throw LostWhileWaiting();
 }
 
-MonotonicTime Witness::last(LockEvent::Kind kind) {
+MonotonicTime RecordingObserver::last(LockEvent::Kind kind) {
   const std::scoped_lock guard(mutex_);
   MonotonicTime at = MonotonicTime::min();
   for (const Told& told : told_) {

@@ -1,11 +1,11 @@
-#include "lib/testing/relay.h"
+#include "lib/testing/faulty_link.h"
 
 #include <array>
 #include <mutex>
 
 namespace holdfast::testing {
 
-Relay::Relay(Runtime& runtime, Network& network, Endpoint upstream)
+FaultyLink::FaultyLink(Runtime& runtime, Network& network, Endpoint upstream)
     : runtime_(runtime),
       network_(network),
       upstream_(std::move(upstream)),
@@ -16,7 +16,7 @@ Relay::Relay(Runtime& runtime, Network& network, Endpoint upstream)
   acceptor_ = runtime_.spawn("relay", [this] { accept_all(); });
 }
 
-Relay::~Relay() {
+FaultyLink::~FaultyLink() {
   try {
     {
       const std::scoped_lock guard(mutex_);
@@ -34,59 +34,59 @@ Relay::~Relay() {
   }
 }
 
-void Relay::lose_reply_to(std::string needle, int times) {
+void FaultyLink::lose_reply_to(std::string needle, int times) {
   const std::scoped_lock guard(mutex_);
   needle_ = std::move(needle);
   to_lose_ = times;
   lose_requests_ = false;
 }
 
-void Relay::lose_request_with(std::string needle, int times) {
+void FaultyLink::lose_request_with(std::string needle, int times) {
   const std::scoped_lock guard(mutex_);
   needle_ = std::move(needle);
   to_lose_ = times;
   lose_requests_ = true;
 }
 
-int Relay::to_lose() {
+int FaultyLink::to_lose() {
   const std::scoped_lock guard(mutex_);
   return to_lose_;
 }
 
-void Relay::hold_request(std::string needle) {
+void FaultyLink::hold_request(std::string needle) {
   const std::scoped_lock guard(mutex_);
   held_needle_ = std::move(needle);
 }
 
-void Relay::wait_held() {
+void FaultyLink::wait_held() {
   std::unique_lock guard(mutex_);
   changed_.wait_until(guard, kNever, [this] { return held_; });
 }
 
-void Relay::release_request() {
+void FaultyLink::release_request() {
   const std::scoped_lock guard(mutex_);
   held_ = false;
   changed_.notify_all();
 }
 
-void Relay::stall(bool on) {
+void FaultyLink::stall(bool on) {
   const std::scoped_lock guard(mutex_);
   stalled_ = on;
   changed_.notify_all();
 }
 
-void Relay::count(std::string needle) {
+void FaultyLink::count(std::string needle) {
   const std::scoped_lock guard(mutex_);
   counted_needle_ = std::move(needle);
   counted_ = 0;
 }
 
-void Relay::wait_while_stalled() {
+void FaultyLink::wait_while_stalled() {
   std::unique_lock guard(mutex_);
   changed_.wait_until(guard, kNever, [this] { return !stalled_ || closing_; });
 }
 
-void Relay::accept_all() {
+void FaultyLink::accept_all() {
   for (;;) {
     Connected connected = listener_->accept(kNever);
     if (connected.status == IoStatus::closed) return;
@@ -101,7 +101,7 @@ void Relay::accept_all() {
   }
 }
 
-void Relay::up(Link& link) {
+void FaultyLink::up(Link& link) {
   std::array<char, 16384> chunk;
   for (;;) {
     const IoResult got = link.client->read(chunk, kNever);
@@ -133,7 +133,7 @@ void Relay::up(Link& link) {
   if (link.lose) link.client->reset();
 }
 
-void Relay::down(Link& link) {
+void FaultyLink::down(Link& link) {
   std::array<char, 16384> chunk;
   for (;;) {
     const IoResult got = link.server->read(chunk, kNever);
