@@ -5,7 +5,8 @@
 
 namespace holdfast::sim {
 
-// Not in `holdfast list locks`: for WorkloadOptions::own_lock. For clients of one thread of control (fibers).
+// A scenario file asks for it by kind = "no-lock"; `holdfast list locks` does not have it. For clients of
+// one thread of control (fibers).
 const LockKind& no_lock_kind();
 
 }  // namespace holdfast::sim

@@ -6,6 +6,7 @@
 
 #include "checker/checks/check.h"
 #include "sim/client/lock_kind.h"
+#include "sim/client/no_lock.h"
 #include "sim/client/workload_kind.h"
 #include "sim/scenario/parse_fault.h"
 #include "sim/scenario/table_reader.h"
@@ -103,6 +104,7 @@ void parse_lock(const Value& table, Scenario& scenario) {
   TableReader reader(table, "[lock]");
   std::vector<std::string> kinds;
   for (const LockKind& kind : all_lock_kinds()) kinds.emplace_back(kind.name);
+  kinds.emplace_back(no_lock_kind().name);  // what locks are compared with: no row of `holdfast list locks`
   WorkloadOptions& workload = scenario.workload;
   const auto kind = reader.choice("kind", kinds);
   workload.lease = reader.duration("lease").value_or(workload.lease);
@@ -124,6 +126,7 @@ void parse_lock(const Value& table, Scenario& scenario) {
   reader.finish();
   workload.lock = reader.require("kind", kind);
   scenario.lock = find_lock_kind(workload.lock);
+  if (scenario.lock == nullptr) scenario.lock = workload.own_lock = &no_lock_kind();
   const LockKind& lock = *scenario.lock;
   const auto needs = [&](std::string_view key, bool asked, bool (*can)(const LockKind&), const char* what) {
     if (!asked || can(lock)) return;

@@ -3,9 +3,12 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <tuple>
 
 #include "lib/testing/folders.h"
+#include "lib/testing/server/temporary_folder.h"
 #include "sim/client/lock_kind.h"
+#include "sim/client/no_lock.h"
 #include "sim/scenario/scenario.h"
 
 namespace holdfast::sim {
@@ -343,6 +346,61 @@ TEST(ParseScenario, EveryShippedFileIsValidInTheEmbeddedWorld) {
     for (const Scenario& scenario : read_scenarios(entry.path().string())) require_world(scenario, true);
   }
   EXPECT_GE(files, 6);
+}
+
+std::string written(const TemporaryFolder& folder, const std::string& text) {
+  const std::string path = folder.path() + "/f.toml";
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(ReadScenario, SettingsStandInTheFileLast) {
+  const TemporaryFolder folder;
+  const std::string path = written(
+      folder,
+      kGood +
+          "[[variant]]\nname = \"cas\"\nset = { workload.write = \"compare-and-set\", workload.stock = 7 }");
+  const std::vector<Setting> settings = {{"lock.kind", "redlock"},
+                                         {"workload.clients", std::int64_t{12}},
+                                         {"workload.stock", std::int64_t{4}},
+                                         {"cluster.topology", "independent"},
+                                         {"cluster.nodes", std::vector<std::string>{"r1", "r2", "r3"}}};
+  const Scenario scenario = read_scenario(path, "cas", settings);
+  EXPECT_EQ(scenario.lock->name, "redlock");
+  EXPECT_EQ(scenario.workload.clients, 12);
+  EXPECT_EQ(scenario.workload.stock, 4);
+  EXPECT_EQ(scenario.workload.write, StockWrite::compare_and_set);
+  EXPECT_EQ(scenario.cluster.nodes.size(), 3u);
+  EXPECT_EQ(scenario.variant, "cas");
+  EXPECT_EQ(read_scenario(path, "", {}).workload.write, StockWrite::blind);
+}
+
+TEST(ReadScenario, WhatASettingBreaksIsSaidAsOfAFile) {
+  const TemporaryFolder folder;
+  const std::string path =
+      written(folder, kGood + "[[variant]]\nname = \"cas\"\nset = { workload.write = \"token\" }");
+  for (const auto& [variant, setting, said] : std::vector<std::tuple<std::string, Setting, std::string>>{
+           {"cas", {"lock.kind", "lock-interface"}, "the lock `lock-interface` gives no tokens"},
+           {"", {"lock.kind", "renetrant"}, "did you mean `reentrant`?"},
+           {"", {"fault.lagg.for", "1s"}, "did you mean `lag`?"},
+           {"cass",
+            {"lock.kind", "fair"},
+            "no variant `cass`, expected `control` or `cas`, did you mean `cas`?"}}) {
+    try {
+      read_scenario(path, variant, {setting});
+      ADD_FAILURE() << said;
+    } catch (const BadScenario& error) {
+      EXPECT_NE(std::string(error.what()).find(said), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(ReadScenario, NoLockIsAKindThatFilesMayName) {
+  std::string text = kGood;
+  text.replace(text.find("\"reentrant\""), 11, "\"no-lock\"");
+  const Scenario scenario = parse_scenarios(text, "f.toml").front();
+  EXPECT_EQ(scenario.lock, &no_lock_kind());
+  EXPECT_EQ(scenario.workload.own_lock, &no_lock_kind());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 // like any other, so that every rule holds for it too and every complaint points at the line that caused it.
 // `locks` makes one variant for each kind of lock that it names.
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 
@@ -123,9 +124,18 @@ Scenario parse_named(const Value& document, const std::string& file, const std::
   }
 }
 
-// One [[variant]] table: one scenario, or one for each lock of its `locks`.
-void parse_variant(const Value& base, const Value& variant, const std::string& file,
-                   std::vector<Scenario>& scenarios) {
+// A scenario of a file before it is read: the whole document, with the values of its variant in place.
+struct Draft {
+  std::string variant;  // "" is the base
+  Value document;
+  Position at;
+  std::optional<std::string> about;
+};
+
+using UseDraft = std::function<void(const Draft& draft)>;
+
+// One [[variant]] table: one draft, or one for each lock of its `locks`.
+void draft_variant(const Value& base, const Value& variant, const UseDraft& use) {
   TableReader reader(variant, "[[variant]]");
   for (const char* const key : {"locks", "name", "about", "set", "unset", "expect"}) reader.value(key);
   const std::vector<Value> locks = locks_of(reader);
@@ -159,36 +169,71 @@ void parse_variant(const Value& base, const Value& variant, const std::string& f
     }
   }
   reader.finish();
-  const auto add = [&](const Value& its, const std::string& name) {
-    Scenario scenario = parse_named(its, file, name);
-    scenario.variant = name;
-    scenario.at = variant.at;
-    if (about) scenario.about = *about;
-    scenarios.push_back(std::move(scenario));
-  };
-  if (locks.empty()) add(document, *given);
+  if (locks.empty()) use({*given, document, variant.at, about});
   for (const Value& lock : locks) {
     Value its = document;
     set_value(its, {"lock.kind", lock.at, lock});
-    add(its, given ? *given + "-" + lock.text : lock.text);
+    use({given ? *given + "-" + lock.text : lock.text, its, variant.at, about});
   }
 }
 
-std::vector<Scenario> parse_document(const Value& document, const std::string& file) {
-  std::vector<Scenario> scenarios = {parse_base(document, file)};
-  if (const Value* variants = document.find("variant")) {
-    if (variants->kind != Value::Kind::list)
-      throw BadScenario(variants->at, "`variant` is " + std::string(variants->kind_name()) +
-                                          ", expected a list of tables: [[variant]]");
-    for (const Value& variant : variants->items) parse_variant(document, variant, file, scenarios);
-    std::set<std::string> seen;
-    for (std::size_t i = 1; i < scenarios.size(); ++i) {
-      if (seen.insert(scenarios[i].variant).second) continue;
-      throw BadScenario(scenarios[i].at,
-                        "variant `" + scenarios[i].variant + "` twice, expected different names");
-    }
+// The base first, then the variants in order.
+void draft_document(const Value& document, const UseDraft& use) {
+  use({"", document, document.at, std::nullopt});
+  const Value* variants = document.find("variant");
+  if (variants == nullptr) return;
+  if (variants->kind != Value::Kind::list)
+    throw BadScenario(variants->at, "`variant` is " + std::string(variants->kind_name()) +
+                                        ", expected a list of tables: [[variant]]");
+  std::set<std::string> seen;
+  std::optional<Draft> twice;
+  for (const Value& variant : variants->items) {
+    draft_variant(document, variant, [&](const Draft& draft) {
+      if (!seen.insert(draft.variant).second && !twice) twice = draft;
+      use(draft);
+    });
   }
+  if (twice) throw BadScenario(twice->at, "variant `" + twice->variant + "` twice, expected different names");
+}
+
+Scenario parse_draft(const Draft& draft, const std::string& file) {
+  Scenario scenario = draft.variant.empty() ? parse_base(draft.document, file)
+                                            : parse_named(draft.document, file, draft.variant);
+  scenario.variant = draft.variant;
+  scenario.at = draft.at;
+  if (draft.about) scenario.about = *draft.about;
+  return scenario;
+}
+
+std::vector<Scenario> parse_document(const Value& document, const std::string& file) {
+  std::vector<Scenario> scenarios;
+  draft_document(document, [&](const Draft& draft) { scenarios.push_back(parse_draft(draft, file)); });
   return scenarios;
+}
+
+Value text_value(const std::string& text, const Position& at) {
+  Value value;
+  value.kind = Value::Kind::text;
+  value.at = at;
+  value.text = text;
+  return value;
+}
+
+// As if it stood in the file at `at`.
+Value value_of(const Setting& setting, const Position& at) {
+  if (const auto* text = std::get_if<std::string>(&setting.value)) return text_value(*text, at);
+  Value value;
+  value.at = at;
+  if (const auto* number = std::get_if<std::int64_t>(&setting.value)) {
+    value.kind = Value::Kind::integer;
+    value.integer = *number;
+    return value;
+  }
+  value.kind = Value::Kind::list;
+  for (const std::string& text : std::get<std::vector<std::string>>(setting.value)) {
+    value.items.push_back(text_value(text, at));
+  }
+  return value;
 }
 
 }  // namespace
@@ -199,6 +244,26 @@ std::vector<Scenario> read_scenarios(const std::string& path) {
 
 std::vector<Scenario> parse_scenarios(std::string_view text, const std::string& name) {
   return parse_document(parse_toml(text, name), name);
+}
+
+Scenario read_scenario(const std::string& path, const std::string& variant,
+                       const std::vector<Setting>& settings) {
+  const Value document = read_toml_file(path);
+  std::vector<std::string> names;
+  std::optional<Draft> found;
+  draft_document(document, [&](const Draft& draft) {
+    if (draft.variant == variant) found = draft;
+    if (!draft.variant.empty()) names.push_back(draft.variant);
+  });
+  if (!found) {
+    throw BadScenario(document.at, "no variant `" + variant + "`, expected " +
+                                       (names.empty() ? "a file with variants" : one_of(names)) +
+                                       did_you_mean(variant, names));
+  }
+  for (const Setting& setting : settings) {
+    set_value(found->document, {setting.path, found->at, value_of(setting, found->at)});
+  }
+  return parse_draft(*found, path);
 }
 
 }  // namespace holdfast::sim

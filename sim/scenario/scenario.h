@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "sim/client/run_events.h"
@@ -79,6 +80,16 @@ struct Scenario {
 // The scenarios of a file: the base, then its variants in order. Throws BadScenario at the first problem.
 std::vector<Scenario> read_scenarios(const std::string& path);
 std::vector<Scenario> parse_scenarios(std::string_view text, const std::string& name);
+
+// A value for the key `path` of a file, as in the `set` of a variant: {"lock.kind", "fair"}.
+struct Setting {
+  std::string path;
+  std::variant<std::string, std::int64_t, std::vector<std::string>> value;
+};
+// One scenario of a file, its base ("") or that variant, with these values set in it last. Throws
+// BadScenario, also when there is no such variant.
+Scenario read_scenario(const std::string& path, const std::string& variant,
+                       const std::vector<Setting>& settings);
 
 // Throws BadScenario at the fault that `embedded` or real cannot do.
 void require_world(const Scenario& scenario, bool embedded);
