@@ -360,7 +360,7 @@ TEST(ReadScenario, SettingsStandInTheFileLast) {
       folder,
       kGood +
           "[[variant]]\nname = \"cas\"\nset = { workload.write = \"compare-and-set\", workload.stock = 7 }");
-  const std::vector<Setting> settings = {{"lock.kind", "redlock"},
+  const std::vector<Override> settings = {{"lock.kind", "redlock"},
                                          {"workload.clients", std::int64_t{12}},
                                          {"workload.stock", std::int64_t{4}},
                                          {"cluster.topology", "independent"},
@@ -368,18 +368,18 @@ TEST(ReadScenario, SettingsStandInTheFileLast) {
   const Scenario scenario = read_scenario(path, "cas", settings);
   EXPECT_EQ(scenario.lock->name, "redlock");
   EXPECT_EQ(scenario.workload.clients, 12);
-  EXPECT_EQ(scenario.workload.stock, 4);
-  EXPECT_EQ(scenario.workload.write, StockWrite::compare_and_set);
+  EXPECT_EQ(get_or(scenario.workload.own, "stock", std::int64_t{0}), 4);
+  EXPECT_EQ(get_or(scenario.workload.own, "write", std::string()), "compare-and-set");
   EXPECT_EQ(scenario.cluster.nodes.size(), 3u);
   EXPECT_EQ(scenario.variant, "cas");
-  EXPECT_EQ(read_scenario(path, "", {}).workload.write, StockWrite::blind);
+  EXPECT_EQ(get_or(read_scenario(path, "", {}).workload.own, "write", std::string("blind")), "blind");
 }
 
 TEST(ReadScenario, WhatASettingBreaksIsSaidAsOfAFile) {
   const TemporaryFolder folder;
   const std::string path =
       written(folder, kGood + "[[variant]]\nname = \"cas\"\nset = { workload.write = \"token\" }");
-  for (const auto& [variant, setting, said] : std::vector<std::tuple<std::string, Setting, std::string>>{
+  for (const auto& [variant, setting, said] : std::vector<std::tuple<std::string, Override, std::string>>{
            {"cas", {"lock.kind", "lock-interface"}, "the lock `lock-interface` gives no tokens"},
            {"", {"lock.kind", "renetrant"}, "did you mean `reentrant`?"},
            {"", {"fault.lagg.for", "1s"}, "did you mean `lag`?"},

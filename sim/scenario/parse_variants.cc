@@ -220,17 +220,17 @@ Value text_value(const std::string& text, const Position& at) {
 }
 
 // As if it stood in the file at `at`.
-Value value_of(const Setting& setting, const Position& at) {
-  if (const auto* text = std::get_if<std::string>(&setting.value)) return text_value(*text, at);
+Value value_of(const Override& one, const Position& at) {
+  if (const auto* text = std::get_if<std::string>(&one.value)) return text_value(*text, at);
   Value value;
   value.at = at;
-  if (const auto* number = std::get_if<std::int64_t>(&setting.value)) {
+  if (const auto* number = std::get_if<std::int64_t>(&one.value)) {
     value.kind = Value::Kind::integer;
     value.integer = *number;
     return value;
   }
   value.kind = Value::Kind::list;
-  for (const std::string& text : std::get<std::vector<std::string>>(setting.value)) {
+  for (const std::string& text : std::get<std::vector<std::string>>(one.value)) {
     value.items.push_back(text_value(text, at));
   }
   return value;
@@ -247,7 +247,7 @@ std::vector<Scenario> parse_scenarios(std::string_view text, const std::string& 
 }
 
 Scenario read_scenario(const std::string& path, const std::string& variant,
-                       const std::vector<Setting>& settings) {
+                       const std::vector<Override>& overrides) {
   const Value document = read_toml_file(path);
   std::vector<std::string> names;
   std::optional<Draft> found;
@@ -260,8 +260,8 @@ Scenario read_scenario(const std::string& path, const std::string& variant,
                                        (names.empty() ? "a file with variants" : one_of(names)) +
                                        did_you_mean(variant, names));
   }
-  for (const Setting& setting : settings) {
-    set_value(found->document, {setting.path, found->at, value_of(setting, found->at)});
+  for (const Override& one : overrides) {
+    set_value(found->document, {one.path, found->at, value_of(one, found->at)});
   }
   return parse_draft(*found, path);
 }

@@ -82,14 +82,14 @@ std::vector<Scenario> read_scenarios(const std::string& path);
 std::vector<Scenario> parse_scenarios(std::string_view text, const std::string& name);
 
 // A value for the key `path` of a file, as in the `set` of a variant: {"lock.kind", "fair"}.
-struct Setting {
+struct Override {
   std::string path;
   std::variant<std::string, std::int64_t, std::vector<std::string>> value;
 };
 // One scenario of a file, its base ("") or that variant, with these values set in it last. Throws
 // BadScenario, also when there is no such variant.
 Scenario read_scenario(const std::string& path, const std::string& variant,
-                       const std::vector<Setting>& settings);
+                       const std::vector<Override>& overrides);
 
 // Throws BadScenario at the fault that `embedded` or real cannot do.
 void require_world(const Scenario& scenario, bool embedded);

@@ -1,8 +1,8 @@
 // `holdfast bench`: what it was asked to do, and what its suites share.
 //
-// A suite is a list of variants; each variant measures one point once. They are run round by round, all
-// variants of a round before the next round begins, so that what disturbs the machine meets all of them
-// alike; what is reported are medians over rounds, and ratios within a round.
+// A suite is a list of trials; each measures one point once. They run round by round, every trial of a round
+// before the next round begins, so that whatever disturbs the machine disturbs all of them alike. Reported
+// are medians over the rounds; ratios are taken within a round.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct BenchArguments {
   std::vector<std::string> locks;   // empty: all of `holdfast list locks`
   std::string world = "both";       // embedded | real | both
   std::vector<int> clients;         // empty: by suite
-  int threads = 0;                  // that share one client; 0: by suite
+  int threads = 0;                  // clients that share one connection; 0: by suite
   int rounds = 0;                   // 0: by suite
   double seconds = 0;               // of one measurement; 0: by suite
   int seeds = 0;                    // seckill; 0: by suite
@@ -34,8 +34,8 @@ struct BenchArguments {
   std::string command;  // the command line
 };
 
-// Ctrl-C: every measurement stops within about a second and is not recorded; this unwinds to the command,
-// which keeps what was whole before it.
+// Thrown on Ctrl-C: the measurement that runs stops within about a second and is not recorded; the command
+// keeps what was complete before it.
 class BenchInterrupted {};
 
 class Bench {
@@ -61,12 +61,12 @@ class Bench {
   // Real servers, started when first asked for: as many as this kind of lock needs.
   BenchServers& servers(const sim::LockKind* kind = nullptr);
 
-  struct Variant {
+  struct Trial {
     std::string name;                        // for the progress line
     std::function<void(int round)> measure;  // adds to the result
   };
-  // Throws BenchInterrupted. A variant that fails is noted and left out from then on.
-  void interleave(int rounds, const std::vector<Variant>& variants);
+  // Throws BenchInterrupted. A trial that fails is noted and left out from then on.
+  void interleave(int rounds, const std::vector<Trial>& trials);
 
   void note(const std::string& text);  // once each
   static bool interrupted();
@@ -77,15 +77,16 @@ class Bench {
   std::unique_ptr<BenchServers> one_, several_;
 };
 
-// One of each design and each history, for the points at which all would tell a reader nothing more.
+// One lock of each way of working, for points at which all locks would add nothing.
 const std::vector<std::string>& main_locks();
 
 // The quantiles of a curve, 0..1, and of a histogram at them in microseconds.
 const std::vector<double>& curve_quantiles();
 std::vector<std::pair<double, double>> curve_of(const Histogram& histogram);
 
+// Its words are in the table of metrics (metric_table.h).
 struct Suite {
-  std::string_view name, about;
+  std::string_view name;
   void (*run)(Bench& bench);
 };
 const std::vector<Suite>& all_suites();
@@ -99,5 +100,9 @@ void bench_watchdog(Bench& bench);
 void bench_failover(Bench& bench);
 
 ExitCode bench_command(const BenchArguments& arguments);
+
+// Draws a result, or all results of a folder, into `out` ("": beside it). On success this process becomes
+// the script.
+ExitCode plot_command(const std::string& results, std::string out);
 
 }  // namespace holdfast::tools

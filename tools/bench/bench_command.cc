@@ -1,4 +1,4 @@
-// `holdfast bench`: checks the arguments, runs the suites, keeps what is done.
+// `holdfast bench`: checks the flags, runs the suites, writes the result after each of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 
 #include "sim/scenario/problem.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/sale.h"
 #include "tools/holdfast/commands.h"
 #include "tools/holdfast/output.h"
 
@@ -20,7 +21,7 @@ void on_interrupt(int) { interrupted = 1; }
 void require_sane(const BenchArguments& arguments) {
   std::vector<std::string> locks, suites;
   for (const sim::LockKind& kind : sim::all_lock_kinds()) {
-    if (kind.make != nullptr) locks.emplace_back(kind.name);  // a latch is not held
+    if (kind.make != nullptr) locks.emplace_back(kind.name);  // a latch has no holder
   }
   for (const Suite& suite : all_suites()) suites.emplace_back(suite.name);
   for (const std::string& name : arguments.locks) {
@@ -46,7 +47,7 @@ void require_sane(const BenchArguments& arguments) {
   if (arguments.rounds < 0 || arguments.rounds > 1000) throw BadUsage("--rounds: expected 1 to 1000");
   if (arguments.seeds < 0) throw BadUsage("--seeds: expected 1 or more");
   if (arguments.seconds < 0 || arguments.seconds > 600) throw BadUsage("--seconds: expected 0.01 to 600");
-  if (!arguments.json.empty()) {  // before minutes of work, not after
+  if (!arguments.json.empty()) {  // fails now, not after minutes of work
     std::FILE* file = std::fopen(arguments.json.c_str(), "a");
     if (file == nullptr) throw BadUsage("--json: cannot write " + arguments.json);
     std::fclose(file);
@@ -108,25 +109,25 @@ void Bench::note(const std::string& text) {
   fmt::print(stderr, "note: {}\n", text);
 }
 
-void Bench::interleave(int rounds, const std::vector<Variant>& variants) {
-  Progress progress(static_cast<std::uint64_t>(rounds) * variants.size(), "measurements", false);
+void Bench::interleave(int rounds, const std::vector<Trial>& trials) {
+  Progress progress(static_cast<std::uint64_t>(rounds) * trials.size(), "measurements", false);
   progress.show_next();  // the first may take minutes
-  std::vector<bool> out(variants.size());
+  std::vector<bool> out(trials.size());
   std::uint64_t done = 0;
   for (int round = 0; round < rounds; ++round) {
-    for (std::size_t i = 0; i < variants.size(); ++i) {
+    for (std::size_t i = 0; i < trials.size(); ++i) {
       if (interrupted()) throw BenchInterrupted();
-      progress.update(done++, 0, variants[i].name);
+      progress.update(done++, 0, trials[i].name);
       if (out[i]) continue;
       try {
-        variants[i].measure(round);
+        trials[i].measure(round);
       } catch (const MissingServer&) {
         throw;
       } catch (const std::exception& error) {
         if (interrupted()) throw BenchInterrupted();
         out[i] = true;
         progress.clear();
-        note(variants[i].name + ": " + error.what());
+        note(trials[i].name + ": " + error.what());
       }
     }
   }
@@ -165,21 +166,21 @@ std::vector<std::pair<double, double>> curve_of(const Histogram& histogram) {
 
 const std::vector<Suite>& all_suites() {
   static const std::vector<Suite> suites = {
-      {"uncontended", "a key for each client: pairs a second, latency, commands and bytes a pair",
-       bench_uncontended},
-      {"contended", "all clients on one key: hand-off, waiting, fairness, commands a grant", bench_contended},
-      {"seckill",
-       "a flash sale under each fault and each protection: oversold, lost updates, time to sell out",
-       bench_seckill},
-      {"scale", "10 to 10,000 clients, 1 to 10,000 keys", bench_scale},
-      {"watchdog", "holding 100 to 10,000 locks: what renewing costs", bench_watchdog},
-      {"failover", "grants over time across a failover; who held the lock when", bench_failover},
+      {"uncontended", bench_uncontended}, {"contended", bench_contended},
+      {"seckill", bench_seckill},         {"scale", bench_scale},
+      {"watchdog", bench_watchdog},       {"failover", bench_failover},
   };
   return suites;
 }
 
 ExitCode bench_command(const BenchArguments& arguments) {
   require_sane(arguments);
+  const auto asked = [&](std::string_view suite) {
+    const auto& wanted = arguments.suites;
+    return wanted.empty() || std::find(wanted.begin(), wanted.end(), suite) != wanted.end();
+  };
+  if (asked("seckill") || asked("failover"))
+    sale_stories();  // a bad scenario file is told before any measurement
   interrupted = 0;
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
@@ -193,8 +194,7 @@ ExitCode bench_command(const BenchArguments& arguments) {
   Bench bench(arguments, result);
   bool cut = false;
   for (const Suite& suite : all_suites()) {
-    const auto& wanted = arguments.suites;
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), suite.name) == wanted.end()) continue;
+    if (!asked(suite.name)) continue;
     try {
       suite.run(bench);
     } catch (const BenchInterrupted&) {

@@ -11,15 +11,15 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr const char* kSuite = "contended";
-constexpr const char* kCeiling = "one after the other (no lock)";  // what is possible when nothing is lost
+constexpr const char* kCeiling = "one after the other (no lock)";  // the rate when the key never waits
 constexpr Duration kLatency = microseconds(250);                   // each way, in the embedded world
-// The ways of waiting: called one by one, in order, all woken, polling.
+// One lock for each way of waiting: called one by one, in order, all woken, polling.
 const std::vector<std::string> kCrowd = {"reentrant", "redisson", "fair", "spin", "lock-interface"};
 
 struct Point {
   int clients;
   int hold_ms;
-  bool own;  // each client is a process of its own: its own connection, no queueing with the others
+  bool own;  // each client is a process with its own connection; else all share one local queue
   bool fibers = true;
   Parameters parameters() const {
     return {{"clients", std::to_string(clients)},
@@ -33,20 +33,21 @@ void keep(Measurement& to, const LoadResult& result, const Point& point, double 
   const auto pairs = static_cast<double>(result.pairs);
   const auto us = [](std::uint64_t ns) { return static_cast<double>(ns) / 1e3; };
   const auto ms = [](std::uint64_t ns) { return static_cast<double>(ns) / 1e6; };
-  to.add("pairs", "1/s", result.rate());
-  if (ceiling > 0 && point.hold_ms > 0) to.add("of_ceiling", "ratio", result.rate() / ceiling);
-  to.add("hand_off_p50", "us", us(result.hand_off.quantile(0.5)));
-  to.add("hand_off_p99", "us", us(result.hand_off.quantile(0.99)));
-  to.add("wait_p50", "ms", ms(result.wait.quantile(0.5)));
-  to.add("wait_p99", "ms", ms(result.wait.quantile(0.99)));
-  to.add("wait_p999", "ms", ms(result.wait.quantile(0.999)));
-  // Of what each would wait if all came in turn. Those that still wait at the end count.
-  to.add("p99_by_fair_share", "ratio",
+  to.add("pairs", result.rate());
+  if (ceiling > 0 && point.hold_ms > 0) to.add("of_ceiling", result.rate() / ceiling);
+  to.add("hand_off_p50", us(result.hand_off.quantile(0.5)));
+  to.add("hand_off_p99", us(result.hand_off.quantile(0.99)));
+  to.add("wait_p50", ms(result.wait.quantile(0.5)));
+  to.add("wait_p99", ms(result.wait.quantile(0.99)));
+  to.add("wait_p999", ms(result.wait.quantile(0.999)));
+  // By the wait of each client if all took turns. Waits that had no end count, too.
+  to.add("p99_by_fair_share",
          static_cast<double>(result.any_wait.quantile(0.99)) / 1e9 * result.rate() / point.clients);
-  to.add("longest_wait", "ms", ms(static_cast<std::uint64_t>(result.longest_wait_ns)));
-  to.add("min_max", "ratio", result.min_max_share());
-  to.add("jain", "ratio", result.jain());
-  to.add("commands", "a grant", result.commands / pairs);
+  to.add("longest_wait", ms(static_cast<std::uint64_t>(result.longest_wait_ns)));
+  to.add("starved", result.starved());
+  to.add("min_max", result.min_max_share());
+  to.add("jain", result.jain());
+  to.add("commands", result.commands / pairs);
   to.curves["wait_us"] = curve_of(result.wait);
   to.curves["hand_off_us"] = curve_of(result.hand_off);
 }
@@ -62,24 +63,23 @@ Load load_of(const Bench& bench, const Point& point, const sim::LockKind* kind, 
 }
 
 void add_point(Bench& bench, const Point& point, const std::vector<const sim::LockKind*>& kinds,
-               const std::vector<Peer>& peers, std::vector<Bench::Variant>& to) {
+               const std::vector<PeerLibrary>& peers, std::vector<Bench::Trial>& to) {
   const std::string world = point.fibers ? "real/fibers" : "real/threads";
   const auto ceiling = std::make_shared<double>(0);  // of this round
   const auto run = [point](const Load& load, const std::vector<redis::Node>& nodes) {
     return point.fibers ? run_load_on_fibers(nodes, load) : run_load_on_threads(nodes, load);
   };
-  // Where a turn of all takes half a second, or all locks are compared, a longer look.
+  // Longer where one turn of all clients takes half a second, or where all locks are compared.
   const bool long_look = point.hold_ms >= 10 || (point.hold_ms == 1 && point.own && point.clients == 50);
   const Duration length = bench.length(long_look ? 2 : 1, 0.4);
   if (point.hold_ms > 0) {
-    to.push_back(
-        {kCeiling, [=, &bench](int) {
-           Load load = load_of(bench, point, nullptr, std::min<Duration>(length, milliseconds(300)));
-           load.what = Load::What::nothing;
-           load.callers = 1;
-           *ceiling = run(load, bench.servers().first()).rate();
-           bench.result().at(kSuite, kCeiling, world, point.parameters()).add("pairs", "1/s", *ceiling);
-         }});
+    to.push_back({kCeiling, [=, &bench](int) {
+                    Load load = load_of(bench, point, nullptr, std::min<Duration>(length, milliseconds(300)));
+                    load.what = Load::What::nothing;
+                    load.callers = 1;
+                    *ceiling = run(load, bench.servers().first()).rate();
+                    bench.result().at(kSuite, kCeiling, world, point.parameters()).add("pairs", *ceiling);
+                  }});
   }
   for (const sim::LockKind* kind : kinds) {
     const std::string name = fmt::format("{} {} x {} ms{}", kind->name, point.clients, point.hold_ms,
@@ -93,11 +93,11 @@ void add_point(Bench& bench, const Point& point, const std::vector<const sim::Lo
                         bench.result().at(kSuite, std::string(kind->name), world, point.parameters());
                     keep(m, result, point, *ceiling);
                     const auto pairs = static_cast<double>(result.pairs);
-                    m.add("server_cpu", "us a grant", result.server_cpu_seconds / pairs * 1e6);
-                    m.add("client_cpu", "us a grant", result.client_cpu_seconds / pairs * 1e6);
+                    m.add("server_cpu", result.server_cpu_seconds / pairs * 1e6);
+                    m.add("client_cpu", result.client_cpu_seconds / pairs * 1e6);
                   }});
   }
-  for (const Peer& peer : peers) {
+  for (const PeerLibrary& peer : peers) {
     if (!point.own || point.clients > 100) continue;
     to.push_back({fmt::format("{} {} x {} ms", peer.name, point.clients, point.hold_ms), [=, &bench](int) {
                     const LoadResult result =
@@ -110,11 +110,11 @@ void add_point(Bench& bench, const Point& point, const std::vector<const sim::Lo
 }
 
 void on_real(Bench& bench) {
-  const std::vector<Peer> peers = find_peers(bench);
+  const std::vector<PeerLibrary> peers = find_peers(bench);
   const auto all = bench.locks();
   const auto usual = bench.locks(main_locks(), {"reentrant", "fair"});
   const auto crowd = bench.locks(kCrowd, {"reentrant", "fair"});
-  std::vector<Bench::Variant> variants;
+  std::vector<Bench::Trial> trials;
   std::vector<Point> points;
   if (!bench.arguments().clients.empty()) {
     for (const int clients : bench.arguments().clients) {
@@ -127,26 +127,26 @@ void on_real(Bench& bench) {
     points = {{50, 1, true}, {50, 1, false}, {50, 0, true}, {50, 0, false}, {50, 10, true}, {10, 1, true}};
   }
   for (const Point& point : points) {
-    // All locks side by side at one point; elsewhere one of each kind.
+    // All locks at one point; elsewhere one of each way of working.
     const bool everybody =
         point.hold_ms == 1 && point.own && (point.clients == 50 || !bench.arguments().clients.empty());
     add_point(bench, point, everybody ? all : usual,
-              everybody || !bench.quick() ? peers : std::vector<Peer>{}, variants);
+              everybody || !bench.quick() ? peers : std::vector<PeerLibrary>{}, trials);
   }
   if (bench.arguments().clients.empty()) {
-    add_point(bench, {50, 1, true, false}, bench.locks({"reentrant", "fair"}), {}, variants);
-    add_point(bench, {1000, 1, false}, crowd, {}, variants);
-    if (!bench.quick()) add_point(bench, {1000, 1, true}, crowd, {}, variants);
+    add_point(bench, {50, 1, true, false}, bench.locks({"reentrant", "fair"}), {}, trials);
+    add_point(bench, {1000, 1, false}, crowd, {}, trials);
+    if (!bench.quick()) add_point(bench, {1000, 1, true}, crowd, {}, trials);
   }
-  bench.interleave(bench.rounds(3, 1), variants);
+  bench.interleave(bench.rounds(3, 1), trials);
 }
 
-// The same question without a machine's noise: links of 250 us each way, any number of clients.
+// The same in virtual time, without noise: links of 250 us each way.
 void in_embedded_world(Bench& bench) {
-  std::vector<Bench::Variant> variants;
+  std::vector<Bench::Trial> trials;
   const auto add = [&](const Point& point, const std::vector<const sim::LockKind*>& kinds, Duration length) {
     for (const sim::LockKind* kind : kinds) {
-      variants.push_back(
+      trials.push_back(
           {fmt::format("{} {} embedded", kind->name, point.clients), [=, &bench](int) {
              const LoadResult result =
                  run_load_embedded(kind->quorum ? 5 : 1, kLatency, 1, load_of(bench, point, kind, length));
@@ -161,11 +161,11 @@ void in_embedded_world(Bench& bench) {
                      : clients > 100 ? 5000
                                      : 20'000));
   }
-  // A thousand that are woken by each release are a thousand messages a grant: dear to simulate.
+  // Waking a thousand waiters at each release is a thousand messages a grant, so only a few locks.
   if (bench.arguments().clients.empty())
     add({1000, 1, true}, bench.locks(kCrowd, {"reentrant", "fair"}), milliseconds(5000));
-  bench.result().seeds["contended"] = "1";
-  bench.interleave(1, variants);
+  bench.result().seeds["contended, embedded"] = "1";
+  bench.interleave(1, trials);
 }
 
 }  // namespace

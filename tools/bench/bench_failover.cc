@@ -1,12 +1,13 @@
-// Suite failover: pictures of single runs. Grants over time while the primary dies and its replica is
-// promoted; and who held the lock when, and until when each was promised it.
+// Suite failover: single runs over time. Grants while the primary dies and its replica is promoted; who held
+// the lock when, and until when it was promised.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
+#include "sim/scenario/run.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/bench_story.h"
+#include "tools/bench/sale.h"
 
 namespace holdfast::tools {
 namespace {
@@ -16,38 +17,6 @@ using checker::Function;
 
 constexpr const char* kSuite = "failover";
 constexpr double kStep = 0.1;  // s
-
-constexpr std::string_view kFailover = R"(schema = 1
-name = "failover"
-about = "Grants over time across a failover, for holdfast bench"
-[run]
-seeds = "1"
-time = "20s"
-[cluster]
-topology = "primary-replica"
-nodes = ["r1", "r2"]
-[lock]
-kind = "{}"
-lease = "2s"
-[workload]
-kind = "critical-section"
-clients = 10
-hold = "2ms"
-[network]
-latency = "100us..300us"
-[[fault]]
-id = "primary down"
-kind = "crash"
-node = "r1"
-at = "3s"
-[[fault]]
-id = "promote"
-kind = "promote"
-node = "r2"
-after = {{ fault = "primary down", delay = "1s" }}
-[[expect]]
-check = "lease-exclusion"
-)";
 
 sim::RunResult run(const sim::Scenario& scenario, bool embedded) {
   const TemporaryFolder folder;
@@ -74,12 +43,8 @@ double first_acquire(const checker::History& history) {
 }
 
 void throughput(Bench& bench, const sim::LockKind* kind, bool embedded) {
-  sim::Scenario scenario =
-      sim::parse_scenarios(fmt::format(fmt::runtime(kFailover), kind->name), "failover").front();
-  const double length = bench.quick() ? 8 : 10;
-  scenario.workload.own["rounds"] = std::int64_t{0};
-  scenario.time = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(length));
-  const sim::RunResult result = run(scenario, embedded);
+  const int length = bench.quick() ? 8 : 10;
+  const sim::RunResult result = run(failover_scenario(*kind, fmt::format("{}s", length)), embedded);
   const double begin = first_acquire(result.history);
   std::vector<double> grants(static_cast<std::size_t>(length / kStep) + 1);
   std::map<std::size_t, double> gap;
@@ -99,19 +64,19 @@ void throughput(Bench& bench, const sim::LockKind* kind, bool embedded) {
   for (std::size_t i = 0; i < grants.size(); ++i)
     points.emplace_back(static_cast<double>(i) * kStep, grants[i]);
   add_faults(m, result.history, begin, begin + length);
-  m.add("grants", "units", static_cast<double>(result.grants));
-  m.add("longest_gap", "s", longest);
+  m.add("grants", static_cast<double>(result.grants));
+  m.add("longest_gap", longest);
 }
 
-// Holds and promises of one seckill.
-void timeline(Bench& bench, const sim::LockKind* kind, const SaleFault& fault, bool embedded) {
-  const Sale sale{.kind = kind, .buyers = 3, .stock = 4};
-  const sim::RunResult result = run(sale_scenario(fault, sale), embedded);
+// One sale: who held the lock when, and until when it was promised.
+void timeline(Bench& bench, const sim::LockKind* kind, const SaleStory& story, bool embedded) {
+  const SaleSettings settings{.kind = kind, .buyers = 3, .stock = 4};
+  const sim::RunResult result = run(sale_scenario(story, story.protections.front(), settings), embedded);
   const checker::History& history = result.history;
   const double begin = first_acquire(history);
   const auto seconds = [begin](std::int64_t ns) { return static_cast<double>(ns) / 1e9 - begin; };
   Measurement& m = bench.result().at(kSuite, std::string(kind->name), embedded ? "embedded" : "real/fibers",
-                                     {{"picture", "timeline"}, {"fault", std::string(fault.name)}});
+                                     {{"picture", "timeline"}, {"fault", story.fault}});
   const double end =
       history.events().empty() ? 0 : static_cast<double>(history.events().back().time_ns) / 1e9;
   add_faults(m, history, begin, end);
@@ -148,14 +113,14 @@ void timeline(Bench& bench, const sim::LockKind* kind, const SaleFault& fault, b
     }
   }
   while (!holds.empty()) close(holds.begin()->first, end - begin);
-  m.add("sold", "units", static_cast<double>(sim::figure(result.figures, "sold")));
-  m.add("oversold", "units", static_cast<double>(sim::figure(result.figures, "oversold")));
+  m.add("sold", static_cast<double>(sim::figure(result.figures, "sold")));
+  m.add("oversold", static_cast<double>(sim::figure(result.figures, "oversold")));
 }
 
 }  // namespace
 
 void bench_failover(Bench& bench) {
-  std::vector<Bench::Variant> variants;
+  std::vector<Bench::Trial> trials;
   for (const bool embedded : {true, false}) {
     if (embedded ? !bench.embedded() : !bench.real()) continue;
     for (const sim::LockKind* kind :
@@ -163,20 +128,20 @@ void bench_failover(Bench& bench) {
                      {"reentrant", "lock-interface"})) {
       if (kind->quorum) continue;
       if (bench.quick() && !embedded && kind->name != "reentrant") continue;
-      variants.push_back({fmt::format("{} across a failover{}", kind->name, embedded ? "" : " (real)"),
-                          [=, &bench](int) { throughput(bench, kind, embedded); }});
+      trials.push_back({fmt::format("{} across a failover{}", kind->name, embedded ? "" : " (real)"),
+                        [=, &bench](int) { throughput(bench, kind, embedded); }});
     }
     const auto first = bench.locks({"reentrant"});
     if (!embedded || first.empty() || first.front()->quorum) continue;
-    for (const SaleFault& fault : sale_faults()) {
-      if (fault.faults.empty()) continue;
+    for (const SaleStory& story : sale_stories()) {
+      if (story.protections.front().faults.empty()) continue;
       const sim::LockKind* const kind = first.front();
-      variants.push_back({fmt::format("timeline: {}", fault.name),
-                          [=, &bench, &fault](int) { timeline(bench, kind, fault, true); }});
+      trials.push_back({fmt::format("timeline: {}", story.fault),
+                        [=, &bench, &story](int) { timeline(bench, kind, story, true); }});
     }
   }
-  bench.result().seeds["failover"] = "1";
-  bench.interleave(1, variants);
+  bench.result().seeds["failover, embedded"] = "1";
+  bench.interleave(1, trials);
 }
 
 }  // namespace holdfast::tools

@@ -36,7 +36,7 @@ double own_cpu_seconds() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-// The number behind `name` in what INFO says; 0 where it says nothing.
+// The number after `name` in the text of INFO; 0 when it is not there.
 double number_after(std::string_view info, std::string_view name) {
   const std::size_t at = info.find(name);
   if (at == std::string_view::npos) return 0;
@@ -84,7 +84,7 @@ class LoadRun {
       runtime_.sleep_until(std::min(end_, runtime_.now() + milliseconds(50)));
     }
     if (cut) {
-      stop_.store(true, std::memory_order_relaxed);  // who is granted now leaves at once
+      stop_.store(true, std::memory_order_relaxed);  // whoever is granted from now on releases at once
       tasks.clear();
       throw std::runtime_error("interrupted");
     }
@@ -126,13 +126,13 @@ class LoadRun {
     std::int64_t longest = 0;
     std::string error;
   };
-  // Shared by several callers: a histogram for each of thousands would be hundreds of megabytes. Never held
+  // Shared by several callers, for a histogram each would take hundreds of megabytes. The mutex is never held
   // across a park.
   struct Times {
     std::mutex mutex;
     Histogram pair, wait, any_wait, hand_off, held, trips;
   };
-  // What is one process in an application.
+  // One process of an application.
   struct Party {
     std::vector<std::unique_ptr<redis::Client>> clients;
     std::unique_ptr<sim::LockSpace> locks;
@@ -162,7 +162,7 @@ class LoadRun {
       }
       parties_.push_back(std::move(party));
     }
-    for (int i = 0; i < load_.callers; ++i) {  // LockSpace is not thread-safe: obtain before threads start
+    for (int i = 0; i < load_.callers; ++i) {  // a LockSpace is not thread-safe: obtain before threads start
       Party& party = parties_[static_cast<std::size_t>(i / size)];
       party_of_.push_back(&party);
       const int key = load_.keys == 0 ? i : i % load_.keys;
@@ -188,7 +188,7 @@ class LoadRun {
     Lane& lane = lanes_[i];
     try {
       for (auto& client : party_of_[i]->clients) client->call({"PING"});
-      // Scripts are known to the server, and every key has had its first acquire.
+      // From here on the server knows the scripts, and every key has been acquired once.
       if (load_.what == Load::What::lock && load_.keys == 0) {
         lock_of_[i]->lock();
         lock_of_[i]->unlock();
@@ -285,12 +285,16 @@ class LoadRun {
   int ready_ = 0;
   bool go_ = false;
   MonotonicTime start_{}, end_{};
-  std::atomic<std::int64_t> over_{INT64_MAX};  // the end of the measured time, once it is there
+  std::atomic<std::int64_t> over_{INT64_MAX};  // the end of the measured time, once it has come
   std::atomic<bool> stop_{false};
   std::atomic<std::int64_t> last_release_{0};
 };
 
 }  // namespace
+
+int LoadResult::starved() const {
+  return static_cast<int>(std::count(grants.begin(), grants.end(), std::uint64_t{0}));
+}
 
 double LoadResult::min_max_share() const {
   if (grants.empty()) return 0;
@@ -329,7 +333,7 @@ void run_interruptible(sim::World& world, const std::function<bool()>& interrupt
       done = true;
       waiter.unpark();
     });
-    // A millisecond of a crowd's virtual time may take long.
+    // In short steps: a millisecond of virtual time may take long when there are many clients.
     const Duration step = milliseconds(world.embedded() ? 1 : 50);
     while (!done) {
       if (interrupted && interrupted()) throw std::runtime_error("interrupted");

@@ -1,5 +1,5 @@
-// Load: so many callers that acquire and release one kind of lock for a while, and what that cost. The same
-// code runs on threads, on fibers against real servers and in the embedded world (its time is virtual there).
+// Load: callers that acquire and release one kind of lock for a while, and what that costs. The same code
+// runs on threads, on fibers against real servers, and in the embedded world (in virtual time).
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,19 @@ namespace holdfast::tools {
 struct Load {
   enum class What {
     lock,         // acquire, hold, release
-    round_trips,  // two bare GETs, one after the other, in the place of acquire and release
+    round_trips,  // two bare GETs, one after the other, instead of acquire and release
     nothing,      // hold only
   };
   What what = What::lock;
   const sim::LockKind* kind = nullptr;
   int callers = 1;     // tasks
   int per_client = 0;  // tasks that share one client (and its connection), as threads of a process do; 0: all
-  int keys = 0;        // callers are spread over so many; 0: a key for each caller
+  int keys = 0;        // number of keys that the callers share; 0: a key for each caller
   Duration length{};   // of the measured time
   Duration hold{};     // inside the lock
   bool trips_between = false;  // after each pair two bare GETs, for LoadResult::trips
   Duration lease = std::chrono::seconds(30);
-  // Looked at every 50 ms: true ends the load, and std::runtime_error("interrupted") says that it was cut.
+  // Asked every 50 ms; true ends the load by std::runtime_error("interrupted").
   std::function<bool()> interrupted = {};
 };
 
@@ -40,23 +40,24 @@ struct LoadResult {
   std::uint64_t pairs = 0;   // grants within it
   std::uint64_t errors = 0;  // acquires and releases that threw
   std::string first_error;
-  Histogram pair;      // ns from the beginning of acquire to the end of release, the hold taken off
-  Histogram any_wait;  // the same, with those that were not granted until the end
-  Histogram wait;      // ns of acquire
-  Histogram hand_off;  // keys = 1: ns from the beginning of a release to the next grant
-  Histogram held;      // ns of the hold
-  Histogram trips;     // ns of two bare round trips between the pairs
-  std::int64_t longest_wait_ns = 0;   // those that were not granted until the end included
+  Histogram pair;                     // ns from the start of acquire to the end of release, without the hold
+  Histogram any_wait;                 // ns of acquire, those that were not granted by the end included
+  Histogram wait;                     // ns of acquire
+  Histogram hand_off;                 // keys = 1: ns from the start of a release to the next grant
+  Histogram held;                     // ns of the hold
+  Histogram trips;                    // ns of two bare round trips between the pairs
+  std::int64_t longest_wait_ns = 0;   // those that were not granted by the end included
   std::vector<std::uint64_t> grants;  // by caller
 
   // Of the measured time.
-  double commands = 0;                                    // that clients sent, all together
-  double sent_bytes = 0, received_bytes = 0;              // clients' side
+  double commands = 0;                                    // sent by all clients
+  double sent_bytes = 0, received_bytes = 0;              // counted at the clients
   double server_cpu_seconds = 0, client_cpu_seconds = 0;  // real servers (first node); this process
   double server_script_calls = 0;                         // EVALSHA and EVAL at the first node
-  double connections = 0;                                 // opened until the end of the measured time
+  double connections = 0;                                 // opened by the end of the measured time
 
   double rate() const { return seconds > 0 ? static_cast<double>(pairs) / seconds : 0; }
+  int starved() const;           // callers without a grant
   double min_max_share() const;  // fewest grants of a caller by the most; 0 when nobody was granted
   double jain() const;           // (sum x)^2 / (n * sum x^2): 1 when all have the same, 1/n when one has all
 };
@@ -66,16 +67,16 @@ struct LoadResult {
 LoadResult run_load(Runtime& runtime, Network& network, const std::vector<redis::Node>& nodes,
                     const Load& load);
 
-// world.run(body), until `interrupted` says so: then every task of the world is unwound where it stands, and
-// std::runtime_error("interrupted") is thrown. An exception of `body` is passed on.
+// world.run(body). When `interrupted` returns true, all tasks of the world are unwound and
+// std::runtime_error("interrupted") is thrown. Passes on what `body` throws.
 void run_interruptible(sim::World& world, const std::function<bool()>& interrupted,
                        const std::function<void()>& body);
 
 // The same against real servers, on a fresh world of fibers or on threads.
 LoadResult run_load_on_fibers(const std::vector<redis::Node>& nodes, const Load& load);
 LoadResult run_load_on_threads(const std::vector<redis::Node>& nodes, const Load& load);
-// In the embedded world with so many embedded servers; each message takes `latency` each way. `load.length`
-// is virtual.
+// The same in the embedded world with `servers` embedded servers; a message takes `latency` each way, and
+// `load.length` is virtual time.
 LoadResult run_load_embedded(int servers, Duration latency, std::uint64_t seed, const Load& load);
 
 }  // namespace holdfast::tools

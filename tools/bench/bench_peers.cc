@@ -15,7 +15,8 @@ using std::chrono::seconds;
 const std::string kPeers = checkout_path("tools/bench/peers");
 const std::string kInstalled = build_folder_path("peers/redis_semaphore");
 
-// Installs the packages of the lock file into the build folder, unless they are there. "" or why not.
+// Installs the packages of the lock file into the build folder, unless they are there. Returns "" or why
+// that failed.
 std::string install_redis_semaphore() {
   if (find_program("node").empty()) return "node is not installed (apt-get install nodejs npm)";
   const std::string done = kInstalled + "/node_modules/redis-semaphore/package.json";
@@ -59,14 +60,14 @@ std::string find_python(const std::string& module) {
       const std::string said = run_program(python, {"-c", "import " + module + "; print('has it')"},
                                            seconds(60), Bench::interrupted);
       if (said.find("has it") != std::string::npos) return python;
-    } catch (const std::exception&) {  // the next one
+    } catch (const std::exception&) {  // try the next one
     }
   }
   return "";
 }
 
-std::vector<Peer> find_peers(Bench& bench) {
-  std::vector<Peer> peers;
+std::vector<PeerLibrary> find_peers(Bench& bench) {
+  std::vector<PeerLibrary> peers;
   if (!bench.arguments().peers) return peers;
   const std::string python = find_python("redis");
   if (Bench::interrupted()) throw BenchInterrupted();
@@ -85,7 +86,7 @@ std::vector<Peer> find_peers(Bench& bench) {
   return peers;
 }
 
-LoadResult run_peer(Bench& bench, const Peer& peer, BenchServers& servers, const Load& load) {
+LoadResult run_peer(Bench& bench, const PeerLibrary& peer, BenchServers& servers, const Load& load) {
   const double length = std::chrono::duration<double>(load.length).count();
   std::vector<std::string> arguments(peer.command.begin() + 1, peer.command.end());
   const std::vector<std::string> flags = {
@@ -115,7 +116,7 @@ LoadResult run_peer(Bench& bench, const Peer& peer, BenchServers& servers, const
   fill(result.hand_off, json.at("hand_off"));
   result.longest_wait_ns = json.at("longest_wait").get<std::int64_t>();
   result.errors = json.at("errors").get<std::uint64_t>();
-  // Both take with SET and give back by a script; what the script calls is not counted.
+  // Both libraries acquire by SET and release by a script; commands inside the script are not counted.
   result.commands = after.sets + after.scripts - before.sets - before.scripts;
   result.sent_bytes = after.received_bytes - before.received_bytes;
   result.received_bytes = after.sent_bytes - before.sent_bytes;

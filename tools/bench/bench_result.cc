@@ -10,15 +10,18 @@
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 #include <thread>
+
+#include "tools/bench/metric_table.h"
 
 namespace holdfast::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The value behind "NAME :" in a file of /proc.
+// The value after "NAME :" in a file of /proc.
 std::string proc_line(const char* file, const std::string& name) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -38,13 +41,15 @@ std::string number(double value) {
   return fmt::format("{:.0f}", value);
 }
 
-// Six significant digits are plenty, and keep the file small.
+// Six significant digits keep the file small.
 double rounded(double value) { return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr); }
 
-Json metric_json(const Metric& metric) {
+Json metric_json(const Metric& metric, const std::string& unit) {
   Json rounds = Json::array();
   for (const double value : metric.rounds) rounds.push_back(rounded(value));
-  return {{"unit", metric.unit},
+  return {{"unit", unit},
+          {"count", metric.rounds.size()},
+          {"mean", rounded(metric.mean())},
           {"median", rounded(metric.median())},
           {"low", rounded(metric.low())},
           {"high", rounded(metric.high())},
@@ -56,7 +61,9 @@ Json measurement_json(const Measurement& m) {
   json["parameters"] = Json::object();
   for (const auto& [name, value] : m.parameters) json["parameters"][name] = value;
   json["metrics"] = Json::object();
-  for (const auto& [name, metric] : m.metrics) json["metrics"][name] = metric_json(metric);
+  for (const auto& [name, metric] : m.metrics) {
+    json["metrics"][name] = metric_json(metric, metric_info(m.suite, name).unit);
+  }
   for (const auto& [name, points] : m.curves) {
     Json list = Json::array();
     for (const auto& [x, y] : points) list.push_back({rounded(x), rounded(y)});
@@ -70,6 +77,10 @@ Json measurement_json(const Measurement& m) {
 
 }  // namespace
 
+double Metric::mean() const {
+  const double sum = std::accumulate(rounds.begin(), rounds.end(), 0.0);
+  return rounds.empty() ? 0 : sum / static_cast<double>(rounds.size());
+}
 double Metric::median() const {
   if (rounds.empty()) return 0;
   std::vector<double> sorted = rounds;
@@ -79,6 +90,11 @@ double Metric::median() const {
 }
 double Metric::low() const { return rounds.empty() ? 0 : *std::min_element(rounds.begin(), rounds.end()); }
 double Metric::high() const { return rounds.empty() ? 0 : *std::max_element(rounds.begin(), rounds.end()); }
+
+void Measurement::add(const std::string& metric, double value) {
+  static_cast<void>(metric_info(suite, metric));
+  metrics[metric].rounds.push_back(value);
+}
 
 Measurement& BenchResult::at(const std::string& suite, const std::string& subject, const std::string& world,
                              const Parameters& parameters) {
@@ -120,7 +136,7 @@ std::string to_json(const BenchResult& result) {
                {"quick", result.quick},        {"machine", result.machine}, {"versions", result.versions},
                {"seeds", result.seeds},        {"notes", result.notes}};
   std::string text = json.dump(1);
-  text.resize(text.rfind('\n'));  // reopened: a measurement a line
+  text.resize(text.rfind('\n'));  // the closing brace comes after the measurements, one a line
   text += ",\n \"measurements\": [";
   const char* separator = "\n  ";
   for (const Measurement& m : result.measurements) {
@@ -130,80 +146,23 @@ std::string to_json(const BenchResult& result) {
   return text + "\n ]\n}\n";
 }
 
-std::string problem_of_document(const std::string& text) {
-  if (text.find_first_not_of(" \t\r\n") == std::string::npos) return "is empty";
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) {
-    return text.find("\"holdfast-bench\"") == std::string::npos
-               ? "is not JSON; expected a result of `holdfast bench --json`"
-               : "was cut short or damaged (it is not whole JSON); run `holdfast bench` again";
-  }
-  if (!json.is_object() || json.value("document", "") != "holdfast-bench") {
-    return "is not a result of `holdfast bench`";
-  }
-  const auto version = json.find("version");
-  if (version == json.end() || !version->is_number_integer()) return "does not say its version";
-  if (*version != kBenchVersion) {
-    return fmt::format(
-        "was written by another version of `holdfast bench` (document version {}, this one reads {}); "
-        "run it again",
-        version->get<std::int64_t>(), kBenchVersion);
-  }
-  if (!json.contains("measurements") || !json["measurements"].is_array()) return "has no measurements";
-  return "";
-}
-
-namespace {
-
-// Which of two metrics comes first in a table: the important ones, then the others by name.
-bool comes_first(const std::string& a, const std::string& b) {
-  static const std::vector<std::string> order = {"pairs",
-                                                 "of_limit",
-                                                 "of_trips",
-                                                 "of_trips_by_turns",
-                                                 "of_ceiling",
-                                                 "round_trips",
-                                                 "p50",
-                                                 "p99",
-                                                 "p999",
-                                                 "hand_off_p50",
-                                                 "hand_off_p99",
-                                                 "wait_p50",
-                                                 "wait_p99",
-                                                 "wait_p999",
-                                                 "p99_by_fair_share",
-                                                 "longest_wait",
-                                                 "min_max",
-                                                 "jain",
-                                                 "commands",
-                                                 "sent",
-                                                 "received",
-                                                 "server_cpu",
-                                                 "client_cpu"};
-  const auto place = [](const std::string& name) { return std::find(order.begin(), order.end(), name); };
-  return std::pair(place(a), a) < std::pair(place(b), b);
-}
-
-}  // namespace
-
 std::string table_of(const BenchResult& result, const std::string& suite) {
+  const SuiteInfo& info = suite_info(suite);
   std::vector<std::vector<std::string>> rows;
-  std::set<std::string> parameters;
-  std::set<std::string, decltype(&comes_first)> metrics(comes_first);
-  std::map<std::string, std::string> units;
+  std::set<std::string> parameters, used;
   for (const Measurement& m : result.measurements) {
     if (m.suite != suite) continue;
     for (const auto& [name, value] : m.parameters) parameters.insert(name);
-    for (const auto& [name, metric] : m.metrics) {
-      metrics.insert(name);
-      units[name] = metric.unit;
-    }
+    for (const auto& [name, metric] : m.metrics) used.insert(name);
   }
   std::vector<std::string> head = {suite, "world"};
   head.insert(head.end(), parameters.begin(), parameters.end());
-  for (const std::string& name : metrics) {
-    const bool bare = units[name] == "ratio" || units[name] == name;
-    head.push_back(bare ? name : name + " " + units[name]);
+  std::vector<std::string> metrics;
+  for (const MetricInfo& metric : info.metrics) {
+    if (!used.contains(metric.name)) continue;
+    metrics.push_back(metric.name);
+    const bool bare = metric.unit == "ratio" || metric.unit == metric.name;
+    head.push_back(bare ? metric.name : metric.name + " " + metric.unit);
   }
   rows.push_back(head);
   for (const Measurement& m : result.measurements) {
@@ -215,7 +174,11 @@ std::string table_of(const BenchResult& result, const std::string& suite) {
     }
     for (const std::string& name : metrics) {
       const auto found = m.metrics.find(name);
-      row.push_back(found == m.metrics.end() ? "" : number(found->second.median()));
+      if (found == m.metrics.end()) {
+        row.emplace_back();
+      } else {
+        row.push_back(number(info.shows_means ? found->second.mean() : found->second.median()));
+      }
     }
     rows.push_back(std::move(row));
   }

@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-void scale_point(Bench& bench, std::vector<Bench::Variant>& to, const sim::LockKind* kind, int clients,
+void scale_point(Bench& bench, std::vector<Bench::Trial>& to, const sim::LockKind* kind, int clients,
                  int keys, bool real) {
   const std::string what = keys == 1 ? "one key" : keys == clients ? "a key each" : "shared keys";
   to.push_back({fmt::format("{} {} clients {} keys{}", kind->name, clients, keys, real ? "" : " embedded"),
@@ -39,13 +39,13 @@ void scale_point(Bench& bench, std::vector<Bench::Variant>& to, const sim::LockK
                   Measurement& m = bench.result().at(
                       "scale", std::string(kind->name), real ? "real/fibers" : "embedded",
                       {{"clients", std::to_string(clients)}, {"keys", std::to_string(keys)}, {"what", what}});
-                  m.add("pairs", "1/s", result.rate());
-                  m.add("commands", "a grant", result.commands / pairs);
-                  m.add("p50", "us", static_cast<double>(result.wait.quantile(0.5)) / 1e3);
-                  m.add("p99", "us", static_cast<double>(result.wait.quantile(0.99)) / 1e3);
-                  m.add("client_cpu", "us a pair", result.client_cpu_seconds / pairs * 1e6);
-                  if (real) m.add("server_cpu", "us a pair", result.server_cpu_seconds / pairs * 1e6);
-                  m.add("connections", "open", result.connections);
+                  m.add("pairs", result.rate());
+                  m.add("commands", result.commands / pairs);
+                  m.add("p50", static_cast<double>(result.wait.quantile(0.5)) / 1e3);
+                  m.add("p99", static_cast<double>(result.wait.quantile(0.99)) / 1e3);
+                  m.add("client_cpu", result.client_cpu_seconds / pairs * 1e6);
+                  if (real) m.add("server_cpu", result.server_cpu_seconds / pairs * 1e6);
+                  m.add("connections", result.connections);
                 }});
 }
 
@@ -72,7 +72,7 @@ void hold_many(Bench& bench, const sim::LockKind* kind, int count, Duration leas
       held.push_back(&locks->obtain("held:" + std::to_string(i)));
       held.back()->lock();
     }
-    runtime.sleep_for(lease / 3);  // every lock is in the rhythm of the watchdog
+    runtime.sleep_for(lease / 3);  // until the watchdog renews all of them in its rounds
     before = servers.usage();
     cpu = own_cpu_seconds();
     runtime.sleep_for(length);
@@ -95,57 +95,55 @@ void hold_many(Bench& bench, const sim::LockKind* kind, int count, Duration leas
       bench.result().at("watchdog", std::string(kind->name), "real/fibers",
                         {{"locks", std::to_string(count)},
                          {"lease_s", fmt::format("{}", std::chrono::duration<double>(lease).count())}});
-  m.add("client_cpu", "% of a core", 100 * cpu / all);
-  m.add("server_cpu", "% of a core", 100 * (after.cpu_seconds - before.cpu_seconds) / all);
-  m.add("scripts", "a round", (after.scripts - before.scripts) / rounds);
-  m.add("renewed", "us CPU a lock", 1e6 * (cpu + after.cpu_seconds - before.cpu_seconds) / (rounds * count));
-  m.add("sent", "B a lock", (after.received_bytes - before.received_bytes) / (rounds * count));
+  m.add("client_cpu", 100 * cpu / all);
+  m.add("server_cpu", 100 * (after.cpu_seconds - before.cpu_seconds) / all);
+  m.add("scripts", (after.scripts - before.scripts) / rounds);
+  m.add("renewed", 1e6 * (cpu + after.cpu_seconds - before.cpu_seconds) / (rounds * count));
+  m.add("sent", (after.received_bytes - before.received_bytes) / (rounds * count));
   // A lease of 30 s is the default: a tenth of the renewals of one of 3 s.
   const double to_default = std::chrono::duration<double>(lease).count() / 30;
-  m.add("client_cpu_at_30s", "% of a core", 100 * cpu / all * to_default);
+  m.add("client_cpu_at_30s", 100 * cpu / all * to_default);
 }
 
 }  // namespace
 
 void bench_scale(Bench& bench) {
-  bench.result().seeds["scale"] = "1";
+  bench.result().seeds["scale, embedded"] = "1";
   for (const bool real : {true, false}) {
     if (real ? !bench.real() : !bench.embedded()) continue;
-    std::vector<Bench::Variant> variants;
+    std::vector<Bench::Trial> trials;
     for (const sim::LockKind* kind :
          bench.locks({"reentrant", "fair", "spin", "lock-interface"}, {"reentrant", "fair"})) {
       for (const int clients : bench.clients({10, 100, 1000, 10'000}, {10, 100, 1000})) {
-        scale_point(bench, variants, kind, clients, 1, real);
-        scale_point(bench, variants, kind, clients, clients, real);
+        scale_point(bench, trials, kind, clients, 1, real);
+        scale_point(bench, trials, kind, clients, clients, real);
       }
       if (!bench.arguments().clients.empty()) continue;
-      for (const int keys : {10, 100}) scale_point(bench, variants, kind, 1000, keys, real);
-      if (bench.quick() && kind->name == "reentrant")
-        scale_point(bench, variants, kind, 10'000, 10'000, real);
+      for (const int keys : {10, 100}) scale_point(bench, trials, kind, 1000, keys, real);
+      if (bench.quick() && kind->name == "reentrant") scale_point(bench, trials, kind, 10'000, 10'000, real);
     }
-    // Virtual time is the same in every round.
-    bench.interleave(real ? bench.rounds(3, 1) : 1, variants);
+    // One round is enough in virtual time: all would be equal.
+    bench.interleave(real ? bench.rounds(3, 1) : 1, trials);
   }
 }
 
 void bench_watchdog(Bench& bench) {
   if (!bench.real()) return;
-  std::vector<Bench::Variant> variants;
+  std::vector<Bench::Trial> trials;
   const std::vector<std::string> few = {"reentrant", "fair", "read-write", "semaphore",
                                         "redisson-3.13-reentrant"};
   for (const sim::LockKind* kind : bench.locks(few, {"reentrant"})) {
     const bool renews = kind->promises_validity && !kind->quorum;
     if (!renews && bench.arguments().locks.empty()) continue;
-    // What fewer cost is asked of one lock.
+    // Fewer locks are measured for one kind only.
     const bool curve = kind->name == "reentrant";
     for (const int count : bench.clients(
              curve ? std::vector<int>{100, 1000, 10'000} : std::vector<int>{10'000}, {100, 1000, 10'000})) {
-      variants.push_back({fmt::format("{} holds {}", kind->name, count), [=, &bench](int) {
-                            hold_many(bench, kind, count, seconds(3), bench.length(3, 2));
-                          }});
+      trials.push_back({fmt::format("{} holds {}", kind->name, count),
+                        [=, &bench](int) { hold_many(bench, kind, count, seconds(3), bench.length(3, 2)); }});
     }
   }
-  bench.interleave(bench.rounds(3, 1), variants);
+  bench.interleave(bench.rounds(3, 1), trials);
 }
 
 }  // namespace holdfast::tools

@@ -1,5 +1,5 @@
-// Suite seckill: a flash sale under each fault, behind each lock and each protection: how many units are sold
-// that the shop did not have, how many updates of the stock are lost, and how long it takes to sell out.
+// Suite seckill: a flash sale under each fault, behind each lock and each protection. How many units are sold
+// beyond the stock, how many updates of the stock are lost, and how long it takes to sell out.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,30 +9,12 @@
 #include <optional>
 #include <thread>
 
+#include "sim/scenario/run.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/bench_story.h"
+#include "tools/bench/sale.h"
 
 namespace holdfast::tools {
 namespace {
-
-struct Protection {
-  std::string name;  // as it is called in the result
-  std::string_view write;
-  bool with_lock, needs_tokens;
-  bool heeds_loss = false;  // a buyer that is told of its loss neither writes nor sells
-};
-const std::vector<Protection>& protections() {
-  static const std::vector<Protection> all = {
-      {"lock", "blind", true, false},
-      {"lock, loss heeded", "blind", true, false, true},
-      {"lock + token", "token", true, true},
-      {"lock + token at the write only", "token-at-write", true, true},
-      {"lock + compare-and-set", "compare-and-set", true, false},
-      {"no lock", "blind", false, false},
-      {"compare-and-set, no lock", "compare-and-set", false, false},
-  };
-  return all;
-}
 
 struct Outcome {
   double sold = 0, oversold = 0, lost = 0, sold_out_s = 0, errors = 0;
@@ -52,7 +34,7 @@ Outcome outcome_of(const sim::RunResult& run) {
   const std::int64_t sold = sim::figure(run.figures, "sold");
   outcome.sold = static_cast<double>(sold);
   outcome.oversold = static_cast<double>(sim::figure(run.figures, "oversold"));
-  // What was sold and did not reduce the stock.
+  // Sold without reducing the stock.
   outcome.lost = static_cast<double>(std::max<std::int64_t>(
       0, sold - (sim::figure(run.figures, "stock") - sim::figure(run.figures, "left"))));
   outcome.sold_out_s = static_cast<double>(std::max<std::int64_t>(0, last - first)) / 1e9;
@@ -60,21 +42,19 @@ Outcome outcome_of(const sim::RunResult& run) {
   return outcome;
 }
 
-// One square of the table: a lock behind a protection under a fault.
+// One cell of the table: a lock, a protection, a fault.
 struct Cell {
-  const SaleFault* fault;
-  Sale sale;
-  const Protection* protection;
+  std::string fault, protection, subject;
+  sim::Scenario scenario;
   int seeds;
 
   std::vector<std::optional<Outcome>> outcomes = {};  // by seed
   std::string failure = {};                           // of the harness
 
-  std::string subject() const { return sale.kind != nullptr ? std::string(sale.kind->name) : "no lock"; }
-  std::string name() const { return fmt::format("{} · {} · {}", subject(), protection->name, fault->name); }
+  std::string name() const { return fmt::format("{} · {} · {}", subject, protection, fault); }
 };
 
-// Runs of all cells, so many at a time: on real servers nearly all of a run's time is spent waiting.
+// The runs of all cells, several at a time: on real servers a run mostly waits.
 class SaleRuns {
  public:
   SaleRuns(Bench& bench, std::vector<Cell>& cells, bool embedded)
@@ -85,7 +65,7 @@ class SaleRuns {
     }
   }
 
-  // Adds what is whole to the result; throws BenchInterrupted after that.
+  // Adds complete cells to the result; then throws BenchInterrupted if it was interrupted.
   void play(unsigned jobs) {
     std::vector<std::thread> threads;
     for (unsigned job = 0; job < jobs; ++job) threads.emplace_back([this] { work(); });
@@ -109,12 +89,12 @@ class SaleRuns {
       auto& [cell, seed] = runs_[i - 1];
       try {
         const TemporaryFolder folder;
-        const sim::Scenario scenario = sale_scenario(*cell->fault, cell->sale);
-        const sim::RunResult run = sim::run_once(scenario, {.embedded = embedded_,
-                                                            .seed = static_cast<std::uint64_t>(seed + 1),
-                                                            .folder = embedded_ ? "" : folder.path(),
-                                                            .keep_history = true,
-                                                            .interrupted = Bench::interrupted});
+        const sim::RunResult run =
+            sim::run_once(cell->scenario, {.embedded = embedded_,
+                                           .seed = static_cast<std::uint64_t>(seed + 1),
+                                           .folder = embedded_ ? "" : folder.path(),
+                                           .keep_history = true,
+                                           .interrupted = Bench::interrupted});
         cell->outcomes[static_cast<std::size_t>(seed)] = outcome_of(run);
       } catch (const MissingServer&) {
         missing_ = true;
@@ -132,19 +112,20 @@ class SaleRuns {
       if (!Bench::interrupted()) bench_.note(cell.name() + (embedded_ ? ": " : " (real): ") + cell.failure);
       return;
     }
-    Measurement& m = bench_.result().at("seckill", cell.subject(), embedded_ ? "embedded" : "real/fibers",
-                                        {{"fault", std::string(cell.fault->name)},
-                                         {"protection", cell.protection->name},
-                                         {"buyers", std::to_string(cell.sale.buyers * cell.sale.threads)},
-                                         {"stock", std::to_string(cell.sale.stock)}});
+    const sim::WorkloadOptions& workload = cell.scenario.workload;
+    Measurement& m = bench_.result().at("seckill", cell.subject, embedded_ ? "embedded" : "real/fibers",
+                                        {{"fault", cell.fault},
+                                         {"protection", cell.protection},
+                                         {"buyers", std::to_string(workload.clients * workload.threads)},
+                                         {"stock", std::to_string(sim::get_or(workload.own, "stock", std::int64_t{10}))}});
     for (const std::optional<Outcome>& outcome : cell.outcomes) {
-      m.add("sold", "units", outcome->sold);
-      m.add("oversold", "units", outcome->oversold);
-      m.add("lost_updates", "units", outcome->lost);
-      m.add("runs_oversold", "ratio", outcome->oversold > 0 ? 1 : 0);
-      m.add("sold_out", "s", outcome->sold_out_s);
-      m.add("errors", "calls", outcome->errors);
-      m.add("cut", "ratio", outcome->capped ? 1 : 0);
+      m.add("sold", outcome->sold);
+      m.add("oversold", outcome->oversold);
+      m.add("lost_updates", outcome->lost);
+      m.add("runs_oversold", outcome->oversold > 0 ? 1 : 0);
+      m.add("sold_out", outcome->sold_out_s);
+      m.add("errors", outcome->errors);
+      m.add("cut", outcome->capped ? 1 : 0);
     }
   }
 
@@ -157,26 +138,31 @@ class SaleRuns {
   std::mutex mutex_;
 };
 
-// Every fault and every protection: `kinds` behind the lock alone, `guarded` behind the others.
+Cell make_cell(const SaleStory& story, const sim::Scenario& protection, const SaleSettings& settings,
+               int seeds) {
+  return {.fault = story.fault,
+          .protection = protection_name(protection),
+          .subject = has_lock(protection) ? std::string(settings.kind->name) : "no lock",
+          .scenario = sale_scenario(story, protection, settings),
+          .seeds = seeds};
+}
+
+// Cells for every fault and protection: `kinds` for the lock alone, `guarded` for the other protections.
 std::vector<Cell> cells_of(const std::vector<const sim::LockKind*>& kinds,
-                           const std::vector<const sim::LockKind*>& guarded, int buyers, int stock,
+                           const std::vector<const sim::LockKind*>& guarded, SaleSettings settings,
                            int seeds) {
   std::vector<Cell> cells;
-  for (const SaleFault& fault : sale_faults()) {
-    for (const Protection& protection : protections()) {
-      Sale sale{.kind = nullptr,
-                .write = protection.write,
-                .buyers = buyers,
-                .stock = stock,
-                .heeds_loss = protection.heeds_loss};
-      if (!protection.with_lock) {
-        cells.push_back({&fault, sale, &protection, seeds});
+  for (const SaleStory& story : sale_stories()) {
+    for (const sim::Scenario& protection : story.protections) {
+      settings.kind = nullptr;
+      if (!has_lock(protection)) {
+        cells.push_back(make_cell(story, protection, settings, seeds));
         continue;
       }
-      for (const sim::LockKind* kind : protection.name == "lock" ? kinds : guarded) {
-        if (!possible(fault, kind) || (protection.needs_tokens && !kind->tokens)) continue;
-        sale.kind = kind;
-        cells.push_back({&fault, sale, &protection, seeds});
+      for (const sim::LockKind* kind : protection.variant.empty() ? kinds : guarded) {
+        if (!possible(protection, *kind)) continue;
+        settings.kind = kind;
+        cells.push_back(make_cell(story, protection, settings, seeds));
       }
     }
   }
@@ -194,13 +180,14 @@ void in_embedded_world(Bench& bench) {
   }
   if (guarded.empty()) guarded = kinds;
   bench.result().seeds["seckill, embedded"] = fmt::format("1..{}", seeds);
-  std::vector<Cell> cells = cells_of(kinds, guarded, buyers, 10, seeds);
-  if (crowd) {  // no fault. Thousands that poll are a story of their own (suite contended)
+  std::vector<Cell> cells = cells_of(kinds, guarded, {.buyers = buyers}, seeds);
+  if (crowd) {  // without a fault; thousands that poll are measured by suite contended
     for (const int threads : {1, 100}) {
       for (const sim::LockKind* kind : kinds) {
         if (kind->name != "reentrant" && kind->name != "fair") continue;
-        const Sale sale{.kind = kind, .buyers = 50, .threads = threads, .stock = 10, .think = "1ms..3ms"};
-        cells.push_back({&sale_faults().front(), sale, &protections().front(), 1});
+        const SaleStory& story = sale_stories().front();
+        const SaleSettings crowded{.kind = kind, .buyers = 50, .threads = threads, .think = "1ms..3ms"};
+        cells.push_back(make_cell(story, story.protections.front(), crowded, 1));
       }
     }
   }
@@ -214,11 +201,10 @@ void on_real(Bench& bench) {
       {"reentrant", "fair", "redlock", "spring-registry", "annotation", "redisson-3.13-reentrant"},
       {"reentrant"});
   bench.result().seeds["seckill, real"] = fmt::format("1..{}", seeds);
-  std::vector<Cell> cells = cells_of(kinds, {kinds.front()}, 4, 4, seeds);
+  std::vector<Cell> cells = cells_of(kinds, {kinds.front()}, {.buyers = 4, .stock = 4}, seeds);
   if (bench.quick()) {  // the three answers that matter most
     std::erase_if(cells, [](const Cell& cell) {
-      const std::string& name = cell.protection->name;
-      return name != "lock" && name != "lock + token" && name != "no lock";
+      return cell.protection != "lock" && cell.protection != "token" && cell.protection != "no-lock";
     });
   }
   SaleRuns(bench, cells, false).play(8);

@@ -18,7 +18,7 @@ using std::chrono::steady_clock;
 
 constexpr std::string_view kCompareAndDelete =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end";
-// Every key that redis-benchmark may draw is held.
+// Sets every key that redis-benchmark may draw, so that each is held.
 constexpr std::string_view kHoldAll =
     "for i = 0, tonumber(ARGV[1]) - 1 do redis.call('set', string.format('lock:%012d', i), 'v', 'px', 30000) "
     "end";

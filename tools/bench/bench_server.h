@@ -1,4 +1,4 @@
-// BenchServers: real redis-servers for measurements, and redis-benchmark beside them as the limit.
+// BenchServers: real redis-servers for measurements, and redis-benchmark beside them as a reference.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 namespace holdfast::tools {
 
 // Runs `program` to its end and returns what it printed (both outputs). Throws std::runtime_error when it
-// cannot be started, does not end within `limit`, or `interrupted` says so; it is killed then.
+// cannot be started, runs longer than `limit`, or `interrupted` returns true; then it is killed.
 std::string run_program(const std::string& program, const std::vector<std::string>& arguments, Duration limit,
                         const std::function<bool()>& interrupted = {});
 
@@ -37,9 +37,9 @@ class BenchServers {
   std::string info(std::string_view field);  // of the first: "redis_version"
   ServerUsage usage();                       // of the first, since it was started
 
-  // SET key v NX PX and EVALSHA of a compare-and-delete, by redis-benchmark, over keys most of which are free
-  // (are held): how many pairs a second it would make, half of its commands being the one and half the other.
-  // `in_flight` commands at a time on each of `connections`. 0: there is no redis-benchmark.
+  // The pairs a second that redis-benchmark makes with `in_flight` commands at a time on each of
+  // `connections`: SET key v NX PX over keys most of which are free, then EVALSHA of a compare-and-delete
+  // over keys that are held, combined as if they took turns. 0 when there is no redis-benchmark.
   double benchmark_pairs(int in_flight, int connections = 1, int commands = 20'000);
 
  private:

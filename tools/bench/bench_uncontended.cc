@@ -14,13 +14,13 @@ constexpr Duration kLatency = std::chrono::microseconds(500);  // each way, in t
 void keep(Measurement& to, const LoadResult& result) {
   if (result.pairs == 0) throw std::runtime_error("no pair was completed: " + result.first_error);
   const auto pairs = static_cast<double>(result.pairs);
-  to.add("pairs", "1/s", result.rate());
+  to.add("pairs", result.rate());
   for (const auto& [name, q] : {std::pair{"p50", 0.5}, {"p99", 0.99}, {"p999", 0.999}}) {
-    to.add(name, "us", static_cast<double>(result.pair.quantile(q)) / 1e3);
+    to.add(name, static_cast<double>(result.pair.quantile(q)) / 1e3);
   }
-  to.add("commands", "a pair", result.commands / pairs);
-  to.add("sent", "B a pair", result.sent_bytes / pairs);
-  to.add("received", "B a pair", result.received_bytes / pairs);
+  to.add("commands", result.commands / pairs);
+  to.add("sent", result.sent_bytes / pairs);
+  to.add("received", result.received_bytes / pairs);
   to.curves["pair_us"] = curve_of(result.pair);
 }
 
@@ -34,50 +34,51 @@ struct Point {
   }
 };
 
-// One point: the limit, bare round trips, every lock, the peers.
+// One point: redis-benchmark, bare round trips, every lock, the other libraries.
 class PointRun {
  public:
   PointRun(Bench& bench, Point point) : bench_(bench), point_(point) {
     world_ = point.fibers ? "real/fibers" : "real/threads";
   }
 
-  void add_limit(std::vector<Bench::Variant>& to, const std::shared_ptr<double>& limit) {
-    to.push_back({"redis-benchmark", [this, limit](int) {
+  void add_reference(std::vector<Bench::Trial>& to, const std::shared_ptr<double>& reference) {
+    to.push_back({"redis-benchmark", [this, reference](int) {
                     const int commands = std::clamp(point_.clients * 2000, 5000, 40'000);
-                    *limit = point_.own ? bench_.servers().benchmark_pairs(1, point_.clients, commands)
-                                        : bench_.servers().benchmark_pairs(point_.clients, 1, commands);
-                    if (*limit > 0) at("redis-benchmark").add("pairs", "1/s", *limit);
+                    *reference = point_.own ? bench_.servers().benchmark_pairs(1, point_.clients, commands)
+                                            : bench_.servers().benchmark_pairs(point_.clients, 1, commands);
+                    if (*reference > 0) at("redis-benchmark").add("pairs", *reference);
                   }});
   }
-  void add_round_trips(std::vector<Bench::Variant>& to, const std::shared_ptr<double>& limit) {
-    to.push_back({"two bare round trips", [this, limit](int) {
+  void add_round_trips(std::vector<Bench::Trial>& to, const std::shared_ptr<double>& reference) {
+    to.push_back({"two bare round trips", [this, reference](int) {
                     Load load = base(nullptr);
                     load.what = Load::What::round_trips;
                     const LoadResult result = run(load, bench_.servers());
                     trips_ = result.rate();
-                    record(at("two bare round trips"), result, *limit);
+                    record(at("two bare round trips"), result, *reference);
                   }});
   }
-  void add_lock(std::vector<Bench::Variant>& to, const sim::LockKind& kind,
-                const std::shared_ptr<double>& limit) {
+  void add_lock(std::vector<Bench::Trial>& to, const sim::LockKind& kind,
+                const std::shared_ptr<double>& reference) {
     to.push_back({fmt::format("{} {} {} x {}", kind.name, world_, point_.clients, point_.connections()),
-                  [this, &kind, limit](int) {
+                  [this, &kind, reference](int) {
                     BenchServers& servers = bench_.servers(&kind);
                     const LoadResult result = run(base(&kind), servers);
                     servers.flush();
-                    record(at(std::string(kind.name)), result, *limit);
+                    record(at(std::string(kind.name)), result, *reference);
                     if (point_.clients == 1) by_turns(kind, servers);
                   }});
   }
-  void add_peer(std::vector<Bench::Variant>& to, const Peer& peer, const std::shared_ptr<double>& limit) {
+  void add_peer(std::vector<Bench::Trial>& to, const PeerLibrary& peer,
+                const std::shared_ptr<double>& reference) {
     if (!point_.own && point_.clients > 1 && !peer.shares_connection) return;
-    if (point_.clients > 50) return;  // threads and objects of an interpreter: minutes
+    if (point_.clients > 50) return;  // threads of an interpreter would take minutes
     to.push_back({fmt::format("{} {} x {}", peer.name, point_.clients, point_.connections()),
-                  [this, peer, limit](int) {
+                  [this, peer, reference](int) {
                     const LoadResult result = run_peer(bench_, peer, bench_.servers(), base(nullptr));
                     Measurement& m = bench_.result().at(kSuite, peer.name, "real/peer", point_.parameters());
                     keep(m, result);
-                    if (*limit > 0) m.add("of_limit", "ratio", result.rate() / *limit);
+                    if (*reference > 0) m.add("of_benchmark", result.rate() / *reference);
                   }});
   }
 
@@ -96,24 +97,23 @@ class PointRun {
     const auto nodes = load.kind != nullptr && load.kind->quorum ? servers.nodes() : servers.first();
     return point_.fibers ? run_load_on_fibers(nodes, load) : run_load_on_threads(nodes, load);
   }
-  void record(Measurement& to, const LoadResult& result, double limit) const {
+  void record(Measurement& to, const LoadResult& result, double reference) const {
     keep(to, result);
     const auto pairs = static_cast<double>(result.pairs);
-    to.add("client_cpu", "us a pair", result.client_cpu_seconds / pairs * 1e6);
-    to.add("server_cpu", "us a pair", result.server_cpu_seconds / pairs * 1e6);
-    if (limit > 0) to.add("of_limit", "ratio", result.rate() / limit);
-    if (trips_ > 0) to.add("of_trips", "ratio", trips_ / result.rate());
+    to.add("client_cpu", result.client_cpu_seconds / pairs * 1e6);
+    to.add("server_cpu", result.server_cpu_seconds / pairs * 1e6);
+    if (reference > 0) to.add("of_benchmark", result.rate() / reference);
+    if (trips_ > 0) to.add("of_trips", trips_ / result.rate());
   }
   // One caller's round trip takes three times as long when the kernel puts client and server on two cores
-  // that fall asleep in between, and it changes its mind from second to second: so pair and bare trips by
-  // turns.
+  // that fall asleep in between, which changes from second to second. So pairs and bare trips take turns.
   void by_turns(const sim::LockKind& kind, BenchServers& servers) const {
     Load load = base(&kind);
     load.trips_between = true;
     const LoadResult result = run(load, servers);
     servers.flush();
     if (result.pairs == 0 || result.trips.count() == 0) return;
-    at(std::string(kind.name)).add("of_trips_by_turns", "ratio", result.pair.mean() / result.trips.mean());
+    at(std::string(kind.name)).add("of_trips_by_turns", result.pair.mean() / result.trips.mean());
   }
 
   Bench& bench_;
@@ -134,48 +134,48 @@ void on_real(Bench& bench) {
       }
     }
   }
-  const std::vector<Peer> peers = find_peers(bench);
+  const std::vector<PeerLibrary> peers = find_peers(bench);
   const auto usual = bench.locks(main_locks(), {"reentrant"});
   const auto on_threads =
       bench.locks({"reentrant", "fair", "redlock", "spring-registry", "lock-interface"}, {"reentrant"});
   std::vector<std::unique_ptr<PointRun>> runs;
-  std::vector<Bench::Variant> variants;
+  std::vector<Bench::Trial> trials;
   for (const Point& point : points) {
     runs.push_back(std::make_unique<PointRun>(bench, point));
     PointRun& run = *runs.back();
-    const auto limit = std::make_shared<double>(0);  // of this round
-    run.add_limit(variants, limit);
-    run.add_round_trips(variants, limit);
-    // All locks side by side at one point (two in a full run); elsewhere one of each kind.
+    const auto reference = std::make_shared<double>(0);  // of this round
+    run.add_reference(trials, reference);
+    run.add_round_trips(trials, reference);
+    // All locks at one point (two in a full run); elsewhere one of each way of working.
     const bool all =
         point.fibers && !point.own && (point.clients == 50 || (point.clients == 1 && !bench.quick()));
     for (const sim::LockKind* kind : all ? bench.locks() : point.fibers ? usual : on_threads) {
-      run.add_lock(variants, *kind, limit);
+      run.add_lock(trials, *kind, reference);
     }
     if (point.fibers) {
-      for (const Peer& peer : peers) run.add_peer(variants, peer, limit);
+      for (const PeerLibrary& peer : peers) run.add_peer(trials, peer, reference);
     }
   }
-  bench.interleave(bench.rounds(5, 3), variants);
+  bench.interleave(bench.rounds(5, 3), trials);
 }
 
-// Virtual time: no figures of a machine, but how many round trips, commands and bytes a lock needs.
+// In virtual time: round trips, commands and bytes of a pair.
 void in_embedded_world(Bench& bench) {
-  std::vector<Bench::Variant> variants;
+  std::vector<Bench::Trial> trials;
   for (const sim::LockKind* kind : bench.locks()) {
-    variants.push_back(
-        {std::string(kind->name) + " embedded", [&bench, kind](int) {
-           const Load load{.kind = kind, .callers = 1, .length = std::chrono::seconds(2)};
-           const LoadResult result = run_load_embedded(kind->quorum ? 5 : 1, kLatency, 1, load);
-           Measurement& m = bench.result().at(kSuite, std::string(kind->name), "embedded",
-                                              {{"clients", "1"}, {"connections", "shared"}});
-           keep(m, result);
-           const double trip_us = std::chrono::duration<double, std::micro>(2 * kLatency).count();
-           m.add("round_trips", "a pair", static_cast<double>(result.pair.quantile(0.5)) / 1e3 / trip_us);
-         }});
+    trials.push_back({std::string(kind->name) + " embedded", [&bench, kind](int) {
+                        const Load load{.kind = kind, .callers = 1, .length = std::chrono::seconds(2)};
+                        const LoadResult result = run_load_embedded(kind->quorum ? 5 : 1, kLatency, 1, load);
+                        Measurement& m = bench.result().at(kSuite, std::string(kind->name), "embedded",
+                                                           {{"clients", "1"}, {"connections", "shared"}});
+                        keep(m, result);
+                        const double trip_us =
+                            std::chrono::duration<double, std::micro>(2 * kLatency).count();
+                        m.add("round_trips", static_cast<double>(result.pair.quantile(0.5)) / 1e3 / trip_us);
+                      }});
   }
-  bench.result().seeds["uncontended"] = "1";
-  bench.interleave(1, variants);
+  bench.result().seeds["uncontended, embedded"] = "1";
+  bench.interleave(1, trials);
 }
 
 }  // namespace

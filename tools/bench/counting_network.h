@@ -1,7 +1,7 @@
 // CountingNetwork: a Network that counts the commands written to its streams, for benchmarks.
 //
-// A command of RESP begins with '*' at the start of a line; no payload of a lock has a line that begins so.
-// The server's own counters would not do: they count what scripts call as well.
+// A command of RESP begins with '*' at the start of a line; no payload of a lock contains such a line. The
+// server's own counters are no help: they also count the commands inside scripts.
 #pragma once
 
 #include <atomic>

@@ -8,6 +8,7 @@
 #include "checker/checks/check.h"
 #include "checker/linearizability/models/model.h"
 #include "sim/scenario/problem.h"
+#include "tools/bench/metric_table.h"
 #include "tools/holdfast/command_page.h"
 
 namespace holdfast::tools {
@@ -190,7 +191,7 @@ void CommandLine::add_bench() {
   std::string about;
   std::vector<std::string> suites;
   for (const Suite& suite : all_suites()) {
-    about += "\n  " + std::string(suite.name) + ": " + std::string(suite.about);
+    about += "\n  " + std::string(suite.name) + ": " + suite_info(suite.name).about;
     suites.emplace_back(suite.name);
   }
   bench->add_option("--suite", bench_.suites, "only these (commas between them):" + about)

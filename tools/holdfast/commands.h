@@ -24,10 +24,8 @@ struct ShowArguments {
   Terminal terminal = {};
 };
 
-// The rest: bench.h.
+// `bench` and `plot`: tools/bench/bench.h.
 ExitCode run_command(const RunArguments& arguments);
-// Figures of a result (or of all in a folder), into `out` ("": beside it).
-ExitCode plot_command(const std::string& what, std::string out);
 ExitCode check_command(const CheckArguments& arguments);
 ExitCode show_command(const ShowArguments& arguments);
 ExitCode list_command(const std::string& what);  // locks | faults | checks | models | marks | events

@@ -1,6 +1,6 @@
-// BareRelay: the yardstick of bench_proxy. A thread that passes bytes on between two sockets and does nothing
-// else: level-triggered epoll, descriptors registered once, one recv and one send for each piece. It looks at
-// no byte and keeps nothing; a proxy on sockets can hardly cost less.
+// BareRelay: what bench_proxy compares the proxy with. A thread that passes bytes on between two sockets:
+// level-triggered epoll, descriptors registered once, one recv and one send for each piece. It looks at no
+// byte and keeps nothing; a proxy on sockets can hardly cost less.
 #pragma once
 
 #include <arpa/inet.h>
@@ -51,7 +51,7 @@ inline int connect_to(const Endpoint& endpoint) {
   return fd;
 }
 
-// Hands all bytes to a socket that may be non-blocking. False: the connection is gone.
+// Sends all bytes on a socket that may be non-blocking. False: the connection is gone.
 inline bool send_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t put = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);

@@ -1,6 +1,6 @@
-// Calls a second through one client on one connection to a real redis-server, with so many tasks at a time;
-// redis-benchmark in the same place is the measure: redis-benchmark -p PORT -c 1 -P TASKS -n 1000000 get k
-// (one connection, as many commands in flight).
+// Calls a second through one client on one connection to a real redis-server, by several tasks at a time. To
+// compare: redis-benchmark -p PORT -c 1 -P TASKS -n 1000000 get k (one connection, as many commands in
+// flight).
 #include <benchmark/benchmark.h>
 
 #include <cstdio>

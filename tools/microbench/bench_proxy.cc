@@ -1,14 +1,14 @@
 // What the proxy costs on real sockets in front of a real redis-server, beside a bare byte relay
-// (bare_relay.h) and no relay at all. Every round measures all variants one after the other, each round in
-// another order, on connections that stay open, so that a noisy machine cannot lie; differences and ratios
-// are taken within a round, medians reported.
+// (bare_relay.h) and no relay at all. Every round measures all rows one after the other, each round in
+// another order, on connections that stay open, so that noise meets them alike. Differences and ratios are
+// taken within a round; the figures are medians.
 //
 //   build/bench_proxy                                           # 15 rounds of 120 ms each
 //   build/bench_proxy --benchmark_filter='connections:50' --rounds=41 --length_ms=50
 //
-// Rows: VARIANT/connections:C/pipeline:P; each connection has P commands in flight (the SET of an acquire).
-// direct; relay; proxy: no rule, so nothing is taken apart; proxy_byte_rule: a rule on bytes that does
-// nothing; proxy_message_rule: each message is taken apart and goes through a rule; proxy_ledger: the ledger
+// Rows: NAME/connections:C/pipeline:P; each connection has P commands in flight (the SET of an acquire).
+// direct; relay; proxy: no rule, so nothing is parsed; proxy_byte_rule: a rule on bytes that does
+// nothing; proxy_message_rule: each message is parsed and goes through a rule; proxy_ledger: the ledger
 // of the reentrant lock is kept. Counters: items_per_second: commands; bytes_per_second: both ways; p50_us,
 // p99_us: of a batch of P; added_us: p50 less the p50 of `direct`; of_relay, of_direct: throughput by theirs,
 // of_relay_low the lowest round; cpu_us: CPU time of the relay's or proxy's thread for a command.
@@ -38,7 +38,7 @@ using bench::LoadOutcome;
 int rounds = 15;
 std::chrono::milliseconds length{120};
 
-// Lets everything pass.
+// Passes everything on.
 class PassRule final : public sim::Rule {
  public:
   explicit PassRule(bool messages) : messages_(messages) {}
@@ -63,10 +63,10 @@ struct Way {
   std::thread* thread = nullptr;  // of whoever stands in between
 };
 
-// The server and all that stands before it; made when first asked for.
-class Stand {
+// The server and everything in front of it.
+class Fixture {
  public:
-  Stand() {
+  Fixture() {
     const Endpoint server = servers_.first().front().endpoint;
     relay_ = std::make_unique<bench::BareRelay>(server);
     ways_.push_back({"direct", server});
@@ -123,12 +123,12 @@ double quantile_us(const LoadOutcome& outcome, double q) {
 
 constexpr std::size_t kDirect = 0, kRelay = 1;
 
-// The first row of a load measures for all of them.
+// Measured by the first row of a load, for all of its rows.
 const std::vector<Round>& rounds_of(int connections, int pipeline) {
-  static Stand stand;
+  static Fixture fixture;
   static std::map<std::pair<int, int>, std::vector<Round>> known;
   std::vector<Round>& all = known[{connections, pipeline}];
-  if (all.empty()) all = measure(stand.ways(), connections, pipeline);
+  if (all.empty()) all = measure(fixture.ways(), connections, pipeline);
   return all;
 }
 
@@ -167,7 +167,7 @@ void row(benchmark::State& state, std::size_t way) {
   state.counters["cpu_us"] = median(cpu);
 }
 
-// Takes `--name=NUMBER` out of the arguments.
+// Removes `--name=NUMBER` from the arguments and returns the number.
 std::optional<int> take_number(int& argc, char** argv, std::string_view name) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];

@@ -46,7 +46,7 @@ double resident_kib() {
   return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1024.0;
 }
 
-// Sees every message and lets it pass.
+// Parses every message and passes it on.
 class PassRule final : public Rule {
  public:
   bool applies(const Link&) const override { return true; }

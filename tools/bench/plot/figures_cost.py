@@ -2,69 +2,79 @@
 import matplotlib.pyplot as plt
 
 import style
-from data import median, number
+from data import median, number, world_name
 
 
-def curve(sheet, name, points, what, metric, ylabel, message, detail):
-    figure, axes = plt.subplots(figsize=(8, 4.2))
+def clients_of(m):
+    return int(m["parameters"]["clients"])
+
+
+def scale(sheet, points):
+    for world in ("real/fibers", "embedded"):
+        here = points.where(suite="scale", world=world)
+        panels = (("a key each", "pairs", "pairs a second, a key each"), ("one key", "pairs", "grants a second, one key for all"),
+                  ("one key", "commands", "commands a grant, one key for all"))
+        figure, axes = plt.subplots(1, 3, figsize=(12, 4.2))
+        drawn = [curves(one, here.where(what=what).having(metric), metric, label) for one, (what, metric, label) in zip(axes, panels)]
+        if not all(drawn):
+            plt.close(figure)
+            continue
+        axes[0].legend(fontsize=8)
+        own = sorted(here.where(subject="reentrant", what="a key each").having("pairs"), key=clients_of)
+        one = sorted(here.where(subject="fair", what="one key").having("commands"), key=clients_of)
+        message = "Throughput and commands by clients"
+        if len(own) > 1:
+            message = (f"A key each, reentrant: {number(median(own[0], 'pairs'))} pairs a second for {clients_of(own[0]):,} clients, "
+                       f"{number(median(own[-1], 'pairs'))} for {clients_of(own[-1]):,}")
+        if len(one) > 1:
+            message += f"; one key, fair: {number(median(one[-1], 'commands'))} commands a grant at {clients_of(one[-1]):,}"
+        detail = world_name(world) + (", 250 µs each way" if world == "embedded" else "")
+        detail += ", hold 0; 100 clients share a process and its connection"
+        style.title(figure, message, detail)
+        sheet.save(figure, "scale_" + ("embedded" if world == "embedded" else "real"))
+
+
+def curves(axes, points, metric, label):
     drawn = []
     for i, subject in enumerate(points.subjects()):
-        rows = sorted(points.where(subject=subject, what=what).having(metric), key=lambda m: int(m["parameters"]["clients"]))
-        if len(rows) < 2:
-            continue
-        style.line(axes, i, [int(m["parameters"]["clients"]) for m in rows], [median(m, metric) for m in rows], subject,
-                   [m["metrics"][metric]["low"] for m in rows], [m["metrics"][metric]["high"] for m in rows])
-        drawn += rows
-    if not drawn:
-        plt.close(figure)
-        return
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    style.plain_log(axes.xaxis)
-    style.plain_log(axes.yaxis)
-    axes.set_xlabel("clients (100 share a process and its connection)")
-    axes.set_ylabel(ylabel)
-    style.title(axes, message, detail)
-    axes.legend(fontsize=8)
-    sheet.save(figure, name)
+        rows = sorted((m for m in points.where(subject=subject) if clients_of(m) > 0 and median(m, metric) > 0), key=clients_of)
+        if len(rows) > 1:
+            style.line(axes, i, [clients_of(m) for m in rows], [median(m, metric) for m in rows], subject,
+                       *([m["metrics"][metric][end] for m in rows] for end in ("low", "high")))
+            drawn += rows
+    if drawn:
+        style.log_axis(axes.xaxis, min(map(clients_of, drawn)), max(map(clients_of, drawn)))
+        seen = [m["metrics"][metric][end] for m in drawn for end in ("low", "median", "high")]
+        style.log_axis(axes.yaxis, min(v for v in seen if v > 0), max(seen))
+        axes.set_xlabel("clients")
+        axes.set_ylabel(label)
+    return bool(drawn)
 
 
 def watchdog(sheet, points):
-    rows = sorted(points.where(suite="watchdog", subject="reentrant"), key=lambda m: int(m["parameters"]["locks"]))
+    here = points.where(suite="watchdog", subject="reentrant").having("client_cpu", "server_cpu", "scripts")
+    rows = sorted((m for m in here if int(m["parameters"]["locks"]) > 0), key=lambda m: int(m["parameters"]["locks"]))
     if len(rows) < 2:
         return
     figure, axes = plt.subplots(figsize=(8, 4.2))
     xs = [int(m["parameters"]["locks"]) for m in rows]
+    seen = []
     for i, (metric, label) in enumerate((("client_cpu", "client"), ("server_cpu", "redis-server"))):
-        style.line(axes, i, xs, [median(m, metric) for m in rows], label)
-    last = rows[-1]
-    axes.axhline(5, color=style.BLACK, linestyle="--", linewidth=1)
-    axes.annotate("goal: 5% of a core", (xs[0], 5), xytext=(0, 4), textcoords="offset points", fontsize=8)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    style.plain_log(axes.xaxis)
-    style.plain_log(axes.yaxis)
+        ys = [median(m, metric) for m in rows]
+        style.line(axes, i, xs, ys, label, *([m["metrics"][metric][end] for m in rows] for end in ("low", "high")))
+        seen += [v for m in rows for v in (m["metrics"][metric]["low"], m["metrics"][metric]["high"]) if v > 0]
+    style.log_axis(axes.xaxis, xs[0], xs[-1])
+    style.log_axis(axes.yaxis, min(seen, default=1), max(seen, default=1))
     axes.set_xlabel("locks held by one process")
     axes.set_ylabel("CPU, per cent of one core")
-    style.title(axes, f"Renewing {xs[-1]:,} locks: {number(median(last, 'client_cpu'))}% of a core in the client, "
-                      f"{number(median(last, 'scripts'))} scripts a round",
-                "real Redis, a lease of 3 s (renewed each second); with the default of 30 s a tenth of it")
     axes.legend(fontsize=8)
+    last = rows[-1]
+    style.title(figure, f"Renewing {xs[-1]:,} locks: {number(median(last, 'client_cpu'))}% of a core in the client, "
+                        f"{number(median(last, 'scripts'))} scripts a round",
+                f"real Redis, lease {last['parameters']['lease_s']} s, renewed every third of it; longer leases cost proportionally less")
     sheet.save(figure, "watchdog")
 
 
 def all_figures(sheet, points):
-    for world, where in (("real/fibers", "real Redis"), ("embedded", "embedded world, 250 µs each way")):
-        scale = points.where(suite="scale", world=world)
-        suffix = "" if world == "real/fibers" else "_embedded"
-        one = scale.where(subject="reentrant", what="a key each")
-        rates = [(median(m, "pairs"), int(m["parameters"]["clients"])) for m in one]
-        message = "A key each: throughput by clients"
-        if rates and world == "real/fibers":
-            message = f"A key each: {number(min(rates)[0])} to {number(max(rates)[0])} pairs a second from 10 to {max(r[1] for r in rates):,} clients"
-        curve(sheet, "scale_own_keys" + suffix, scale, "a key each", "pairs", "pairs a second", message, where)
-        curve(sheet, "scale_one_key" + suffix, scale, "one key", "pairs", "grants a second",
-              "One key: what more clients do to its throughput", where + ", hold 0")
-        curve(sheet, "scale_commands" + suffix, scale, "one key", "commands", "commands to Redis a grant",
-              "One key: what more waiters cost Redis", where + ", hold 0")
+    scale(sheet, points)
     watchdog(sheet, points)
