@@ -361,10 +361,10 @@ TEST(ReadScenario, SettingsStandInTheFileLast) {
       kGood +
           "[[variant]]\nname = \"cas\"\nset = { workload.write = \"compare-and-set\", workload.stock = 7 }");
   const std::vector<Override> settings = {{"lock.kind", "redlock"},
-                                         {"workload.clients", std::int64_t{12}},
-                                         {"workload.stock", std::int64_t{4}},
-                                         {"cluster.topology", "independent"},
-                                         {"cluster.nodes", std::vector<std::string>{"r1", "r2", "r3"}}};
+                                          {"workload.clients", std::int64_t{12}},
+                                          {"workload.stock", std::int64_t{4}},
+                                          {"cluster.topology", "independent"},
+                                          {"cluster.nodes", std::vector<std::string>{"r1", "r2", "r3"}}};
   const Scenario scenario = read_scenario(path, "cas", settings);
   EXPECT_EQ(scenario.lock->name, "redlock");
   EXPECT_EQ(scenario.workload.clients, 12);

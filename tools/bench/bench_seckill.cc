@@ -113,11 +113,12 @@ class SaleRuns {
       return;
     }
     const sim::WorkloadOptions& workload = cell.scenario.workload;
-    Measurement& m = bench_.result().at("seckill", cell.subject, embedded_ ? "embedded" : "real/fibers",
-                                        {{"fault", cell.fault},
-                                         {"protection", cell.protection},
-                                         {"buyers", std::to_string(workload.clients * workload.threads)},
-                                         {"stock", std::to_string(sim::get_or(workload.own, "stock", std::int64_t{10}))}});
+    Measurement& m =
+        bench_.result().at("seckill", cell.subject, embedded_ ? "embedded" : "real/fibers",
+                           {{"fault", cell.fault},
+                            {"protection", cell.protection},
+                            {"buyers", std::to_string(workload.clients * workload.threads)},
+                            {"stock", std::to_string(sim::get_or(workload.own, "stock", std::int64_t{10}))}});
     for (const std::optional<Outcome>& outcome : cell.outcomes) {
       m.add("sold", outcome->sold);
       m.add("oversold", outcome->oversold);

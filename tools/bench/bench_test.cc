@@ -142,7 +142,8 @@ TEST(BenchCommand, MeasuresRealServersAndKeepsWhatIsDoneWhenInterrupted) {
       const double pairs = metrics.at("pairs").at("rounds").at(round).get<double>();
       const double of_benchmark = metrics.at("of_benchmark").at("rounds").at(round).get<double>();
       EXPECT_GT(pairs, 0);
-      EXPECT_NEAR(of_benchmark * reference.at("rounds").at(round).get<double>(), pairs, pairs / 1000) << world;
+      EXPECT_NEAR(of_benchmark * reference.at("rounds").at(round).get<double>(), pairs, pairs / 1000)
+          << world;
       // Two a pair, and of a pair that was under way at either end of the 50 ms.
       const double commands = metrics.at("commands").at("rounds").at(round).get<double>();
       EXPECT_NEAR(commands, 2, 0.2 + 4 / (pairs * 0.05)) << world;

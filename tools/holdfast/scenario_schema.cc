@@ -7,6 +7,7 @@
 
 #include "checker/checks/check.h"
 #include "sim/client/lock_kind.h"
+#include "sim/client/no_lock.h"
 #include "sim/client/workload_kind.h"
 #include "sim/fault/fault.h"
 #include "sim/scenario/scenario.h"
@@ -102,6 +103,7 @@ std::vector<Key> cluster_keys() {
 std::vector<std::string> lock_names() {
   std::vector<std::string> names;
   for (const sim::LockKind& kind : sim::all_lock_kinds()) names.emplace_back(kind.name);
+  names.emplace_back(sim::no_lock_kind().name);
   return names;
 }
 
