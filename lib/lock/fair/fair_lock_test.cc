@@ -327,12 +327,18 @@ TEST_P(FairLockTest, AWaiterAsksOnceALease) {
     queue.join(b.peer.locks.obtain("k"));
     b.peer.observer.wait_for(Kind::queued, 3);  // asked, asked when subscribed, asked at the lease's end
     b.link.count("EVALSHA");
+    const auto renewed_before = a.observer.count(Kind::renewed);
     const MonotonicTime start = fixture.runtime.now();
     a.observer.wait_for(Kind::renewed, 20);
     const int sent = b.link.counted();
-    const auto leases = (fixture.runtime.now() - start) / kLease;
-    EXPECT_LE(sent, leases + 1);
-    EXPECT_GE(sent, leases - 1);  // it keeps its place
+    // It asks when the lease that it was told of is over, and by then the holder has renewed.
+    EXPECT_LE(sent, static_cast<int>(a.observer.count(Kind::renewed) - renewed_before) + 1);
+    EXPECT_GE(sent, 1);
+    if (fixture.where == Where::embedded) {  // renewals are in time
+      const auto leases = (fixture.runtime.now() - start) / kLease;
+      EXPECT_LE(sent, leases + 1);
+      EXPECT_GE(sent, leases - 1);  // it keeps its place
+    }
     lock->unlock();
     queue.wait_all_granted();
   });

@@ -139,6 +139,7 @@ TEST_P(WakeChannelTest, WhoGivesUpHandsTheCallOn) {
     const auto lock = a.locks.obtain("k");
     lock->lock();
     b.peer.ask({"PING"});
+    b.link.count(std::string(kReentrantAcquire.sha1));
     std::stop_source stop;
     Task impatient = fixture.runtime.spawn("client", [&] {
       EXPECT_THROW(b.peer.locks.obtain("k")->try_lock_until(kNever, stop.get_token()), Interrupted);
@@ -148,7 +149,9 @@ TEST_P(WakeChannelTest, WhoGivesUpHandsTheCallOn) {
     Task patient = waits(fixture, c);
     wait_until_registered(fixture, a, 2);
     wait_until_listening(fixture, a, 2);
-    b.link.stall(true);  // it is called, and does not hear it
+    while (b.link.counted() < 2) fixture.runtime.sleep_for(1ms);  // it looks once more when it listens
+    b.peer.ask({"PING"});                                         // replies come in order: it was answered
+    b.link.stall(true);                                           // it is called, and does not hear it
     const MonotonicTime released = fixture.runtime.now();
     lock->unlock();
     stop.request_stop();
