@@ -1,6 +1,7 @@
 // Spring's registry: what it does, and the flaws for which it is kept.
 #include "sim/historic/spring/spring_registry.h"
 
+#include "lib/testing/scene.h"
 #include "sim/historic/testing/peer.h"
 
 namespace holdfast::historic {
@@ -76,12 +77,14 @@ TEST_P(SpringRegistryTest, ThreadsWaitLocally) {
     const auto lock = a.lock();
     lock->lock();
     link.count("EVALSHA");
+    holdfast::testing::Sign gave_up(fixture.runtime);
     Task other = fixture.runtime.spawn("client", [&] {
       EXPECT_FALSE(lock->try_lock_for(250ms));
+      gave_up.give();
       lock->lock();
       lock->unlock();
     });
-    fixture.runtime.sleep_for(300ms);
+    gave_up.wait();
     EXPECT_EQ(link.counted(), 0);
     lock->unlock();
     other.join();
