@@ -138,7 +138,7 @@ TEST(BenchCommand, MeasuresRealServersAndKeepsWhatIsDoneWhenInterrupted) {
     // Each round by the reference of the same round.
     const auto reference = find(document, "uncontended", "redis-benchmark", world).at("metrics").at("pairs");
     ASSERT_EQ(reference.at("rounds").size(), 2u);
-    for (const std::size_t round : {0, 1}) {
+    for (const unsigned round : {0U, 1U}) {
       const double pairs = metrics.at("pairs").at("rounds").at(round).get<double>();
       const double of_benchmark = metrics.at("of_benchmark").at("rounds").at(round).get<double>();
       EXPECT_GT(pairs, 0);

@@ -38,7 +38,7 @@ class Explain : public ::testing::Test {
 
 TEST_F(Explain, NamesTheExpectedAndTheFoundViolation) {
   expect({.check = "lease-exclusion", .violated = true, .kind = "double-grant"});
-  for (const std::uint64_t seed : {7, 3, 5})
+  for (const std::uint64_t seed : {7U, 3U, 5U})
     judge_->add(run_of(seed, Outcome::violated, {"overrun", "overrun"}));
   EXPECT_EQ(
       text(),
@@ -66,7 +66,7 @@ TEST_F(Explain, SaysWhenNothingWasFound) {
 
 TEST_F(Explain, TellsWhatWasFoundTooOften) {
   expect({.check = "oversell", .violated = true, .seeds = *sim::parse_seed_quota("<= 1")});
-  for (const std::uint64_t seed : {9, 2, 6}) judge_->add(run_of(seed, Outcome::violated, {"oversold"}));
+  for (const std::uint64_t seed : {9U, 2U, 6U}) judge_->add(run_of(seed, Outcome::violated, {"oversold"}));
   judge_->add(run_of(1, Outcome::holds));
   EXPECT_EQ(text(),
             "oversell: expected a violation on <= 1 of the seeds, found it on 3 of 4 runs (seeds 2, 6, 9)");
