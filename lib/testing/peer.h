@@ -1,4 +1,4 @@
-// Peer: one client, its locks of one kind and a observer: to Redis a process of its own.
+// Peer: one client, its locks of one kind and an observer that records: to Redis a process of its own.
 #pragma once
 
 #include <initializer_list>

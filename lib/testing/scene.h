@@ -1,5 +1,5 @@
 // Scene: what the tests of the kinds of locks share: signs between tasks, and clients with their locks behind
-// a link.
+// a faulty link.
 #pragma once
 
 #include <initializer_list>
@@ -46,10 +46,10 @@ struct PeerOf {
       : link(fixture.runtime, fixture.network, fixture.redis),
         observer(fixture.runtime),
         client(fixture.runtime, fixture.network, fixture.options(link.endpoint())),
-        locks(client, with_witness(std::move(options))) {
+        locks(client, with_observer(std::move(options))) {
     client.call({"PING"});
   }
-  Options with_witness(Options options) {
+  Options with_observer(Options options) {
     options.lock.observer = &observer;
     return options;
   }

@@ -38,8 +38,8 @@ struct Peer {
       : link(fixture.runtime, fixture.network, fixture.redis),
         observer(fixture.runtime),
         client(fixture.runtime, fixture.network, fixture.options(link.endpoint())),
-        locks(client, with_witness(options)) {}
-  LockOptions with_witness(LockOptions options) {
+        locks(client, with_observer(options)) {}
+  LockOptions with_observer(LockOptions options) {
     options.observer = &observer;
     return options;
   }

@@ -29,13 +29,13 @@ struct Scene {
         straight(fixture.runtime, fixture.network, fixture.options()),
         client(fixture.runtime, fixture.network, fixture.options(link.endpoint())),
         others(straight, {.lease = 60s}),
-        locks(client, with_witness(options)) {
+        locks(client, with_observer(options)) {
     for (const redis::Script* script : {&kReentrantAcquire, &kReentrantRelease, &kReentrantRenew}) {
       straight.call({"SCRIPT", "LOAD", script->text});
     }
     client.call({"PING"});
   }
-  LockOptions with_witness(LockOptions options) {
+  LockOptions with_observer(LockOptions options) {
     options.observer = &observer;
     return options;
   }

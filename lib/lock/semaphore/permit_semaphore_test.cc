@@ -45,8 +45,8 @@ struct Peer {
       : link(fixture.runtime, fixture.network, fixture.redis),
         observer(fixture.runtime),
         client(fixture.runtime, fixture.network, fixture.options(link.endpoint())),
-        semaphore(client, "k", with_witness(options)) {}
-  SemaphoreOptions with_witness(SemaphoreOptions options) {
+        semaphore(client, "k", with_observer(options)) {}
+  SemaphoreOptions with_observer(SemaphoreOptions options) {
     options.lock.observer = &observer;
     return options;
   }
