@@ -171,9 +171,10 @@ TEST_P(OwnerTest, AcquireAsyncThatIsNotGranted) {
     const Owner order(fixture.runtime);
     b.ask({"PING"});  // connected: what follows is the wait alone
     EXPECT_FALSE(acquire_async(lock, order, fixture.runtime.now() + 200ms).wait());
+    const std::size_t waited = b.observer.count(Kind::waiting);
     std::stop_source stop;
     const PendingLock stopped = acquire_async(lock, order, kNever, stop.get_token());
-    b.observer.wait_for(Kind::waiting, 2);
+    b.observer.wait_for(Kind::waiting, waited + 1);
     stop.request_stop();
     EXPECT_THROW(stopped.wait(), Interrupted);
     EXPECT_THROW(stopped.wait(), Interrupted);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <list>
 
@@ -140,10 +141,10 @@ TEST_P(WireLockTest, RemainingLease) {
     EXPECT_EQ(lock->remaining_lease(), std::nullopt);
     lock->lock();
     const Duration first = *lock->remaining_lease();
-    EXPECT_GT(first, 0s);
+    EXPECT_GE(first, fixture.where == Where::embedded ? 1ms : 0s);  // a busy machine may eat the lease
     EXPECT_LE(first, 400ms - lease_margin(400ms));
     fixture.runtime.sleep_for(50ms);
-    EXPECT_LE(*lock->remaining_lease(), first - 50ms);
+    EXPECT_LE(*lock->remaining_lease(), std::max<Duration>(first - 50ms, 0s));
     Task other = fixture.runtime.spawn("client", [&] { EXPECT_EQ(lock->remaining_lease(), std::nullopt); });
     other.join();
     fixture.runtime.sleep_for(400ms);

@@ -115,10 +115,11 @@ TEST_P(SpinLockTest, GivesUpInTime) {
     if (fixture.where == Where::embedded) {
       EXPECT_EQ(fixture.runtime.now() - start, 200ms);
     }
+    const std::size_t waited = b.observer.count(Kind::waiting);
     std::stop_source stop;
     Task waiter = fixture.runtime.spawn(
         "client", [&] { EXPECT_THROW(lock->try_lock_until(kNever, stop.get_token()), Interrupted); });
-    b.observer.wait_for(Kind::waiting, 2);
+    b.observer.wait_for(Kind::waiting, waited + 1);
     stop.request_stop();
     waiter.join();
     held->unlock();
