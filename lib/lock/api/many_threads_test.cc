@@ -24,6 +24,15 @@ class ManyThreads : public ::testing::TestWithParam<ExclusiveKind> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, ManyThreads, ::testing::ValuesIn(testing::every_kind()),
                          [](const auto& info) { return testing::to_string(info.param); });
 
+// False as well when not even the first answer came in time: a busy machine.
+bool granted_within(Lock& lock, Duration patience) {
+  try {
+    return lock.try_lock_for(patience);
+  } catch (const Unavailable&) {
+    return false;
+  }
+}
+
 // Threads of one process: its own mutexes order what they do, so the counter may be plain.
 TEST_P(ManyThreads, OnOneLock) {
   testing::with_fixture(Where::threads, [](Fixture& fixture) {
@@ -36,7 +45,7 @@ TEST_P(ManyThreads, OnOneLock) {
           const auto lock = peer.obtain("k");
           for (int round = 0; round < 3; ++round) {
             if (i % 5 == 0) {
-              while (!lock->try_lock_for(100ms)) continue;
+              while (!granted_within(*lock, 100ms)) continue;
             } else {
               lock->lock();
             }
