@@ -191,7 +191,8 @@ void Fleet::run_client(Client& client, Process& process) {
                                   .replica_timeout = options_.replica_timeout,
                                   .observer = client.recorder},
                          .permits = options_.permits,
-                         .fair = options_.fair};
+                         .fair = options_.fair,
+                         .wait_timeout = options_.wait_timeout};
   for (const auto& server : servers) space.nodes.push_back(server.get());
   const std::unique_ptr<LockSpace> locks = kind_.make == nullptr ? nullptr : kind_.make(space);
   const auto body = [&](int number) {

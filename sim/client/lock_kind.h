@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ struct LockSpaceOptions {
   std::vector<redis::Client*> nodes = {};  // independent servers: one client each (LockKind::quorum)
   int permits = 1;                         // LockKind::counts_permits: how many there are
   bool fair = false;                       // LockKind::shared: first come, first served
+  std::optional<Duration> wait_timeout =
+      std::nullopt;  // LockKind::wait_timeout: instead of the published one
 };
 
 // What one command did to the server's record of a lock, read off the wire for the ledger.
@@ -55,6 +58,9 @@ struct LockKind {
   bool tokens = false;          // its grants have fencing tokens
   bool pair = false;            // takes "<key>:a" and "<key>:b" at once, and nothing else
   bool latch = false;           // no lock, but a count-down latch: workload "count-down", `make` is null
+  Duration lease = std::chrono::seconds(30);  // of a scenario that names none: the design's own default
+  // Its lock() gives up by itself after this long, by default. None: it waits until it is granted.
+  std::optional<Duration> wait_timeout = std::nullopt;
   std::unique_ptr<LockSpace> (*make)(const LockSpaceOptions& options) = nullptr;
   // `command`: the request's arguments; `reply`: its answer. Empty: did nothing to a record of this kind of
   // lock.

@@ -78,19 +78,23 @@ std::vector<StoreEffect> reentrant_interface_effects(const Command& command, con
   return {};
 }
 
-historic::AnnotationOptions annotation_options(const LockOptions& options) {
-  return {.expired_time = options.lease, .observer = options.observer};
+constexpr historic::AnnotationOptions kAnnotation{};  // as published
+
+historic::AnnotationOptions annotation_options(const LockSpaceOptions& options) {
+  return {.expired_time = options.lock.lease,
+          .timeout_for_lock = options.wait_timeout.value_or(kAnnotation.timeout_for_lock),
+          .observer = options.lock.observer};
 }
 
 std::unique_ptr<LockSpace> make_annotation(const LockSpaceOptions& options) {
-  return keyed([&client = options.client, lock = annotation_options(options.lock)](const std::string& key) {
+  return keyed([&client = options.client, lock = annotation_options(options)](const std::string& key) {
     return std::make_shared<historic::AnnotationLock>(client, lock, key);
   });
 }
 
 std::unique_ptr<LockSpace> make_annotation_renewing(const LockSpaceOptions& options) {
   const auto scheduler = std::make_shared<historic::RenewalScheduler>(options.client, options.lock.observer);
-  return keyed([&client = options.client, lock = annotation_options(options.lock),
+  return keyed([&client = options.client, lock = annotation_options(options),
                 max_renewals = options.lock.max_renewals, scheduler](const std::string& key) {
     return std::make_shared<historic::AnnotationRenewingLock>(client, *scheduler, lock, key, max_renewals);
   });
@@ -144,16 +148,21 @@ std::vector<LockKind> historic_lock_kinds() {
                 "published",
        .historic = true,
        .reentrant = true,
+       .lease = historic::SpringRegistryOptions().expire_after,
        .make = make_spring,
        .read_effects = spring_effects},
       {.name = "annotation",
        .about = "a method annotation (SET EX NX, polling for 5 s, GET and DEL), as published",
        .historic = true,
+       .lease = kAnnotation.expired_time,
+       .wait_timeout = kAnnotation.timeout_for_lock,
        .make = make_annotation,
        .read_effects = annotation_effects},
       {.name = "annotation-renewing",
        .about = "the same, renewed by key every 2 s by a scheduler that unlock does not tell",
        .historic = true,
+       .lease = kAnnotation.expired_time,
+       .wait_timeout = kAnnotation.timeout_for_lock,
        .make = make_annotation_renewing,
        .read_effects = annotation_effects},
       {.name = "lock-interface",

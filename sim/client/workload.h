@@ -38,8 +38,9 @@ struct WorkloadOptions {
   bool fencing = false;  // ask for tokens; a workload that shows them asks for them in any case
   int replicas = 0;      // LockOptions::replicas
   Duration replica_timeout = std::chrono::milliseconds(500);
-  int permits = 1;    // LockSpaceOptions::permits
-  bool fair = false;  // LockSpaceOptions::fair
+  int permits = 1;                                      // LockSpaceOptions::permits
+  bool fair = false;                                    // LockSpaceOptions::fair
+  std::optional<Duration> wait_timeout = std::nullopt;  // LockSpaceOptions::wait_timeout
 
   // the clients: "c1".."cN"
   std::vector<redis::Node> nodes = {};

@@ -107,8 +107,8 @@ void parse_lock(const Value& table, Scenario& scenario) {
   kinds.emplace_back(no_lock_kind().name);  // what locks are compared with: no row of `holdfast list locks`
   WorkloadOptions& workload = scenario.workload;
   const auto kind = reader.choice("kind", kinds);
-  workload.lease = reader.duration("lease").value_or(workload.lease);
-  if (workload.lease < std::chrono::milliseconds(1)) {
+  const auto lease = reader.duration("lease");
+  if (lease.value_or(workload.lease) < std::chrono::milliseconds(1)) {
     throw BadScenario(reader.at("lease"), "`lease` is below a millisecond, expected such as \"5s\"");
   }
   workload.renew = reader.flag("renew").value_or(true);
@@ -119,6 +119,7 @@ void parse_lock(const Value& table, Scenario& scenario) {
   workload.permits = static_cast<int>(reader.integer("permits", 1, 1'000'000).value_or(workload.permits));
   workload.replicas = static_cast<int>(reader.integer("replicas", 0, 15).value_or(workload.replicas));
   workload.replica_timeout = reader.duration("replica_timeout").value_or(workload.replica_timeout);
+  workload.wait_timeout = reader.duration("wait_timeout");
   if (const auto most = reader.integer("max_renewals", 0, 1'000'000)) {
     workload.max_renewals = static_cast<int>(*most);
   }
@@ -128,6 +129,7 @@ void parse_lock(const Value& table, Scenario& scenario) {
   scenario.lock = find_lock_kind(workload.lock);
   if (scenario.lock == nullptr) scenario.lock = workload.own_lock = &no_lock_kind();
   const LockKind& lock = *scenario.lock;
+  workload.lease = lease.value_or(lock.lease);
   const auto needs = [&](std::string_view key, bool asked, bool (*can)(const LockKind&), const char* what) {
     if (!asked || can(lock)) return;
     lock_cannot(reader.at(key),
@@ -141,6 +143,9 @@ void parse_lock(const Value& table, Scenario& scenario) {
   needs(
       "permits", table.find("permits") != nullptr, [](const LockKind& kind) { return kind.counts_permits; },
       "counts no permits");
+  needs(
+      "wait_timeout", workload.wait_timeout.has_value(),
+      [](const LockKind& kind) { return kind.wait_timeout.has_value(); }, "has no wait timeout of its own");
   const auto& cluster = scenario.cluster;
   const std::size_t replicas = cluster.topology == Topology::primary_replica ? cluster.nodes.size() - 1 : 0;
   if (static_cast<std::size_t>(workload.replicas) > replicas) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <tuple>
 
@@ -171,6 +172,35 @@ TEST(ParseScenario, ReadsWhatTheLockIsAsked) {
   EXPECT_FALSE(asked.workload.fencing);
 }
 
+// A published design has the expiry that it was published with; whoever names one gets that.
+TEST(ParseScenario, TheLeaseThatAKindWasPublishedWith) {
+  std::string text = kGood;
+  text.replace(text.find("lease = \"5s\"\n"), 13, "");
+  text += R"(
+[[variant]]
+locks = ["spring-registry", "annotation", "annotation-renewing", "lock-interface", "redisson-3.13-fair"]
+)";
+  text += "[[variant]]\nname = \"named\"\nlocks = [\"annotation\"]\nset = { \"lock.lease\" = \"7s\" }\n";
+  std::map<std::string, Duration> leases;
+  for (const Scenario& scenario : parse_scenarios(text, "f.toml")) {
+    leases[scenario.variant] = scenario.workload.lease;
+  }
+  EXPECT_EQ(leases.at(""), 30s);
+  EXPECT_EQ(leases.at("spring-registry"), 60s);
+  EXPECT_EQ(leases.at("annotation"), 60s);
+  EXPECT_EQ(leases.at("annotation-renewing"), 60s);
+  EXPECT_EQ(leases.at("lock-interface"), 30s);
+  EXPECT_EQ(leases.at("redisson-3.13-fair"), 30s);
+  EXPECT_EQ(leases.at("named-annotation"), 7s);
+}
+
+TEST(ParseScenario, TheWaitTimeoutOfAKindThatHasOne) {
+  std::string text = kGood;
+  EXPECT_EQ(parse_scenarios(text, "f.toml")[0].workload.wait_timeout, std::nullopt);
+  text.replace(text.find("\"reentrant\""), 11, "\"annotation\"\nwait_timeout = \"250ms\"");
+  EXPECT_EQ(parse_scenarios(text, "f.toml")[0].workload.wait_timeout, Duration(250ms));
+}
+
 TEST(ParseScenario, VariantsReplaceValuesAndExpectations) {
   const Scenario control = parse_scenarios(kGood, "f.toml")[1];
   EXPECT_EQ(control.title(), "story/control");
@@ -190,6 +220,9 @@ TEST(ParseScenario, ComplaintsNameLineColumnExpectationAndSuggestion) {
       {with("lease = \"5s\"", "laese = \"5s\""), "did you mean `lease`?"},
       {with("lease = \"5s\"", "permits = 3"),
        "f.toml:15:11: `permits`: the lock `reentrant` counts no permits, expected"},
+      {with("lease = \"5s\"", "wait_timeout = \"5s\""),
+       "f.toml:15:16: `wait_timeout`: the lock `reentrant` has no wait timeout of its own, expected "
+       "`annotation` or `annotation-renewing`"},
       {kGood + "[[variant]]\nlocks = [\"reentrant\", \"lock-intreface\"]",
        "f.toml:59:23: `locks` names `lock-intreface`"},
       {kGood + "[[variant]]\nlocks = [\"reentrant\", \"lock-intreface\"]", "did you mean `lock-interface`?"},
@@ -265,7 +298,7 @@ TEST(ParseScenario, ComplaintsNameLineColumnExpectationAndSuggestion) {
       {with("check = \"reached\"", "chek  = \"reached\""),
        "unknown key `chek` in [[expect]], expected `check`"},
       {with("kind    = \"seckill\"", "kind    = \"sekill\""), "did you mean `seckill`?"},
-      {with("stock   = 10", "rounds  = 10"), "f.toml:20:1: unknown key `rounds` in [workload], expected"},
+      {with("stock   = 10", "depth   = 10"), "f.toml:20:1: unknown key `depth` in [workload], expected"},
       {with("seeds = \">= 90%\"", "kind  = \"doubl-grant\""),
        "f.toml:48:9: `kind` is \"doubl-grant\", but a violation of `lease-exclusion` is never of that kind, "
        "expected "

@@ -27,6 +27,10 @@ std::string keys_of(const std::vector<sim::Setting>& settings) {
   return keys;
 }
 
+std::string seconds(Duration time) {
+  return fmt::format("{}s", std::chrono::duration_cast<std::chrono::seconds>(time).count());
+}
+
 std::string describe(const sim::FaultKind& kind) {
   std::string text(kind.about);
   std::string keys = keys_of(kind.keys);
@@ -37,13 +41,21 @@ std::string describe(const sim::FaultKind& kind) {
   return text;
 }
 
+// What a scenario gets that does not say otherwise stands there where it is not the usual.
+std::string describe(const sim::LockKind& kind) {
+  std::string text = (kind.historic ? "(historic) " : "") + std::string(kind.about);
+  if (kind.lease != sim::WorkloadOptions().lease) text += "; lease " + seconds(kind.lease);
+  if (kind.wait_timeout) text += "; lock() gives up after " + seconds(*kind.wait_timeout);
+  return text;
+}
+
 }  // namespace
 
 ExitCode list_command(const std::string& what) {
   std::vector<std::pair<std::string, std::string>> rows;
   if (what == "locks") {
     for (const sim::LockKind& kind : sim::all_lock_kinds()) {
-      rows.emplace_back(kind.name, (kind.historic ? "(historic) " : "") + std::string(kind.about));
+      rows.emplace_back(kind.name, describe(kind));
     }
   } else if (what == "faults") {
     for (const sim::FaultKind& kind : sim::all_fault_kinds()) rows.emplace_back(kind.name, describe(kind));

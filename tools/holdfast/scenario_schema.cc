@@ -110,7 +110,7 @@ std::vector<std::string> lock_names() {
 std::vector<Key> lock_keys() {
   return {
       {"kind", choice(lock_names()), "of `holdfast list locks`", true},
-      {"lease", duration(), "how long a grant is good without a renewal (30s)"},
+      {"lease", duration(), "how long a grant is good without a renewal (the kind's own default)"},
       {"renew", flag(), "whether a watchdog renews it (true)"},
       {"on_lost", choice({"ignore", "abort"}), "what the workload does when told of a loss (ignore)"},
       {"fencing", flag(), "ask for a token with every grant (false)"},
@@ -118,6 +118,7 @@ std::vector<Key> lock_keys() {
       {"permits", integer(1, 1'000'000), "of a semaphore (1)"},
       {"replicas", integer(0, 15), "a grant counts when that many replicas have it (0)"},
       {"replica_timeout", duration(), "within that time (500ms)"},
+      {"wait_timeout", duration(), "of a kind whose lock() gives up by itself (the kind's own default)"},
       {"max_renewals", integer(0, 1'000'000), "of one hold (no bound)"},
       {"overtakes", integer(0, 1'000'000), "fair-order: how often the lock lets a waiter be overtaken (0)"}};
 }
