@@ -40,9 +40,11 @@ void RenewalScheduler::round() {
     const std::scoped_lock guard(mutex_);
     copy = list_;
   }
-  try {
-    for (const Entry& entry : copy) look_at(entry);
-  } catch (const redis::Error&) {  // logged; the rest of the round is skipped
+  for (const Entry& entry : copy) {
+    try {
+      look_at(entry);
+    } catch (const redis::Error&) {  // logged; the others are looked at all the same
+    }
   }
 }
 

@@ -2,31 +2,36 @@
 // application. Lock and unlock are those of annotation.h; beside them:
 //
 //   lock       after the grant, a task (key, expiry in s, last renewal, count, maximum, business thread) is
-//              added to the list of the process
-//   scheduler  every 2 s, first 1 s after the process started, for each task of a copy of the list:
+//              added to the list of the process, guarded by a mutex
+//   scheduler  every 2 s, first after 1 s, for each task of a copy of the list, each in a try and catch of
+//              its own, which logs:
 //                EXISTS lock:<key> is 0              the task is dropped
 //                count >= maximum                    the business thread is interrupted, the task is dropped
 //                elapsed >= (expiry / 3) * 2         EXPIRE lock:<key> <expiry>; count + 1; last renewal =
-//                now
-//              in whole seconds, expiry / 3 an integer division, on the wall clock
+//                                                    now
+//              in whole seconds, expiry / 3 an integer division, on the wall clock (a local date and time)
 //   unlock     does not touch the list
 //
 // The flaws for which it is kept, beside those of annotation.h:
-//   - the task outlives its lock: it renews, by key, the lock of whoever holds it next; when that one has
-//     died, for as many times as the maximum, and nobody gets the lock meanwhile;
+//   - EXPIRE by key, without a look at the owner, and a task that outlives its lock: it renews the lock of
+//     whoever holds it next; when that one has died, for as many times as the maximum, and nobody gets the
+//     lock meanwhile;
 //   - at the maximum it interrupts a thread that may long be at something else, holding another lock;
+//   - the interrupt releases nothing: the work goes on or not, the lock stays until its expiry;
 //   - 2 s is coarse: with an expiry of 3 s the second renewal comes after it, with 1 s most often the
 //     first;
 //   - a wall clock that steps back stops renewals until it has caught up;
-//   - one error ends the round for all locks; one slow answer delays all;
-//   - the interrupt releases nothing: the work goes on or not, the lock stays until its expiry.
-// The list was copied without its mutex, so that a round could be missed; here the copy is made with it,
-// since in C++ the race would be undefined. The annotation does not declare the maximum that its code
-// reads: 3.
+//   - one thread looks after all locks: one slow answer delays all renewals.
 //
-// An interrupt is the stop_token of lost(), and belongs to the thread, as in Java: it ends lock()'s sleep
-// (Interrupted) and is_held_by_me(); it is cleared when the thread's unlock() returns, as a thread pool
-// clears it between two requests.
+// Deviations:
+//   - the list is copied there without its mutex, so that a round may miss a task; here with it, since in
+//     C++ the race is undefined.
+//   - the annotation as printed does not declare the maximum that its code reads: 3, unless the scenario says
+//     (`max_renewals`).
+//   - an interrupt is the stop_token of lost(), and is_held_by_me() is false from then on: that is how
+//     the work can notice. It belongs to the thread, as in Java: it ends the sleep of lock() (Interrupted).
+//     It is cleared when the thread's unlock() returns, as a thread pool clears it between two requests.
+//   - the commands of an interrupted thread are sent as any others; in Java that is up to the Redis client.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // The annotation lock: what it does, and the flaws for which it is kept.
 #include "sim/historic/annotation/annotation.h"
 
+#include "lib/testing/fake_server.h"
 #include "sim/historic/testing/peer.h"
 
 namespace holdfast::historic {
@@ -52,6 +53,38 @@ TEST_P(AnnotationTest, AWaitThatIsTooLongIsAnError) {
     EXPECT_FALSE(b.lock.is_held_by_me());
     a.lock.unlock();
     b.lock.lock();
+  });
+}
+
+// while (now < end): with nothing to wait for, a lock that is free is not asked for.
+TEST_P(AnnotationTest, ATimeoutOfZeroNeverTries) {
+  run([](Fixture& fixture) {
+    Service a(fixture, {.timeout_for_lock = 0ms});
+    EXPECT_THROW(a.lock.lock(), WaitTimeout);
+    EXPECT_EQ(a.ask({"EXISTS", "lock:k"}).integer, 0);
+    EXPECT_FALSE(a.lock.is_held_by_me());
+  });
+}
+
+TEST_P(AnnotationTest, OneUuidACall) {
+  run([](Fixture& fixture) {
+    int refusals = 2;
+    redis::testing::FakeServer server(
+        fixture.runtime, fixture.network,
+        [&](redis::testing::Peer& peer, const redis::testing::Command& command) {
+          const bool refused = command[0] == "SET" && refusals-- > 0;
+          peer.send(refused ? "$-1\r\n" : "+OK\r\n");
+        });
+    redis::Client client(fixture.runtime, fixture.network, fixture.options(server.endpoint()));
+    AnnotationLock lock(client, {}, "k");
+    lock.lock();
+    const std::string asked = "1 SET lock:k " + lock.acquisition() + " EX 60 NX";
+    std::size_t the_same = 0;
+    for (const std::string& command : server.log()) the_same += command == asked ? 1 : 0;
+    EXPECT_EQ(the_same, 3u);
+    const std::string first = lock.acquisition();
+    lock.lock();
+    EXPECT_NE(lock.acquisition(), first) << "another call";
   });
 }
 
@@ -113,6 +146,21 @@ TEST(AnnotationClock, AStepEndsAWait) {
     EXPECT_THROW(b.lock.lock(), WaitTimeout);
     EXPECT_LT(fixture.runtime.now() - start, 1s);
     step.join();
+  });
+}
+
+// Attempts at 0 and 100 ms; at 200 ms the wait is over.
+TEST(AnnotationClock, NothingIsTriedAfterTheLastPause) {
+  testing::with_fixture(Where::embedded, [](Fixture& fixture) {
+    FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    Service a(fixture), b(fixture, link, {.timeout_for_lock = 200ms});
+    a.lock.lock();
+    b.ask({"PING"});
+    link.count("\r\nSET\r\n");
+    const MonotonicTime start = fixture.runtime.now();
+    EXPECT_THROW(b.lock.lock(), WaitTimeout);
+    EXPECT_EQ(link.counted(), 2);
+    EXPECT_GE(fixture.runtime.now() - start, 200ms);
   });
 }
 
