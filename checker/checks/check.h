@@ -36,7 +36,7 @@ struct Verdict {
 struct CheckContext {
   bool reentrant = false;                          // holds of one owner may overlap
   std::int64_t permits = 0;                        // > 0: a semaphore of that many permits
-  std::optional<std::int64_t> initial_stock = {};  // oversell, lost-update
+  std::optional<std::int64_t> initial_stock = {};  // oversell, lost-update, negative-stock
   std::optional<std::int64_t> final_stock = {};
   std::int64_t lease_ns = 0;           // progress: the longest lease
   std::int64_t progress_bound_ns = 0;  // progress: the scenario's bound after the longest lease left

@@ -14,6 +14,7 @@ const Check& no_foreign_release_check();
 const Check& progress_check();
 const Check& oversell_check();
 const Check& lost_update_check();
+const Check& negative_stock_check();
 const Check& balance_check();
 const Check& fencing_monotonic_check();
 const Check& fair_order_check();

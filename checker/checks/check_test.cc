@@ -457,6 +457,63 @@ TEST(LostUpdate, StockIsStartMinusSold) {
   EXPECT_EQ(run("lost-update", history, context).outcome, Outcome::unknown);
 }
 
+TEST(NegativeStock, AWriteBelowZero) {
+  const History history = history_of(R"(
+    1 c1/0 ok read stock value=0
+    2 c1/0 invoke sell stock
+    2 c1/0 invoke write stock value=-1
+    3 c1/0 ok write stock value=-1
+    4 c1/0 ok sell stock
+    5 c2/0 ok read stock value=-1
+    6 c2/0 ok cas stock value=-2
+  )");
+  const Verdict verdict = run("negative-stock", history);
+  expect_violated(verdict, "below-zero");
+  EXPECT_EQ(verdict.violations, 2U) << "two writes; the read adds nothing";
+  EXPECT_EQ(verdict.witnesses[0].events, (std::vector<std::size_t>{1, 2, 3}));
+  expect_violated(run("negative-stock", history.subset(verdict.witnesses[0].events)), "below-zero");
+  EXPECT_EQ(verdict.witnesses[0].why,
+            "write by c1/0 left -1 in stock at 2.000 ms: a unit was taken that was not there.");
+  EXPECT_EQ(verdict.witnesses[1].events, (std::vector<std::size_t>{1, 6}));
+}
+
+TEST(NegativeStock, HoldsDownToZero) {
+  const std::string sold_out = R"(
+    1 c1/0 ok read stock value=1
+    2 c1/0 ok write stock value=0
+    3 c1/0 ok sell stock
+    4 c2/0 ok read stock value=0
+  )";
+  EXPECT_EQ(run("negative-stock", history_of(sold_out)).outcome, Outcome::holds);
+  // A write that certainly had no effect took nothing.
+  EXPECT_EQ(run("negative-stock", history_of(sold_out + R"(
+    5 c2/0 invoke cas stock value=-1
+    6 c2/0 fail cas stock
+  )"))
+                .outcome,
+            Outcome::holds);
+}
+
+TEST(NegativeStock, AWriteOfWhichNobodyKnows) {
+  const std::string unknown = R"(
+    1 c1/0 ok read stock value=0
+    2 c1/0 invoke sell stock
+    2 c1/0 invoke write stock value=-1
+    3 c1/0 info write stock
+    3 c1/0 info sell stock
+  )";
+  EXPECT_EQ(run("negative-stock", history_of(unknown)).outcome, Outcome::unknown);
+  const Verdict read = run("negative-stock", history_of(unknown + "4 c2/0 ok read stock value=-1\n"));
+  expect_violated(read, "below-zero");
+  EXPECT_EQ(read.witnesses[0].events, (std::vector<std::size_t>{1, 5}));
+}
+
+// A register may well hold a number below zero; so may an account.
+TEST(NegativeStock, NothingIsSaidWithoutAStock) {
+  EXPECT_EQ(run("negative-stock", history_of("1 c1/0 ok write x value=-1\n")).outcome, Outcome::unknown);
+  EXPECT_EQ(run("negative-stock", history_of("1 c1/0 ok sell stock\n")).outcome, Outcome::unknown);
+}
+
 TEST(EffectsInsideHold, AWriteAfterTheHold) {
   const std::string hold = "1 c1/0 ok acquire k id=a owner=o\n";
   expect_violated(run("effects-inside-hold", history_of(hold + R"(

@@ -44,7 +44,8 @@ std::string guess_model(const Contents& contents) {
   return contents.cas ? "cas-register" : "register";
 }
 
-std::vector<std::string> usual_checks(const std::string& model, checker::Format format, bool stock_known) {
+std::vector<std::string> usual_checks(const std::string& model, checker::Format format, bool sells,
+                                      bool stock_known) {
   std::vector<std::string> checks = {"linearizable"};
   if (format != checker::Format::jsonl) return checks;
   const auto made = checker::find_model(model)->make({});
@@ -55,7 +56,8 @@ std::vector<std::string> usual_checks(const std::string& model, checker::Format 
     if (model == "fair") checks.push_back("fair-order");
     checks.push_back("effects-inside-hold");
   }
-  if (stock_known) checks.push_back("oversell");
+  if (sells) checks.push_back("negative-stock");
+  if (sells && stock_known) checks.push_back("oversell");
   return checks;
 }
 
@@ -115,8 +117,7 @@ CheckPlan plan_checks(const PackedHistory& history, checker::Format format, cons
   CheckPlan plan{.model = arguments.model, .checks = arguments.checks, .usual = arguments.checks.empty()};
   if (plan.model.empty()) plan.model = guess_model(contents);
   if (plan.usual) {
-    const bool stock_known = format == checker::Format::jsonl && contents.sells && number_of(arguments.init);
-    plan.checks = usual_checks(plan.model, format, stock_known);
+    plan.checks = usual_checks(plan.model, format, contents.sells, number_of(arguments.init).has_value());
   }
   return plan;
 }
