@@ -1,5 +1,8 @@
 // Workload seckill: the flash sale. Under the lock: read the stock, think, write one less, sell. Without the
 // lock, or with one that is granted twice, two buyers read the same stock and one unit is sold twice.
+//
+// With commit = "after-release" the transaction is around the lock: what was written under it is buffered,
+// and reaches the stock when the transaction commits, after the release. Readers see committed values only.
 #include <algorithm>
 
 #include "sim/client/fleet.h"
@@ -23,6 +26,17 @@ StockWrite write_of(const WorkloadOptions& options) {
                                      : StockWrite::blind;
 }
 
+std::optional<std::int64_t> rounds_of(const WorkloadOptions& options) {
+  const auto* const rounds = get<std::int64_t>(options.own, "rounds");
+  return rounds == nullptr ? std::nullopt : std::optional(*rounds);
+}
+bool below_zero(const WorkloadOptions& options) { return get_or(options.own, "below_zero", false); }
+bool confirms_always(const WorkloadOptions& options) {
+  return get_or(options.own, "confirm", std::string()) == "always";
+}
+
+constexpr const char* kConfirmedUnwritten = "confirmed-unwritten";
+
 bool shows(StockWrite write) { return write == StockWrite::token || write == StockWrite::token_at_write; }
 
 class Seckill final : public Fleet {
@@ -30,7 +44,12 @@ class Seckill final : public Fleet {
   Seckill(World& world, Recorder& recorder, const WorkloadOptions& options)
       : Fleet(world, recorder, options),
         units_(get_or(options.own, "stock", std::int64_t{10})),
-        write_(write_of(options)) {}
+        write_(write_of(options)),
+        rounds_(rounds_of(options)),
+        below_zero_(below_zero(options)),
+        after_release_(get_or(options.own, "commit", std::string()) == "after-release"),
+        confirms_always_(confirms_always(options)),
+        commit_after_(get_or(options.own, "commit_after", DurationRange{})) {}
 
   void conclude() override {
     if (stock_ && stock_->units() <= 0) recorder().mark("sold-out");
@@ -63,11 +82,14 @@ class Seckill final : public Fleet {
   void run_thread(WorkThread& thread) override {
     StockClient stock(thread.process(), stock_->endpoint(), options().command_timeout);
     bool sold_out = false;
-    while (!sold_out && !thread.over()) {
+    for (std::int64_t round = 0; (!rounds_ || round < *rounds_) && !sold_out && !thread.over(); ++round) {
       thread.begin_round();
       if (!thread.acquire()) continue;
-      sold_out = !buy(thread, stock);
+      const Look look = look_at(thread, stock);
+      sold_out = look.sold_out;
+      if (look.units && !after_release_) commit(thread, stock, *look.units);
       thread.release();
+      if (look.units && after_release_) commit(thread, stock, *look.units);
     }
   }
 
@@ -85,8 +107,13 @@ class Seckill final : public Fleet {
     return StockClient::Outcome::failed;
   }
 
-  // [parks] False: there is nothing left to buy.
-  bool buy(WorkThread& thread, StockClient& stock) {
+  // What a buyer found under the lock.
+  struct Look {
+    std::optional<std::int64_t> units = {};  // he takes one of so many; none: he writes nothing
+    bool sold_out = false;                   // and there will be no more
+  };
+
+  Look look_at(WorkThread& thread, StockClient& stock) {  // [parks]
     ThreadRecorder& record = thread.record();
     const std::string& key = options().key;
     record.resource_invoked(Function::read, key);
@@ -97,17 +124,52 @@ class Seckill final : public Fleet {
       case StockClient::Outcome::stale:
         ++thread.stats().stale;
         record.resource_failed(Function::read, key, "stale token");
-        return true;
-      default: record.resource_failed(Function::read, key, "no answer from the stock"); return true;
+        return nothing_written(thread);
+      default:
+        record.resource_failed(Function::read, key, "no answer from the stock");
+        return nothing_written(thread);
     }
     record.resource_ok(Function::read, key, units);
-    if (units <= 0) return false;
+    if (units <= 0 && !below_zero_) {
+      nothing_written(thread);
+      return {.sold_out = !confirms_always_};
+    }
     thread.work(options().think);
-    if (thread.only_reads()) return true;
+    if (thread.only_reads()) return {};
     if (thread.must_abort()) {
       ++thread.stats().aborted;
-      return true;
+      return nothing_written(thread);
     }
+    return {.units = units};
+  }
+
+  // Whoever does not look at what became of the write tells the buyer that he bought.
+  Look nothing_written(WorkThread& thread) {
+    if (!confirms_always_) return {};
+    thread.record().resource_invoked(Function::sell, options().key);
+    confirm_unwritten(thread);
+    return {};
+  }
+  void confirm_unwritten(WorkThread& thread) {
+    recorder().mark(kConfirmedUnwritten);
+    ++thread.stats().sold;
+    thread.record().resource_ok(Function::sell, options().key, checker::kAbsent);
+  }
+
+  void refused(WorkThread& thread, Function f, std::string_view why) {
+    thread.record().resource_failed(f, options().key, why);
+    if (confirms_always_) {
+      confirm_unwritten(thread);
+    } else {
+      thread.record().resource_failed(Function::sell, options().key, why);
+    }
+  }
+
+  // [parks] One less than the `units` that were read becomes what others see.
+  void commit(WorkThread& thread, StockClient& stock, std::int64_t units) {
+    thread.pause(commit_after_);
+    ThreadRecorder& record = thread.record();
+    const std::string& key = options().key;
     const bool compares = write_ == StockWrite::compare_and_set;
     const Function f = compares ? Function::cas : Function::write;
     const std::int64_t shown = compares                      ? units
@@ -124,31 +186,42 @@ class Seckill final : public Fleet {
         break;
       case StockClient::Outcome::conflict:
         ++thread.stats().conflicts;
-        record.resource_failed(f, key, "conflict");
-        record.resource_failed(Function::sell, key, "conflict");
+        refused(thread, f, "conflict");
         break;
       case StockClient::Outcome::stale:
         ++thread.stats().stale;
-        record.resource_failed(f, key, "stale token");
-        record.resource_failed(Function::sell, key, "stale token");
+        refused(thread, f, "stale token");
         break;
-      case StockClient::Outcome::failed:
-        record.resource_failed(f, key, "no connection to the stock");
-        record.resource_failed(Function::sell, key, "no connection to the stock");
+      case StockClient::Outcome::failed: refused(thread, f, "no connection to the stock"); break;
+      case StockClient::Outcome::unknown:
+        if (confirms_always_) {
+          confirm_unwritten(thread);
+          record.resource_unknown(f, key, "no answer from the stock");
+        } else {
+          record.sale_unknown(f, key, "no answer from the stock");
+        }
         break;
-      case StockClient::Outcome::unknown: record.sale_unknown(f, key, "no answer from the stock"); break;
     }
-    return true;
   }
 
   const std::int64_t units_;  // at the beginning
   const StockWrite write_;
+  const std::optional<std::int64_t> rounds_;  // none: until everything is sold
+  const bool below_zero_, after_release_, confirms_always_;
+  const DurationRange commit_after_;
   std::unique_ptr<StockServer> stock_;
 };
 
 bool gives_tokens(const LockKind& lock) { return lock.tokens; }
 
 std::optional<WorkloadProblem> problem_of(const WorkloadOptions& options, const LockKind& lock) {
+  for (const auto& [key, asked] :
+       {std::pair("below_zero", below_zero(options)), std::pair("confirm", confirms_always(options))}) {
+    if (!asked || rounds_of(options)) continue;
+    return WorkloadProblem{
+        .key = key,
+        .what = "`" + std::string(key) + "`: nobody is told that all is sold, expected `rounds` as well"};
+  }
   if (!shows(write_of(options)) || gives_tokens(lock)) return std::nullopt;
   return WorkloadProblem{.key = "write",
                          .what = "`write`: the lock `" + std::string(lock.name) + "` gives no tokens",
@@ -168,9 +241,30 @@ WorkloadKind seckill_workload() {
                 "reading, too; "
                 "token-at-write: it is shown tokens by writes only, which is too late (blind)",
        .choices = {"blind", "compare-and-set", "token", "token-at-write"}},
+      {.name = "rounds",
+       .type = Type::count,
+       .about = "purchases that each task tries, refused ones included (until all is sold)",
+       .most = 1'000'000},
+      {.name = "below_zero",
+       .type = Type::flag,
+       .about = "buyers do not look whether any is left; needs `rounds` (false)"},
+      {.name = "commit",
+       .type = Type::text,
+       .about = "when others see what was written: under-lock; after-release: the transaction ends after the "
+                "release (under-lock)",
+       .choices = {"under-lock", "after-release"}},
+      {.name = "commit_after",
+       .type = Type::range,
+       .about = "from the end of the work, or from the release, to the commit (none)"},
+      {.name = "confirm",
+       .type = Type::text,
+       .about = "when a buyer is told that he bought: written; always: whatever became of the write; needs "
+                "`rounds` (written)",
+       .choices = {"written", "always"}},
   };
-  kind.checks = {"oversell", "lost-update"};
-  kind.marks = {{"sold-out", "the stock came down to zero"}};
+  kind.checks = {"oversell", "lost-update", "negative-stock"};
+  kind.marks = {{"sold-out", "the stock came down to zero"},
+                {kConfirmedUnwritten, "a buyer was told that he bought, without a write that succeeded"}};
   kind.cost = "oversold";
   kind.problem = problem_of;
   kind.make = [](World& world, Recorder& recorder,

@@ -190,6 +190,84 @@ TEST_P(WorkloadTest, OwnKeysDoNotMeet) {
   EXPECT_EQ(outcome.stats.refused, 0u);
 }
 
+// One holds for a second, the other gives up after what it was told, not after the 5 s of its publication.
+TEST_P(WorkloadTest, AWaitTimeoutReachesTheLock) {
+  WorkloadOptions options{.kind = "critical-section",
+                          .own = section(1s, 1s, 1),
+                          .lock = "annotation",
+                          .wait_timeout = 150ms,
+                          .clients = 2};
+  const Outcome outcome = play(GetParam(), options);
+  EXPECT_EQ(outcome.stats.acquired, 1u);
+  EXPECT_EQ(outcome.stats.failed, 1u);
+  options.wait_timeout.reset();
+  EXPECT_EQ(play(GetParam(), options).stats.acquired, 2u);
+}
+
+checker::Outcome verdict(std::string_view check, const Outcome& outcome, std::int64_t stock) {
+  return checker::find_check(check)
+      ->run(outcome.history, {.initial_stock = stock, .final_stock = outcome.stock})
+      .outcome;
+}
+constexpr auto kHolds = checker::Outcome::holds, kViolated = checker::Outcome::violated;
+
+TEST_P(WorkloadTest, BuyersWhoDoNotLookTakeTheStockBelowZero) {
+  WorkloadOptions options{
+      .own = {{"stock", 2}, {"below_zero", true}, {"rounds", 2}}, .clients = 3, .think = {1ms, 5ms}};
+  const Outcome below = play(GetParam(), options);
+  EXPECT_TRUE(below.finished);
+  EXPECT_EQ(below.stats.sold, 6u);
+  EXPECT_EQ(below.stock, -4);
+  EXPECT_EQ(verdict("negative-stock", below, 2), kViolated);
+  EXPECT_EQ(verdict("lost-update", below, 2), kHolds);
+  options.own.erase("below_zero");
+  const Outcome looked = play(GetParam(), options);
+  EXPECT_EQ(looked.stats.sold, 2u);
+  EXPECT_EQ(looked.stock, 0);
+  EXPECT_EQ(verdict("negative-stock", looked, 2), kHolds);
+  EXPECT_EQ(verdict("oversell", looked, 2), kHolds);
+}
+
+// The lock is sound, and the next holder reads what the one before has not committed yet.
+TEST_P(WorkloadTest, ATransactionThatCommitsAfterTheReleaseLosesUpdates) {
+  WorkloadOptions options{
+      .own = {{"stock", 12}, {"commit_after", DurationRange{20ms, 30ms}}}, .clients = 3, .think = {1ms, 5ms}};
+  options.own["commit"] = "after-release";
+  const Outcome after = play(GetParam(), options);
+  EXPECT_TRUE(after.finished);
+  EXPECT_EQ(verdict("lost-update", after, 12), kViolated);
+  EXPECT_EQ(verdict("effects-inside-hold", after, 12), kViolated);
+  EXPECT_EQ(verdict("mutual-exclusion", after, 12), kHolds);
+  EXPECT_EQ(verdict("lease-exclusion", after, 12), kHolds);
+  // A commit that is refused is no sale.
+  options.own["write"] = "compare-and-set";
+  const Outcome compared = play(GetParam(), options);
+  EXPECT_EQ(verdict("lost-update", compared, 12), kHolds);
+  EXPECT_EQ(compared.stats.sold, 12u);
+  EXPECT_GT(compared.stats.conflicts, 0u);
+  EXPECT_EQ(count(compared.history, EventType::fail, Function::sell), compared.stats.conflicts);
+  options.own["write"] = "blind";
+  options.own["commit"] = "under-lock";
+  const Outcome under = play(GetParam(), options);
+  EXPECT_EQ(verdict("lost-update", under, 12), kHolds);
+  EXPECT_EQ(verdict("effects-inside-hold", under, 12), kHolds);
+  EXPECT_EQ(under.stats.sold, 12u);
+}
+
+// Nothing is written that is not there, and the shop tells each buyer that he bought.
+TEST_P(WorkloadTest, WhoConfirmsWhateverHappenedOversells) {
+  WorkloadOptions options{.own = {{"stock", 2}, {"confirm", "always"}, {"rounds", 2}}, .clients = 3};
+  const Outcome swallowed = play(GetParam(), options, [](World&, Workload& workload, Recorder& recorder) {
+    workload.wait_finished(kNever);
+    EXPECT_TRUE(recorder.reached("confirmed-unwritten"));
+  });
+  EXPECT_EQ(swallowed.stock, 0);
+  EXPECT_EQ(count(swallowed.history, EventType::ok, Function::write), 2u);
+  EXPECT_EQ(count(swallowed.history, EventType::ok, Function::sell), 6u);
+  EXPECT_EQ(verdict("oversell", swallowed, 2), kViolated);
+  EXPECT_EQ(verdict("negative-stock", swallowed, 2), kHolds);
+}
+
 TEST(WorkloadOptionsTest, NonsenseIsRefused) {
   const std::unique_ptr<World> world = make_embedded_world({});
   Recorder recorder(*world);
@@ -198,8 +276,11 @@ TEST(WorkloadOptionsTest, NonsenseIsRefused) {
   EXPECT_THROW(make_workload(*world, recorder, {.own = {{"write", "token"}}, .lock = "lock-interface"}),
                std::invalid_argument);
   EXPECT_THROW(make_workload(*world, recorder, {.kind = "no-such-workload"}), std::invalid_argument);
-  EXPECT_THROW(make_workload(*world, recorder, {.own = {{"rounds", 3}}}), std::invalid_argument)
+  EXPECT_THROW(make_workload(*world, recorder, {.own = {{"depth", 3}}}), std::invalid_argument)
       << "a key of another workload";
+  for (const SettingValues& own : {SettingValues{{"below_zero", true}}, {{"confirm", "always"}}}) {
+    EXPECT_THROW(make_workload(*world, recorder, {.own = own}), std::invalid_argument) << "without end";
+  }
   EXPECT_THROW(make_workload(*world, recorder, {.own = {{"stock", "3"}}}), std::invalid_argument)
       << "a value of another type";
   EXPECT_THROW(make_workload(*world, recorder, {.kind = "count-down"}), std::invalid_argument) << "no latch";
