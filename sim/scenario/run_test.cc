@@ -96,19 +96,20 @@ void expect_met(const std::vector<Scenario>& variants, std::uint64_t seeds) {
   }
 }
 
-// Every file of that folder.
-void expect_folder_met(const std::string& folder, std::uint64_t seeds) {
+// Every file of that folder, which has so many at least.
+void expect_folder_met(const std::string& folder, std::uint64_t seeds, int at_least = 4) {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(holdfast::testing::source_path(folder))) {
     if (entry.path().extension() != ".toml") continue;
     ++files;
     expect_met(read_scenarios(entry.path().string()), seeds);
   }
-  EXPECT_GE(files, 4) << folder;
+  EXPECT_GE(files, at_least) << folder;
 }
 
 TEST(Run, ShippedScenariosMeetTheirExpectations) { expect_folder_met("scenarios", 4); }
 TEST(Run, HistoricScenariosMeetTheirExpectations) { expect_folder_met("scenarios/historic", 3); }
+TEST(Run, ArticleScenariosMeetTheirExpectations) { expect_folder_met("scenarios/articles", 2, 2); }
 
 }  // namespace
 }  // namespace holdfast::sim
