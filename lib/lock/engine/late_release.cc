@@ -14,26 +14,27 @@ LateRelease::LateRelease(Store& store) : store_(store), mutex_(store.runtime()),
 
 LateRelease::~LateRelease() {
   try {
+    std::list<Task> ending;
     {
       const std::scoped_lock guard(mutex_);
       closing_ = true;
       changed_.notify_all();
+      ending.swap(tasks_);
     }
-    task_.join();
+    for (Task& task : ending) task.join();
   } catch (const TaskCancelled&) {
   }
 }
 
 void LateRelease::add(std::shared_ptr<const Wire> wire, std::string owner, MonotonicTime until) {
-  Task finished;  // joined after the mutex is free again
   const std::scoped_lock guard(mutex_);
   if (closing_) return;
   if (items_.size() >= kMaxItems) items_.pop_front();
   items_.push_back(Item{std::move(wire), std::move(owner), until});
-  if (running_) return;
-  running_ = true;
-  finished = std::move(task_);
-  task_ = store_.runtime().spawn("janitor", [this] { run(); });
+  if (running_ == kMaxTasks) return;
+  std::erase_if(tasks_, [](const Task& task) { return task.finished(); });
+  tasks_.push_back(store_.runtime().spawn("janitor", [this] { run(); }));
+  ++running_;
 }
 
 void LateRelease::run() {
@@ -50,7 +51,7 @@ void LateRelease::run() {
     const MonotonicTime pause = runtime.now() + store_.options().backoff_max;
     changed_.wait_until(guard, pause, [this] { return closing_; });
   }
-  running_ = false;
+  --running_;
 }
 
 bool LateRelease::settle(const Item& item) {

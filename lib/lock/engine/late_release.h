@@ -1,9 +1,11 @@
 // LateRelease: gives back, in the background, what an acquire or release of unknown outcome may have left on
 // the server. Each release names its owner, so it can remove nothing else; after a lease nothing is left to
-// give back. The task (role "janitor") exists only while there is something to do.
+// give back. The tasks (role "janitor") exist only while there is something to do. There are several: when many
+// waiters of a fair lock give up at once, their places have to go faster than new ones come.
 #pragma once
 
 #include <deque>
+#include <list>
 #include <memory>
 #include <string>
 
@@ -16,7 +18,7 @@ namespace holdfast {
 class LateRelease {
  public:
   explicit LateRelease(Store& store);
-  // [parks] Ends the task; what it had still to do is left to the leases.
+  // [parks] Ends the tasks; what they had still to do is left to the leases.
   ~LateRelease();
   LateRelease(const LateRelease&) = delete;
   LateRelease& operator=(const LateRelease&) = delete;
@@ -30,7 +32,7 @@ class LateRelease {
     std::string owner;
     MonotonicTime until;
   };
-  static constexpr std::size_t kMaxItems = 4096;
+  static constexpr std::size_t kMaxItems = 4096, kMaxTasks = 8;
 
   void run();
   bool settle(const Item& item);  // [parks] false: try again later
@@ -39,8 +41,9 @@ class LateRelease {
   Mutex mutex_;
   Condition changed_;
   std::deque<Item> items_;
-  bool running_ = false, closing_ = false;
-  Task task_;
+  bool closing_ = false;
+  std::size_t running_ = 0;  // of the tasks
+  std::list<Task> tasks_;
 };
 
 }  // namespace holdfast

@@ -265,6 +265,32 @@ TEST_P(FairFaults, ReconnectingKeepsThePlace) {
   });
 }
 
+// Each takes its leave by a request of its own. They do not wait for one another: new ones would come faster than
+// the old ones go, and whoever is called would have given up already.
+TEST_P(FairFaults, ManyWhoGiveUpLeaveTogether) {
+  if (!exact()) return;
+  run(60s, [](Scene& scene) {
+    constexpr int kMany = 64;
+    Runtime& runtime = scene.fixture.runtime;
+    Peer b(scene.fixture, {.lease = scene.lease});
+    b.ask({"PING"});  // connected
+    const MonotonicTime asked = runtime.now();
+    b.ask({"PING"});
+    const Duration round_trip = runtime.now() - asked;
+    const MonotonicTime end = runtime.now() + 1s;
+    {
+      std::list<Task> waiters;
+      for (int i = 0; i < kMany; ++i) {
+        waiters.push_back(
+            runtime.spawn("client", [&] { EXPECT_FALSE(b.locks.obtain("k")->try_lock_until(end)); }));
+      }
+      scene.queue.wait_length(kMany);
+    }
+    while (scene.a.ask({"ZCARD", kQueue}).integer > 0) continue;
+    EXPECT_LT(runtime.now() - end, kMany / 2 * round_trip);
+  });
+}
+
 TEST_P(FairFaults, ForeignTypesAreRejected) {
   run(60s, [](Scene& scene) {
     Peer b(scene.fixture, {.lease = scene.lease});
