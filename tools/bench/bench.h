@@ -24,6 +24,7 @@ struct BenchArguments {
   std::vector<std::string> locks;   // empty: all of `holdfast list locks`
   std::string world = "both";       // embedded | real | both
   std::vector<int> clients;         // empty: by suite
+  std::vector<int> hold_ms;         // contended: the time inside; empty: by suite
   int threads = 0;                  // clients that share one connection; 0: by suite
   int rounds = 0;                   // 0: by suite
   double seconds = 0;               // of one measurement; 0: by suite

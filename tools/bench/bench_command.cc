@@ -41,6 +41,9 @@ void require_sane(const BenchArguments& arguments) {
       throw BadUsage(fmt::format("--clients: {}, expected 1 to 10000", clients));
     }
   }
+  for (const int hold : arguments.hold_ms) {
+    if (hold < 0 || hold > 10'000) throw BadUsage(fmt::format("--hold: {}, expected 0 to 10000", hold));
+  }
   if (arguments.threads < 0 || arguments.threads > 10'000) {
     throw BadUsage(fmt::format("--threads: {}, expected 1 to 10000", arguments.threads));
   }

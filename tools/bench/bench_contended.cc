@@ -2,6 +2,8 @@
 // costs Redis.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tools/bench/bench_peers.h"
 
 namespace holdfast::tools {
@@ -109,6 +111,11 @@ void add_point(Bench& bench, const Point& point, const std::vector<const sim::Lo
   }
 }
 
+// The user says how many clients, or how long each stays: just that is measured.
+bool chosen(const Bench& bench) {
+  return !bench.arguments().clients.empty() || !bench.arguments().hold_ms.empty();
+}
+
 void on_real(Bench& bench) {
   const std::vector<PeerLibrary> peers = find_peers(bench);
   const auto all = bench.locks();
@@ -116,10 +123,13 @@ void on_real(Bench& bench) {
   const auto crowd = bench.locks(kCrowd, {"reentrant", "fair"});
   std::vector<Bench::Trial> trials;
   std::vector<Point> points;
-  if (!bench.arguments().clients.empty()) {
-    for (const int clients : bench.arguments().clients) {
-      for (const int hold : {0, 1, 10}) points.push_back({clients, hold, true});
-      points.push_back({clients, 1, false});
+  if (chosen(bench)) {
+    const std::vector<int>& holds = bench.arguments().hold_ms;
+    for (const int clients : bench.clients({50}, {50})) {
+      for (const int hold : holds.empty() ? std::vector<int>{0, 1, 10} : holds) {
+        points.push_back({clients, hold, true});
+      }
+      points.push_back({clients, holds.empty() ? 1 : holds.front(), false});
     }
   } else if (bench.quick()) {
     points = {{50, 1, true}, {50, 1, false}, {50, 0, true}, {50, 10, true}};
@@ -129,11 +139,12 @@ void on_real(Bench& bench) {
   for (const Point& point : points) {
     // All locks at one point; elsewhere one of each way of working.
     const bool everybody =
-        point.hold_ms == 1 && point.own && (point.clients == 50 || !bench.arguments().clients.empty());
+        point.own && (chosen(bench) ? point.hold_ms == 1 || !bench.arguments().hold_ms.empty()
+                                    : point.hold_ms == 1 && point.clients == 50);
     add_point(bench, point, everybody ? all : usual,
               everybody || !bench.quick() ? peers : std::vector<PeerLibrary>{}, trials);
   }
-  if (bench.arguments().clients.empty()) {
+  if (!chosen(bench)) {
     add_point(bench, {50, 1, true, false}, bench.locks({"reentrant", "fair"}), {}, trials);
     add_point(bench, {1000, 1, false}, crowd, {}, trials);
     if (!bench.quick()) add_point(bench, {1000, 1, true}, crowd, {}, trials);
@@ -155,15 +166,15 @@ void in_embedded_world(Bench& bench) {
            }});
     }
   };
+  const std::vector<int>& holds = bench.arguments().hold_ms;
   for (const int clients : bench.clients({50}, {50})) {
-    add({clients, 1, true}, bench.locks(),
-        milliseconds(bench.quick()   ? 3000
-                     : clients > 100 ? 5000
-                                     : 20'000));
+    for (const int hold : holds.empty() ? std::vector<int>{1} : holds) {
+      const milliseconds length(bench.quick() ? 3000 : clients > 100 ? 5000 : 20'000);
+      add({clients, hold, true}, bench.locks(), std::max(length, milliseconds(hold) * 60));
+    }
   }
   // Waking a thousand waiters at each release is a thousand messages a grant, so only a few locks.
-  if (bench.arguments().clients.empty())
-    add({1000, 1, true}, bench.locks(kCrowd, {"reentrant", "fair"}), milliseconds(5000));
+  if (!chosen(bench)) add({1000, 1, true}, bench.locks(kCrowd, {"reentrant", "fair"}), milliseconds(5000));
   bench.result().seeds["contended, embedded"] = "1";
   bench.interleave(1, trials);
 }

@@ -63,6 +63,8 @@ TEST(BenchCommand, BadInputIsOneLine) {
            {"bench --locks count-down-latch", "unknown lock `count-down-latch`"},  // nobody holds a latch
            {"bench --clients 0", "--clients: 0, expected 1 to 10000"},
            {"bench --clients 10001", "expected 1 to 10000"},
+           {"bench --hold 10001", "--hold: 10001, expected 0 to 10000"},
+           {"bench --hold=-1", "--hold: -1, expected 0 to 10000"},
            {"bench --suite contnded", "did you mean `contended`?"},
            {"bench --json /nowhere/x.json", "--json: cannot write /nowhere/x.json"}}) {
     const Ran ran = holdfast(arguments);
@@ -108,6 +110,30 @@ TEST(BenchCommand, EveryLockIsMeasured) {
   const auto document = read_json(file);
   EXPECT_TRUE(document.at("notes").empty()) << document.at("notes");
   EXPECT_GT(document.at("measurements").size(), 20u);
+}
+
+// Who polls asks the more often the longer the holder stays; who is woken by a message does not.
+TEST(BenchCommand, TheTimeInsideTheLockCanBeChosen) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() + "/r.json";
+  const Ran ran = holdfast(
+      "bench --suite contended --world embedded --locks lock-interface,redisson-3.13-reentrant --clients 10 "
+      "--hold 20,500 --quick --json " +
+      file);
+  ASSERT_EQ(ran.exit, 0) << ran.out;
+  const auto document = read_json(file);
+  std::map<std::pair<std::string, std::string>, double> commands;
+  for (const auto& m : document.at("measurements")) {
+    const std::string subject = m.at("subject"), hold = m.at("parameters").at("hold_ms");
+    commands[{subject, hold}] = m.at("metrics").at("commands").at("median");
+  }
+  ASSERT_EQ(commands.size(), 4u);
+  const double short_polled = commands.at({"lock-interface", "20"}),
+               long_polled = commands.at({"lock-interface", "500"}),
+               short_woken = commands.at({"redisson-3.13-reentrant", "20"}),
+               long_woken = commands.at({"redisson-3.13-reentrant", "500"});
+  EXPECT_GT(long_polled, 5 * short_polled);
+  EXPECT_LT(long_woken, 1.5 * short_woken);
 }
 
 // One caller's pair is two round trips. Measured by turns with two bare ones, both take the same in virtual
