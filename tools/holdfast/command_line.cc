@@ -204,8 +204,9 @@ void CommandLine::add_bench() {
   bench->add_option("--clients", bench_.clients, "how many clients, 1 to 10000 (several: 1,50)")
       ->type_name("N")
       ->delimiter(',');
-  bench->add_option("--hold", bench_.hold_ms,
-                    "contended: ms inside the lock, 0 to 10000 (several: 1,1000); 0, 1 and 10 without it")
+  bench
+      ->add_option("--hold", bench_.hold_ms,
+                   "contended: ms inside the lock, 0 to 10000 (several: 1,1000); 0, 1 and 10 without it")
       ->type_name("MS")
       ->delimiter(',');
   bench->add_option("--threads", bench_.threads, "clients that share one process and its connection")

@@ -1,7 +1,7 @@
 // LateRelease: gives back, in the background, what an acquire or release of unknown outcome may have left on
 // the server. Each release names its owner, so it can remove nothing else; after a lease nothing is left to
-// give back. The tasks (role "janitor") exist only while there is something to do. There are several: when many
-// waiters of a fair lock give up at once, their places have to go faster than new ones come.
+// give back. The tasks (role "janitor") exist only while there is something to do. There are several: when
+// many waiters of a fair lock give up at once, their places have to go faster than new ones come.
 #pragma once
 
 #include <deque>

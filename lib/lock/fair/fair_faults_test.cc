@@ -265,8 +265,8 @@ TEST_P(FairFaults, ReconnectingKeepsThePlace) {
   });
 }
 
-// Each takes its leave by a request of its own. They do not wait for one another: new ones would come faster than
-// the old ones go, and whoever is called would have given up already.
+// Each takes its leave by a request of its own. They do not wait for one another: new ones would come faster
+// than the old ones go, and whoever is called would have given up already.
 TEST_P(FairFaults, ManyWhoGiveUpLeaveTogether) {
   if (!exact()) return;
   run(60s, [](Scene& scene) {
