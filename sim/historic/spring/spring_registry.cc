@@ -15,9 +15,9 @@ namespace {
 
 // The local lock goes back to the threads of this process, unless it is kept.
 struct GiveBack {
-  LocalQueue* local_queue;
+  LocalLock* local;
   ~GiveBack() {
-    if (local_queue != nullptr) local_queue->pass();
+    if (local != nullptr) local->leave();
   }
 };
 
@@ -30,19 +30,33 @@ SpringLock::SpringLock(SpringRegistry& registry, const std::string& key)
                   {.lease = registry.options_.expire_after, .observer = registry.options_.observer}, key,
                   registry.registry_key_ + ":" + key),
       registry_(registry),
-      local_(registry.client_.runtime(), options_.max_waiters) {}
+      local_(registry.client_.runtime()) {}
 
 template <class More>
 bool SpringLock::obtain(More more, const std::stop_token& stop) {
   bool waiting = false;
-  while (!ask()) {
-    if (!more()) return false;
-    if (!waiting) tell(LockEvent::Kind::waiting, "");
-    waiting = true;
-    pause(runtime().now() + kPollEvery, stop);
+  try {
+    while (!ask()) {
+      if (!more()) return false;
+      if (!waiting) tell(LockEvent::Kind::waiting, "");
+      waiting = true;
+      pause(runtime().now() + kPollEvery, stop);
+    }
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const LockError& error) {
+    cannot_acquire(error);
   }
   locked_at_ = runtime().wall_now().time_since_epoch().count();
   return true;
+}
+
+void SpringLock::cannot_acquire(const LockError& error) const {
+  const std::string what = "lock '" + key_ + "': cannot acquire: " + error.what();
+  if (dynamic_cast<const Rejected*>(&error) != nullptr) {
+    throw Rejected(what, key_, error.node(), error.may_have_executed());
+  }
+  throw Unavailable(what, key_, error.node(), error.may_have_executed());
 }
 
 void SpringLock::lock() {
@@ -50,33 +64,39 @@ void SpringLock::lock() {
     obtain([] { return true; }, {});
     return;
   }
-  if (local_.enter(kNever, {}) != LocalQueue::Entry::granted) {
-    throw Unavailable("lock '" + key_ + "': too many tasks of this process wait for it", key_, "", false);
-  }
+  local_.enter(kNever, {});
   GiveBack local{&local_};
   obtain([] { return true; }, {});
   interrupt_ = {};
-  local.local_queue = nullptr;
+  local.local = nullptr;
 }
 
-bool SpringLock::try_lock() { return try_lock_until(runtime().now(), {}); }
+bool SpringLock::try_lock() {
+  if (hold_count() > 0 && interrupt_.stop_requested()) return false;
+  return try_lock_until(runtime().now(), {});
+}
 
 bool SpringLock::try_lock_until(MonotonicTime deadline, std::stop_token stop) {
   const WallTime start = runtime().wall_now();
   const Duration wait = deadline == kNever ? Duration::max() : deadline - runtime().now();
   const auto more = [&] { return deadline == kNever || runtime().wall_now() - start < wait; };
-  if (hold_count() > 0) return obtain(more, stop);
-  switch (local_.enter(deadline, stop)) {
-    case LocalQueue::Entry::granted: break;
-    case LocalQueue::Entry::stopped:
-      throw Interrupted("lock '" + key_ + "': the wait was stopped", key_, "", false);
-    case LocalQueue::Entry::timed_out:
-    case LocalQueue::Entry::full: return false;
+  const bool again = hold_count() > 0;
+  const LocalLock::Entry entry = !again                  ? local_.enter(deadline, stop)
+                                 : stop.stop_requested() ? LocalLock::Entry::stopped
+                                                         : LocalLock::Entry::granted;
+  if (entry == LocalLock::Entry::timed_out) return false;
+  if (entry == LocalLock::Entry::stopped) {
+    throw Interrupted("lock '" + key_ + "': the wait was stopped", key_, "", false);
   }
-  GiveBack local{&local_};
-  if (!obtain(more, stop)) return false;
-  interrupt_ = std::move(stop);
-  local.local_queue = nullptr;
+  GiveBack local{again ? nullptr : &local_};
+  try {
+    if (!obtain(more, stop)) return false;
+  } catch (const Interrupted& error) {
+    if (deadline == kNever) throw;
+    cannot_acquire(error);  // its catch of any exception
+  }
+  if (!again) interrupt_ = std::move(stop);
+  local.local = nullptr;
   return true;
 }
 
@@ -145,7 +165,7 @@ SpringRegistry::SpringRegistry(redis::Client& client, std::string registry_key, 
       client_id_(random_uuid(client.runtime())),
       mutex_(client.runtime()) {}
 
-SpringRegistry::~SpringRegistry() = default;  // joins the executor's tasks first
+SpringRegistry::~SpringRegistry() = default;  // joins the tasks of the pool first
 
 std::shared_ptr<SpringLock> SpringRegistry::obtain(const std::string& key) {
   const std::scoped_lock guard(mutex_);
@@ -154,7 +174,8 @@ std::shared_ptr<SpringLock> SpringRegistry::obtain(const std::string& key) {
   return lock;
 }
 
-void SpringRegistry::expire_unused_older_than(Duration age) {
+std::size_t SpringRegistry::expire_unused_older_than(Duration age) {
+  std::size_t dropped = 0;
   std::map<std::string, std::shared_ptr<SpringLock>> all;
   {
     const std::scoped_lock guard(mutex_);
@@ -170,8 +191,11 @@ void SpringRegistry::expire_unused_older_than(Duration age) {
     }
     const std::scoped_lock guard(mutex_);
     const auto found = locks_.find(key);
-    if (found != locks_.end() && found->second == lock) locks_.erase(found);
+    if (found == locks_.end() || found->second != lock) continue;
+    locks_.erase(found);
+    ++dropped;
   }
+  return dropped;
 }
 
 std::string SpringRegistry::next_acquisition() {
@@ -179,14 +203,19 @@ std::string SpringRegistry::next_acquisition() {
 }
 
 void SpringRegistry::execute(std::function<void()> removal) {
-  const std::scoped_lock guard(mutex_);
-  std::erase_if(executor_, [](const Task& task) { return task.finished(); });
-  executor_.push_back(client_.runtime().spawn("executor", [removal = std::move(removal)] {
+  const auto logged = [removal = std::move(removal)] {
     try {
       removal();
     } catch (const redis::Error&) {  // logged by the executor
     }
-  }));
+  };
+  if (executor_) {
+    executor_(logged);
+    return;
+  }
+  const std::scoped_lock guard(mutex_);
+  std::erase_if(pool_, [](const Task& task) { return task.finished(); });
+  pool_.push_back(client_.runtime().spawn("executor", logged));
 }
 
 }  // namespace holdfast::historic

@@ -3,14 +3,20 @@
 //
 //   registry     a client id (UUID), a registryKey, expireAfter (60 s). obtain(lockKey) gives the one lock
 //                object of that key; in Redis it is <registryKey>:<lockKey>, whose value is the client id
-//   lock()       the object's local reentrant lock; then the obtain script (ours already: PEXPIRE; absent:
-//                SET PX; else no) every 100 ms until it succeeds. An error gives the local lock back
+//   lock()       the object's local reentrant lock, which is unfair; then the obtain script (ours already:
+//                PEXPIRE; absent: SET PX; else no) every 100 ms until it succeeds. Interrupts are ignored.
+//                Any error gives the local lock back: "cannot acquire"
+//   lockInterruptibly()  the same, but an interrupt gives the local lock back and is raised
 //   tryLock(t)   the same until the deadline, by the wall clock, counted from before the wait for the local
-//   lock unlock()     not held by this thread: an error. Held more than once: one less. Else GET the key; not
-//                our client id: an error, "released in the store due to expiration, the integrity of
-//                protected data may have been compromised"; ours: UNLINK, and DEL from then on once UNLINK
-//                has failed. When the thread is interrupted, the removal runs on another one. The local lock
-//                is given back in every case
+//                lock. An interrupt of the local wait is raised; while it polls, it is an error as any other:
+//                "cannot acquire"
+//   tryLock()    tryLock(0); interrupted: sets the thread's flag again, and false
+//   unlock()     not held by this thread: an error, "you do not own". Held more than once: one less. Else GET
+//                the key; not our client id: an error, "released in the store due to expiration, the
+//                integrity of protected data may have been compromised"; ours: UNLINK, and DEL from then on
+//                once UNLINK has failed, for whatever reason. When the thread is interrupted, the removal
+//                runs on another one, of an executor: a pool of its own that ends with the registry, or one
+//                that was set. The local lock is given back in every case
 //   expire_unused_older_than(age)  drops objects that were locked last longer ago than age and are not held
 //                in the store by this registry
 //
@@ -23,26 +29,35 @@
 //     to lock it, and the next obtain() makes a second object: two threads of one process pass, since Redis
 //     knows only the registry;
 //   - no renewal: work longer than expireAfter goes on beside the next owner, and learns of it at unlock();
-//   - up to 100 ms of dead time after each release between processes, no order among them; pauses of 100 ms
-//     are slept to their end, beyond the deadline;
+//   - up to 100 ms of dead time after each release between processes, no order among them, and none among the
+//     threads of a process; pauses of 100 ms are slept to their end, beyond the deadline. The publication
+//     says that it is not for low latency;
 //   - asynchronous replication: a failover before the replica has the record makes a second owner (the
 //     publication's own caveat).
 //
-// The thread's interrupt flag is the stop_token with which it locked (lockInterruptibly() is try_lock_until()
-// with kNever; lock() and try_lock() ignore interrupts): requested by the time of unlock(), it counts.
+// Deviations:
+//   - a task has no interrupt flag: the stop_token with which it locked stands for it, at unlock() and in
+//     try_lock(), too; lock() ignores interrupts and leaves no flag behind;
+//   - lockInterruptibly() is try_lock_until() with kNever; the wait for the local lock ends by the monotonic
+//     clock;
+//   - "cannot acquire" is Unavailable or Rejected, the illegal states are NotOwner and LockLost;
+//   - the end of the registry waits for the removals of its own pool; an executor that was set must have
+//     ended those of this registry before;
+//   - conditions are unsupported there; here is no such call.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
 
-#include "lib/lock/waiting/local_queue.h"
 #include "lib/redis/script.h"
 #include "sim/historic/polling_lock.h"
+#include "sim/historic/spring/local_lock.h"
 
 namespace holdfast::historic {
 
@@ -57,6 +72,8 @@ class SpringLock final : public PollingLock, public std::enable_shared_from_this
   // [parks] Throws LockError ("cannot acquire") on any error but a refusal.
   void lock() override;
   bool try_lock() override;
+  // Throws Interrupted when it is stopped in the local wait or the deadline is kNever, else LockError
+  // ("cannot acquire").
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
   // [parks] Throws NotOwner, or LockLost when the key was not this registry's any more.
   void unlock() override;
@@ -65,14 +82,17 @@ class SpringLock final : public PollingLock, public std::enable_shared_from_this
   friend class SpringRegistry;
   std::optional<Granted> attempt() override;
   std::optional<redis::Answer> remove(const std::string& acquisition) override;
-  // [parks] Once the local lock is ours: asks while `more()`.
+  // [parks] Once the local lock is ours: asks while `more()`. Throws LockError ("cannot acquire") and, when
+  // it is interrupted, Interrupted.
   template <class More>
   bool obtain(More more, const std::stop_token& stop);
+  // Throws `error` with the meaning "cannot acquire".
+  [[noreturn]] void cannot_acquire(const LockError& error) const;
   void remove_lock_key();              // [parks] may throw redis::Error
   bool is_acquired_in_this_process();  // [parks] may throw redis::Error
 
   SpringRegistry& registry_;
-  LocalQueue local_;
+  LocalLock local_;
   std::stop_token interrupt_;                // of the holder
   std::atomic<WallTime::rep> locked_at_{0};  // wall time of the last success
 };
@@ -84,6 +104,9 @@ struct SpringRegistryOptions {
 
 class SpringRegistry {
  public:
+  // Runs what it is given, some time, on another task.
+  using Executor = std::function<void(std::function<void()> removal)>;
+
   // `client` outlives the registry, the registry its locks.
   SpringRegistry(redis::Client& client, std::string registry_key, SpringRegistryOptions options = {});
   ~SpringRegistry();  // [parks] lets removals on other tasks end
@@ -92,15 +115,18 @@ class SpringRegistry {
 
   // Throws std::invalid_argument for an expireAfter below 1 ms.
   std::shared_ptr<SpringLock> obtain(const std::string& key);
-  // [parks] Asks Redis for each. Throws LockError.
-  void expire_unused_older_than(Duration age);
+  // [parks] Asks Redis for each. How many were dropped. Throws LockError.
+  std::size_t expire_unused_older_than(Duration age);
+
+  // Instead of tasks of its own, which end with it. Not while locks are in use.
+  void set_executor(Executor executor) { executor_ = std::move(executor); }
 
   const std::string& client_id() const { return client_id_; }
 
  private:
   friend class SpringLock;
   std::string next_acquisition();
-  void execute(std::function<void()> removal);  // on another task
+  void execute(std::function<void()> removal);  // by the executor
 
   redis::Client& client_;
   const std::string registry_key_;
@@ -110,7 +136,8 @@ class SpringRegistry {
   std::atomic<std::uint64_t> next_acquisition_{1};
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<SpringLock>> locks_;
-  std::vector<Task> executor_;
+  Executor executor_;       // that was set; null: none
+  std::vector<Task> pool_;  // its own
 };
 
 }  // namespace holdfast::historic

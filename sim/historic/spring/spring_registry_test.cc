@@ -104,6 +104,138 @@ TEST_P(SpringRegistryTest, AWaitCanBeInterrupted) {
   });
 }
 
+std::string why(const std::function<void()>& fails) {
+  try {
+    fails();
+  } catch (const LockError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// The exception of the pause falls into the general catch of tryLock(t).
+TEST_P(SpringRegistryTest, ATimedWaitThatIsInterruptedWhileItPollsCannotAcquire) {
+  run([](Fixture& fixture) {
+    RecordingObserver observer(fixture.runtime);
+    App a(fixture), b(fixture, {.observer = &observer});
+    a.lock()->lock();
+    std::stop_source stop;
+    Task interrupter = fixture.runtime.spawn("client", [&] {
+      observer.wait_for(Kind::waiting);
+      stop.request_stop();
+    });
+    bool interrupted = false;
+    const std::string error = why([&] {
+      try {
+        b.lock()->try_lock_for(60s, stop.get_token());
+      } catch (const Interrupted&) {
+        interrupted = true;
+        throw;
+      }
+    });
+    interrupter.join();
+    EXPECT_FALSE(interrupted);
+    EXPECT_NE(error.find("cannot acquire"), std::string::npos) << error;
+    a.lock()->unlock();
+    EXPECT_TRUE(b.lock()->try_lock());  // the local lock was given back
+    b.lock()->unlock();
+  });
+}
+
+TEST_P(SpringRegistryTest, ALocalWaitThatIsInterruptedIsInterrupted) {
+  run([](Fixture& fixture) {
+    App a(fixture);
+    const auto lock = a.lock();
+    lock->lock();
+    std::stop_source stop;
+    stop.request_stop();
+    fixture.runtime
+        .spawn("client",
+               [&] {
+                 EXPECT_THROW(lock->try_lock_for(60s, stop.get_token()), Interrupted);
+                 EXPECT_THROW(lock->try_lock_until(kNever, stop.get_token()), Interrupted);
+               })
+        .join();
+    lock->unlock();
+    // Free, but the flag is set on entry: never asked for.
+    EXPECT_THROW(lock->try_lock_for(60s, stop.get_token()), Interrupted);
+    EXPECT_EQ(a.ask({"EXISTS", "locks:k"}).integer, 0);
+  });
+}
+
+// tryLock() raises no interruption: it sets the flag again.
+TEST_P(SpringRegistryTest, TryLockOfAnInterruptedThreadIsRefused) {
+  run([](Fixture& fixture) {
+    App a(fixture);
+    const auto lock = a.lock();
+    std::stop_source stop;
+    EXPECT_TRUE(lock->try_lock_for(1s, stop.get_token()));
+    EXPECT_TRUE(lock->try_lock());
+    lock->unlock();
+    stop.request_stop();
+    EXPECT_FALSE(lock->try_lock());
+    EXPECT_EQ(lock->hold_count(), 1);
+    lock->unlock();
+  });
+}
+
+TEST_P(SpringRegistryTest, AnErrorCannotAcquire) {
+  run([](Fixture& fixture) {
+    FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    App a(fixture, link);
+    a.ask({"SADD", "locks:k", "not a string"});
+    for (const auto& ask : {std::function<void()>([&] { a.lock()->lock(); }),
+                            std::function<void()>([&] { a.lock()->try_lock_for(1s); })}) {
+      const std::string error = why(ask);
+      EXPECT_NE(error.find("cannot acquire"), std::string::npos) << error;
+    }
+    EXPECT_THROW(a.lock()->lock(), Rejected);
+    a.ask({"DEL", "locks:k"});
+    EXPECT_NE(why([&] { a.lock()->unlock(); }).find("you do not own"), std::string::npos);
+    EXPECT_TRUE(a.lock()->try_lock());
+    a.lock()->unlock();
+  });
+}
+
+// The local lock is an unfair ReentrantLock.
+TEST(SpringRegistryLocal, WhoUnlocksAndLocksAtOnceIsThereBeforeTheWaiter) {
+  testing::with_fixture(Where::embedded, [](Fixture& fixture) {
+    App a(fixture);
+    const auto lock = a.lock();
+    std::string order;
+    lock->lock();
+    Task waiter = fixture.runtime.spawn("client", [&] {
+      lock->lock();
+      order += "waiter ";
+      lock->unlock();
+    });
+    fixture.runtime.sleep_for(10ms);  // virtual: it waits
+    lock->unlock();
+    lock->lock();
+    order += "holder ";
+    lock->unlock();
+    waiter.join();
+    EXPECT_EQ(order, "holder waiter ");
+  });
+}
+
+TEST_P(SpringRegistryTest, AnExecutorThatWasSetRemoves) {
+  run([](Fixture& fixture) {
+    App a(fixture);
+    std::vector<std::function<void()>> given;
+    a.registry.set_executor([&](std::function<void()> removal) { given.push_back(std::move(removal)); });
+    const auto lock = a.lock();
+    std::stop_source stop;
+    EXPECT_TRUE(lock->try_lock_until(kNever, stop.get_token()));
+    stop.request_stop();
+    lock->unlock();
+    ASSERT_EQ(given.size(), 1u);
+    EXPECT_EQ(a.ask({"EXISTS", "locks:k"}).integer, 1);
+    given.front()();
+    EXPECT_EQ(a.ask({"EXISTS", "locks:k"}).integer, 0);
+  });
+}
+
 TEST_P(SpringRegistryTest, ExpiryIsAnErrorAtUnlock) {
   run([](Fixture& fixture) {
     RecordingObserver observer(fixture.runtime);
