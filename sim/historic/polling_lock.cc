@@ -10,11 +10,13 @@
 
 namespace holdfast::historic {
 
-PollingLock::PollingLock(redis::Client& client, LockOptions options, std::string key, std::string store_key)
+PollingLock::PollingLock(redis::Client& client, LockOptions options, std::string key, std::string store_key,
+                         Forgets forgets)
     : client_(client),
       options_(std::move(options)),
       key_(std::move(key)),
       store_key_(std::move(store_key)),
+      forgets_(forgets),
       mutex_(client.runtime()) {
   if (options_.lease < std::chrono::milliseconds(1))
     throw std::invalid_argument("a lease must be at least 1 ms");
@@ -75,10 +77,13 @@ bool PollingLock::ask() {
 }
 
 void PollingLock::unlock() {
-  const std::optional<std::string> acquisition = count_down();
-  if (!acquisition) return;
+  const bool afterwards = forgets_ == Forgets::afterwards && hold_count() <= 1;
+  const std::optional<std::string> mine = afterwards ? acquisition() : count_down();
+  if (!mine) return;
   try {
-    if (const auto answer = remove(*acquisition)) tell(LockEvent::Kind::released, *acquisition, *answer);
+    const auto answer = remove(*mine);
+    if (afterwards) count_down();
+    if (answer) tell(LockEvent::Kind::released, *mine, *answer);
   } catch (const redis::Error& error) {
     fail(error, error.may_have_executed());
   }

@@ -24,7 +24,8 @@ class PollingLock : public Lock {
   void lock() override;
   bool try_lock() override;
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
-  // A task that holds nothing sends what the publication sends, with an empty value; no error.
+  // A task that holds nothing sends what the publication sends, with an empty value; no error. Where it
+  // forgets its hold only afterwards, one that failed may be called again.
   void unlock() override;
 
   // From the grant to unlock(), whatever became of the lease.
@@ -48,9 +49,14 @@ class PollingLock : public Lock {
     bool reentry = false;  // one deeper; the rest is ignored
   };
 
+  // When a task forgets that it holds the lock: before remove() (a local variable, a count), or when that has
+  // succeeded (a thread-local that is cleared behind it, not in a `finally`).
+  enum class Forgets : std::uint8_t { first, afterwards };
+
   // `client` and the observer outlive the lock. `store_key` is what Redis knows `key` by. Throws
   // std::invalid_argument for a lease below 1 ms.
-  PollingLock(redis::Client& client, LockOptions options, std::string key, std::string store_key);
+  PollingLock(redis::Client& client, LockOptions options, std::string key, std::string store_key,
+              Forgets forgets = Forgets::first);
 
   // [parks] The publication's tryLock(); nullopt: somebody else has it. May throw redis::Error.
   virtual std::optional<Granted> attempt() = 0;
@@ -88,6 +94,7 @@ class PollingLock : public Lock {
     std::optional<std::uint64_t> token;
   };
 
+  const Forgets forgets_;
   mutable Mutex mutex_;
   std::map<TaskId, Mine> mine_;
 };

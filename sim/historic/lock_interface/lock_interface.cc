@@ -10,7 +10,7 @@ namespace holdfast::historic {
 const redis::Script kLockInterfaceUnlock = historic_scripts::lock_interface_unlock;
 
 LockInterface::LockInterface(redis::Client& client, LockOptions options, std::string key)
-    : PollingLock(client, std::move(options), key, key) {}
+    : PollingLock(client, std::move(options), key, key, Forgets::afterwards) {}
 
 std::optional<PollingLock::Granted> LockInterface::attempt() { return set_if_absent(random_uuid(runtime())); }
 

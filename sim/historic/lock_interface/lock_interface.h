@@ -2,8 +2,10 @@
 // Do not use it in an application.
 //
 //   tryLock()  SET <key> <new UUID> NX PX 30000; on success the thread remembers its UUID
-//   lock()     tryLock() every 100 ms until it succeeds
-//   unlock()   deletes the key if it has the thread's UUID, in one script; forgets the UUID
+//   lock()     tryLock() every 100 ms until it succeeds; an interrupt becomes a runtime exception
+//   unlock()   deletes the key if it has the thread's UUID, in one script, whose answer is ignored; then the
+//              thread forgets the UUID, but not in a `finally`: when the script fails, it keeps it, and a
+//              second unlock() deletes
 //
 // Its flaws are kept, this is what it is here for:
 //   - no renewal: who stays longer than the lease goes on without the lock and is not told (no valid_until,
@@ -11,10 +13,14 @@
 //   - not reentrant: a thread that locks twice waits for its own lease to run out;
 //   - a SET whose reply was lost locks everybody out, its own client first, until the lease ends: the next
 //     try comes with another UUID;
-//   - waiters poll: up to 100 ms of dead time after each release, no order, one command per waiter and 100
-//   ms;
+//   - waiters poll: up to 100 ms of dead time after each release, no order, a command per waiter and 100 ms;
 //   - unlock() by a thread that holds nothing is not an error.
-// The published one throws on timed and interruptible waiting; here both poll as lock() does.
+//
+// Deviations:
+//   - timed and interruptible waiting is unsupported there; here both poll as lock() does;
+//   - an interrupt is a stop request of such a wait, and its runtime exception is Interrupted;
+//   - conditions are unsupported there; here is no such call;
+//   - the lease of 30 s can be set.
 #pragma once
 
 #include <optional>

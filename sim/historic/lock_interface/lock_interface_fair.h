@@ -1,5 +1,6 @@
 // The hand-written Lock made fair, as its article suggests: a Redis list of those who wait; each attempt
-// checks whether it is its turn. Do not use it in an application.
+// checks whether it is its turn. The article gives no code: the steps are a reading. Do not use it in an
+// application.
 //
 //   lock()    RPUSH <key>:queue <new UUID>; every 100 ms: LINDEX <key>:queue 0; if it is the thread's UUID:
 //             SET <key> <UUID> NX PX <lease>; when that succeeds: LPOP <key>:queue
@@ -10,8 +11,11 @@
 //     head, and nobody gets the lock ever again;
 //   - the same when the holder dies between SET and LPOP;
 //   - twice the commands for each waiter and 100 ms.
-// The original has no timed lock; here a wait that ends without the lock gives its place up (LREM), so that
-// patience within bounds does not break it by itself.
+//
+// Deviations:
+//   - there is no timed lock there; here a wait that ends without the lock gives its place up (LREM), so that
+//     patience within bounds does not break it by itself;
+//   - those of lock_interface.h.
 #pragma once
 
 #include <map>

@@ -1,5 +1,6 @@
 // The hand-written Lock made reentrant, as its article suggests: a thread-local count, and a JSON value of
-// thread id and count in Redis. Do not use it in an application.
+// thread id and count in Redis. The article gives no code: the steps are a reading. Do not use it in an
+// application.
 //
 //   tryLock()  the thread's count is above 0: count + 1, without a word to Redis
 //              SET <key> {"threadId":<id>,"count":1} NX PX <lease>: the thread's count is 1
@@ -15,8 +16,11 @@
 //   - the thread's count outlives the record: after the lease it "re-enters" a lock that somebody else holds;
 //   - read, change, write in two commands: counts get lost, and what is written or deleted may by then be the
 //     record of somebody else.
-// Threads are numbered from 1 in each process, in the order in which they first lock (ThreadNumbers), as a
-// JVM numbers them as they start.
+//
+// Deviations:
+//   - threads are numbered from 1 in each process, in the order in which they first lock (ThreadNumbers), as
+//     a JVM numbers them as they start;
+//   - those of lock_interface.h.
 #pragma once
 
 #include <cstdint>

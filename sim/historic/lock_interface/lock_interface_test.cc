@@ -89,6 +89,26 @@ TEST_P(LockInterfaceTest, UnlockByAnybodyIsNoError) {
   });
 }
 
+// The thread forgets its UUID behind the script, not in a `finally`: a second unlock() deletes.
+TEST_P(LockInterfaceTest, AnUnlockThatFailedCanBeCalledAgain) {
+  run([](Fixture& fixture) {
+    FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    LockPeer a(fixture, link);
+    a.lock.lock();
+    a.lock.unlock();  // the server knows the script
+    a.lock.lock();
+    const std::string uuid = a.lock.acquisition();
+    link.lose_request_with("\r\nEVALSHA\r\n", 100);
+    EXPECT_THROW(a.lock.unlock(), Unavailable);
+    link.lose_request_with("\r\nEVALSHA\r\n", 0);
+    EXPECT_EQ(a.lock.acquisition(), uuid);
+    EXPECT_EQ(a.ask({"GET", "k"}).text, uuid);
+    a.lock.unlock();
+    EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 0) << "the second unlock() deletes";
+    EXPECT_FALSE(a.lock.is_held_by_me());
+  });
+}
+
 // The reply to the SET is lost: its own client is locked out until the lease ends.
 TEST_P(LockInterfaceTest, LocksItselfOutWhenAReplyIsLost) {
   run([](Fixture& fixture) {
