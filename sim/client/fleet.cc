@@ -21,13 +21,22 @@ WorkThread::WorkThread(World& world, Process& process, const WorkloadOptions& op
       server_(server),
       locks_(locks),
       number_(number),
-      counts_permits_(lock_kind_of(options).counts_permits) {
-  if (locks == nullptr) return;
-  lock_ = exclusive_ = &locks->obtain(key);
-  if (options.readers > 0) shared_ = &locks->obtain_shared(exclusive_->key());
+      counts_permits_(lock_kind_of(options).counts_permits),
+      key_(key) {
+  if (locks != nullptr) obtain_locks();
+}
+
+void WorkThread::obtain_locks() {
+  lock_ = exclusive_ = locks_->obtain(key_);
+  if (options_.readers > 0) shared_ = locks_->obtain_shared(exclusive_->key());
 }
 
 void WorkThread::begin_round() {
+  if (options_.evict) obtain_locks();
+  if (options_.interrupts > 0) {
+    const bool interrupted = rng_.between(1, 100) <= static_cast<std::uint64_t>(options_.interrupts);
+    interrupt_ = interrupted ? std::optional<std::stop_source>(std::in_place) : std::nullopt;
+  }
   if (shared_ == nullptr) return;
   const bool reads = rng_.between(1, 100) <= static_cast<std::uint64_t>(options_.readers);
   lock_ = reads ? shared_ : exclusive_;
@@ -55,18 +64,28 @@ void WorkThread::work(const DurationRange& of) {
   Wakeup(runtime).wait_until(deadline_after(runtime.now(), time), lock_->lost());
 }
 
+bool WorkThread::wait_for(Lock& lock) {
+  if (interrupt_) {
+    const MonotonicTime end = options_.wait ? deadline_after(lock.runtime().now(), *options_.wait) : kNever;
+    return lock.try_lock_until(end, interrupt_->get_token());
+  }
+  if (options_.wait) return lock.try_lock_for(*options_.wait);
+  lock.lock();
+  return true;
+}
+
 bool WorkThread::acquire(Lock& lock) {
+  if (ask(lock, [&] { return wait_for(lock); })) return true;
+  process_.runtime().sleep_for(options_.retry_pause);
+  return false;
+}
+
+bool WorkThread::ask(Lock& lock, const std::function<bool()>& call) {
   const std::string& key = lock.key();
   record_.acquire_invoked(key, lock.mode(), counts_permits_ ? lock.permits() : 0);
   token_.reset();
   try {
-    bool granted = true;
-    if (options_.wait) {
-      granted = lock.try_lock_for(*options_.wait);
-    } else {
-      lock.lock();
-    }
-    if (granted) {
+    if (call()) {
       ++stats_.acquired;
       if (const auto token = lock.token()) token_ = static_cast<std::int64_t>(*token);
       record_.acquire_ok(lock);
@@ -82,12 +101,17 @@ bool WorkThread::acquire(Lock& lock) {
       record_.acquire_failed(key, error.what());
     }
   }
-  process_.runtime().sleep_for(options_.retry_pause);
   return false;
+}
+
+void WorkThread::release() {
+  release(*lock_);
+  if (options_.evict && lock_->hold_count() == 0) lock_ = exclusive_ = shared_ = nullptr;
 }
 
 void WorkThread::release(Lock& lock) {
   const std::string& key = lock.key();
+  if (interrupt_ && interrupt_->request_stop()) record_.interrupted(key);
   record_.release_invoked(key);
   try {
     lock.unlock();
@@ -117,6 +141,10 @@ Fleet::Fleet(World& world, Recorder& recorder, WorkloadOptions options)
   if (options_.retry_pause <= Duration::zero())
     throw std::invalid_argument("the retry pause must be positive");
   if (options_.permits < 1) throw std::invalid_argument("a semaphore needs at least one permit");
+  if (options_.evict && !kind_.registry)
+    throw std::invalid_argument("lock '" + options_.lock + "' keeps no registry of lock objects");
+  if (options_.evict && *options_.evict <= Duration::zero())
+    throw std::invalid_argument("the age of lock objects that are dropped must be positive");
   if (options_.readers > 0 && !kind_.shared)
     throw std::invalid_argument("lock '" + options_.lock + "' has no side for readers");
   for (int number = 1; number <= options_.clients; ++number) {
@@ -201,12 +229,34 @@ void Fleet::run_client(Client& client, Process& process) {
     thread.pause(options_.start);
     run_thread(thread);
   };
+  struct Eviction {  // ends with the threads, before the locks go
+    std::stop_source stop = {};
+    Task task = {};
+    ~Eviction() { stop.request_stop(); }
+  } eviction;
+  if (options_.evict && locks != nullptr) {
+    eviction.task =
+        runtime.spawn("client", [&, stop = eviction.stop.get_token()] { evict(process, *locks, stop); });
+  }
   std::vector<Task> others;
   for (int number = 1; number < options_.threads; ++number) {
     others.push_back(runtime.spawn("client", [&body, number] { body(number); }));
   }
   body(0);
   for (Task& task : others) task.join();
+}
+
+void Fleet::evict(Process& process, LockSpace& locks, const std::stop_token& stop) {
+  Runtime& runtime = process.runtime();
+  Wakeup wakeup(runtime);
+  for (;;) {
+    wakeup.wait_until(deadline_after(runtime.now(), *options_.evict), stop);
+    if (stop.stop_requested()) return;
+    try {
+      if (locks.expire_unused_older_than(*options_.evict) > 0) recorder_.mark(kObjectsDropped);
+    } catch (const LockError&) {  // no server to be asked: the next time
+    }
+  }
 }
 
 // A crashed client is counted out at its crash: its tasks unwind without coming here.

@@ -2,7 +2,10 @@
 // Fleet whose run_thread() says what one thread does.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -18,15 +21,21 @@ class WorkThread {
              ClientRecorder& recorder, redis::Client& server, LockSpace* locks, const std::string& key,
              int number);
 
-  // What the next round is: draws whether it only reads (WorkloadOptions::readers), and chooses the lock().
+  // What the next round is: draws whether it only reads (WorkloadOptions::readers), and whether the thread is
+  // interrupted in it (WorkloadOptions::interrupts); obtains the lock() (WorkloadOptions::evict: anew).
   void begin_round();
   bool only_reads() const { return shared_ != nullptr && lock_ == shared_; }
   // [parks] False: not granted (and a pause was made, so that nobody spins).
   bool acquire() { return acquire(*lock_); }
-  void release() { release(*lock_); }  // [parks]
+  // [parks] Where objects are dropped (WorkloadOptions::evict), the thread keeps its own until then.
+  void release();
   // The same for any lock of this client: a thread may hold several.
-  Lock& obtain(const std::string& key) { return locks_->obtain(key); }
+  std::shared_ptr<Lock> obtain(const std::string& key) { return locks_->obtain(key); }
   bool acquire(Lock& lock);
+  // [parks] Lock::try_lock(). False: not granted, and no pause was made.
+  bool acquire_at_once() {
+    return ask(*lock_, [this] { return lock_->try_lock(); });
+  }
   void release(Lock& lock);
 
   bool over() const;                    // nobody starts a round any more (WorkloadOptions::stop_at)
@@ -34,10 +43,10 @@ class WorkThread {
   // [parks] The same while the lock is held: with on_lost = abort, ends when the loss is told.
   void work(const DurationRange& of);
   // The loss was told and the workload heeds it.
-  bool must_abort() const { return must_abort(*lock_); }
+  bool must_abort() const { return lock_ != nullptr && must_abort(*lock_); }
   bool must_abort(const Lock& lock) const;
 
-  Lock& lock() { return *lock_; }  // REQUIRES: the kind is a lock
+  Lock& lock() { return *lock_; }  // REQUIRES: the kind is a lock, and it is before release()
   redis::Client& server() { return server_; }
   int number() const { return number_; }
   std::optional<std::int64_t> token() const { return token_; }  // of the last grant
@@ -56,10 +65,15 @@ class WorkThread {
   LockSpace* const locks_;  // null: a kind that is no lock
   const int number_;
   const bool counts_permits_;
-  Lock* exclusive_ = nullptr;
-  Lock* shared_ = nullptr;  // only where there are readers
-  Lock* lock_ = nullptr;    // of this round
+  const std::string key_;
+  std::shared_ptr<Lock> exclusive_, shared_;   // shared: only where there are readers
+  std::shared_ptr<Lock> lock_;                 // of this round
+  std::optional<std::stop_source> interrupt_;  // of this round; nullopt: nobody interrupts it
   std::optional<std::int64_t> token_;
+
+  void obtain_locks();
+  bool ask(Lock& lock, const std::function<bool()>& call);  // [parks] and writes down what came of it
+  bool wait_for(Lock& lock);                                // [parks] as this round waits
 };
 
 class Fleet : public Workload {
@@ -101,6 +115,8 @@ class Fleet : public Workload {
   std::vector<std::unique_ptr<redis::Client>> connect(const std::string& name, Process& process) const;
   void launch(Client& client);
   void run_client(Client& client, Process& process);
+  // [parks] Drops unused lock objects every `evict`, until `stop`.
+  void evict(Process& process, LockSpace& locks, const std::stop_token& stop);
   void done(Client& client, std::uint64_t incarnation);
   Client* find(std::string_view name);
 

@@ -1,6 +1,7 @@
 // LockKind: one row of `holdfast list locks`, and the adapter from a lock to a workload.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,13 +14,20 @@
 
 namespace holdfast::sim {
 
-// The locks of one client process: one object per key.
+// The locks of one client process: one object per key. They do not outlive the space.
 class LockSpace {
  public:
   virtual ~LockSpace() = default;
-  virtual Lock& obtain(const std::string& key) = 0;  // the same object for the same key
+  // The same object for the same key, until it was dropped.
+  virtual std::shared_ptr<Lock> obtain(const std::string& key) = 0;
   // The side that many may hold at once, of a kind that has one (LockKind::shared).
-  virtual Lock& obtain_shared(const std::string& key) { return obtain(key); }
+  virtual std::shared_ptr<Lock> obtain_shared(const std::string& key) { return obtain(key); }
+  // [parks] Drops the objects that this kind takes for unused and older than `age` (LockKind::registry). How
+  // many.
+  virtual std::size_t expire_unused_older_than(Duration age) {
+    static_cast<void>(age);
+    return 0;
+  }
 };
 
 struct LockSpaceOptions {
@@ -57,6 +65,7 @@ struct LockKind {
   bool fair = false;            // first come, first served: tells LockEvent::Kind::queued
   bool tokens = false;          // its grants have fencing tokens
   bool pair = false;            // takes "<key>:a" and "<key>:b" at once, and nothing else
+  bool registry = false;        // its objects are kept by a registry, which drops those that are unused
   bool latch = false;           // no lock, but a count-down latch: workload "count-down", `make` is null
   Duration lease = std::chrono::seconds(30);  // of a scenario that names none: the design's own default
   // Its lock() gives up by itself after this long, by default. None: it waits until it is granted.

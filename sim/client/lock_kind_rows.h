@@ -28,10 +28,10 @@ class KeyedSpace : public LockSpace {
  public:
   using Make = std::function<std::shared_ptr<Lock>(const std::string& key)>;
   explicit KeyedSpace(Make make) : make_(std::move(make)) {}
-  Lock& obtain(const std::string& key) override {
+  std::shared_ptr<Lock> obtain(const std::string& key) override {
     std::shared_ptr<Lock>& lock = locks_[key];
     if (!lock) lock = make_(key);
-    return *lock;
+    return lock;
   }
 
  private:

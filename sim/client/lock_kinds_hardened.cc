@@ -1,7 +1,9 @@
 // The locks of lib/lock. One more: a row, a space that makes it, and a function that reads its commands.
-#include <map>
 #include <memory>
+#include <string>
+#include <utility>
 
+#include "lib/lock/api/registry.h"
 #include "lib/lock/fair/fair_lock.h"
 #include "lib/lock/fair/fair_scripts.h"
 #include "lib/lock/read_write/read_write_lock.h"
@@ -19,38 +21,49 @@ namespace {
 
 using checker::Function;
 
-// The locks of a class of lib/lock that derives from Locks.
+// Locks of a class of lib/lock that derives from Locks, kept by a Registry.
+class RegisteredSpace : public LockSpace {
+ public:
+  explicit RegisteredSpace(std::unique_ptr<Locks> locks)
+      : locks_(std::move(locks)), registry_(*locks_, RegistryOptions{}) {}
+  std::shared_ptr<Lock> obtain(const std::string& key) override { return registry_.obtain(key); }
+  std::size_t expire_unused_older_than(Duration age) override {
+    return registry_.expire_unused_older_than(age);
+  }
+
+ private:
+  const std::unique_ptr<Locks> locks_;
+  Registry registry_;
+};
+
 template <class Kind>
 std::unique_ptr<LockSpace> make_space(const LockSpaceOptions& options) {
-  return keyed([locks = std::make_shared<Kind>(options.client, options.lock)](const std::string& key) {
-    return locks->obtain(key);
-  });
+  return std::make_unique<RegisteredSpace>(std::make_unique<Kind>(options.client, options.lock));
 }
 
-// Both sides of a read-write lock.
-class ReadWriteSpace final : public KeyedSpace {
+// Both sides of a read-write lock. Who has the read side has the whole.
+class ReadWriteSpace final : public RegisteredSpace {
  public:
-  using KeyedSpace::KeyedSpace;
-  Lock& obtain_shared(const std::string& key) override {
-    return static_cast<ReadWriteLock&>(obtain(key)).read();
+  using RegisteredSpace::RegisteredSpace;
+  std::shared_ptr<Lock> obtain_shared(const std::string& key) override {
+    const std::shared_ptr<Lock> whole = obtain(key);
+    return {whole, &static_cast<ReadWriteLock&>(*whole).read()};
   }
 };
 
 std::unique_ptr<LockSpace> make_read_write(const LockSpaceOptions& options) {
-  const auto locks = std::make_shared<ReadWriteLocks>(
-      options.client, ReadWriteOptions{.lock = options.lock, .fair = options.fair});
-  return std::make_unique<ReadWriteSpace>([locks](const std::string& key) { return locks->obtain(key); });
+  return std::make_unique<ReadWriteSpace>(std::make_unique<ReadWriteLocks>(
+      options.client, ReadWriteOptions{.lock = options.lock, .fair = options.fair}));
 }
 
 std::unique_ptr<LockSpace> make_semaphore(const LockSpaceOptions& options) {
-  const auto locks = std::make_shared<Semaphores>(
-      options.client, SemaphoreOptions{.lock = options.lock, .permits = options.permits});
-  return keyed([locks](const std::string& key) { return locks->obtain(key); });
+  return std::make_unique<RegisteredSpace>(std::make_unique<Semaphores>(
+      options.client, SemaphoreOptions{.lock = options.lock, .permits = options.permits}));
 }
 
 std::unique_ptr<LockSpace> make_redlock(const LockSpaceOptions& options) {
-  const auto locks = std::make_shared<Redlocks>(options.nodes, RedlockOptions{.lock = options.lock});
-  return keyed([locks](const std::string& key) { return locks->obtain(key); });
+  return std::make_unique<RegisteredSpace>(
+      std::make_unique<Redlocks>(options.nodes, RedlockOptions{.lock = options.lock}));
 }
 
 // How many keys a lock has in the renewal script that `command` calls; 0: it calls none.
@@ -105,18 +118,21 @@ std::vector<LockKind> hardened_lock_kinds() {
        .reentrant = true,
        .promises_validity = true,
        .tokens = true,
+       .registry = true,
        .make = make_space<ReentrantLocks>,
        .read_effects = hardened_effects},
       {.name = "redisson",
        .about = "as reentrant, in Redisson's layout, to share locks with Java processes",
        .reentrant = true,
        .promises_validity = true,
+       .registry = true,
        .make = make_space<RedissonLocks>,
        .read_effects = hardened_effects},
       {.name = "non-reentrant",
        .about = "as reentrant, but a second acquire by the holder is refused",
        .promises_validity = true,
        .tokens = true,
+       .registry = true,
        .make = make_space<NonReentrantLocks>,
        .read_effects = hardened_effects},
       {.name = "fair",
@@ -125,6 +141,7 @@ std::vector<LockKind> hardened_lock_kinds() {
        .promises_validity = true,
        .fair = true,
        .tokens = true,
+       .registry = true,
        .make = make_space<FairLocks>,
        .read_effects = hardened_effects},
       {.name = "spin",
@@ -132,6 +149,7 @@ std::vector<LockKind> hardened_lock_kinds() {
        .reentrant = true,
        .promises_validity = true,
        .tokens = true,
+       .registry = true,
        .make = make_space<SpinLocks>,
        .read_effects = hardened_effects},
       {.name = "fenced",
@@ -139,6 +157,7 @@ std::vector<LockKind> hardened_lock_kinds() {
        .reentrant = true,
        .promises_validity = true,
        .tokens = true,
+       .registry = true,
        .make = make_space<FencedLocks>,
        .read_effects = hardened_effects},
       {.name = "read-write",
@@ -147,12 +166,14 @@ std::vector<LockKind> hardened_lock_kinds() {
        .promises_validity = true,
        .shared = true,
        .tokens = true,
+       .registry = true,
        .make = make_read_write,
        .read_effects = hardened_effects},
       {.name = "semaphore",
        .about = "so many permits, each with a lease that the watchdog renews",
        .promises_validity = true,
        .counts_permits = true,
+       .registry = true,
        .make = make_semaphore,
        .read_effects = hardened_effects},
       {.name = "count-down-latch",
@@ -165,6 +186,7 @@ std::vector<LockKind> hardened_lock_kinds() {
        .promises_validity = true,
        .quorum = true,
        .tokens = true,
+       .registry = true,
        .make = make_redlock,
        .read_effects = hardened_effects},
   };

@@ -119,11 +119,22 @@ std::vector<StoreEffect> annotation_effects(const Command& command, const redis:
 // One registry a process, as applications have it.
 constexpr std::string_view kRegistryKey = "locks";
 
+class SpringSpace final : public LockSpace {
+ public:
+  explicit SpringSpace(const LockSpaceOptions& options)
+      : registry_(options.client, std::string(kRegistryKey),
+                  {.expire_after = options.lock.lease, .observer = options.lock.observer}) {}
+  std::shared_ptr<Lock> obtain(const std::string& key) override { return registry_.obtain(key); }
+  std::size_t expire_unused_older_than(Duration age) override {
+    return registry_.expire_unused_older_than(age);
+  }
+
+ private:
+  historic::SpringRegistry registry_;
+};
+
 std::unique_ptr<LockSpace> make_spring(const LockSpaceOptions& options) {
-  const auto registry = std::make_shared<historic::SpringRegistry>(
-      options.client, std::string(kRegistryKey),
-      historic::SpringRegistryOptions{.expire_after = options.lock.lease, .observer = options.lock.observer});
-  return keyed([registry](const std::string& key) { return registry->obtain(key); });
+  return std::make_unique<SpringSpace>(options);
 }
 
 // The value is the registry's: as above, its records are the process'.
@@ -148,6 +159,7 @@ std::vector<LockKind> historic_lock_kinds() {
                 "published",
        .historic = true,
        .reentrant = true,
+       .registry = true,
        .lease = historic::SpringRegistryOptions().expire_after,
        .make = make_spring,
        .read_effects = spring_effects},

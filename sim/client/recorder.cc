@@ -406,6 +406,12 @@ void ThreadRecorder::release_invoked(std::string_view key) {
   client_.publish(RunEventKind::lock_releasing, key, mine.id, 0);
 }
 
+void ThreadRecorder::interrupted(std::string_view key) {
+  const Keyed& mine = keyed(key);
+  other(EventType::info, "interrupted", key, kAbsent);
+  client_.publish(RunEventKind::lock_interrupted, key, mine.id, 0);
+}
+
 void ThreadRecorder::release_ok(std::string_view key) {
   Keyed& mine = keyed(key);
   finish(EventType::ok, Function::release, mine, "");
@@ -475,22 +481,6 @@ void ThreadRecorder::other(EventType type, std::string_view f, std::string_view 
   told.value = value;
   told.error = client_.recorder_.history().intern(f);
   client_.append(told);
-}
-
-void ThreadRecorder::other_invoked(std::string_view f, std::string_view key, std::int64_t value) {
-  other(EventType::invoke, f, key, value);
-}
-
-void ThreadRecorder::other_ok(std::string_view f, std::string_view key, std::int64_t value) {
-  other(EventType::ok, f, key, value);
-}
-
-void ThreadRecorder::other_failed(std::string_view f, std::string_view key, std::int64_t value) {
-  other(EventType::fail, f, key, value);
-}
-
-void ThreadRecorder::other_unknown(std::string_view f, std::string_view key, std::int64_t value) {
-  other(EventType::info, f, key, value);
 }
 
 }  // namespace holdfast::sim

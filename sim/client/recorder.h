@@ -165,6 +165,7 @@ class ThreadRecorder {
   void acquire_failed(std::string_view key, std::string_view error);   // certainly not granted
   void acquire_unknown(std::string_view key, std::string_view error);  // info: goes on under a new name
   void release_invoked(std::string_view key);
+  void interrupted(std::string_view key);  // while it holds the key
   void release_ok(std::string_view key);
   void release_failed(std::string_view key, std::string_view error);  // "not-owner" ends the hold as well
   void release_unknown(std::string_view key, std::string_view error);
@@ -182,10 +183,19 @@ class ThreadRecorder {
 
   // An operation that has no Function of its own ("debit"), of the resource: `f` is its name in the history.
   // Its effect on the resource is told by events of its own. No run event tells of it.
-  void other_invoked(std::string_view f, std::string_view key, std::int64_t value);
-  void other_ok(std::string_view f, std::string_view key, std::int64_t value);
-  void other_failed(std::string_view f, std::string_view key, std::int64_t value);
-  void other_unknown(std::string_view f, std::string_view key, std::int64_t value);  // the same name goes on
+  void other_invoked(std::string_view f, std::string_view key, std::int64_t value) {
+    other(checker::EventType::invoke, f, key, value);
+  }
+  void other_ok(std::string_view f, std::string_view key, std::int64_t value) {
+    other(checker::EventType::ok, f, key, value);
+  }
+  void other_failed(std::string_view f, std::string_view key, std::int64_t value) {
+    other(checker::EventType::fail, f, key, value);
+  }
+  // The same name goes on.
+  void other_unknown(std::string_view f, std::string_view key, std::int64_t value) {
+    other(checker::EventType::info, f, key, value);
+  }
 
  private:
   friend class ClientRecorder;

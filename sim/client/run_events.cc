@@ -17,6 +17,7 @@ const std::vector<RunEventInfo>& all_run_events() {
         {Kind::lock_renew_failed, "lock.renew-failed", "a renewal was not confirmed; it is tried again",
          true},
         {Kind::lock_lost, "lock.lost", "a client was told that its hold is lost", true},
+        {Kind::lock_interrupted, "lock.interrupted", "a thread was interrupted while it holds a lock"},
         {Kind::lock_releasing, "lock.releasing", "a client begins to release"},
         {Kind::lock_released, "lock.released", "a release was confirmed"},
         {Kind::read, "read", "a client read the protected resource"},

@@ -19,6 +19,7 @@ enum class RunEventKind : std::uint8_t {
   lock_renewed,
   lock_renew_failed,
   lock_lost,
+  lock_interrupted,
   lock_releasing,
   lock_released,
   read,

@@ -112,12 +112,9 @@ class Transfer final : public Fleet {
     LineClient line(thread.process(), accounts_->endpoint(), options().command_timeout);
     const int client = std::stoi(thread.process().name().substr(1));
     const std::size_t from = client % 2 == 1 ? 0 : 1, to = 1 - from;
-    std::vector<Lock*> locks = {&thread.obtain(key_of("", 0))};
-    if (!at_once_) {
-      locks = {&thread.obtain(account(from)), &thread.obtain(account(to))};
-      if (sorted_ && from > to) std::swap(locks[0], locks[1]);
-    }
     for (std::int64_t round = 0; round < rounds_ && !thread.over();) {
+      thread.begin_round();
+      const std::vector<std::shared_ptr<Lock>> locks = locks_of(thread, from, to);
       std::size_t held = 0;
       while (held < locks.size() && thread.acquire(*locks[held])) ++held;
       if (held == locks.size()) {
@@ -128,13 +125,20 @@ class Transfer final : public Fleet {
     }
   }
 
+  std::vector<std::shared_ptr<Lock>> locks_of(WorkThread& thread, std::size_t from, std::size_t to) const {
+    if (at_once_) return {thread.obtain(key_of("", 0))};
+    if (sorted_ && from > to) std::swap(from, to);
+    return {thread.obtain(account(from)), thread.obtain(account(to))};
+  }
+
   // [parks] Under the locks.
-  void move(WorkThread& thread, LineClient& line, const std::vector<Lock*>& locks, std::size_t from,
-            std::size_t to) {
+  void move(WorkThread& thread, LineClient& line, const std::vector<std::shared_ptr<Lock>>& locks,
+            std::size_t from, std::size_t to) {
     const auto rich = read(thread, line, from), poor = read(thread, line, to);
     if (!rich || !poor || *rich < amount_) return;
     thread.pause(options().think);
-    if (std::any_of(locks.begin(), locks.end(), [&](const Lock* lock) { return thread.must_abort(*lock); })) {
+    if (std::any_of(locks.begin(), locks.end(),
+                    [&](const std::shared_ptr<Lock>& lock) { return thread.must_abort(*lock); })) {
       ++thread.stats().aborted;
       return;
     }

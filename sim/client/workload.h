@@ -58,7 +58,16 @@ struct WorkloadOptions {
   std::optional<Duration> stop_at = std::nullopt;  // nobody starts a round at this time of the run, or later
   Duration retry_pause = std::chrono::milliseconds(20);  // after an acquire that failed with an error
   std::int64_t readers = 0;  // percent of the rounds that take the shared side and change nothing
+  // Percent of the rounds in which the acquire can be interrupted, and its thread is interrupted at the end
+  // of its work, before the release: the stop_token of the acquire.
+  std::int64_t interrupts = 0;
+  // So often each client drops lock objects that are unused and older than that; threads obtain theirs anew
+  // for each round. LockKind::registry.
+  std::optional<Duration> evict = std::nullopt;
 };
+
+// The mark that a client dropped unused lock objects (WorkloadOptions::evict).
+inline constexpr std::string_view kObjectsDropped = "objects-dropped";
 
 struct WorkloadStats {
   std::uint64_t acquired = 0, refused = 0, failed = 0;  // outcomes of acquires

@@ -170,6 +170,8 @@ void parse_workload(const Value& table, Scenario& scenario, const SettingNames& 
   workload.wait = reader.duration("wait");
   workload.command_timeout = reader.duration("command_timeout").value_or(workload.command_timeout);
   workload.readers = reader.percent("readers").value_or(0);
+  workload.interrupts = reader.percent("interrupts").value_or(0);
+  workload.evict = reader.duration("evict");
   const WorkloadKind* const kind = kind_name ? find_workload_kind(*kind_name) : nullptr;
   for (const WorkloadKind& each : all_workload_kinds()) {
     if (kind != nullptr && kind != &each) continue;
@@ -199,6 +201,17 @@ void parse_workload(const Value& table, Scenario& scenario, const SettingNames& 
   if (workload.readers > 0 && !lock.shared) {
     lock_cannot(reader.at("readers"), "`readers`: the lock `" + workload.lock + "` has no side for readers",
                 [](const LockKind& each) { return each.shared; });
+  }
+  if (kind->latch && workload.interrupts > 0) {
+    throw BadScenario(reader.at("interrupts"),
+                      "`interrupts`: nobody is interrupted at a latch, expected none");
+  }
+  if (workload.evict && workload.evict->count() == 0)
+    throw BadScenario(reader.at("evict"), "`evict` is zero, expected such as \"20ms\"");
+  if (workload.evict && !lock.registry) {
+    lock_cannot(reader.at("evict"),
+                "`evict`: the lock `" + workload.lock + "` keeps no registry of lock objects",
+                [](const LockKind& each) { return each.registry; });
   }
   if (workload.key.empty())
     throw BadScenario(reader.at("key"), "`key` is empty, expected the name of a lock");
@@ -364,6 +377,7 @@ const std::vector<MarkInfo>& all_marks() {
     marks.push_back({"granted-after-restart", "a node granted a lock after it had been restarted"});
     marks.push_back(
         {std::string(kGrantedDuringFault), "an acquire returned ok while a fault with `for` acted"});
+    marks.push_back({std::string(kObjectsDropped), "a client dropped unused lock objects (`evict`)"});
     for (const WorkloadKind& kind : all_workload_kinds()) {
       marks.insert(marks.end(), kind.marks.begin(), kind.marks.end());
     }

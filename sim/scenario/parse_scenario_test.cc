@@ -201,6 +201,13 @@ TEST(ParseScenario, TheWaitTimeoutOfAKindThatHasOne) {
   EXPECT_EQ(parse_scenarios(text, "f.toml")[0].workload.wait_timeout, Duration(250ms));
 }
 
+TEST(ParseScenario, ReadsWhatHappensToThreadsAndObjects) {
+  const Scenario asked =
+      parse_scenarios(with("stock   = 10", "interrupts = \"30%\"\nevict = \"20ms\""), "f.toml")[0];
+  EXPECT_EQ(asked.workload.interrupts, 30);
+  EXPECT_EQ(asked.workload.evict, 20ms);
+}
+
 TEST(ParseScenario, VariantsReplaceValuesAndExpectations) {
   const Scenario control = parse_scenarios(kGood, "f.toml")[1];
   EXPECT_EQ(control.title(), "story/control");
@@ -249,6 +256,11 @@ TEST(ParseScenario, ComplaintsNameLineColumnExpectationAndSuggestion) {
             "kind  = \"lock-interface\"\nlease = \"5s\"\n\n[workload]\nkind    = \"critical-section\"\ndepth "
             "  = 2"),
        "f.toml:19:11: `depth`: the lock `lock-interface` cannot be taken inside itself"},
+      {with("stock   = 10", "interrupts = \"101%\""), "f.toml:20:14: `interrupts` is \"101%\""},
+      {with("stock   = 10", "evict = \"0s\""), "f.toml:20:9: `evict` is zero, expected such as"},
+      {with("stock   = 10", "evict = \"20ms\"")
+           .replace(kGood.find("kind  = \"reentrant\""), 19, "kind = \"lock-interface\""),
+       "f.toml:20:9: `evict`: the lock `lock-interface` keeps no registry of lock objects, expected"},
       {with("stock   = 10", "readers = \"60%\""),
        "f.toml:20:11: `readers`: the lock `reentrant` has no side for"},
       {with("kind  = \"reentrant\"", "kind = \"lock-interface\"\nfencing = true"),

@@ -166,7 +166,7 @@ class LoadRun {
       Party& party = parties_[static_cast<std::size_t>(i / size)];
       party_of_.push_back(&party);
       const int key = load_.keys == 0 ? i : i % load_.keys;
-      lock_of_.push_back(party.locks ? &party.locks->obtain("bench:" + std::to_string(key)) : nullptr);
+      lock_of_.push_back(party.locks ? party.locks->obtain("bench:" + std::to_string(key)).get() : nullptr);
     }
   }
 

@@ -69,7 +69,7 @@ void hold_many(Bench& bench, const sim::LockKind* kind, int count, Duration leas
     const auto locks = kind->make({.client = client, .lock = {.lease = lease}});
     std::vector<Lock*> held;
     for (int i = 0; i < count; ++i) {
-      held.push_back(&locks->obtain("held:" + std::to_string(i)));
+      held.push_back(locks->obtain("held:" + std::to_string(i)).get());  // the space keeps it
       held.back()->lock();
     }
     runtime.sleep_for(lease / 3);  // until the watchdog renews all of them in its rounds

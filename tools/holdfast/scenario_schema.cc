@@ -125,14 +125,20 @@ std::vector<Key> lock_keys() {
 
 // The keys that every workload has.
 std::vector<Key> workload_keys() {
-  return {{"clients", integer(1, 1000), "processes c1, c2, ... (3)"},
-          {"threads", integer(1, 10'000), "tasks in each (1)"},
-          {"key", {{"type", "string"}, {"minLength", 1}}, "the lock's key"},
-          {"think", range(), "seckill: between read and write; critical-section: between rounds"},
-          {"start", range(), "delay before the first round"},
-          {"wait", duration(), "patience of one acquire (none)"},
-          {"command_timeout", duration(), "how long a client waits for one answer of the server"},
-          {"readers", reference("percent"), "share of the rounds that take the shared side (0%)"}};
+  return {
+      {"clients", integer(1, 1000), "processes c1, c2, ... (3)"},
+      {"threads", integer(1, 10'000), "tasks in each (1)"},
+      {"key", {{"type", "string"}, {"minLength", 1}}, "the lock's key"},
+      {"think", range(), "seckill: between read and write; critical-section: between rounds"},
+      {"start", range(), "delay before the first round"},
+      {"wait", duration(), "patience of one acquire (none)"},
+      {"command_timeout", duration(), "how long a client waits for one answer of the server"},
+      {"readers", reference("percent"), "share of the rounds that take the shared side (0%)"},
+      {"interrupts", reference("percent"),
+       "share of the rounds whose thread is interrupted after its work, while it holds the lock (0%)"},
+      {"evict", duration(),
+       "so often lock objects are dropped that are unused and older than that; threads obtain theirs anew "
+       "for each round (never)"}};
 }
 
 // The value of a key that one kind of fault or workload has of its own.

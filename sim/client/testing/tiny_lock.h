@@ -93,17 +93,17 @@ class TinyLock final : public Lock {
 class TinySpace final : public LockSpace {
  public:
   explicit TinySpace(const LockSpaceOptions& options) : options_(options) {}
-  Lock& obtain(const std::string& key) override { return obtain(key, "write"); }
-  Lock& obtain_shared(const std::string& key) override { return obtain(key, "read"); }
+  std::shared_ptr<Lock> obtain(const std::string& key) override { return obtain(key, "write"); }
+  std::shared_ptr<Lock> obtain_shared(const std::string& key) override { return obtain(key, "read"); }
 
  private:
-  Lock& obtain(const std::string& key, const std::string& mode) {
-    std::unique_ptr<TinyLock>& lock = locks_[key + "/" + mode];
-    if (!lock) lock = std::make_unique<TinyLock>(options_, key, mode);
-    return *lock;
+  std::shared_ptr<Lock> obtain(const std::string& key, const std::string& mode) {
+    std::shared_ptr<TinyLock>& lock = locks_[key + "/" + mode];
+    if (!lock) lock = std::make_shared<TinyLock>(options_, key, mode);
+    return lock;
   }
   const LockSpaceOptions options_;
-  std::map<std::string, std::unique_ptr<TinyLock>> locks_;
+  std::map<std::string, std::shared_ptr<TinyLock>> locks_;
 };
 
 // REQUIRES: one thread in each client (a TinyLock is for one task).
