@@ -17,6 +17,7 @@ const std::vector<const Check*>& all_checks() {
       &lost_update_check(),
       &negative_stock_check(),
       &balance_check(),
+      &job_once_check(),
       &latch_check(),
       &effects_inside_hold_check(),
       &reached_check(),

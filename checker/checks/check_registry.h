@@ -16,6 +16,7 @@ const Check& oversell_check();
 const Check& lost_update_check();
 const Check& negative_stock_check();
 const Check& balance_check();
+const Check& job_once_check();
 const Check& fencing_monotonic_check();
 const Check& fair_order_check();
 const Check& latch_check();

@@ -7,14 +7,13 @@ namespace holdfast::sim {
 WorkloadKind critical_section_workload();
 WorkloadKind seckill_workload();
 WorkloadKind transfer_workload();
+WorkloadKind scheduled_job_workload();
 WorkloadKind count_down_workload();
 
 const std::vector<WorkloadKind>& all_workload_kinds() {
   static const std::vector<WorkloadKind> kinds = {
-      critical_section_workload(),
-      seckill_workload(),
-      transfer_workload(),
-      count_down_workload(),
+      critical_section_workload(), seckill_workload(),    transfer_workload(),
+      scheduled_job_workload(),    count_down_workload(),
   };
   return kinds;
 }
