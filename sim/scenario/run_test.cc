@@ -109,7 +109,7 @@ void expect_folder_met(const std::string& folder, std::uint64_t seeds, int at_le
 
 TEST(Run, ShippedScenariosMeetTheirExpectations) { expect_folder_met("scenarios", 4); }
 TEST(Run, HistoricScenariosMeetTheirExpectations) { expect_folder_met("scenarios/historic", 3); }
-TEST(Run, ArticleScenariosMeetTheirExpectations) { expect_folder_met("scenarios/articles", 2, 2); }
+TEST(Run, ArticleScenariosMeetTheirExpectations) { expect_folder_met("scenarios/articles", 2, 5); }
 
 }  // namespace
 }  // namespace holdfast::sim
