@@ -17,7 +17,8 @@ Acquisition& Acquisitions::add(std::string_view record, checker::Symbol id) {
   for (std::size_t look = order_.size(); look > 0 && order_.size() >= kRemembered; --look) {
     Acquisition* const oldest = order_.front();
     order_.pop_front();
-    if (oldest->held) {
+    if (oldest->held || oldest->asked_again) {
+      oldest->asked_again = false;
       order_.push_back(oldest);
     } else {
       forget(*oldest);
@@ -40,7 +41,7 @@ void Acquisitions::forget(Acquisition& acquisition) {
   Acquisition** link = &bucket(acquisition.hash);
   while (*link != &acquisition) link = &(*link)->next;
   *link = acquisition.next;
-  acquisition.granting = acquisition.was_held = false;
+  acquisition.granting = acquisition.was_held = acquisition.asked_again = false;
   acquisition.sent_at.reset();
   acquisition.node = 0;
   free_.push_back(&acquisition);

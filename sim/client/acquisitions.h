@@ -21,6 +21,7 @@ struct Acquisition {
   bool held = false;                     // never forgotten while it is
   bool granting = false;                 // told by the observer, until acquire_ok
   bool was_held = false;                 // acquire_ok came; not held any more: its name is free again
+  bool asked_again = false;              // since it was due to be forgotten: not yet
   std::optional<MonotonicTime> sent_at;  // of the grant
   checker::Symbol node = 0;              // who granted
 
@@ -36,8 +37,9 @@ class Acquisitions {
 
   // Null: not known, or forgotten. Good until the next add().
   Acquisition* find(std::string_view record);
-  // A new one, for which the oldest ones that are not held are forgotten: kRemembered stay, or as many as are
-  // held. What is forgotten keeps its address and is used again under another id. REQUIRES: not known.
+  // A new one, for which the oldest ones are forgotten that are not held and were not asked for again:
+  // kRemembered stay, or as many as are held or in use. What is forgotten keeps its address and is used again
+  // under another id. REQUIRES: not known.
   Acquisition& add(std::string_view record, checker::Symbol id);
   // The same record is held anew, under another id: designs that name the owner, not the acquisition.
   static void begin_anew(Acquisition& acquisition, checker::Symbol id);
@@ -51,7 +53,7 @@ class Acquisitions {
 
   std::deque<Acquisition> storage_;
   std::vector<Acquisition*> free_;
-  std::deque<Acquisition*> order_;  // oldest first; a held one that was due goes to the back
+  std::deque<Acquisition*> order_;  // oldest first; one that was due and is held or in use goes to the back
   std::vector<Acquisition*> buckets_ = std::vector<Acquisition*>(2 * kRemembered);  // a power of two
   Acquisition* latest_ = nullptr;  // found or added last: it is asked for several times in a row
 };

@@ -165,6 +165,8 @@ Acquisition* ClientRecorder::known(std::string_view record) {
 }
 
 Acquisition* ClientRecorder::asked(std::string_view record) {
+  Acquisition* const before = acquisitions_.find(record);
+  if (before != nullptr) before->asked_again = true;
   Acquisition* const found = known(record);
   if (found != nullptr && found->was_held && !found->held) Acquisitions::begin_anew(*found, next_name());
   return found;

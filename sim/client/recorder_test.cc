@@ -235,6 +235,17 @@ TEST_F(RecorderTest, AHeldRecordKeepsItsName) {
   });
 }
 
+// Designs that write their process into the record: the commands of the 300th acquisition are still its own.
+TEST_F(RecorderTest, ARecordThatIsAskedForAgainAndAgainKeepsItsName) {
+  as_client([&](Process&, ClientRecorder& client) {
+    const checker::Symbol id = client.asked_acquisition("process");
+    for (int i = 0; i < 2000; ++i) {
+      client.acquisition("uuid" + std::to_string(i));
+      EXPECT_EQ(client.asked_acquisition("process"), id);
+    }
+  });
+}
+
 // A fault that is triggered by an event acts before the client goes on.
 TEST_F(RecorderTest, TriggersRunAtOnce) {
   std::vector<std::string> fired;
