@@ -147,6 +147,9 @@ std::optional<WorkloadProblem> problem_of(const WorkloadOptions& options, const 
     return WorkloadProblem{.key = "period", .what = "`period` is zero, expected such as \"1s\""};
   if (options.wait)
     return WorkloadProblem{.key = "wait", .what = "`wait`: a scheduled job does not wait, expected none"};
+  if (options.interrupts > 0)
+    return WorkloadProblem{.key = "interrupts",
+                           .what = "`interrupts`: who does not wait cannot be interrupted, expected none"};
   if (options.readers > 0)
     return WorkloadProblem{.key = "readers", .what = "`readers`: every job writes, expected none"};
   if (lock.pair)

@@ -122,6 +122,9 @@ TEST(ScheduledJob, NonsenseIsRefused) {
   options.wait = 1s;
   EXPECT_THROW(make_workload(*world, recorder, options), std::invalid_argument);
   options = job({});
+  options.interrupts = 30;
+  EXPECT_THROW(make_workload(*world, recorder, options), std::invalid_argument);
+  options = job({});
   options.own["period"] = Duration(0s);
   EXPECT_THROW(make_workload(*world, recorder, options), std::invalid_argument);
   options = job({});
