@@ -20,6 +20,7 @@ const std::vector<const Check*>& all_checks() {
       &job_once_check(),
       &latch_check(),
       &effects_inside_hold_check(),
+      &no_abandoned_hold_check(),
       &reached_check(),
   };
   return checks;

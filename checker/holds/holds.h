@@ -19,6 +19,10 @@ namespace holdfast::checker {
 inline constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
 inline constexpr std::int64_t kForever = std::numeric_limits<std::int64_t>::max();
 
+// The name of an event (Function::other) by which a thread tells that its work under a hold is over, though
+// it does not give it back.
+inline constexpr std::string_view kLeft = "leave";
+
 enum class HoldEnd : std::uint8_t { never, released, told_lost, crashed, changed_mode };
 
 struct Hold {

@@ -4,6 +4,7 @@
 #include <sstream>
 #include <string>
 
+#include "checker/holds/holds.h"
 #include "checker/invariant.h"
 
 namespace holdfast::checker::testing {
@@ -27,7 +28,13 @@ History history_of(std::string_view script) {
     Event event;
     event.time_ns = nanoseconds(time);
     event.process = history.intern(process);
-    CHECKER_INVARIANT(parse(type, event.type) && parse(f, event.f), line.c_str());
+    CHECKER_INVARIANT(parse(type, event.type), line.c_str());
+    if (f == kLeft) {
+      event.f = Function::other;
+      event.error = history.intern(f);
+    } else {
+      CHECKER_INVARIANT(parse(f, event.f), line.c_str());
+    }
     if (!key.empty() && key != "-") event.key = history.intern(key);
     for (std::string word; words >> word;) {
       const auto equals = word.find('=');
