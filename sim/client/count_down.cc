@@ -1,9 +1,9 @@
 // Workload count-down: each round has a latch of its own, "<key>:<round>". c1 sets it to as many as count it
 // down: the first thread of each of the first `count` clients, when it has worked for `think`. Then all
 // threads of all clients wait for it, and whoever got through goes on with the next round.
+#include <algorithm>
 #include <stdexcept>
 
-#include "lib/lock/latch/count_down_latch.h"
 #include "sim/client/fleet.h"
 #include "sim/client/workload_kind.h"
 
@@ -17,7 +17,8 @@ class CountDown final : public Fleet {
   CountDown(World& world, Recorder& recorder, const WorkloadOptions& options)
       : Fleet(world, recorder, options),
         rounds_(get_or(options.own, "rounds", kRounds)),
-        count_(count_of(options)) {}
+        count_(count_of(options)),
+        set_first_(get_or(options.own, "set_first", false)) {}
 
   static constexpr std::int64_t kRounds = 10;
   static int count_of(const WorkloadOptions& options) {
@@ -29,23 +30,23 @@ class CountDown final : public Fleet {
     const bool first = thread.number() == 0;
     const int client = std::stoi(thread.process().name().substr(1));
     for (std::int64_t round = 0; round < rounds_ && !thread.over(); ++round) {
-      CountDownLatch latch(thread.server(), options().key + ":" + std::to_string(round),
-                           {.look_again = options().lease});
+      const std::shared_ptr<Latch> latch = thread.obtain_latch(options().key + ":" + std::to_string(round));
       if (first && client == 1) {
-        attempt(thread, latch, Function::resize, [&] { return latch.set(count_); });
+        attempt(thread, *latch, Function::resize, [&] { return latch->set(count_); });
+        rounds_set_ = std::max(rounds_set_, round + 1);
       }
+      while (set_first_ && rounds_set_ <= round) thread.process().runtime().sleep_for(options().retry_pause);
       if (first && client <= count_) {
         thread.pause(options().think);
-        attempt(thread, latch, Function::count_down, [&] { return latch.count_down().has_value(); });
+        attempt(thread, *latch, Function::count_down, [&] { return latch->count_down(); });
       }
-      attempt(thread, latch, Function::await,
-              [&] { return options().wait ? latch.await_for(*options().wait) : (latch.await(), true); });
+      attempt(thread, *latch, Function::await, [&] { return latch->await(options().wait); });
     }
   }
 
   // [parks] `act`: one operation; false: not now, it is tried again after a pause (there is no latch yet).
   template <class Act>
-  void attempt(WorkThread& thread, const CountDownLatch& latch, Function f, const Act& act) {
+  void attempt(WorkThread& thread, const Latch& latch, Function f, const Act& act) {
     ThreadRecorder& record = thread.record();
     const std::int64_t value = f == Function::resize ? count_ : checker::kAbsent;
     record.resource_invoked(f, latch.key(), value);
@@ -68,6 +69,8 @@ class CountDown final : public Fleet {
 
   const std::int64_t rounds_;
   const int count_;
+  const bool set_first_;
+  std::int64_t rounds_set_ = 0;  // so many latches c1 has set, as everybody hears by other ways
 };
 
 std::optional<WorkloadProblem> problem_of(const WorkloadOptions& options, const LockKind&) {
@@ -89,6 +92,9 @@ WorkloadKind count_down_workload() {
        .about = "how many clients count each latch down when they have worked for `think` (2)",
        .most = 1000},
       {.name = "rounds", .type = Type::count, .about = "latches, one after another (10)", .most = 1'000'000},
+      {.name = "set_first",
+       .type = Type::flag,
+       .about = "nobody touches a latch before c1 has set it (false)"},
   };
   kind.latch = true;
   kind.checks = {"latch"};

@@ -12,9 +12,11 @@ class CriticalSection final : public Fleet {
         hold_(get_or(options.own, "hold", DurationRange{})),
         rounds_(get_or(options.own, "rounds", kRounds)),
         depth_(get_or(options.own, "depth", std::int64_t{1})),
+        inner_lease_(get_or(options.own, kInnerLease, Duration::zero())),
         own_keys_(get_or(options.own, "own_keys", false)) {}
 
   static constexpr std::int64_t kRounds = 10;  // 0: without end
+  static constexpr std::string_view kInnerLease = "inner_lease";
 
  private:
   std::string key_of(const std::string& client, int number) const override {
@@ -24,29 +26,53 @@ class CriticalSection final : public Fleet {
   void run_thread(WorkThread& thread) override {
     for (std::int64_t round = 0; (rounds_ == 0 || round < rounds_) && !thread.over(); ++round) {
       thread.begin_round();
-      section(thread, depth_);
+      section(thread, nullptr, depth_);
       thread.pause(options().think);
     }
   }
 
-  void section(WorkThread& thread, std::int64_t depth) {
-    if (!thread.acquire()) return;
+  // `inner`: the lock as it is taken inside itself, with a lease of its own; null: as in the rest.
+  void section(WorkThread& thread, Lock* inner, std::int64_t depth) {
+    if (!(inner == nullptr ? thread.acquire() : thread.acquire(*inner))) return;
     thread.work(hold_);
     if (depth > 1) {
-      section(thread, depth - 1);
+      std::shared_ptr<Lock> leased;
+      if (inner_lease_ > Duration::zero()) leased = thread.obtain_leased(thread.lock().key(), inner_lease_);
+      section(thread, leased.get(), depth - 1);
       thread.work(hold_);
     }
-    thread.release();
+    inner == nullptr ? thread.release() : thread.release(*inner);
   }
 
   const DurationRange hold_;
   const std::int64_t rounds_, depth_;
+  const Duration inner_lease_;  // zero: the same as outside
   const bool own_keys_;
 };
 
 bool nests(const LockKind& lock) { return lock.reentrant; }
+bool takes_a_lease(const LockKind& lock) { return lock.own_lease; }
+
+std::optional<WorkloadProblem> inner_lease_problem(const WorkloadOptions& options, const LockKind& lock) {
+  const Duration* const lease = get<Duration>(options.own, CriticalSection::kInnerLease);
+  if (lease == nullptr) return std::nullopt;
+  WorkloadProblem problem{.key = CriticalSection::kInnerLease, .what = ""};
+  if (!takes_a_lease(lock)) {
+    problem.what =
+        "`inner_lease`: an acquire of the lock `" + std::string(lock.name) + "` takes no lease of its own";
+    problem.able = takes_a_lease;
+  } else if (*lease < std::chrono::milliseconds(1)) {
+    problem.what = "`inner_lease` is below a millisecond, expected such as \"2s\"";
+  } else if (get_or(options.own, "depth", std::int64_t{1}) < 2) {
+    problem.what = "`inner_lease` without an inner acquire, expected `depth` above 1";
+  } else {
+    return std::nullopt;
+  }
+  return problem;
+}
 
 std::optional<WorkloadProblem> problem_of(const WorkloadOptions& options, const LockKind& lock) {
+  if (auto problem = inner_lease_problem(options, lock)) return problem;
   if (get_or(options.own, "depth", std::int64_t{1}) <= 1 || nests(lock)) return std::nullopt;
   return WorkloadProblem{
       .key = "depth",
@@ -66,6 +92,10 @@ WorkloadKind critical_section_workload() {
        .type = Type::count,
        .about = "so often is the lock taken inside itself, with another `hold` after each (1)",
        .most = 100},
+      {.name = "inner_lease",
+       .type = Type::duration,
+       .about =
+           "the inner acquires of `depth` take the lock with this lease, which nobody renews (as outside)"},
       {.name = "own_keys", .type = Type::flag, .about = "each task locks a key of its own (false)"},
   };
   kind.problem = problem_of;

@@ -10,7 +10,7 @@ namespace holdfast::sim {
 // --- WorkThread ----------------------------------------------------------------------------------------
 
 WorkThread::WorkThread(World& world, Process& process, const WorkloadOptions& options, WorkloadStats& stats,
-                       ClientRecorder& recorder, redis::Client& server, LockSpace* locks,
+                       ClientRecorder& recorder, redis::Client& server, LockSpace* locks, LatchSpace* latches,
                        const std::string& key, int number)
     : world_(world),
       process_(process),
@@ -20,6 +20,7 @@ WorkThread::WorkThread(World& world, Process& process, const WorkloadOptions& op
       rng_(world.rng("client/" + process.name() + "/" + std::to_string(number))),
       server_(server),
       locks_(locks),
+      latches_(latches),
       number_(number),
       counts_permits_(lock_kind_of(options).counts_permits),
       key_(key) {
@@ -87,6 +88,7 @@ bool WorkThread::ask(Lock& lock, const std::function<bool()>& call) {
   try {
     if (call()) {
       ++stats_.acquired;
+      failed_ = false;
       if (const auto token = lock.token()) token_ = static_cast<std::int64_t>(*token);
       record_.acquire_ok(lock);
       return true;
@@ -112,8 +114,13 @@ void WorkThread::release() {
 void WorkThread::release(Lock& lock) {
   const std::string& key = lock.key();
   if (interrupt_ && interrupt_->request_stop()) record_.interrupted(key);
+  if (options_.release == Release::on_error && !failed_) return record_.left(key);
   record_.release_invoked(key);
   try {
+    if (options_.release == Release::if_held && !locks_->still_held(lock)) {
+      ++stats_.lost;
+      return record_.release_failed(key, "not-owner");
+    }
     lock.unlock();
     ++stats_.released;
     record_.release_ok(key);
@@ -223,9 +230,11 @@ void Fleet::run_client(Client& client, Process& process) {
                          .wait_timeout = options_.wait_timeout};
   for (const auto& server : servers) space.nodes.push_back(server.get());
   const std::unique_ptr<LockSpace> locks = kind_.make == nullptr ? nullptr : kind_.make(space);
+  const std::unique_ptr<LatchSpace> latches =
+      kind_.make_latches == nullptr ? nullptr : kind_.make_latches(space);
   const auto body = [&](int number) {
     WorkThread thread(world_, process, options_, stats_, *client.recorder, *servers.front(), locks.get(),
-                      key_of(client.name, number), number);
+                      latches.get(), key_of(client.name, number), number);
     thread.pause(options_.start);
     run_thread(thread);
   };

@@ -18,8 +18,8 @@ namespace holdfast::sim {
 class WorkThread {
  public:
   WorkThread(World& world, Process& process, const WorkloadOptions& options, WorkloadStats& stats,
-             ClientRecorder& recorder, redis::Client& server, LockSpace* locks, const std::string& key,
-             int number);
+             ClientRecorder& recorder, redis::Client& server, LockSpace* locks, LatchSpace* latches,
+             const std::string& key, int number);
 
   // What the next round is: draws whether it only reads (WorkloadOptions::readers), and whether the thread is
   // interrupted in it (WorkloadOptions::interrupts); obtains the lock() (WorkloadOptions::evict: anew).
@@ -31,12 +31,17 @@ class WorkThread {
   void release();
   // The same for any lock of this client: a thread may hold several.
   std::shared_ptr<Lock> obtain(const std::string& key) { return locks_->obtain(key); }
+  std::shared_ptr<Lock> obtain_leased(const std::string& key, Duration lease) {
+    return locks_->obtain_leased(key, lease);
+  }
+  std::shared_ptr<Latch> obtain_latch(const std::string& key) { return latches_->obtain(key); }
   bool acquire(Lock& lock);
   // [parks] Lock::try_lock(). False: not granted, and no pause was made.
   bool acquire_at_once() {
     return ask(*lock_, [this] { return lock_->try_lock(); });
   }
-  void release(Lock& lock);
+  void release(Lock& lock);          // unless the workload leaves it out (WorkloadOptions::release)
+  void failed() { failed_ = true; }  // the work that is done under the lock failed
 
   bool over() const;                    // nobody starts a round any more (WorkloadOptions::stop_at)
   void pause(const DurationRange& of);  // [parks] for a drawn time
@@ -62,7 +67,8 @@ class WorkThread {
   ThreadRecorder record_;
   Rng rng_;
   redis::Client& server_;
-  LockSpace* const locks_;  // null: a kind that is no lock
+  LockSpace* const locks_;     // null: a kind that is no lock
+  LatchSpace* const latches_;  // null: a kind that is no latch
   const int number_;
   const bool counts_permits_;
   const std::string key_;
@@ -70,6 +76,7 @@ class WorkThread {
   std::shared_ptr<Lock> lock_;                 // of this round
   std::optional<std::stop_source> interrupt_;  // of this round; nullopt: nobody interrupts it
   std::optional<std::int64_t> token_;
+  bool failed_ = false;  // since the last grant
 
   void obtain_locks();
   bool ask(Lock& lock, const std::function<bool()>& call);  // [parks] and writes down what came of it

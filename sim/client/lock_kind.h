@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +30,31 @@ class LockSpace {
     static_cast<void>(age);
     return 0;
   }
+  // The same lock, taken with a lease of its own, which nobody renews. REQUIRES: LockKind::own_lease.
+  virtual std::shared_ptr<Lock> obtain_leased(const std::string& key, Duration lease) {
+    static_cast<void>(lease);
+    throw std::invalid_argument("lock '" + key + "' takes no lease of its own");
+  }
+  // [parks] Whether the caller still holds `lock`, as an application asks it. Throws LockError.
+  virtual bool still_held(Lock& lock) { return lock.is_held_by_me(); }
+};
+
+// A count-down latch, as the workload count-down drives it.
+class Latch {
+ public:
+  virtual ~Latch() = default;
+  virtual const std::string& key() const = 0;
+  // [parks] All throw LockError.
+  virtual bool set(std::int64_t count) = 0;                     // false: a count is running
+  virtual bool count_down() = 0;                                // false: there is nothing to count down yet
+  virtual bool await(const std::optional<Duration>& wait) = 0;  // false: not open in that time
+};
+
+// The latches of one client process.
+class LatchSpace {
+ public:
+  virtual ~LatchSpace() = default;
+  virtual std::shared_ptr<Latch> obtain(const std::string& key) = 0;
 };
 
 struct LockSpaceOptions {
@@ -66,11 +93,13 @@ struct LockKind {
   bool tokens = false;          // its grants have fencing tokens
   bool pair = false;            // takes "<key>:a" and "<key>:b" at once, and nothing else
   bool registry = false;        // its objects are kept by a registry, which drops those that are unused
-  bool latch = false;           // no lock, but a count-down latch: workload "count-down", `make` is null
+  bool latch = false;           // no lock, but a count-down latch: workload "count-down"
+  bool own_lease = false;       // an acquire can be given a lease of its own: LockSpace::obtain_leased()
   Duration lease = std::chrono::seconds(30);  // of a scenario that names none: the design's own default
   // Its lock() gives up by itself after this long, by default. None: it waits until it is granted.
   std::optional<Duration> wait_timeout = std::nullopt;
-  std::unique_ptr<LockSpace> (*make)(const LockSpaceOptions& options) = nullptr;
+  std::unique_ptr<LockSpace> (*make)(const LockSpaceOptions& options) = nullptr;           // null: a latch
+  std::unique_ptr<LatchSpace> (*make_latches)(const LockSpaceOptions& options) = nullptr;  // of a latch
   // `command`: the request's arguments; `reply`: its answer. Empty: did nothing to a record of this kind of
   // lock.
   std::vector<StoreEffect> (*read_effects)(const std::vector<std::string_view>& command,

@@ -19,6 +19,7 @@ std::vector<LockKind> hardened_lock_kinds();
 std::vector<LockKind> composite_lock_kinds();
 std::vector<LockKind> historic_lock_kinds();
 std::vector<LockKind> historic_redisson_kinds();
+std::vector<LockKind> historic_redisson_family_kinds();
 
 using Command = std::vector<std::string_view>;
 using Strings = std::vector<std::string_view>;

@@ -40,7 +40,8 @@ StoreEffect effect(checker::Function f, std::string_view key, std::string_view r
 const std::vector<LockKind>& all_lock_kinds() {
   static const std::vector<LockKind> kinds = [] {
     std::vector<LockKind> all = hardened_lock_kinds();
-    for (const auto& rows : {composite_lock_kinds(), historic_lock_kinds(), historic_redisson_kinds()}) {
+    for (const auto& rows : {composite_lock_kinds(), historic_lock_kinds(), historic_redisson_kinds(),
+                             historic_redisson_family_kinds()}) {
       all.insert(all.end(), rows.begin(), rows.end());
     }
     return all;

@@ -6,6 +6,7 @@
 #include "lib/lock/api/registry.h"
 #include "lib/lock/fair/fair_lock.h"
 #include "lib/lock/fair/fair_scripts.h"
+#include "lib/lock/latch/count_down_latch.h"
 #include "lib/lock/read_write/read_write_lock.h"
 #include "lib/lock/read_write/read_write_scripts.h"
 #include "lib/lock/redisson/redisson_lock.h"
@@ -64,6 +65,39 @@ std::unique_ptr<LockSpace> make_semaphore(const LockSpaceOptions& options) {
 std::unique_ptr<LockSpace> make_redlock(const LockSpaceOptions& options) {
   return std::make_unique<RegisteredSpace>(
       std::make_unique<Redlocks>(options.nodes, RedlockOptions{.lock = options.lock}));
+}
+
+// Latches that look again once a lease, in case a message is lost.
+class HardenedLatch final : public Latch {
+ public:
+  HardenedLatch(const LockSpaceOptions& options, const std::string& key)
+      : latch_(options.client, key, {.look_again = options.lock.lease}) {}
+  const std::string& key() const override { return latch_.key(); }
+  bool set(std::int64_t count) override { return latch_.set(count); }
+  bool count_down() override { return latch_.count_down().has_value(); }
+  bool await(const std::optional<Duration>& wait) override {
+    if (wait) return latch_.await_for(*wait);
+    latch_.await();
+    return true;
+  }
+
+ private:
+  CountDownLatch latch_;
+};
+
+class HardenedLatches final : public LatchSpace {
+ public:
+  explicit HardenedLatches(const LockSpaceOptions& options) : options_(options) {}
+  std::shared_ptr<Latch> obtain(const std::string& key) override {
+    return std::make_shared<HardenedLatch>(options_, key);
+  }
+
+ private:
+  const LockSpaceOptions options_;
+};
+
+std::unique_ptr<LatchSpace> make_hardened_latches(const LockSpaceOptions& options) {
+  return std::make_unique<HardenedLatches>(options);
 }
 
 // How many keys a lock has in the renewal script that `command` calls; 0: it calls none.
@@ -178,7 +212,8 @@ std::vector<LockKind> hardened_lock_kinds() {
        .read_effects = hardened_effects},
       {.name = "count-down-latch",
        .about = "waits until a count that others count down is zero (workload count-down)",
-       .latch = true},
+       .latch = true,
+       .make_latches = make_hardened_latches},
       {.name = "redlock",
        .about =
            "a majority of independent servers; validity, drift, minority given back, renewal by majority",

@@ -17,6 +17,7 @@
 
 #include "checker/history/effects.h"
 #include "checker/history/history.h"
+#include "checker/holds/holds.h"
 #include "lib/lock/api/lock.h"
 #include "sim/client/acquisitions.h"
 #include "sim/client/run_events.h"
@@ -169,6 +170,9 @@ class ThreadRecorder {
   void release_ok(std::string_view key);
   void release_failed(std::string_view key, std::string_view error);  // "not-owner" ends the hold as well
   void release_unknown(std::string_view key, std::string_view error);
+
+  // The work under the hold is over, and it is not given back.
+  void left(std::string_view key) { other(checker::EventType::ok, checker::kLeft, key, checker::kAbsent); }
 
   // The protected resource, or a latch; `f` is read, write, cas, sell, or resize, count_down, await. `shown`:
   // cas: what it must find; write: the fencing token that it shows.

@@ -123,9 +123,11 @@ class Seckill final : public Fleet {
       case StockClient::Outcome::ok: break;
       case StockClient::Outcome::stale:
         ++thread.stats().stale;
+        thread.failed();
         record.resource_failed(Function::read, key, "stale token");
         return nothing_written(thread);
       default:
+        thread.failed();
         record.resource_failed(Function::read, key, "no answer from the stock");
         return nothing_written(thread);
     }
@@ -178,7 +180,9 @@ class Seckill final : public Fleet {
     // The sale begins before the write: a client that dies between the two may have sold.
     record.resource_invoked(Function::sell, key);
     record.resource_invoked(f, key, units - 1, shown);
-    switch (write(thread, stock, units)) {
+    const StockClient::Outcome written = write(thread, stock, units);
+    if (written != StockClient::Outcome::ok) thread.failed();
+    switch (written) {
       case StockClient::Outcome::ok:
         record.resource_ok(f, key, units - 1, shown);
         ++thread.stats().sold;

@@ -135,6 +135,7 @@ class Transfer final : public Fleet {
   void move(WorkThread& thread, LineClient& line, const std::vector<std::shared_ptr<Lock>>& locks,
             std::size_t from, std::size_t to) {
     const auto rich = read(thread, line, from), poor = read(thread, line, to);
+    if (!rich || !poor) thread.failed();
     if (!rich || !poor || *rich < amount_) return;
     thread.pause(options().think);
     if (std::any_of(locks.begin(), locks.end(),
@@ -148,11 +149,13 @@ class Transfer final : public Fleet {
     record.other_invoked("credit", account(to), amount_);
     const Written taken = write(thread, line, from, *rich, -amount_);
     if (taken == Written::refused) {
+      thread.failed();
       record.other_failed("debit", account(from), amount_);
       record.other_failed("credit", account(to), amount_);
       return;
     }
     if (taken == Written::unknown || write(thread, line, to, *poor, amount_) != Written::done) {
+      thread.failed();
       record.other_unknown("debit", account(from), amount_);
       record.other_unknown("credit", account(to), amount_);
       return;

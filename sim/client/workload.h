@@ -23,6 +23,9 @@
 namespace holdfast::sim {
 
 enum class OnLost : std::uint8_t { ignore, abort };  // abort: no write and no sale after the loss was told
+// Which rounds give their lock back. on_error: those whose work failed, as code does that unlocks in `catch`
+// only; if_held: those whose lock answers that it is still held (LockSpace::still_held()).
+enum class Release : std::uint8_t { always, on_error, if_held };
 
 struct WorkloadOptions {
   std::string kind = "seckill";  // find_workload_kind() must know it
@@ -64,6 +67,7 @@ struct WorkloadOptions {
   // So often each client drops lock objects that are unused and older than that; threads obtain theirs anew
   // for each round. LockKind::registry.
   std::optional<Duration> evict = std::nullopt;
+  Release release = Release::always;
 };
 
 // The mark that a client dropped unused lock objects (WorkloadOptions::evict).

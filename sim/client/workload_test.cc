@@ -9,6 +9,7 @@
 #include "checker/checks/check.h"
 #include "checker/holds/holds.h"
 #include "lib/testing/server/temporary_folder.h"
+#include "sim/client/no_lock.h"
 #include "sim/cluster/cluster.h"
 #include "sim/proxy/proxy.h"
 
@@ -268,6 +269,63 @@ TEST_P(WorkloadTest, WhoConfirmsWhateverHappenedOversells) {
   EXPECT_EQ(verdict("negative-stock", swallowed, 2), kHolds);
 }
 
+std::size_t left(const checker::History& history) {
+  std::size_t found = 0;
+  for (const auto& event : history.events()) {
+    found += event.f == Function::other && history.text(event.error) == checker::kLeft ? 1 : 0;
+  }
+  return found;
+}
+
+// Without a lock some sales find the stock changed: an error, and only those rounds release.
+TEST_P(WorkloadTest, OnErrorOnlyAFailedRoundIsReleased) {
+  WorkloadOptions options{.own = {{"stock", 8}, {"write", "compare-and-set"}},
+                          .own_lock = &no_lock_kind(),
+                          .clients = 3,
+                          .think = {1ms, 5ms},
+                          .release = Release::on_error};
+  const Outcome outcome = play(GetParam(), options);
+  EXPECT_TRUE(outcome.finished);
+  EXPECT_EQ(outcome.stats.sold, 8u);
+  EXPECT_GT(outcome.stats.conflicts, 0u);
+  EXPECT_EQ(outcome.stats.released, outcome.stats.conflicts);
+  EXPECT_EQ(left(outcome.history), outcome.stats.acquired - outcome.stats.conflicts);
+}
+
+TEST_P(WorkloadTest, IfHeldOnlyWhatIsStillHeldIsReleased) {
+  for (const bool in_time : {true, false}) {
+    WorkloadOptions options{.kind = "critical-section",
+                            .own = in_time ? section(0ms, 0ms, 1) : section(300ms, 300ms, 1),
+                            .lease = in_time ? 30s : 100ms,
+                            .renew = false,
+                            .clients = 1,
+                            .release = Release::if_held};
+    const Outcome outcome = play(GetParam(), options);
+    EXPECT_EQ(outcome.stats.released, in_time ? 1u : 0u);
+    EXPECT_EQ(outcome.stats.lost, in_time ? 0u : 1u);
+    const std::vector<checker::Hold> holds = checker::build_holds(outcome.history, true);
+    ASSERT_EQ(holds.size(), 1u);
+    EXPECT_NE(holds[0].end, checker::HoldEnd::never);
+  }
+}
+
+// A release that is left out: the watchdog keeps the lock for nobody, as long as the process lives.
+TEST_P(WorkloadTest, ALockThatIsLeftIsKeptByTheWatchdog) {
+  for (const Release release : {Release::on_error, Release::always}) {
+    WorkloadOptions options{.kind = "critical-section",
+                            .own = section(1ms, 1ms, 1),
+                            .lock = "redisson-3.13-reentrant",
+                            .lease = 150ms,
+                            .clients = 1,
+                            .think = {1s, 1s},
+                            .release = release};
+    const Outcome outcome = play(GetParam(), options);
+    const checker::CheckContext context{.reentrant = true, .lease_ns = 150'000'000};
+    EXPECT_EQ(checker::find_check("no-abandoned-hold")->run(outcome.history, context).outcome,
+              release == Release::always ? checker::Outcome::holds : checker::Outcome::violated);
+  }
+}
+
 TEST(WorkloadOptionsTest, NonsenseIsRefused) {
   const std::unique_ptr<World> world = make_embedded_world({});
   Recorder recorder(*world);
@@ -283,6 +341,11 @@ TEST(WorkloadOptionsTest, NonsenseIsRefused) {
   }
   EXPECT_THROW(make_workload(*world, recorder, {.own = {{"stock", "3"}}}), std::invalid_argument)
       << "a value of another type";
+  SettingValues inner = section(1ms, 1ms, 1);
+  inner["inner_lease"] = Duration(1s);
+  EXPECT_THROW(make_workload(*world, recorder, {.kind = "critical-section", .own = inner}),
+               std::invalid_argument)
+      << "an acquire of `reentrant` takes no lease of its own";
   EXPECT_THROW(make_workload(*world, recorder, {.kind = "count-down"}), std::invalid_argument) << "no latch";
 }
 

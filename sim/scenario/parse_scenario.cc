@@ -172,6 +172,10 @@ void parse_workload(const Value& table, Scenario& scenario, const SettingNames& 
   workload.readers = reader.percent("readers").value_or(0);
   workload.interrupts = reader.percent("interrupts").value_or(0);
   workload.evict = reader.duration("evict");
+  const auto release = reader.choice("release", {"always", "on-error", "if-held"});
+  workload.release = release == "on-error"  ? Release::on_error
+                     : release == "if-held" ? Release::if_held
+                                            : Release::always;
   const WorkloadKind* const kind = kind_name ? find_workload_kind(*kind_name) : nullptr;
   for (const WorkloadKind& each : all_workload_kinds()) {
     if (kind != nullptr && kind != &each) continue;
@@ -198,6 +202,8 @@ void parse_workload(const Value& table, Scenario& scenario, const SettingNames& 
       lock_cannot(reader.at(problem->key), problem->what, problem->able);
     }
   }
+  if (release && kind->latch)
+    throw BadScenario(reader.at("release"), "`release`: a latch is not released, expected none");
   if (workload.readers > 0 && !lock.shared) {
     lock_cannot(reader.at("readers"), "`readers`: the lock `" + workload.lock + "` has no side for readers",
                 [](const LockKind& each) { return each.shared; });

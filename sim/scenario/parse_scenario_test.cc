@@ -261,6 +261,16 @@ TEST(ParseScenario, ComplaintsNameLineColumnExpectationAndSuggestion) {
       {with("stock   = 10", "evict = \"20ms\"")
            .replace(kGood.find("kind  = \"reentrant\""), 19, "kind = \"lock-interface\""),
        "f.toml:20:9: `evict`: the lock `lock-interface` keeps no registry of lock objects, expected"},
+      {with("kind    = \"seckill\"\nclients = 3\nstock   = 10",
+            "kind    = \"critical-section\"\ndepth = 2\ninner_lease = \"2s\""),
+       "f.toml:20:15: `inner_lease`: an acquire of the lock `reentrant` takes no lease of its own, expected "
+       "`redisson-3.13-reentrant`"},
+      {with("kind  = \"reentrant\"\nlease = \"5s\"\n\n[workload]\nkind    = \"seckill\"\nclients = 3\nstock  "
+            " = 10",
+            "kind  = \"redisson-3.13-reentrant\"\nlease = \"5s\"\n\n[workload]\nkind    = "
+            "\"critical-section\"\ninner_lease = \"2s\""),
+       "f.toml:19:15: `inner_lease` without an inner acquire, expected `depth` above 1"},
+      {with("stock   = 10", "release = \"never\""), "f.toml:20:11: `release` is \"never\", expected"},
       {with("stock   = 10", "readers = \"60%\""),
        "f.toml:20:11: `readers`: the lock `reentrant` has no side for"},
       {with("kind  = \"reentrant\"", "kind = \"lock-interface\"\nfencing = true"),

@@ -138,7 +138,10 @@ std::vector<Key> workload_keys() {
        "share of the rounds whose thread is interrupted after its work, while it holds the lock (0%)"},
       {"evict", duration(),
        "so often lock objects are dropped that are unused and older than that; threads obtain theirs anew "
-       "for each round (never)"}};
+       "for each round (never)"},
+      {"release", choice({"always", "on-error", "if-held"}),
+       "on-error: only rounds whose work failed give the lock back; if-held: only those whose lock says that "
+       "it is still held (always)"}};
 }
 
 // The value of a key that one kind of fault or workload has of its own.

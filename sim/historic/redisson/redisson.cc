@@ -25,17 +25,21 @@ LockOptions checked(LockOptions options) {
 
 }  // namespace
 
-Redisson::Redisson(redis::Client& client, LockOptions options, RedissonRenewals::Persistence persistence)
+std::string prefixed(std::string_view prefix, const std::string& key) {
+  std::string name(prefix);
+  return key.find('{') == std::string::npos ? name.append(":{").append(key).append("}")
+                                            : name.append(":").append(key);
+}
+
+Redisson::Redisson(redis::Client& client, LockOptions options, RedissonRenewals::Persistence persistence,
+                   std::string uuid)
     : client_(client),
       options_(checked(std::move(options))),
-      uuid_(random_uuid(client.runtime())),
+      uuid_(uuid.empty() ? random_uuid(client.runtime()) : std::move(uuid)),
       mutex_(client.runtime()),
       changed_(client.runtime()),
       latches_(client),
-      renewals_(client.runtime(), persistence,
-                [this](const std::string& name, TaskId thread, std::int64_t lease_ms) {
-                  return renew(name, thread, lease_ms);
-                }) {}
+      renewals_(client.runtime(), persistence) {}
 
 Redisson::~Redisson() {
   try {
@@ -59,12 +63,12 @@ bool Redisson::pause(Duration time) {
   return !changed_.wait_until(guard, until, [this] { return closing_; });
 }
 
-redis::Answer Redisson::eval_write(const std::string& name, const redis::Script& script,
-                                   redis::Arguments keys, redis::Arguments args, bool background) {
+template <class Once>
+redis::Answer Redisson::answered(const std::string& name, const Once& once) {
   bool unseen = false;  // an earlier try may have been executed
   for (int attempt = 0;; ++attempt) {
     try {
-      return eval_and_wait(script, keys, args, replicas(), background).first;
+      return once();
     } catch (const redis::Error& error) {
       unseen = unseen || error.may_have_executed();
       if (!worth_another_attempt(error) || attempt == kRetryAttempts || !pause(kRetryInterval)) {
@@ -72,6 +76,20 @@ redis::Answer Redisson::eval_write(const std::string& name, const redis::Script&
       }
     }
   }
+}
+
+redis::Answer Redisson::eval_write(const std::string& name, const redis::Script& script,
+                                   redis::Arguments keys, redis::Arguments args, bool background) {
+  return answered(name, [&] { return eval_and_wait(script, keys, args, replicas(), background).first; });
+}
+
+redis::Answer Redisson::eval_unsynced(const std::string& name, const redis::Script& script,
+                                      redis::Arguments keys, redis::Arguments args) {
+  return answered(name, [&] { return client_.eval(script, keys, args); });
+}
+
+redis::Answer Redisson::call(const std::string& name, redis::Arguments command) {
+  return answered(name, [&] { return client_.call(command); });
 }
 
 std::pair<redis::Answer, std::int64_t> Redisson::eval_and_wait(const redis::Script& script,
@@ -95,14 +113,15 @@ std::pair<redis::Answer, std::int64_t> Redisson::eval_and_wait(const redis::Scri
   }
 }
 
-RedissonRenewals::Outcome Redisson::renew(const std::string& name, TaskId thread, std::int64_t lease_ms) {
-  const std::string me = owner(thread), lease = std::to_string(lease_ms);
-  LockEvent event{.kind = LockEvent::Kind::renewing, .key = name, .acquisition = me};
+RedissonRenewals::Outcome Redisson::renew(const std::string& name, const std::string& owner,
+                                          const redis::Script& script, redis::Arguments keys,
+                                          std::int64_t lease_ms) {
+  const std::string lease = std::to_string(lease_ms);
+  LockEvent event{.kind = LockEvent::Kind::renewing, .key = name, .acquisition = owner};
   tell(event);
-  const std::array<std::string_view, 1> keys{name};
-  const std::array<std::string_view, 2> args{lease, me};
+  const std::array<std::string_view, 2> args{lease, owner};
   try {
-    const redis::Answer answer = eval_write(name, kRedissonRenew, keys, args, true);
+    const redis::Answer answer = eval_write(name, script, keys, args, true);
     event.node = answer.node;
     if (answer.reply.integer == 1) {
       event.kind = LockEvent::Kind::renewed;

@@ -19,17 +19,23 @@ namespace holdfast::historic {
 
 extern const redis::Script kRedissonRenew;  // KEYS[name]  ARGV[lease in ms, owner]
 
+// "prefix:{key}", or "prefix:key" when the key has a brace of its own: they share its hash slot.
+std::string prefixed(std::string_view prefix, const std::string& key);
+
 class Redisson {
  public:
+  static constexpr Duration kSubscribeTimeout =
+      std::chrono::milliseconds(7500);  // timeout + 3 retry intervals
   static constexpr int kRetryAttempts = 3;
   static constexpr Duration kRetryInterval = std::chrono::milliseconds(1500);
   static constexpr std::string_view kSyncTimeoutMs = "1000";
 
   // `options`: renew means that locks are taken without a lease of their own; then `lease` is Redisson's
-  // lockWatchdogTimeout. The client and the observer outlive this. Throws std::invalid_argument for a lease
-  // below 1 ms.
+  // lockWatchdogTimeout. `uuid`: of this client; "": a new one. The client and the observer outlive this.
+  // Throws std::invalid_argument for a lease below 1 ms.
   Redisson(redis::Client& client, LockOptions options,
-           RedissonRenewals::Persistence persistence = RedissonRenewals::Persistence::stops_at_failure);
+           RedissonRenewals::Persistence persistence = RedissonRenewals::Persistence::stops_at_failure,
+           std::string uuid = {});
   ~Redisson();  // holds that are still there are renewed no more
 
   redis::Client& client() { return client_; }
@@ -49,6 +55,16 @@ class Redisson {
   redis::Answer eval_write(const std::string& name, const redis::Script& script, redis::Arguments keys,
                            redis::Arguments args, bool background = false);
 
+  // [parks] The same without WAIT: what is no lock is sent so.
+  redis::Answer eval_unsynced(const std::string& name, const redis::Script& script, redis::Arguments keys,
+                              redis::Arguments args);
+  // [parks] A plain command, sent again in the same way.
+  redis::Answer call(const std::string& name, redis::Arguments command);
+
+  // [parks] One renewal of `name` by `script`, for `owner`: KEYS are `keys`, ARGV the lease and the owner.
+  RedissonRenewals::Outcome renew(const std::string& name, const std::string& owner,
+                                  const redis::Script& script, redis::Arguments keys, std::int64_t lease_ms);
+
   // [parks] The script once, and with `replicas` above 0 WAIT on the same connection; how many acknowledged.
   // Throws redis::Error.
   std::pair<redis::Answer, std::int64_t> eval_and_wait(const redis::Script& script, redis::Arguments keys,
@@ -62,7 +78,9 @@ class Redisson {
   }
 
  private:
-  RedissonRenewals::Outcome renew(const std::string& name, TaskId thread, std::int64_t lease_ms);
+  // [parks] `once()` until it is answered, four times at most. Throws LockError.
+  template <class Once>
+  redis::Answer answered(const std::string& name, const Once& once);
 
   redis::Client& client_;
   const LockOptions options_;

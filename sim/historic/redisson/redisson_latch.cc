@@ -1,6 +1,7 @@
 #include "sim/historic/redisson/redisson_latch.h"
 
 #include <algorithm>
+#include <charconv>
 #include <mutex>
 #include <utility>
 
@@ -8,8 +9,10 @@ namespace holdfast::historic {
 
 struct RedissonLatches::Latch {
   std::string channel;
+  Messages messages = Messages::lock;
   std::size_t users = 0;
   std::size_t permits = 0, parked = 0;
+  bool open = false;
   bool subscribed = false;
   std::unique_ptr<redis::Subscription> subscription;
 };
@@ -17,12 +20,14 @@ struct RedissonLatches::Latch {
 RedissonLatches::RedissonLatches(redis::Client& client)
     : client_(client), mutex_(client.runtime()), changed_(client.runtime()) {}
 
-std::shared_ptr<RedissonLatches::Latch> RedissonLatches::subscribe(const std::string& channel) {
+std::shared_ptr<RedissonLatches::Latch> RedissonLatches::subscribe(const std::string& channel,
+                                                                   Messages messages) {
   const std::scoped_lock guard(mutex_);
   std::shared_ptr<Latch>& latch = latches_[channel];
   if (!latch) {
     latch = std::make_shared<Latch>();
     latch->channel = channel;
+    latch->messages = messages;
     Latch* const plain = latch.get();  // the subscription ends before the latch
     latch->subscription = client_.subscribe(
         channel, [this, plain](std::string_view payload) { message(*plain, payload); },
@@ -47,8 +52,19 @@ void RedissonLatches::unsubscribe(const std::shared_ptr<Latch>& latch) {
 
 void RedissonLatches::message(Latch& latch, std::string_view payload) {
   const std::scoped_lock guard(mutex_);
-  if (payload == "0") ++latch.permits;
-  if (payload == "1") latch.permits += latch.parked;
+  switch (latch.messages) {
+    case Messages::lock:
+      if (payload == "0") ++latch.permits;
+      if (payload == "1") latch.permits += latch.parked;
+      break;
+    case Messages::semaphore: {
+      std::size_t released = 0;
+      std::from_chars(payload.data(), payload.data() + payload.size(), released);
+      latch.permits += std::min(latch.users, released);
+      break;
+    }
+    case Messages::gate: latch.open = payload == "0" || (latch.open && payload != "1"); break;
+  }
   changed_.notify_all();
 }
 
@@ -85,6 +101,10 @@ bool RedissonLatches::acquire(Latch& latch, MonotonicTime deadline, const std::s
     --latch.parked;
   }
   return taken;
+}
+
+bool RedissonLatches::pass(Latch& latch, MonotonicTime deadline, const std::stop_token& stop) {
+  return wait(deadline, stop, [&] { return latch.open; });
 }
 
 }  // namespace holdfast::historic

@@ -1,5 +1,6 @@
 #include "sim/historic/redisson/redisson_lock.h"
 
+#include <array>
 #include <mutex>
 #include <utility>
 
@@ -7,8 +8,6 @@
 
 namespace holdfast::historic {
 namespace {
-
-constexpr Duration kSubscribeTimeout = std::chrono::milliseconds(7500);  // timeout + 3 retry intervals
 
 std::int64_t milliseconds(Duration time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
@@ -21,26 +20,6 @@ Duration as_long_as(std::int64_t ms) {
   return ms > kMost ? Duration::max() : std::chrono::milliseconds(ms);
 }
 
-// One user of a channel's latch, from subscribe to unsubscribe.
-class Waiting {
- public:
-  Waiting(RedissonLatches& latches, const std::string& channel)
-      : latches_(latches), latch_(latches.subscribe(channel)) {}
-  ~Waiting() {
-    try {
-      latches_.unsubscribe(latch_);
-    } catch (const TaskCancelled&) {
-    }
-  }
-  Waiting(const Waiting&) = delete;
-  Waiting& operator=(const Waiting&) = delete;
-  RedissonLatches::Latch& latch() { return *latch_; }
-
- private:
-  RedissonLatches& latches_;
-  const std::shared_ptr<RedissonLatches::Latch> latch_;
-};
-
 }  // namespace
 
 RedissonLock::RedissonLock(std::shared_ptr<Redisson> redisson, std::string key)
@@ -49,15 +28,9 @@ RedissonLock::RedissonLock(std::shared_ptr<Redisson> redisson, std::string key)
       lease_ms_(std::make_shared<std::atomic<std::int64_t>>(redisson_->lease_ms())),
       mutex_(redisson_->runtime()) {}
 
-std::string RedissonLock::prefixed(std::string_view prefix, const std::string& key) {
-  std::string name(prefix);
-  return key.find('{') == std::string::npos ? name.append(":{").append(key).append("}")
-                                            : name.append(":").append(key);
-}
-
 RedissonLock::Request RedissonLock::request(std::optional<Duration> lease) const {
   Request request;
-  request.owner = redisson_->owner(redisson_->runtime().task_id());
+  request.owner = owner_name(redisson_->runtime().task_id());
   const LockOptions& options = redisson_->options();
   request.lease_given = lease || !options.renew;
   request.lease_ms = milliseconds(lease.value_or(options.lease));
@@ -93,7 +66,7 @@ bool RedissonLock::attempt(Request& request, Told& told) {
   told = ask(request);
   if (told.ttl_ms) return false;
   const TaskId me = runtime().task_id();
-  if (!request.lease_given) redisson_->renewals().schedule(key_, me, lease_ms_);
+  if (!request.lease_given) redisson_->renewals().schedule(key_, me, lease_ms_, renewal());
   bool first = false;
   {
     const std::scoped_lock guard(mutex_);
@@ -111,8 +84,8 @@ void RedissonLock::lock(Request request) {
   Told told;
   if (attempt(request, told)) return;
   wait_told(request, told);
-  Waiting waiting(redisson_->latches(), channel(request.owner));
-  const MonotonicTime give_up = deadline_after(runtime().now(), kSubscribeTimeout);
+  RedissonWaiting waiting(redisson_->latches(), channel(request.owner));
+  const MonotonicTime give_up = deadline_after(runtime().now(), Redisson::kSubscribeTimeout);
   if (!redisson_->latches().wait_subscribed(waiting.latch(), give_up, {})) {
     throw Unavailable("lock '" + key_ + "': subscribe timeout", key_, "", false);
   }
@@ -136,7 +109,7 @@ bool RedissonLock::try_lock(Request request, const std::stop_token& stop) {
   if (attempt(request, told)) return true;
   if (out_of_time()) return false;
   wait_told(request, told);
-  Waiting waiting(redisson_->latches(), channel(request.owner));
+  RedissonWaiting waiting(redisson_->latches(), channel(request.owner));
   if (!redisson_->latches().wait_subscribed(waiting.latch(), deadline_after(runtime().now(), left()), stop)) {
     if (stop.stop_requested()) throw_interrupted();
     gave_up(request);
@@ -154,9 +127,27 @@ bool RedissonLock::try_lock(Request request, const std::stop_token& stop) {
   }
 }
 
-void RedissonLock::unlock() {
+RedissonRenewals::Renew RedissonLock::renewal() const {
+  return [redisson = redisson_.get()](const std::string& name, TaskId thread, std::int64_t lease_ms) {
+    const std::array<std::string_view, 1> keys{name};
+    return redisson->renew(name, redisson->owner(thread), kRedissonRenew, keys, lease_ms);
+  };
+}
+
+bool RedissonLock::is_held_by_current_thread() {
   const TaskId me = runtime().task_id();
-  const std::string owner = redisson_->owner(me);
+  const std::string owner = owner_name(me);
+  const std::array<std::string_view, 3> command{"HEXISTS", key_, owner};
+  if (redisson_->call(key_, command).reply.integer == 1) return true;
+  const std::scoped_lock guard(mutex_);
+  counts_.erase(me);
+  return false;
+}
+
+void RedissonLock::unlock() { unlock_for(runtime().task_id()); }
+
+void RedissonLock::unlock_for(TaskId me) {
+  const std::string owner = owner_name(me);
   redis::Answer answer;
   try {
     answer = give_back(owner);
@@ -192,7 +183,7 @@ int RedissonLock::hold_count() const {
 }
 
 std::string RedissonLock::acquisition() const {
-  return is_held_by_me() ? redisson_->owner(redisson_->runtime().task_id()) : std::string();
+  return is_held_by_me() ? owner_name(redisson_->runtime().task_id()) : std::string();
 }
 
 RedissonLock::Told RedissonLock::told(redis::Answer answer) {

@@ -6,9 +6,12 @@
 //   tryLock    the same with the remaining time, which is counted on the wall clock
 //   unlock()   the script; then the renewal is cancelled, whatever came of the script; nil: not the owner
 //
-// Redisson asks the server who holds the lock (HEXISTS); is_held_by_me() and hold_count() here count what
-// this task was granted and gave back. acquisition() is Redisson's owner name "uuid:threadId", the same for
-// every hold of a thread. There is no valid_until() and no lost().
+// Redisson asks the server who holds the lock, and so does is_held_by_current_thread(). acquisition() is
+// Redisson's owner name "uuid:threadId", the same for every hold of a thread. There is no valid_until() and
+// no lost().
+//
+// Deviations: is_held_by_me() and hold_count(), which must not ask a server, count what the task was granted
+// and gave back.
 //
 // Thread safety: any task. Ownership is by task.
 #pragma once
@@ -36,6 +39,12 @@ class RedissonLock : public Lock {
   // never renewed.
   bool try_lock_with_lease(Duration wait, Duration lease, std::stop_token stop = {});
   void lock_with_lease(Duration lease);
+
+  // [parks] isHeldByCurrentThread(): HEXISTS. False: the holds are no longer counted here either. Throws
+  // LockError.
+  bool is_held_by_current_thread();
+  // [parks] unlock(), on any task, for the holds of `thread`: unlockAsync(threadId).
+  void unlock_for(TaskId thread);
 
   bool is_held_by_me() const override { return hold_count() > 0; }
   int hold_count() const override;
@@ -68,9 +77,11 @@ class RedissonLock : public Lock {
   virtual redis::Answer force() = 0;  // 1: it was held
   virtual std::string channel(const std::string& /*owner*/) const { return channel_of(key_); }
   virtual void gave_up(const Request&) {}
+  // By what name a thread is in the record.
+  virtual std::string owner_name(TaskId thread) const { return redisson_->owner(thread); }
+  // How the watchdog renews. It may outlive this lock, but not its Redisson.
+  virtual RedissonRenewals::Renew renewal() const;
 
-  // "prefix:{key}", or "prefix:key" when the key has a brace of its own: they share its hash slot.
-  static std::string prefixed(std::string_view prefix, const std::string& key);
   static std::string channel_of(const std::string& key) { return prefixed("redisson_lock__channel", key); }
   static Told told(redis::Answer answer);
 

@@ -1,10 +1,10 @@
 // Redisson's RLock as of 3.13.6, as published (design 4). Do not use it in an application.
 //
-//   state     HASH <key> { "uuid:threadId": count }, lease as its PTTL; channel
-//   "redisson_lock__channel:{<key>}" acquire   KEYS[key] ARGV[lease, owner]: free or mine: HINCRBY 1,
-//   PEXPIRE, nil; else PTTL unlock    KEYS[key, channel] ARGV[0, lease, owner]: not mine: nil; HINCRBY -1;
-//   above zero: PEXPIRE, 0; else
-//             DEL, PUBLISH "0", 1
+//   state     HASH <key> { "uuid:threadId": count }, lease as its PTTL
+//   channel   "redisson_lock__channel:{<key>}"
+//   acquire   KEYS[key] ARGV[lease, owner]: free or mine: HINCRBY 1, PEXPIRE, nil; else PTTL
+//   unlock    KEYS[key, channel] ARGV[0, lease, owner]: not mine: nil; HINCRBY -1; above zero: PEXPIRE, 0;
+//             else DEL, PUBLISH "0", 1
 //   renew     KEYS[key] ARGV[lease, owner]: mine: PEXPIRE, 1; else 0. Every third of the 30 s, only when no
 //             lease was given
 //   waiting   pub/sub and a semaphore per process and channel (redisson_lock.h)
@@ -21,6 +21,7 @@
 //     object remembers only the lease of its last acquire;
 //   - nobody is told of a loss, and a given lease is never renewed; unlock() finds out;
 //   - a message that is lost costs the waiter the holder's PTTL; after a reconnect nothing is asked again.
+// Deviations: none but those of redisson_lock.h.
 #pragma once
 
 #include "sim/historic/redisson/redisson_lock.h"

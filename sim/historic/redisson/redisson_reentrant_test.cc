@@ -222,6 +222,21 @@ TEST_P(RedissonReentrantTest, ReentryShortensTheLease) {
   });
 }
 
+// isHeldByCurrentThread() asks the server; is_held_by_me() cannot.
+TEST_P(RedissonReentrantTest, TheServerIsAskedWhoHoldsIt) {
+  run([](Fixture& fixture) {
+    Peer a(fixture), b(fixture);
+    EXPECT_FALSE(a.lock.is_held_by_current_thread());
+    a.lock.lock();
+    EXPECT_TRUE(a.lock.is_held_by_current_thread());
+    EXPECT_FALSE(b.lock.is_held_by_current_thread());
+    b.ask({"DEL", "k"});
+    EXPECT_TRUE(a.lock.is_held_by_me());
+    EXPECT_FALSE(a.lock.is_held_by_current_thread());
+    EXPECT_FALSE(a.lock.is_held_by_me());
+  });
+}
+
 TEST_P(RedissonReentrantTest, AWrongTypeIsToldAtOnce) {
   run([](Fixture& fixture) {
     Peer a(fixture);

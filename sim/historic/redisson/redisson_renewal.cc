@@ -7,12 +7,8 @@
 
 namespace holdfast::historic {
 
-RedissonRenewals::RedissonRenewals(Runtime& runtime, Persistence persistence, Renew renew)
-    : runtime_(runtime),
-      persistence_(persistence),
-      renew_(std::move(renew)),
-      mutex_(runtime),
-      changed_(runtime) {}
+RedissonRenewals::RedissonRenewals(Runtime& runtime, Persistence persistence)
+    : runtime_(runtime), persistence_(persistence), mutex_(runtime), changed_(runtime) {}
 
 RedissonRenewals::~RedissonRenewals() {
   try {
@@ -34,7 +30,7 @@ void RedissonRenewals::close() {
   for (const EntryPtr& entry : ended) entry->task.join();
 }
 
-void RedissonRenewals::schedule(const std::string& name, TaskId thread, LeaseMs lease_ms) {
+void RedissonRenewals::schedule(const std::string& name, TaskId thread, LeaseMs lease_ms, Renew renew) {
   std::list<EntryPtr> ended;  // destroyed (joined) after the mutex is free again
   const std::scoped_lock guard(mutex_);
   if (closing_) return;
@@ -57,6 +53,7 @@ void RedissonRenewals::schedule(const std::string& name, TaskId thread, LeaseMs 
   entry = std::make_shared<Entry>();
   entry->name = name;
   entry->lease_ms = std::move(lease_ms);
+  entry->renew = std::move(renew);
   entry->threads.emplace_back(thread, 1);
   set_timer(*entry);
   // The entry is kept, in entries_ or in ended_, until its task is joined.
@@ -99,7 +96,7 @@ void RedissonRenewals::run(Entry& entry) {
     if (changed_.wait_until(guard, entry.due, [&] { return closing_ || entry.cancelled; })) return;
     const TaskId thread = entry.threads.front().first;
     guard.unlock();
-    const Outcome outcome = renew_(entry.name, thread, *entry.lease_ms);
+    const Outcome outcome = entry.renew(entry.name, thread, *entry.lease_ms);
     guard.lock();
     if (closing_ || entry.cancelled) return;
     const bool stops = persistence_ == Persistence::stops_at_failure;

@@ -1,5 +1,6 @@
 // Redisson 3.13.6's watchdog: one timer per name, which renews for the first thread of that name every third
-// of the lease.
+// of the lease, in the way of the lock object that set it: both sides of a read-write lock have one name, and
+// the timer of the one does nothing for the other.
 //
 // After one renewal that failed, or found the lock gone, the timer is not set again, yet the entry stays
 // until the thread unlocks: the next lock() of that name in this process finds it and starts none. The
@@ -31,12 +32,13 @@ class RedissonRenewals {
   // [parks] Renews `name` for `thread`.
   using Renew = std::function<Outcome(const std::string& name, TaskId thread, std::int64_t lease_ms)>;
 
-  RedissonRenewals(Runtime& runtime, Persistence persistence, Renew renew);
+  RedissonRenewals(Runtime& runtime, Persistence persistence);
   ~RedissonRenewals();
   RedissonRenewals(const RedissonRenewals&) = delete;
   RedissonRenewals& operator=(const RedissonRenewals&) = delete;
 
-  void schedule(const std::string& name, TaskId thread, LeaseMs lease_ms);
+  // `renew` counts only where it sets the timer; it must not need the lock object.
+  void schedule(const std::string& name, TaskId thread, LeaseMs lease_ms, Renew renew);
   // One hold of `thread` less; nullopt: all threads. With the last one the entry goes.
   void cancel(const std::string& name, std::optional<TaskId> thread);
   // The name has an entry, whether or not its timer still runs.
@@ -47,6 +49,7 @@ class RedissonRenewals {
   struct Entry {
     std::string name;
     LeaseMs lease_ms;
+    Renew renew;
     std::vector<std::pair<TaskId, int>> threads;  // in the order of their coming
     MonotonicTime due{};                          // the timer goes off
     bool cancelled = false;
@@ -59,7 +62,6 @@ class RedissonRenewals {
 
   Runtime& runtime_;
   const Persistence persistence_;
-  const Renew renew_;
   Mutex mutex_;
   Condition changed_;
   bool closing_ = false;
