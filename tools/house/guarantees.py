@@ -12,7 +12,8 @@ and of sim/scenario/guarantees_test.cc:
   double grant   lease-exclusion is violated by a double-grant
   overrun        mutual-exclusion is violated by an overrun
   unavailable    no exclusion is violated, but the mark granted-during-fault (of a latch: latch.opened) is never
-                 reached, or progress is violated, on some seeds at least
+                 reached, or progress is violated, on some seeds at least; or latch by never-opened
+  opens early    latch is violated by opened-early
   holds          mutual-exclusion and lease-exclusion hold; of a latch: latch holds
 
 One file is one fault; the base and each variant named after its lock fill a cell. A variant `with-WHAT-LOCK` adds
@@ -62,7 +63,9 @@ def cell(expectations: list[dict], where: str) -> str:
         return "double grant"
     if states("mutual-exclusion", True, kind="overrun"):
         return "overrun"
-    if states("reached", True, marks=["latch.opened"]):
+    if states("latch", True, kind="opened-early"):
+        return "opens early"
+    if states("latch", True, kind="never-opened") or states("reached", True, marks=["latch.opened"]):
         return "unavailable"
     if states("latch", False):
         return "holds"
@@ -160,6 +163,8 @@ def self_test() -> None:
     assert cell(holds + [{"check": "progress", "seeds": ">= 60%"}], "f") == "unavailable"
     assert cell(holds + [{"check": "progress"}], "f") == "holds"
     assert cell([{"check": "latch"}], "f") == "holds"
+    assert cell([{"check": "latch", "is": "violated", "kind": "opened-early"}], "f") == "opens early"
+    assert cell([{"check": "latch", "is": "violated", "kind": "never-opened"}], "f") == "unavailable"
     assert cell([{"check": "reached", "is": "violated", "marks": ["latch.opened"]}], "f") == "unavailable"
     assert cell(double + never, "f") == "double grant"
     document = {
