@@ -48,6 +48,7 @@ Json json_of(const sim::Expectation& expectation, const Tally& tally) {
   Json one;
   one["check"] = expectation.check;
   one["is"] = expectation.violated ? "violated" : "holds";
+  if (!expectation.kind.empty()) one["kind"] = expectation.kind;
   one["line"] = expectation.at.line;
   one["result"] = name_of(tally.result(expectation));
   one["matching"] = tally.matching;

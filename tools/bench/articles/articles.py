@@ -126,32 +126,35 @@ def number(value: float) -> str:
     return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 
-def evidence(claim: dict, kept: dict) -> str:
-    parts = []
+def evidence(claim: dict, kept: dict) -> list[str]:
+    """One line for each run and each measurement."""
+    lines = []
     for run in claim.get("run", []):
         key = " ".join(run_command(run))
-        what = f"{key} {said(run)}"
-        if what not in kept:
-            raise Wrong(f"results/data/articles/claims.json has nothing of `holdfast {key}`, expected --measure to be run")
-        it = kept[what]
-        parts.append(f"{run['speaks']}: {run['shows']}: {said(run)} in {it['matching']} of {it['runs']} runs, `holdfast {key}`")
+        it = what_is_kept(kept, key, said(run))
+        lines.append(f"- {run['speaks']}: {run['shows']}. {said(run)} in {it['matching']} of {it['runs']} runs: `holdfast {key}`")
     for bench in claim.get("bench", []):
         key = " ".join(bench_command(bench))
-        what = f"{key} {bench['metric']}"
-        if what not in kept:
-            raise Wrong(f"results/data/articles/claims.json has nothing of `holdfast {key}`, expected --measure to be run")
-        it = kept[what]
-        parts.append(f"{bench['speaks']}: {bench['shows']}: `{bench['less']}` {number(it['less'])}, `{bench['more']}` "
-                     f"{number(it['more'])} {bench['unit']}, `holdfast {key}`")
-    return "<br>".join(parts)
+        it = what_is_kept(kept, key, bench["metric"])
+        lines.append(f"- {bench['speaks']}: {bench['shows']}. `{bench['less']}` {number(it['less'])}, `{bench['more']}` "
+                     f"{number(it['more'])} {bench['unit']}: `holdfast {key}`")
+    return lines
+
+
+def what_is_kept(kept: dict, command: str, of: str) -> dict:
+    if f"{command} {of}" not in kept:
+        raise Wrong(f"results/data/articles/claims.json has nothing of `holdfast {command}`, expected --measure to be run")
+    return kept[f"{command} {of}"]
 
 
 def claims_table(document: dict, kept: dict) -> str:
-    rows = ["| the claim | article | | what shows it |", "|---|---|---|---|"]
+    rows = ["| article | it claims | that is | because |", "|---|---|---|---|"]
+    runs = []
     for claim in document["claim"]:
         articles = ", ".join(str(one) for one in claim["article"])
-        rows.append(f"| {claim['says']} | {articles} | **{verdict(claim)}**: {claim['because']} | {evidence(claim, kept)} |")
-    return "\n".join(rows) + "\n"
+        rows.append(f"| {articles} | {claim['says']} | **{verdict(claim)}** | {claim['because']} |")
+        runs += ["", f"**{claim['says']}**: {verdict(claim)}.", "", *evidence(claim, kept)]
+    return "\n".join(rows) + "\n\n## The runs that say so\n" + "\n".join(runs) + "\n"
 
 
 # --- the needs -------------------------------------------------------------------------------------------------------
