@@ -189,7 +189,7 @@ TEST_F(RunFolder, NoStoryOfAnExpectationThatWasMetWhenAnotherFailed) {
 }
 
 TEST_F(RunFolder, TheEndListsWhatWasUnexpected) {
-  broken("b.toml", "[[expect]]\ncheck = \"mutual-exclusion\"\nis = \"violated\"\nkind = \"overrun\"\n");
+  broken("b.toml", "[[expect]]\ncheck = \"mutual-exclusion\"\nis = \"violated\"\nkind = \"double-grant\"\n");
   broken("a b.toml", kHolds);
   sound("c.toml");
   const Ran ran = holdfast("run " + folder_.path() + " --seeds 4..6", "COLUMNS=200");
@@ -293,6 +293,10 @@ TEST_F(RunFolder, FailedExpectationsAreReportedEverywhere) {
   const auto& expectation = json["cases"][0]["expectations"][0];
   EXPECT_EQ(expectation["result"], "failed");
   EXPECT_FALSE(expectation.contains("kind"));  // it asked for none
+  const std::string other = broken("other.toml", kViolated + "kind = \"double-grant\"\n");
+  holdfast("run " + other + " --seed 1 --json " + path("out/other.json"));
+  const auto named = nlohmann::json::parse(read_text(path("out/other.json")));
+  EXPECT_EQ(named["cases"][0]["expectations"][0]["kind"], "double-grant");
   EXPECT_EQ(json["total"]["unexpected"], 1);
   const std::string artefacts = json["cases"][0]["story"]["folder"];
   for (const char* name : {"/history.jsonl", "/story.txt", "/run.json"})
