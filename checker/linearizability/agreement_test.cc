@@ -8,6 +8,8 @@
 #include <set>
 
 #include "checker/history/history_jsonl.h"
+#include "checker/linearizability/breadth_search.h"
+#include "checker/linearizability/depth_search.h"
 #include "checker/linearizability/linear.h"
 #include "checker/linearizability/linearizability.h"
 #include "checker/linearizability/search.h"
@@ -210,6 +212,15 @@ std::string disagreement(std::string_view name, const ModelOptions& options, con
   tally.violated += expected ? 0 : 1;
   if (searched.outcome == SearchOutcome::out_of_budget) return "the search has spent its budget: " + text;
   if ((searched.outcome == SearchOutcome::linearizable) != expected) return "the search is wrong: " + text;
+  // Each of the two searches is right alone, and they are stuck at the same return.
+  constexpr std::uint64_t kSteps = 1'000'000, kBytes = 1 << 28;
+  const auto breadth = BreadthSearch(operations, *model, kBytes).advance(kSteps);
+  const auto depth = DepthSearch(operations, *model, kBytes).advance(kSteps);
+  for (const auto& alone : {breadth, depth}) {
+    if (!alone) return "one search has spent its steps: " + text;
+    if ((alone->outcome == SearchOutcome::linearizable) != expected) return "one search is wrong: " + text;
+  }
+  if (!expected && breadth->stuck != depth->stuck) return "the searches are stuck elsewhere: " + text;
   const auto linear = engines.linear(name, operations, options);
   if (!linear) return "";
   ++tally.by_linear;

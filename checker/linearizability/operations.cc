@@ -241,6 +241,21 @@ std::vector<KeyOperations> extract_operations(const PackedHistory& history, cons
   return extractor.finish();
 }
 
+ProcessOrder process_order(const std::vector<Operation>& operations) {
+  ProcessOrder order{std::vector<std::size_t>(operations.size(), kNowhere),
+                     std::vector<bool>(operations.size(), false)};
+  Symbol most = 0;
+  for (const Operation& each : operations) most = std::max(most, each.process);
+  std::vector<std::size_t> last(std::size_t{most} + 1, kNowhere);
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const std::size_t before = last[operations[i].process];
+    if (before != kNowhere && operations[before].ret == operations[i].call) order.awaited[before] = true;
+    order.previous[i] = before;
+    if (!operations[i].unknown) last[operations[i].process] = i;
+  }
+  return order;
+}
+
 std::vector<Endpoint> endpoints_of(const std::vector<Operation>& operations) {
   std::vector<Endpoint> endpoints;
   endpoints.reserve(operations.size() * 2);

@@ -66,6 +66,14 @@ class HistoryError : public std::runtime_error {
 std::vector<KeyOperations> extract_operations(const History& history, const ExtractOptions& options);
 std::vector<KeyOperations> extract_operations(const PackedHistory& history, const ExtractOptions& options);
 
+// How the operations of each process follow one another.
+struct ProcessOrder {
+  std::vector<std::size_t> previous;  // by operation: the one before it with a known outcome; kNowhere: none
+  std::vector<bool> awaited;          // by operation: the next one is invoked at the time of its return
+};
+// REQUIRES: `operations` in the order of their invocations.
+ProcessOrder process_order(const std::vector<Operation>& operations);
+
 // The call or the return of an operation.
 struct Endpoint {
   std::int64_t rank = 0;

@@ -1,20 +1,8 @@
-// Search: linearizability of one key under any model, by just-in-time linearization.
+// Search: linearizability of one key under any model.
 //
-// After G. Lowe, "Testing for linearizability", Concurrency and Computation: Practice and Experience 29
-// (2017). The search reads calls and returns in order, and keeps the set of all configurations: the state of
-// the model, and which pending operations have happened. When an operation returns, each configuration in
-// which it has not happened is extended by other pending operations, in every order that the model allows,
-// until it can happen. If no configuration is left, the history is not linearizable, and this return is the
-// one that no order explains. Only pending operations are kept, so memory grows with the concurrency of the
-// history, not with its length.
-//
-// Three reductions lose nothing:
-//   - Pending operations that are equal for the model are interchangeable. The one that returns first goes
-//     first, those of unknown outcome last. (Not so one whose process invokes its next operation at the time
-//     of its return.)
-//   - An operation of unknown outcome need never happen. Of two configurations that differ only in those, the
-//     one that has used more of them is dropped.
-//   - States of the model are numbered, and each step is computed once.
+// Two searches take turns, and the first to decide wins: breadth first (breadth_search.h), whose memory grows
+// with the concurrency of the history only and which shows soonest that there is no order; and depth first
+// (depth_search.h), which finds an order soonest. Either is right alone.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +14,8 @@
 namespace holdfast::checker {
 
 struct SearchBudget {
-  std::uint64_t bytes = std::uint64_t{1} << 30;
-  std::uint64_t steps = 2'000'000'000;  // configurations looked at
+  std::uint64_t bytes = std::uint64_t{1} << 30;  // of both together
+  std::uint64_t steps = 2'000'000'000;  // configurations looked at, by both; eight comparisons count as one
 };
 
 enum class SearchOutcome : std::uint8_t { linearizable, not_linearizable, out_of_budget };

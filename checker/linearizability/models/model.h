@@ -34,6 +34,8 @@ class Model {
   // Not 0: only operations of that owner are legal in the state. Makes the search faster, and changes no
   // verdict.
   virtual Symbol only_owner(const State&) const { return 0; }
+  // True: the operation changes no state in which it is legal. Makes the search faster, changes no verdict.
+  virtual bool observes(const Operation&) const { return false; }
   virtual bool queues() const { return false; }   // acquires are split by split_queued() of operations.h
   virtual bool resizes() const { return false; }  // also resize
   virtual bool owners() const { return true; }    // false: step() reads neither owner nor process
