@@ -189,7 +189,7 @@ TEST_F(RunFolder, NoStoryOfAnExpectationThatWasMetWhenAnotherFailed) {
 }
 
 TEST_F(RunFolder, TheEndListsWhatWasUnexpected) {
-  broken("b.toml", "[[expect]]\ncheck = \"mutual-exclusion\"\nis = \"violated\"\nkind = \"double-grant\"\n");
+  broken("b.toml", "[[expect]]\ncheck = \"mutual-exclusion\"\nis = \"violated\"\nkind = \"overrun\"\n");
   broken("a b.toml", kHolds);
   sound("c.toml");
   const Ran ran = holdfast("run " + folder_.path() + " --seeds 4..6", "COLUMNS=200");
