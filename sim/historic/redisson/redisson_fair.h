@@ -6,9 +6,8 @@
 //   each      script begins with: while the head's time is over, drop it
 //   acquire   ARGV[lease, owner, wait, now]: free, and nobody queues or I am the head: mine; mine already:
 //             one more; queued already: score - wait - now; else to the end of the queue with (the last one's
-//             score
-//             - now, or PTTL) + wait + now. tryLock() without a wait has ARGV[lease, owner, now, wait] and
-//             never queues
+//             score - now, or PTTL) + wait + now. tryLock() without a wait has ARGV[lease, owner, now, wait]
+//             and never queues
 //   unlock    as the reentrant lock's, but the message goes to the head of the queue
 //   wait      300 s, or what tryLock was given
 //
@@ -18,14 +17,17 @@
 //   - the time to wait that a queued one is told turns below zero once the first lease is over, and is taken
 //     for "until a message comes": if the holder dies, it hangs;
 //   - a live waiter whose 300 s are over is dropped, and no message reaches it;
-//   - tryLock(30, SECONDS) without a lease queues for 30 ms: the unit is lost on the way, here for waits of
-//     whole seconds. When it gives up, the real 30 s are taken off everybody behind;
+//   - tryLock(30, SECONDS) without a lease queues for 30 ms: the unit is lost on the way. When it gives up,
+//     the real 30 s are taken off everybody behind;
 //   - scores are made and judged by the clients' clocks;
 //   - unlock() of a lock that is gone succeeds: its holder never learns;
 //   - a missing score makes every script fail.
 //
 // Variant `as_described`: as the article has it, ARGV[3] = now + 5000 where the script means a wait. Scores
 // come to about twice the present time: no dead head is ever dropped.
+//
+// Deviations: those of redisson_lock.h. A wait has no unit here: one of whole seconds counts as given in
+// seconds.
 #pragma once
 
 #include <chrono>

@@ -19,8 +19,9 @@
 //   - between grant and taking it back others may see it; a lost reply to an acquire leaves the lock to its
 //     lease, for it is not asked again;
 //   - the rest of the lock as in 3.13.6: count on the server, unconditional PEXPIRE, loss never told.
-// One name is renewed by one call here (originally up to 100). WAIT's answer counts for a grant only: to a
-// refusal it says nothing on a connection that others use as well.
+//
+// Deviations: those of redisson_lock.h. One name is renewed by one call (originally up to 100). WAIT's answer
+// counts for a grant only: to a refusal it says nothing on a connection that others use as well.
 #pragma once
 
 #include <mutex>

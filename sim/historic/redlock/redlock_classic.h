@@ -16,6 +16,8 @@
 //     fires, unlock() does not tell that there was nothing left to delete;
 //   - the servers are asked one after the other: each that is dead costs its timeout, twice an attempt;
 //   - not reentrant, no order, waiters poll.
+//
+// Deviations: timed and interruptible waiting, which the text does not have, asks again as lock() does.
 // LockOptions::renew is ignored. valid_until() is the published validity.
 #pragma once
 
