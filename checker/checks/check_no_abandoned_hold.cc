@@ -79,10 +79,10 @@ class NoAbandonedHold : public Check {
       witness.key = words.text(hold.key);
       witness.from_ns = since_ns;
       witness.to_ns = end_ns;
-      witness.why =
-          fmt::format("{} of {} was left at {}, is not released, and was still renewed at {}, {} later.",
-                      words.grant(hold), witness.key, words.time(since_ns), words.time(last_ns),
-                      words.duration(last_ns - since_ns));
+      witness.why = fmt::format(
+          "{} was done with {} at {} and did not release it; it was still renewed at {}, {} later.",
+          words.grant(hold), witness.key, words.time(since_ns), words.time(last_ns),
+          words.duration(last_ns - since_ns));
       for (const std::size_t position : {hold.invoked, hold.acquired, doing.last}) {
         if (position != kNowhere) witness.events.push_back(position);
       }

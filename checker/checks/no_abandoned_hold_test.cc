@@ -34,6 +34,8 @@ TEST(NoAbandonedHold, APlantedOneIsFound) {
   EXPECT_EQ(verdict.violations, 1u);
   EXPECT_EQ(verdict.witnesses[0].kind, "abandoned");
   EXPECT_EQ(verdict.reason, verdict.witnesses[0].why);
+  EXPECT_NE(verdict.reason.find(" was done with k at 2.000 ms and did not release it"), std::string::npos)
+      << verdict.reason;
   EXPECT_EQ(find_check("no-abandoned-hold")->run(history.subset(verdict.witnesses[0].events), {}).outcome,
             Outcome::violated);
 }

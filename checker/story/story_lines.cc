@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "checker/history/effects.h"
+#include "checker/holds/holds.h"
 
 namespace holdfast::checker {
 
@@ -104,7 +105,9 @@ std::string describe_event(const History& history, const Event& event, const Wor
       return invoked ? "waits for " + key + " to open"
              : ok    ? "finds " + key + " open"
                      : unclear("wait for " + key);
-    case Function::other: break;
+    case Function::other:
+      if (text(event.error) == kLeft) return "is done with " + key + ", and does not release it";
+      break;
   }
   std::string line = text(event.error);
   if (event.key != 0) line += " " + key;

@@ -114,6 +114,20 @@ TEST(Story, ForeignRelease) {
                "story_foreign_removal.txt");
 }
 
+TEST(Story, AHoldThatWasLeft) {
+  const History history = history_of(R"(
+    1  c1/0 invoke acquire k owner=c1:0
+    2  c1/0 ok acquire k id=a owner=c1:0 valid=31
+    3  c1/0 ok leave k id=a owner=c1:0
+    20 c1/watchdog ok renew k id=a valid=50
+    40 c1/watchdog ok renew k id=a valid=70
+    60 c1/watchdog ok renew k id=a valid=90
+    80 c2/0 invoke acquire k owner=c2:0
+  )");
+  const std::string story = tell_story(history, first_witness(history, "no-abandoned-hold"));
+  EXPECT_NE(story.find("is done with k, and does not release it"), std::string::npos) << story;
+}
+
 TEST(Story, Oversold) {
   const History history = history_of(kFailover);
   CheckContext context;
