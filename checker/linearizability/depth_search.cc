@@ -1,7 +1,6 @@
 #include "checker/linearizability/depth_search.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "checker/invariant.h"
 
@@ -28,8 +27,7 @@ constexpr int kCompared = 16;
 // --- VisitedConfigurations -------------------------------------------------------------------------------
 
 bool VisitedConfigurations::same_known(const Entry& entry, const std::vector<Word>& known) const {
-  return entry.known == known.size() &&
-         std::memcmp(words_.data() + entry.begin, known.data(), known.size() * sizeof(Word)) == 0;
+  return entry.known == known.size() && std::equal(known.begin(), known.end(), at(entry.begin));
 }
 
 bool VisitedConfigurations::add(const std::vector<Word>& known, const std::vector<Word>& unknown) {
@@ -37,19 +35,17 @@ bool VisitedConfigurations::add(const std::vector<Word>& known, const std::vecto
   for (std::uint32_t i = buckets_[both & (buckets_.size() - 1)]; i != kNone; i = entries_[i].next) {
     const Entry& entry = entries_[i];
     if (entry.hash != both || entry.unknown != unknown.size() || !same_known(entry, known)) continue;
-    if (std::memcmp(words_.data() + entry.begin + entry.known, unknown.data(),
-                    unknown.size() * sizeof(Word)) == 0) {
-      return false;
-    }
+    if (std::equal(unknown.begin(), unknown.end(), at(entry.begin + entry.known))) return false;
   }
   std::uint32_t& newest = newest_[first & (newest_.size() - 1)];
   int compared = 0;
   for (std::uint32_t i = newest; i != kNone && compared < kCompared; i = entries_[i].before, ++compared) {
     const Entry& entry = entries_[i];
     if (entry.unknown > unknown.size() || !same_known(entry, known)) continue;
-    const Word* const used = words_.data() + entry.begin + entry.known;
+    const auto used = at(entry.begin + entry.known);
     bool fewer = true;
-    for (std::size_t w = 0; w < entry.unknown; ++w) fewer = fewer && (used[w] & ~unknown[w]) == 0;
+    for (std::size_t w = 0; w < entry.unknown; ++w)
+      fewer = fewer && (used[static_cast<std::ptrdiff_t>(w)] & ~unknown[w]) == 0;
     if (fewer) return false;
   }
   CHECKER_INVARIANT(entries_.size() < kNone, "configurations are numbered by 32 bits");

@@ -43,6 +43,9 @@ class VisitedConfigurations {
     std::uint32_t next = kNone;    // of the same bucket
     std::uint32_t before = kNone;  // the entry before it with an equal `known`
   };
+  std::vector<std::uint64_t>::const_iterator at(std::size_t word) const {
+    return words_.begin() + static_cast<std::ptrdiff_t>(word);
+  }
   bool same_known(const Entry& entry, const std::vector<std::uint64_t>& known) const;
   void grow();
 
