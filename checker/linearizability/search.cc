@@ -10,7 +10,7 @@ namespace holdfast::checker {
 SearchResult search(const std::vector<Operation>& operations, const Model& model,
                     const SearchBudget& budget) {
   constexpr std::uint64_t kTurn = 4096;
-  BreadthSearch breadth(operations, model, budget.bytes / 2);
+  std::optional<BreadthSearch> breadth;  // most histories are decided before its first turn
   DepthSearch depth(operations, model, budget.bytes / 2);
   std::optional<SearchResult> by_depth, by_breadth;
   const auto decided = [](const std::optional<SearchResult>& result) {
@@ -24,7 +24,8 @@ SearchResult search(const std::vector<Operation>& operations, const Model& model
       if (decided(by_depth)) return *by_depth;
     }
     if (!by_breadth && spent < budget.steps) {
-      by_breadth = breadth.advance(std::min(turn, budget.steps - spent));
+      if (!breadth) breadth.emplace(operations, model, budget.bytes / 2);
+      by_breadth = breadth->advance(std::min(turn, budget.steps - spent));
       spent += turn;
       if (decided(by_breadth)) return *by_breadth;
     }
