@@ -131,6 +131,7 @@ void shutdown(Call& c) {
   }
   if (save) c.engine.save();
   c.engine.request_shutdown();
+  c.session.close_after_reply = true;  // without a reply: the server ends with this connection
 }
 
 void debug_sleep(Call& c) {  // the server sleeps for everybody: nobody is served until then

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <list>
+#include <stdexcept>
 
 #include "lib/runtime/check.h"
 #include "sim/redis/connection.h"
@@ -20,6 +21,12 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
     listener_ = network_.listen(options_.listen);
     const std::uint16_t port = listener_->endpoint().port;
     engine_ = std::make_shared<Engine>(runtime_, options_.persistence, options_.disk, port);
+    for (const auto& [name, value] : options_.settings) {
+      const std::string why_not =
+          engine_->config().knows(name) ? engine_->config().set(name, value) : "unknown setting";
+      if (!why_not.empty()) throw std::invalid_argument(name + " " + value + ": " + why_not);
+    }
+    if (engine_->config().append_only) engine_->set_append_only(true);
     link_ = std::make_shared<ReplicaLink>(runtime_, network_, engine_,
                                           options_.announced_port != 0 ? options_.announced_port : port);
     engine_->on_primary_changed = [this] {

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "lib/net/network.h"
 #include "lib/runtime/runtime.h"
@@ -22,11 +24,13 @@ struct RedisServerOptions {
   embedded::Disk* disk = nullptr;    // outlives the server; nullptr: nothing is kept
   Endpoint primary;                  // host "" : starts as a primary
   std::uint16_t announced_port = 0;  // what a replica tells its primary; 0: the port it listens at
+  std::vector<std::pair<std::string, std::string>> settings = {};  // as by CONFIG SET, in this order
 };
 
 class RedisServer {
  public:
-  // Binds the port (std::system_error if it cannot) and loads the disk.
+  // Binds the port (std::system_error if it cannot) and loads the disk. Throws std::invalid_argument for a
+  // setting that CONFIG SET would refuse.
   RedisServer(Runtime& runtime, Network& network, RedisServerOptions options);
   ~RedisServer();
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <thread>
 
 #include "checker/checks/check.h"
@@ -48,7 +49,8 @@ CommandLine::CommandLine()
     : app("Holdfast: shows which Redis locks you can trust.\n"
           "Exit codes: 0 everything as expected, 1 not, 2 unknown, 3 one seed gave two histories, 64 bad "
           "file or flag, "
-          "69 something is missing on this machine, 70 internal error, 74 output cannot be written, 130 "
+          "69 something is missing on this machine (or the port is taken), 70 internal error, 74 output "
+          "cannot be written, 130 "
           "interrupted.",
           "holdfast") {
   app.set_version_flag("--version", "holdfast " + version(), "print the version");
@@ -236,6 +238,20 @@ void CommandLine::add_rest() {
       ->type_name("WHAT")
       ->check(Choice({"locks", "faults", "workloads", "checks", "models", "marks", "events"}));
 
+  redis = app.add_subcommand("redis",
+                             "serve the embedded Redis on a port of this machine\n"
+                             "A test double of Redis 7.0.15 (sim/redis/README.md), on 127.0.0.1 only and in "
+                             "memory only: never for data. Its clocks are the machine's. Ends with Ctrl-C, "
+                             "SIGTERM or the command SHUTDOWN.");
+  redis->add_option("-p,--port", redis_.port, "0: any free one; the first line printed has it")
+      ->type_name("PORT")
+      ->capture_default_str();
+  redis->add_option("--config", redis_config_, "a setting, as CONFIG SET takes it (may be repeated)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  redis->add_option("--replicaof", redis_primary_, "follow this primary, a server of this machine")
+      ->type_name("HOST:PORT");
+
   schema = app.add_subcommand("schema",
                               "print the JSON schema of scenario files\n"
                               "Editors complete and check a file by it that begins with `#:schema FILE` "
@@ -293,6 +309,25 @@ ShowArguments CommandLine::show_arguments(const std::string& command) const {
   ShowArguments arguments = show_;
   arguments.command = command;
   arguments.terminal = detect_terminal(parse_color(color_), ascii_);
+  return arguments;
+}
+
+RedisArguments CommandLine::redis_arguments() const {
+  RedisArguments arguments = redis_;
+  for (const std::string& text : redis_config_) {
+    const std::size_t at = text.find('=');
+    if (at == std::string::npos || at == 0)
+      throw BadUsage("--config: `" + text + "`, expected KEY=VALUE such as requirepass=secret");
+    arguments.settings.emplace_back(text.substr(0, at), text.substr(at + 1));
+  }
+  if (redis_primary_.empty()) return arguments;
+  const std::size_t colon = redis_primary_.rfind(':');
+  const std::string port = colon == std::string::npos ? "" : redis_primary_.substr(colon + 1);
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), arguments.primary.port);
+  if (colon == 0 || port.empty() || error != std::errc() || end != port.data() + port.size() ||
+      arguments.primary.port == 0)
+    throw BadUsage("--replicaof: `" + redis_primary_ + "`, expected HOST:PORT such as 127.0.0.1:6379");
+  arguments.primary.host = redis_primary_.substr(0, colon);
   return arguments;
 }
 

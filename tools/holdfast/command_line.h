@@ -19,12 +19,13 @@ struct CommandLine {
   CommandLine(const CommandLine&) = delete;
 
   CLI::App app;
-  CLI::App *run, *check, *show, *list, *bench, *plot, *schema, *completion, *man, *help;
+  CLI::App *run, *check, *show, *list, *redis, *bench, *plot, *schema, *completion, *man, *help;
 
   RunArguments run_arguments(const std::string& command) const;
   CheckArguments check_arguments() const;
   BenchArguments bench_arguments(int argc, const char* const* argv) const;
   ShowArguments show_arguments(const std::string& command) const;
+  RedisArguments redis_arguments() const;
 
   std::string result, figures;  // plot
   std::string what;             // list
@@ -44,6 +45,9 @@ struct CommandLine {
   std::string format_, engine_ = "auto";
   BenchArguments bench_;
   ShowArguments show_;
+  RedisArguments redis_;
+  std::vector<std::string> redis_config_;
+  std::string redis_primary_;
   std::string color_ = "auto";
   bool ascii_ = false;
 };

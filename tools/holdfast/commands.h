@@ -1,9 +1,13 @@
 // The subcommands of `holdfast`. Each returns the exit code; errors of use are thrown as BadUsage.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "lib/net/network.h"
 #include "tools/holdfast/check_judge.h"
 #include "tools/holdfast/exit_code.h"
 #include "tools/holdfast/run_plan.h"
@@ -24,10 +28,18 @@ struct ShowArguments {
   Terminal terminal = {};
 };
 
+struct RedisArguments {
+  std::uint16_t port = 6379;                                  // 0: any free one
+  Endpoint primary = {};                                      // host "": none
+  std::vector<std::pair<std::string, std::string>> settings;  // as CONFIG SET takes them
+};
+
 // `bench` and `plot`: tools/bench/bench.h.
 ExitCode run_command(const RunArguments& arguments);
 ExitCode check_command(const CheckArguments& arguments);
 ExitCode show_command(const ShowArguments& arguments);
+// Serves until SIGINT, SIGTERM or SHUTDOWN. Throws Missing when the port cannot be had.
+ExitCode redis_command(const RedisArguments& arguments);
 ExitCode list_command(const std::string& what);  // locks | faults | checks | models | marks | events
 
 }  // namespace holdfast::tools

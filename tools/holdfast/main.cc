@@ -54,6 +54,7 @@ ExitCode dispatch(int argc, char** argv) {
   if (*line.list) return list_command(line.what);
   if (*line.check) return check_command(line.check_arguments());
   if (*line.show) return show_command(line.show_arguments(command));
+  if (*line.redis) return redis_command(line.redis_arguments());
   if (*line.plot) return plot_command(line.result, line.figures);
   if (*line.bench) return bench_command(line.bench_arguments(argc, argv));
   return run_command(line.run_arguments(command));

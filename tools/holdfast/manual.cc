@@ -81,7 +81,7 @@ one seed gave two histories
 a bad file or flag; nothing was run
 .TP
 .B 69
-something is missing on this machine, such as a server
+something is missing on this machine, such as a server, or a port is taken
 .TP
 .B 70
 internal error
