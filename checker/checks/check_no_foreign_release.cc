@@ -7,7 +7,8 @@
 //   2. no grant of a on n and k can have come after G: each one that was forwarded before X's reply was seen
 //      was answered before G was forwarded. A grant that was never answered can have come after G, and so can
 //      a release that hands over, as long as its answer does not say to whom;
-//   3. records of a and b exclude each other (both acquisitions are exclusive);
+//   3. records of a and b exclude each other: neither took permits or mode "read", as the acquire or the
+//      ledger's grant says (an acquire that was not granted in time has no id, but its record stands);
 //   4. from the forwarding of G to the reply of X no fault changed what n stores (crash, restart, promotion,
 //      replication).
 // When G took effect, n had no record of a, or G would have been refused (3). From there to X none was
@@ -59,7 +60,8 @@ class NoForeignRelease : public Check {
       const Event& event = events[i];
       if (Effect effect{}; effect_of(history, event, effect) && changes_stores(effect))
         upheavals.push_back(i);
-      if (event.f == Function::acquire && (history.text(event.mode) == "read" || event.permits > 0)) {
+      if ((event.f == Function::acquire || event.f == Function::store_grant) &&
+          (history.text(event.mode) == "read" || event.permits > 0)) {
         shared[event.id] = true;
       }
       if (!is_store(event.f)) continue;

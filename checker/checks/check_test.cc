@@ -2,6 +2,7 @@
 // `unknown`.
 #include "checker/checks/check.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -295,6 +296,26 @@ TEST(NoForeignRelease, NoFalseAlarm) {
                 .outcome,
             Outcome::holds);
   EXPECT_EQ(run("no-foreign-release", history_of(kDoubleGrant)).outcome, Outcome::unknown);
+}
+
+// Two whose acquires timed out: only the ledger knows of their grants, and that others may have them, too.
+TEST(NoForeignRelease, GrantsThatCameTooLateMayBeShared) {
+  for (const char* how : {"mode=read", "permits=1"}) {
+    const std::string grants = fmt::format(R"(
+      1  c1/0 invoke acquire k {0}
+      2  l/0 invoke store-grant k id=c1-1 node=r1 {0}
+      3  l/0 ok store-grant k id=c1-1 node=r1 {0} value=1
+      4  c2/0 invoke acquire k {0}
+      5  l/0 invoke store-grant k id=c2-1 node=r1 {0}
+      6  l/0 ok store-grant k id=c2-1 node=r1 {0} value=1
+      10 c1/0 fail acquire k {0} error=timeout
+      11 c2/0 fail acquire k {0} error=timeout
+      20 l/0 invoke store-remove k id=c1-1 node=r1
+      21 l/0 ok store-remove k id=c1-1 node=r1 value=1
+    )",
+                                           how);
+    EXPECT_EQ(run("no-foreign-release", history_of(grants)).outcome, Outcome::holds) << how;
+  }
 }
 
 // --- progress ---------------------------------------------------------------------------------------------

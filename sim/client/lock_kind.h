@@ -73,7 +73,10 @@ struct StoreEffect {
   std::string key;
   std::string record;  // whose acquisition the command was sent for, in the lock's own terms; "": the command
                        // does not say (a plain DEL), so it is whatever its client acquired last
-  bool took_effect = false;  // by the reply
+  bool took_effect = false;    // by the reply
+  bool understood = true;      // false: the reply says neither that it did nor that it did not
+  std::string_view mode = {};  // a grant: "read": others may have it beside this one
+  std::uint32_t permits = 0;   // a grant by a semaphore: how many of its permits
   // A grant to somebody who waited for it, maybe of another client, by the release of who held it: `record`
   // is known from the reply only.
   bool handed_over = false;

@@ -58,7 +58,4 @@ bool is_ok(const redis::Reply& reply);
 
 StoreEffect effect(checker::Function f, std::string_view key, std::string_view record, bool took_effect);
 
-// What the commands of the locks of lib/lock do.
-std::vector<StoreEffect> hardened_effects(const Command& command, const redis::Reply& reply);
-
 }  // namespace holdfast::sim

@@ -8,6 +8,7 @@
 #include "lib/lock/reentrant/reentrant_lock.h"
 #include "lib/lock/semaphore/permit_semaphore.h"
 #include "sim/client/lock_kind_rows.h"
+#include "sim/client/record_scripts.h"
 
 namespace holdfast::sim {
 namespace {
@@ -156,14 +157,14 @@ std::vector<LockKind> composite_lock_kinds() {
        .promises_validity = true,
        .counts_permits = true,
        .make = make_permit_semaphore,
-       .read_effects = hardened_effects},
+       .read_effects = semaphore_effects},
       {.name = "multi",
        .about = "several locks as one, all or nothing (here: two reentrant ones)",
        .reentrant = true,
        .promises_validity = true,
        .pair = true,
        .make = make_multi,
-       .read_effects = hardened_effects},
+       .read_effects = reentrant_effects},
   };
 }
 

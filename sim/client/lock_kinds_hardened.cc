@@ -1,26 +1,22 @@
-// The locks of lib/lock. One more: a row, a space that makes it, and a function that reads its commands.
+// The locks of lib/lock. One more: a row, a space that makes it, and a description of its scripts
+// (record_scripts.cc).
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "lib/lock/api/registry.h"
 #include "lib/lock/fair/fair_lock.h"
-#include "lib/lock/fair/fair_scripts.h"
 #include "lib/lock/latch/count_down_latch.h"
 #include "lib/lock/read_write/read_write_lock.h"
-#include "lib/lock/read_write/read_write_scripts.h"
 #include "lib/lock/redisson/redisson_lock.h"
 #include "lib/lock/redlock/redlock.h"
 #include "lib/lock/reentrant/reentrant_lock.h"
-#include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/lock/semaphore/semaphore.h"
-#include "lib/lock/semaphore/semaphore_scripts.h"
 #include "sim/client/lock_kind_rows.h"
+#include "sim/client/record_scripts.h"
 
 namespace holdfast::sim {
 namespace {
-
-using checker::Function;
 
 // Locks of a class of lib/lock that derives from Locks, kept by a Registry.
 class RegisteredSpace : public LockSpace {
@@ -100,50 +96,7 @@ std::unique_ptr<LatchSpace> make_hardened_latches(const LockSpaceOptions& option
   return std::make_unique<HardenedLatches>(options);
 }
 
-// How many keys a lock has in the renewal script that `command` calls; 0: it calls none.
-std::size_t renewed_keys(const Command& command, ScriptCall& call) {
-  if (calls(command, kReentrantRenew, call) || calls(command, kRedissonRenew, call)) return 1;
-  if (calls(command, kReadWriteRenew, call) || calls(command, kSemaphoreRenew, call)) return 2;
-  return 0;
-}
-
 }  // namespace
-
-std::vector<StoreEffect> hardened_effects(const Command& command, const redis::Reply& reply) {
-  if (command.size() == 6 && is(command[0], "SET") && is(command[3], "NX") && is(command[4], "PX")) {
-    return {effect(Function::store_grant, command[1], command[2], is_ok(reply))};
-  }
-  ScriptCall call;
-  const bool acquires = calls(command, kReentrantAcquire, call) || calls(command, kRedissonAcquire, call) ||
-                        calls(command, kFairAcquire, call) || calls(command, kReadWriteAcquire, call) ||
-                        calls(command, kSemaphoreAcquire, call);
-  if (acquires && !call.keys.empty() && call.args.size() >= 2) {
-    const bool granted = !reply.items.empty() && is_one(reply.items[0]);
-    return {effect(Function::store_grant, call.keys[0], call.args[0], granted)};
-  }
-  const bool releases = calls(command, kReentrantRelease, call) || calls(command, kRedissonRelease, call) ||
-                        calls(command, kFairRelease, call) || calls(command, kReadWriteRelease, call) ||
-                        calls(command, kSemaphoreRelease, call);
-  if (releases && !call.keys.empty() && call.args.size() == 1) {
-    const bool to_next = reply.items.size() == 2;
-    std::vector<StoreEffect> effects = {
-        effect(Function::store_remove, call.keys[0], call.args[0], is_one(to_next ? reply.items[0] : reply))};
-    if (calls(command, kFairRelease, call)) {
-      effects.push_back(
-          effect(Function::store_grant, call.keys[0], to_next ? reply.items[1].text : "", to_next));
-      effects.back().handed_over = true;
-    }
-    return effects;
-  }
-  std::vector<StoreEffect> effects;
-  const std::size_t stride = renewed_keys(command, call);
-  if (stride == 0 || call.keys.size() != stride * (call.args.size() - 1)) return effects;
-  for (std::size_t i = 0; i + 1 < call.args.size(); ++i) {
-    const bool renewed = i < reply.items.size() && is_one(reply.items[i]);
-    effects.push_back(effect(Function::store_extend, call.keys[stride * i], call.args[i + 1], renewed));
-  }
-  return effects;
-}
 
 std::vector<LockKind> hardened_lock_kinds() {
   return {
@@ -154,21 +107,21 @@ std::vector<LockKind> hardened_lock_kinds() {
        .tokens = true,
        .registry = true,
        .make = make_space<ReentrantLocks>,
-       .read_effects = hardened_effects},
+       .read_effects = reentrant_effects},
       {.name = "redisson",
        .about = "as reentrant, in Redisson's layout, to share locks with Java processes",
        .reentrant = true,
        .promises_validity = true,
        .registry = true,
        .make = make_space<RedissonLocks>,
-       .read_effects = hardened_effects},
+       .read_effects = redisson_effects},
       {.name = "non-reentrant",
        .about = "as reentrant, but a second acquire by the holder is refused",
        .promises_validity = true,
        .tokens = true,
        .registry = true,
        .make = make_space<NonReentrantLocks>,
-       .read_effects = hardened_effects},
+       .read_effects = reentrant_effects},
       {.name = "fair",
        .about = "first come, first served; dead waiters are skipped",
        .reentrant = true,
@@ -177,7 +130,7 @@ std::vector<LockKind> hardened_lock_kinds() {
        .tokens = true,
        .registry = true,
        .make = make_space<FairLocks>,
-       .read_effects = hardened_effects},
+       .read_effects = fair_effects},
       {.name = "spin",
        .about = "as reentrant, but waiters ask again after 1 .. 128 ms instead of subscribing",
        .reentrant = true,
@@ -185,7 +138,7 @@ std::vector<LockKind> hardened_lock_kinds() {
        .tokens = true,
        .registry = true,
        .make = make_space<SpinLocks>,
-       .read_effects = hardened_effects},
+       .read_effects = reentrant_effects},
       {.name = "fenced",
        .about = "as reentrant, and every grant has a fencing token",
        .reentrant = true,
@@ -193,7 +146,7 @@ std::vector<LockKind> hardened_lock_kinds() {
        .tokens = true,
        .registry = true,
        .make = make_space<FencedLocks>,
-       .read_effects = hardened_effects},
+       .read_effects = reentrant_effects},
       {.name = "read-write",
        .about = "many readers or one writer; downgrade; fair as an option",
        .reentrant = true,
@@ -202,14 +155,14 @@ std::vector<LockKind> hardened_lock_kinds() {
        .tokens = true,
        .registry = true,
        .make = make_read_write,
-       .read_effects = hardened_effects},
+       .read_effects = read_write_effects},
       {.name = "semaphore",
        .about = "so many permits, each with a lease that the watchdog renews",
        .promises_validity = true,
        .counts_permits = true,
        .registry = true,
        .make = make_semaphore,
-       .read_effects = hardened_effects},
+       .read_effects = semaphore_effects},
       {.name = "count-down-latch",
        .about = "waits until a count that others count down is zero (workload count-down)",
        .latch = true,
@@ -223,7 +176,7 @@ std::vector<LockKind> hardened_lock_kinds() {
        .tokens = true,
        .registry = true,
        .make = make_redlock,
-       .read_effects = hardened_effects},
+       .read_effects = reentrant_effects},
   };
 }
 

@@ -51,11 +51,13 @@ std::unique_ptr<LockSpace> make_read_write(const LockSpaceOptions& options) {
 
 // Of an unlock the answer does not tell whether there was anything to remove: it is not in the ledger.
 // Neither are the other owners whom the renewal of one reader extends.
-std::vector<StoreEffect> read_write_effects(const Command& command, const redis::Reply& reply) {
+std::vector<StoreEffect> redisson_read_write_effects(const Command& command, const redis::Reply& reply) {
   ScriptCall call;
   if (calls(command, historic::kRedissonReadAcquire, call) && call.keys.size() == 2 &&
       call.args.size() == 3) {
-    return {effect(Function::store_grant, call.keys[0], call.args[1], reply.is_nil())};
+    StoreEffect grant = effect(Function::store_grant, call.keys[0], call.args[1], reply.is_nil());
+    grant.mode = "read";
+    return {grant};
   }
   if (calls(command, historic::kRedissonWriteAcquire, call) && call.keys.size() == 1 &&
       call.args.size() == 2) {
@@ -201,7 +203,7 @@ std::vector<LockKind> historic_redisson_family_kinds() {
        .reentrant = true,
        .shared = true,
        .make = make_read_write,
-       .read_effects = read_write_effects},
+       .read_effects = redisson_read_write_effects},
       // Its scripts do not say for whom: it has no ledger.
       {.name = "redisson-3.13-semaphore",
        .about = "Redisson 3.13.6's semaphore: a number, without owners and leases, as published",

@@ -34,6 +34,8 @@ void keep_ledger(Proxy& proxy, const LockKind& kind, Recorder& recorder) {
     event.id = id;
     event.owner = history.intern(entry.client);
     event.node = history.intern(entry.node);
+    event.mode = history.intern(entry.effect.mode);
+    event.permits = entry.effect.permits;
     if (entry.answered) event.value = entry.effect.took_effect ? 1 : 0;
     recorder.append(event);
   }));

@@ -108,19 +108,20 @@ class Ledger {
     }
     std::vector<StoreEffect> effects = effects_of(kind_, message, message.request, message.reply);
     for (Open& operation : operations) {
-      bool took_effect = false;
+      bool took_effect = false, understood = true;
       std::erase_if(effects, [&](const StoreEffect& effect) {
         if (!same(effect, operation.effect)) return false;
         operation.effect.record = effect.record;
         took_effect = took_effect || effect.took_effect;
+        understood = understood && effect.understood;
         return true;
       });
-      close(message, operation, took_effect);
+      if (understood) close(message, operation, took_effect);
     }
     for (StoreEffect& effect : effects) {  // what only the reply told
-      const bool took_effect = effect.took_effect;
+      const bool took_effect = effect.took_effect, understood = effect.understood;
       Open operation = open(message, std::move(effect));
-      close(message, operation, took_effect);
+      if (understood) close(message, operation, took_effect);
     }
   }
 

@@ -3,9 +3,9 @@
 //
 // Each effect of a command is an operation of its own in the history: `invoke` when the command reaches the
 // proxy on its way to the server, `ok` when its reply does on its way back (value 1: it had the effect, 0: it
-// had none); the effect took place between the two. A command whose reply never comes leaves an open
-// operation. Operations have processes named "ledger/0", "ledger/1", ...: the lowest number that has nothing
-// open.
+// had none); the effect took place between the two. A command whose reply never comes, or says nothing that
+// the lock's description knows, leaves an open operation. Operations have processes named "ledger/0",
+// "ledger/1", ...: the lowest number that has nothing open.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,10 @@ std::vector<StoreEffect> read_effects(const std::vector<std::string_view>& comma
     return {{checker::Function::store_remove, std::string(command[1]), "", took_effect}};
   }
   if (command.front() == "HAND") {
-    return {{checker::Function::store_grant, std::string(command[1]), reply.text, !reply.text.empty(), true}};
+    return {{.key = std::string(command[1]),
+             .record = reply.text,
+             .took_effect = !reply.text.empty(),
+             .handed_over = true}};
   }
   return {};
 }

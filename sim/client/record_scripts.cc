@@ -1,0 +1,160 @@
+#include "sim/client/record_scripts.h"
+
+#include <charconv>
+
+#include "lib/lock/fair/fair_scripts.h"
+#include "lib/lock/read_write/read_write_scripts.h"
+#include "lib/lock/reentrant/reentrant_scripts.h"
+#include "lib/lock/semaphore/semaphore_scripts.h"
+
+namespace holdfast::sim {
+namespace {
+
+using checker::Function;
+using redis::Reply;
+using Type = Reply::Type;
+
+// reentrant_release: 2 is 1, and somebody who waits was called.
+Told one_two_or_zero(const Reply& answer) {
+  return answer.type == Type::integer && answer.integer == 2 ? Told::done : one_or_zero(answer);
+}
+
+// fair_release: a number, or that number and the new owner.
+Told number_or_pair(const Reply& answer) {
+  return answer.type == Type::array ? first_of_list(answer) : one_or_zero(answer);
+}
+std::string_view second_of_pair(const Reply& answer) {
+  return answer.type == Type::array && answer.items.size() == 2 ? std::string_view(answer.items[1].text)
+                                                                : std::string_view();
+}
+
+// SET NX PX: "OK", or nil.
+Told ok_or_nil(const Reply& answer) {
+  if (answer.is_nil() || answer.is_error()) return Told::nothing;
+  return is_ok(answer) ? Told::done : Told::not_understood;
+}
+
+std::string_view read_write_mode(const Strings& args) { return args[2] == "read" ? "read" : ""; }
+
+std::uint32_t permits_taken(const Strings& args) {
+  std::uint32_t permits = 0;
+  std::from_chars(args[3].data(), args[3].data() + args[3].size(), permits);
+  return permits;
+}
+
+const RecordScript kReentrantScripts[] = {
+    {.script = &kReentrantAcquire, .f = Function::store_grant, .read = first_of_list, .arguments = 2},
+    {.script = &kReentrantRelease, .f = Function::store_remove, .read = one_two_or_zero},
+    {.script = &kReentrantRenew, .f = Function::store_extend, .read = one_or_zero, .arguments = 2},
+};
+const RecordScript kRedissonScripts[] = {
+    {.script = &kRedissonAcquire, .f = Function::store_grant, .read = first_of_list, .arguments = 2},
+    {.script = &kRedissonRelease, .f = Function::store_remove, .read = one_or_zero},
+    {.script = &kRedissonRenew, .f = Function::store_extend, .read = one_or_zero, .arguments = 2},
+};
+const RecordScript kFairScripts[] = {
+    {.script = &kFairAcquire, .f = Function::store_grant, .read = first_of_list, .arguments = 2},
+    {.script = &kFairRelease, .f = Function::store_remove, .read = number_or_pair, .next = second_of_pair},
+    {.script = &kReentrantRenew, .f = Function::store_extend, .read = one_or_zero, .arguments = 2},
+};
+const RecordScript kReadWriteScripts[] = {
+    {.script = &kReadWriteAcquire,
+     .f = Function::store_grant,
+     .read = first_of_list,
+     .arguments = 3,
+     .mode = read_write_mode},
+    {.script = &kReadWriteRelease, .f = Function::store_remove, .read = one_or_zero},
+    {.script = &kReadWriteRenew,
+     .f = Function::store_extend,
+     .read = one_or_zero,
+     .arguments = 2,
+     .keys_of_each = 2},
+};
+const RecordScript kSemaphoreScripts[] = {
+    {.script = &kSemaphoreAcquire,
+     .f = Function::store_grant,
+     .read = first_of_list,
+     .arguments = 4,
+     .permits = permits_taken},
+    {.script = &kSemaphoreRelease, .f = Function::store_remove, .read = one_or_zero},
+    {.script = &kSemaphoreRenew,
+     .f = Function::store_extend,
+     .read = one_or_zero,
+     .arguments = 2,
+     .keys_of_each = 2},
+};
+
+StoreEffect effect_of(Function f, std::string_view key, std::string_view record, Told told) {
+  StoreEffect made = effect(f, key, record, told == Told::done);
+  made.understood = told != Told::not_understood;
+  return made;
+}
+
+// The answers for all locks of a renewal come in one list; an error is one for all.
+std::vector<StoreEffect> extensions(const RecordScript& does, const ScriptCall& call, const Reply& reply) {
+  std::vector<StoreEffect> effects;
+  if (call.keys.size() != does.keys_of_each * (call.args.size() - 1)) return effects;
+  for (std::size_t i = 0; i + 1 < call.args.size(); ++i) {
+    const Reply& answer = reply.type == Type::array && i < reply.items.size() ? reply.items[i] : reply;
+    // The text of an error that concerns one lock.
+    const Told told = answer.type == Type::bulk ? Told::nothing : does.read(answer);
+    effects.push_back(effect_of(does.f, call.keys[does.keys_of_each * i], call.args[i + 1], told));
+  }
+  return effects;
+}
+
+}  // namespace
+
+Told one_or_zero(const Reply& answer) {
+  if (answer.is_error()) return Told::nothing;
+  if (answer.type != Type::integer || answer.integer < 0 || answer.integer > 1) return Told::not_understood;
+  return answer.integer == 1 ? Told::done : Told::nothing;
+}
+
+Told first_of_list(const Reply& answer) {
+  if (answer.is_error()) return Told::nothing;
+  if (answer.type != Type::array || answer.items.empty()) return Told::not_understood;
+  return one_or_zero(answer.items[0]);
+}
+
+std::vector<StoreEffect> effects_by(std::span<const RecordScript> scripts, bool grants_by_set,
+                                    const Command& command, const Reply& reply) {
+  if (grants_by_set && command.size() == 6 && is(command[0], "SET") && is(command[3], "NX") &&
+      is(command[4], "PX")) {
+    return {effect_of(Function::store_grant, command[1], command[2], ok_or_nil(reply))};
+  }
+  ScriptCall call;
+  for (const RecordScript& does : scripts) {
+    if (!calls(command, *does.script, call)) continue;
+    if (call.keys.empty() || call.args.size() < does.arguments) return {};
+    if (does.f == Function::store_extend) return extensions(does, call, reply);
+    std::vector<StoreEffect> effects = {effect_of(does.f, call.keys[0], call.args[0], does.read(reply))};
+    if (does.mode != nullptr) effects[0].mode = does.mode(call.args);
+    if (does.permits != nullptr) effects[0].permits = does.permits(call.args);
+    if (does.next != nullptr) {
+      const std::string_view next = does.next(reply);
+      effects.push_back(effect(Function::store_grant, call.keys[0], next, !next.empty()));
+      effects.back().handed_over = true;
+    }
+    return effects;
+  }
+  return {};
+}
+
+std::vector<StoreEffect> reentrant_effects(const Command& command, const Reply& reply) {
+  return effects_by(kReentrantScripts, true, command, reply);
+}
+std::vector<StoreEffect> redisson_effects(const Command& command, const Reply& reply) {
+  return effects_by(kRedissonScripts, false, command, reply);
+}
+std::vector<StoreEffect> fair_effects(const Command& command, const Reply& reply) {
+  return effects_by(kFairScripts, true, command, reply);
+}
+std::vector<StoreEffect> read_write_effects(const Command& command, const Reply& reply) {
+  return effects_by(kReadWriteScripts, true, command, reply);
+}
+std::vector<StoreEffect> semaphore_effects(const Command& command, const Reply& reply) {
+  return effects_by(kSemaphoreScripts, false, command, reply);
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,94 @@
+// The ledger knows what every script of a hardened lock answers: whole runs of each, under contention, agree
+// with what the clients were told.
+#include "sim/client/record_scripts.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "lib/lock/reentrant/reentrant_scripts.h"
+#include "sim/scenario/run.h"
+#include "sim/scenario/scenario.h"
+
+namespace holdfast::sim {
+namespace {
+
+using checker::Event;
+using checker::EventType;
+using checker::Function;
+
+redis::Reply integer(std::int64_t value) {
+  redis::Reply reply;
+  reply.type = redis::Reply::Type::integer;
+  reply.integer = value;
+  return reply;
+}
+
+RunResult contended(const LockKind& kind, std::uint64_t seed) {
+  const std::string topology = kind.quorum ? "independent" : "single";
+  const std::string file = R"(
+schema = 1
+name   = "contended"
+about  = "So many want it that each release finds somebody who waits"
+[run]
+seeds = "1"
+time  = "60s"
+[cluster]
+topology = ")" + topology + R"("
+nodes    = )" + (kind.quorum ? "[\"r1\", \"r2\", \"r3\"]" : "[\"r1\"]") +
+                           R"(
+[lock]
+kind  = ")" + std::string(kind.name) +
+                           R"("
+lease = "2s"
+[workload]
+kind    = "critical-section"
+clients = 4
+rounds  = 6
+hold    = "2ms..9ms"
+[network]
+latency = "200us..2ms"
+[[expect]]
+check = "no-foreign-release"
+)";
+  return run_once(parse_scenarios(file, "contended.toml").front(), {.seed = seed, .keep_history = true});
+}
+
+TEST(RecordScripts, EveryReleaseOfAContendedLockIsARemovalInTheLedger) {
+  for (const LockKind& kind : all_lock_kinds()) {
+    if (kind.historic || kind.latch) continue;
+    const RunResult run = contended(kind, 5);
+    std::map<checker::Symbol, int> removed;  // by acquisition
+    for (const Event& event : run.history.events()) {
+      if (event.f == Function::store_remove && event.type == EventType::ok && event.value == 1) {
+        ++removed[event.id];
+      }
+    }
+    int releases = 0;
+    for (const Event& event : run.history.events()) {
+      if (event.f != Function::release || event.type != EventType::ok) continue;
+      ++releases;
+      EXPECT_GT(removed[event.id], 0) << kind.name << ": " << run.history.text(event.id);
+    }
+    EXPECT_GE(releases, 20) << kind.name;
+    EXPECT_EQ(run.verdicts[0].outcome, checker::Outcome::holds)
+        << kind.name << ": " << run.verdicts[0].reason;
+  }
+}
+
+TEST(RecordScripts, AnAnswerThatIsNotDescribedIsNoneOfTheTwo) {
+  const Command release = {"EVALSHA", kReentrantRelease.sha1, "2", "k", "w", "a:1"};
+  const auto told = [&](std::int64_t value) { return reentrant_effects(release, integer(value)).at(0); };
+  EXPECT_FALSE(told(0).took_effect);
+  EXPECT_TRUE(told(1).took_effect);
+  EXPECT_TRUE(told(2).took_effect) << "somebody was called";
+  EXPECT_TRUE(told(2).understood);
+  EXPECT_FALSE(told(3).understood);
+  // The same number is none that a lock knows whose release never says so.
+  const Command other = {"EVALSHA", kRedissonRelease.sha1, "2", "k", "c", "a:1"};
+  EXPECT_FALSE(redisson_effects(other, integer(2)).at(0).understood);
+}
+
+}  // namespace
+}  // namespace holdfast::sim
