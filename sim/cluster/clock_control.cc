@@ -61,6 +61,18 @@ void ClockControl::tick(Duration by) {
   store(shared_->monotonic_ns, load(shared_->monotonic_ns) + by.count());
 }
 
+std::int64_t ClockControl::synced_bytes(const std::string& file) const {
+  const std::uint64_t name = holdfast_file_name(file.c_str());
+  for (const HoldfastSyncedFile& one : shared_->synced) {
+    if (__atomic_load_n(&one.name, __ATOMIC_ACQUIRE) == name) return load(one.bytes);
+  }
+  return 0;
+}
+
+void ClockControl::forget_synced() {
+  for (HoldfastSyncedFile& one : shared_->synced) one = {};
+}
+
 bool ClockControl::frozen() const { return load(shared_->frozen) != 0; }
 
 WallTime ClockControl::wall() const {

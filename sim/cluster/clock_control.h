@@ -1,5 +1,5 @@
 // ClockControl: the harness' end of the clock shim (clock_shim.c): shifts or freezes the clocks of a real
-// server. It takes effect when the server next reads its clock.
+// server, which takes effect when the server next reads its clock, and knows what the server has synced.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,11 @@ class ClockControl {
   // REQUIRES: frozen. Moves the monotonic clock only: periodic work of the server becomes due, no time
   // passes.
   void tick(Duration by);
+
+  // How long the file of that name (without a folder) was when the server last began to sync it, of those
+  // syncs that were over; 0: never.
+  std::int64_t synced_bytes(const std::string& file) const;
+  void forget_synced();  // its disk was erased. REQUIRES: the server does not run
 
   bool frozen() const;
   WallTime wall() const;  // REQUIRES: frozen

@@ -1,4 +1,5 @@
-/* Clock shim: preloaded into a real server, it makes the server's clocks obey the harness.
+/* Clock shim: preloaded into a real server, it makes the server's clocks obey the harness, and tells the
+ * harness what the server has synced, so that a power loss can take the rest.
  *
  * clock_gettime, gettimeofday and time are answered from the machine's clock (by system call, so that nothing
  * here calls back into the C library) and the values in the file named by HOLDFAST_CLOCK_FILE (clock_shim.h).
@@ -7,24 +8,27 @@
 #include "sim/cluster/clock_shim.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
-static const struct HoldfastClock no_shift = {0, 0, 0};
+static struct HoldfastClock no_shift;
 
-static const struct HoldfastClock* shared_clock(void) {
-  static const struct HoldfastClock* found;
-  const struct HoldfastClock* at = __atomic_load_n(&found, __ATOMIC_ACQUIRE);
+static struct HoldfastClock* shared_clock(void) {
+  static struct HoldfastClock* found;
+  struct HoldfastClock* at = __atomic_load_n(&found, __ATOMIC_ACQUIRE);
   if (at) return at;
   at = &no_shift;
   const char* path = getenv(HOLDFAST_CLOCK_VARIABLE);
-  const int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+  const int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
   if (fd >= 0) {
-    void* memory = mmap(0, sizeof *at, PROT_READ, MAP_SHARED, fd, 0);
+    void* memory = mmap(0, sizeof *at, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory != MAP_FAILED) at = memory;
     close(fd);
   }
@@ -63,4 +67,34 @@ time_t time(time_t* into) {
   if (clock_gettime(CLOCK_REALTIME, &now) != 0) return (time_t)-1;
   if (into) *into = now.tv_sec;
   return now.tv_sec;
+}
+
+static void note_synced(int fd, int64_t bytes) {
+  char link[32], path[512];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length <= 0) return;
+  path[length] = 0;
+  const char* slash = strrchr(path, '/');
+  const uint64_t name = holdfast_file_name(slash ? slash + 1 : path);
+  struct HoldfastClock* shared = shared_clock();
+  int at = 0;
+  while (at < HOLDFAST_SYNCED_FILES && __atomic_load_n(&shared->synced[at].name, __ATOMIC_ACQUIRE) != name)
+    ++at;
+  if (at == HOLDFAST_SYNCED_FILES) { /* a new one: it comes first, the oldest falls off */
+    memmove(&shared->synced[1], &shared->synced[0], sizeof shared->synced - sizeof shared->synced[0]);
+    at = 0;
+    __atomic_store_n(&shared->synced[0].bytes, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&shared->synced[0].name, name, __ATOMIC_RELEASE);
+  }
+  __atomic_store_n(&shared->synced[at].bytes, bytes, __ATOMIC_RELEASE);
+}
+
+/* The server syncs in its main thread or in one of its own, never one file in two at once. */
+int fdatasync(int fd) {
+  struct stat before;
+  const int known = fstat(fd, &before) == 0;
+  const int result = (int)syscall(SYS_fdatasync, fd);
+  if (result == 0 && known) note_synced(fd, before.st_size);
+  return result;
 }

@@ -16,7 +16,7 @@ namespace holdfast::sim {
 class Proxy;
 
 enum class Topology { single, primary_replica, independent };
-enum class Persistence { none, rdb, aof_always, aof_everysec };
+enum class Persistence { none, rdb, aof_always, aof_everysec, aof_no };  // aof_no: appendfsync no
 
 struct ClusterOptions {
   Topology topology = Topology::single;
@@ -35,9 +35,12 @@ class ClusterNode {
   virtual std::uint64_t incarnation() const = 0;
 
   // All of these are called on a task of the harness or of the proxy. [parks] where a real server needs time;
-  // crash, pause, resume and step_clock act at once, without parking in the embedded world. Errors:
-  // std::runtime_error that names the node.
+  // crash, lose_power, pause, resume and step_clock act at once, without parking in the embedded world.
+  // Errors: std::runtime_error that names the node.
   virtual void crash() = 0;  // SIGKILL
+  // A crash that also takes from its disk what was neither synced by the server nor old enough that the
+  // kernel wrote it (30 s; sim/redis/write_back.h): the end of an append-only file. Dumps are synced.
+  virtual void lose_power() = 0;
   virtual void restart(
       bool keep_disk) = 0;     // after a crash, with the same role and address; returns when it answers
   virtual void promote() = 0;  // REPLICAOF NO ONE

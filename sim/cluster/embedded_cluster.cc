@@ -26,6 +26,7 @@ embedded::PersistenceMode mode_of(Persistence persistence) {
     case Persistence::rdb: return embedded::PersistenceMode::rdb;
     case Persistence::aof_always: return embedded::PersistenceMode::aof_always;
     case Persistence::aof_everysec: return embedded::PersistenceMode::aof_everysec;
+    case Persistence::aof_no: return embedded::PersistenceMode::aof_no;
   }
   return embedded::PersistenceMode::none;
 }
@@ -52,6 +53,11 @@ class EmbeddedNode final : public ClusterNode {
   void crash() override {
     if (process_->alive()) process_->crash();
     presence_.reset();
+  }
+
+  void lose_power() override {
+    crash();
+    disk_->lose_power(process_->runtime().now());
   }
 
   void restart(bool keep_disk) override {

@@ -9,6 +9,7 @@
 
 #include "sim/cluster/clocked_redis.h"
 #include "sim/cluster/cluster.h"
+#include "sim/cluster/real_disk.h"
 #include "sim/proxy/proxy.h"
 
 namespace holdfast::sim {
@@ -20,6 +21,7 @@ std::vector<std::string> persistence_settings(Persistence persistence) {
     case Persistence::rdb: return {"--save", "3600 1 300 100 60 10000"};
     case Persistence::aof_always: return {"--appendonly", "yes", "--appendfsync", "always"};
     case Persistence::aof_everysec: return {"--appendonly", "yes", "--appendfsync", "everysec"};
+    case Persistence::aof_no: return {"--appendonly", "yes", "--appendfsync", "no"};
   }
   return {};
 }
@@ -35,8 +37,11 @@ std::string info_field(const std::string& info, const std::string& field) {
 class RealNode final : public ClusterNode {
  public:
   RealNode(World& world, std::string name, const ClusterOptions& options)
-      : name_(std::move(name)),
+      : world_(world),
+        name_(std::move(name)),
         persistence_(options.persistence),
+        append_only_folder_(options.folder + "/" + name_ + "/data/appendonlydir"),
+        disk_(std::make_shared<RealDisk>(append_only_folder_)),
         process_(world.harness().runtime(), world.harness().network(),
                  {.folder = options.folder + "/" + name_, .address = world.add_process(name_).address()}) {}
 
@@ -47,9 +52,18 @@ class RealNode final : public ClusterNode {
 
   void crash() override { process_.kill(); }
 
+  void lose_power() override {
+    process_.kill();
+    disk_->lose_power(world_.harness().runtime().now(), process_.clock());
+  }
+
   void restart(bool keep_disk) override {
     if (process_.running()) throw std::runtime_error("node " + name_ + " cannot be restarted: it runs");
-    if (!keep_disk) process_.erase_disk();
+    if (!keep_disk) {
+      process_.erase_disk();
+      process_.clock().forget_synced();
+      *disk_ = RealDisk(append_only_folder_);
+    }
     start();
   }
 
@@ -70,6 +84,18 @@ class RealNode final : public ClusterNode {
   // Opens the door for clients. `primary`: where this node replicates from, through the proxy.
   void open_door(Proxy& proxy) { door_ = proxy.expose(name_, process_.endpoint()); }
   void follow(Endpoint primary) { primary_ = std::move(primary); }
+
+  // Looks at the append-only file once a second, as long as this node is there.
+  void watch_disk() {
+    if (persistence_ == Persistence::none || persistence_ == Persistence::rdb) return;
+    Runtime& runtime = world_.harness().runtime();
+    world_.harness().start("disk", [&runtime, disk = std::weak_ptr<RealDisk>(disk_)] {
+      while (const std::shared_ptr<RealDisk> here = disk.lock()) {
+        here->saw(runtime.now());
+        runtime.sleep_for(std::chrono::seconds(1));
+      }
+    });
+  }
 
   // [parks]
   void start() {
@@ -102,8 +128,11 @@ class RealNode final : public ClusterNode {
   Endpoint upstream() const { return process_.endpoint(); }
 
  private:
+  World& world_;
   std::string name_;
   Persistence persistence_;
+  std::string append_only_folder_;
+  std::shared_ptr<RealDisk> disk_;
   ClockedRedis process_;
   Endpoint door_;
   std::optional<Endpoint> primary_;
@@ -129,6 +158,7 @@ class RealCluster final : public Cluster {
         node(i).follow(proxy_.expose(node(0).name(), node(0).upstream(), node(i).name()));
       }
       node(i).start();
+      node(i).watch_disk();
     }
     Runtime& runtime = world_.harness().runtime();
     const MonotonicTime limit = deadline_after(runtime.now(), std::chrono::seconds(60));

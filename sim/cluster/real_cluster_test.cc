@@ -103,7 +103,8 @@ TEST(RealCluster, WhatARestartKeepsUnderEachPersistence) {
   for (const auto& [persistence, keeps] : {std::pair{Persistence::none, false},
                                            {Persistence::rdb, false},
                                            {Persistence::aof_always, true},
-                                           {Persistence::aof_everysec, true}}) {
+                                           {Persistence::aof_everysec, true},
+                                           {Persistence::aof_no, true}}) {
     ClusterOptions options;
     options.persistence = persistence;
     with_cluster(options, [keeps = keeps](Fixture& fixture) {

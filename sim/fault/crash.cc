@@ -15,23 +15,11 @@ class Crash final : public Fault {
         keep_disk_(text_of(config, "disk", "keep") == "keep") {}
 
   Healing act(FaultTargets& targets) override {
-    return client_.empty() ? kill_node(targets) : kill_client(targets);
+    return client_.empty() ? take_down(targets, node_, &ClusterNode::crash, keep_disk_)
+                           : kill_client(targets);
   }
 
  private:
-  Healing kill_node(FaultTargets& targets) const {
-    ClusterNode& node = node_of(targets, node_);
-    if (!node.running()) return {};
-    const std::uint64_t killed = node.incarnation();
-    node.crash();
-    targets.tell({.what = checker::Effect::crashed, .party = node_});
-    return [name = node_, killed, keep_disk = keep_disk_](FaultTargets& later) {
-      ClusterNode& node = node_of(later, name);
-      if (node.incarnation() != killed) return;  // it was restarted meanwhile
-      restart_node(later, node, keep_disk);
-    };
-  }
-
   Healing kill_client(FaultTargets& targets) const {
     Process* const killed = targets.client(client_);
     if (killed == nullptr || !killed->alive()) return {};

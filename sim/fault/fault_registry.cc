@@ -16,6 +16,7 @@ FaultKind drop_message_fault();
 FaultKind replication_lag_fault();
 // Processes
 FaultKind crash_fault();
+FaultKind power_loss_fault();
 FaultKind restart_fault();
 FaultKind promote_fault();
 FaultKind pause_client_fault();
@@ -37,6 +38,7 @@ const std::vector<FaultKind>& all_fault_kinds() {
       drop_message_fault(),
       replication_lag_fault(),
       crash_fault(),
+      power_loss_fault(),
       restart_fault(),
       promote_fault(),
       pause_client_fault(),

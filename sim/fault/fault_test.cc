@@ -32,6 +32,10 @@ class FakeNode final : public ClusterNode {
     running_ = false;
     log_.push_back("crash");
   }
+  void lose_power() override {
+    running_ = false;
+    log_.push_back("lose power");
+  }
   void restart(bool keep_disk) override {
     running_ = true;
     ++incarnation_;
@@ -111,7 +115,7 @@ TEST(FaultRegistry, EveryKindIsDescribedAndFound) {
       }
     }
   }
-  EXPECT_EQ(names.size(), 17u);
+  EXPECT_EQ(names.size(), 18u);
   EXPECT_EQ(find_fault_kind("no-such"), nullptr);
 }
 
@@ -374,6 +378,7 @@ TEST(FaultProcesses, NodesAreToldWhatToDo) {
     EXPECT_EQ(bench.told, (Strings{"crashed r1", "restarted r1"}));
     EXPECT_EQ(play("crash", {{"node", r1}, {"disk", std::string("lose")}}),
               (Strings{"crash", "|", "restart empty"}));
+    EXPECT_EQ(play("power-loss", {{"node", r1}}), (Strings{"lose power", "|", "restart"}));
     EXPECT_EQ(play("crash", {{"client", c1}}), (Strings{"crash c1", "|", "restart c1"}));
     EXPECT_EQ(bench.told, (Strings{"crashed c1", "restarted c1"}));
     EXPECT_EQ(play("restart", {{"node", r1}}), (Strings{"crash", "restart", "|"}));
@@ -388,6 +393,8 @@ TEST(FaultProcesses, NodesAreToldWhatToDo) {
     EXPECT_THROW(play("promote", {{"node", std::string("r9")}}), std::runtime_error);
     bench.cluster.nodes().front()->crash();
     EXPECT_EQ(play("crash", {{"node", r1}}), Strings{"|"}) << "already dead: this act killed nobody";
+    EXPECT_EQ(play("power-loss", {{"node", r1}}), (Strings{"lose power", "|"}))
+        << "its kernel lives until now";
     EXPECT_EQ(play("pause-server", {{"node", r1}}), Strings{"|"}) << "who is dead is not paused";
     EXPECT_EQ(bench.told, Strings{});
   });

@@ -79,6 +79,20 @@ ClusterNode& node_of(FaultTargets& targets, const std::string& name) {
   return *node;
 }
 
+Healing take_down(FaultTargets& targets, const std::string& name, void (ClusterNode::*how)(),
+                  bool keep_disk) {
+  ClusterNode& node = node_of(targets, name);
+  if (!node.running()) return {};
+  const std::uint64_t killed = node.incarnation();
+  (node.*how)();
+  targets.tell({.what = checker::Effect::crashed, .party = name});
+  return [name, killed, keep_disk](FaultTargets& later) {
+    ClusterNode& node = node_of(later, name);
+    if (node.incarnation() != killed) return;  // it was restarted meanwhile
+    restart_node(later, node, keep_disk);
+  };
+}
+
 void restart_node(FaultTargets& targets, ClusterNode& node, bool keep_disk) {
   node.restart(keep_disk);
   if (node.running()) targets.tell({.what = checker::Effect::restarted, .party = node.name()});

@@ -34,6 +34,10 @@ std::string one_of_node_and_client(const FaultConfig& config);
 // Throws std::runtime_error when there is none of that name (files are checked before any run).
 ClusterNode& node_of(FaultTargets& targets, const std::string& name);
 
+// Kills a node that runs, by `how` (ClusterNode::crash), and tells so. The healing starts it again, unless
+// somebody else did meanwhile. A node that is dead already: does nothing, heals nothing.
+Healing take_down(FaultTargets& targets, const std::string& name, void (ClusterNode::*how)(), bool keep_disk);
+
 // [parks] Starts a node that is dead, and tells so (unless it was killed again meanwhile).
 void restart_node(FaultTargets& targets, ClusterNode& node, bool keep_disk);
 

@@ -175,6 +175,7 @@ std::string Config::set(std::string_view given, std::string_view value) {
     if (text != "everysec" && text != "always" && text != "no") {
       return "argument(s) must be one of the following: always, everysec, no";
     }
+    append_fsync = text == "always" ? Fsync::always : text == "no" ? Fsync::no : Fsync::everysec;
   } else if (name == "requirepass") {
     password = text;
   } else if (name == "save") {

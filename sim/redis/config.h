@@ -14,6 +14,8 @@ struct SavePoint {
   std::int64_t changes;
 };
 
+enum class Fsync : std::uint8_t { always, everysec, no };
+
 class Config {
  public:
   Config();
@@ -27,6 +29,7 @@ class Config {
   bool replica_read_only = true;
   bool replica_serve_stale_data = true;
   bool append_only = false;
+  Fsync append_fsync = Fsync::everysec;
   std::vector<SavePoint> save_points;
 
   std::vector<std::pair<std::string, std::string>> matching(std::string_view pattern) const;  // by name

@@ -3,17 +3,26 @@
 
 #include <string>
 
+#include "sim/redis/write_back.h"
+
 namespace holdfast::sim::embedded {
 
-enum class PersistenceMode { none, rdb, aof_always, aof_everysec };
+enum class PersistenceMode { none, rdb, aof_always, aof_everysec, aof_no };
 
 // A crash of the process (SIGKILL) loses nothing that was handed to the kernel, so everything here survives
-// it.
+// it. A power loss cuts `appended` to what `written` says. Dumps are synced before they get their names.
 struct Disk {
   std::string snapshot;  // the last dump
   bool has_append_only = false;
   std::string base;      // of the append-only file: a dump
   std::string appended;  // commands since, in RESP
+  WriteBack written;     // how much of `appended` the disk has
+
+  // `now`: on the clock of the server's machine.
+  void lose_power(MonotonicTime now) {
+    appended.resize(written.length(now, appended.size()));
+    written = WriteBack(appended.size());
+  }
 };
 
 }  // namespace holdfast::sim::embedded

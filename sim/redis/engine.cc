@@ -27,7 +27,10 @@ Engine::Engine(Runtime& runtime, PersistenceMode mode, Disk* disk, std::uint16_t
     config_.set("save", "3600 1 300 100 60 10000");
   } else if (mode != PersistenceMode::none && disk_ != nullptr) {
     config_.set("appendonly", "yes");
-    config_.set("appendfsync", mode == PersistenceMode::aof_always ? "always" : "everysec");
+    config_.set("appendfsync", mode == PersistenceMode::aof_always ? "always"
+                               : mode == PersistenceMode::aof_no   ? "no"
+                                                                   : "everysec");
+    last_fsync_s_ = wall_ms() / 1000;
     append_only_ = true;
     disk_->has_append_only = true;
   }
@@ -330,6 +333,7 @@ void Engine::flush_effects() {
   if (transaction) both(any_replica, any_disk, effects_.back().db, kExec);
   effects_.clear();
   pending_bytes_.clear();
+  if (any_disk) sync_append_only(true);
   constexpr std::size_t kRewriteFrom = 64u << 20;
   if (append_only_ && disk_->appended.size() > kRewriteFrom &&
       disk_->appended.size() > 2 * disk_->base.size()) {

@@ -151,6 +151,8 @@ class Engine {
   void expire_actively();
   void load(PersistenceMode mode);
   void check_save_points();
+  // As Redis between commands. `grown`: something was appended.
+  void sync_append_only(bool grown);
 
   Runtime& runtime_;
   Disk* disk_;
@@ -190,6 +192,7 @@ class Engine {
   bool append_only_ = false;
   bool active_expiry_ = true;  // DEBUG SET-ACTIVE-EXPIRE
   int append_db_ = -1;
+  std::int64_t last_fsync_s_ = 0;  // wall clock
   bool loading_ = false;
   bool shutdown_ = false;
   std::int64_t last_save_s_ = 0;

@@ -149,6 +149,10 @@ bool Engine::needs_ticks() const {
     return true;
   }
   if (!config_.save_points.empty() && dirty_ != dirty_at_save_) return true;
+  if (append_only_ && config_.append_fsync == Fsync::everysec &&
+      disk_->written.synced() < disk_->appended.size()) {
+    return true;
+  }
   if (replication_.is_replica()) return false;  // its primary tells what expired
   return std::any_of(dbs_.begin(), dbs_.end(), [](const Keyspace& db) { return db.with_ttl() > 0; });
 }
@@ -158,6 +162,7 @@ void Engine::tick() {
   if (paused_until_ms_ != 0 && paused_until_ms_ <= now) unpause_clients();
   end_blocking_when_due();
   expire_actively();
+  sync_append_only(false);
   if (now >= next_second_ms_) {
     next_second_ms_ = now + 1000;
     replication_.tick();
@@ -172,6 +177,22 @@ void Engine::save() {
   if (disk_ != nullptr) disk_->snapshot = write_snapshot(dbs_);
   dirty_at_save_ = dirty_;
   last_save_s_ = wall_ms() / 1000;
+}
+
+// `everysec`: once in each second of the wall clock (aof.c, flushAppendOnlyFile), so that a first write after
+// a quiet second is synced at once, and the next one not before the second is over. A sync takes no time
+// here.
+void Engine::sync_append_only(bool grown) {
+  if (!append_only_) return;
+  const std::size_t size = disk_->appended.size();
+  if (grown) disk_->written.saw(runtime_.now(), size);
+  if (config_.append_fsync == Fsync::no || disk_->written.synced() == size) return;
+  if (config_.append_fsync == Fsync::everysec) {
+    const std::int64_t now_s = wall_ms() / 1000;
+    if (now_s <= last_fsync_s_) return;
+    last_fsync_s_ = now_s;
+  }
+  disk_->written.synced(size);
 }
 
 void Engine::check_save_points() {
@@ -189,10 +210,12 @@ void Engine::set_append_only(bool on) {
   disk_->has_append_only = on;
   disk_->base = on ? write_snapshot(dbs_) : "";
   disk_->appended.clear();
+  disk_->written = WriteBack();
+  last_fsync_s_ = wall_ms() / 1000;
 }
 
 void Engine::load(PersistenceMode mode) {
-  const bool append_only = mode == PersistenceMode::aof_always || mode == PersistenceMode::aof_everysec;
+  const bool append_only = mode != PersistenceMode::none && mode != PersistenceMode::rdb;
   const std::string& dump = append_only ? disk_->base : disk_->snapshot;
   if (!dump.empty()) read_snapshot(dump, dbs_, append_only ? 0 : wall_ms());
   if (!append_only) return;

@@ -75,10 +75,11 @@ void parse_cluster(const Value& table, Scenario& scenario) {
       throw BadScenario(reader.at("nodes"), "node `" + node + "` twice, expected different names");
   }
   const std::string persistence =
-      reader.choice("persistence", {"none", "rdb", "aof-always", "aof-everysec"}).value_or("none");
+      reader.choice("persistence", {"none", "rdb", "aof-always", "aof-everysec", "aof-no"}).value_or("none");
   cluster.persistence = persistence == "none"         ? Persistence::none
                         : persistence == "rdb"        ? Persistence::rdb
                         : persistence == "aof-always" ? Persistence::aof_always
+                        : persistence == "aof-no"     ? Persistence::aof_no
                                                       : Persistence::aof_everysec;
   reader.finish();
 }

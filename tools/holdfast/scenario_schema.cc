@@ -96,7 +96,7 @@ std::vector<Key> cluster_keys() {
   return {{"topology", choice({"single", "primary-replica", "independent"}),
            "independent: servers that know nothing of each other, for a quorum lock (single)"},
           {"nodes", texts(), "names; the first starts as primary"},
-          {"persistence", choice({"none", "rdb", "aof-always", "aof-everysec"}),
+          {"persistence", choice({"none", "rdb", "aof-always", "aof-everysec", "aof-no"}),
            "what a restart finds again (none)"}};
 }
 
