@@ -23,7 +23,7 @@ void echo(Call& c) { c.out.bulk(c.arg(1)); }
 
 void select(Call& c) {
   std::int64_t db = 0;
-  if (!integer_arg(c, 1, db)) return;
+  if (!int_arg(c, 1, db)) return;
   if (db < 0 || db >= kDatabases) return c.out.error("ERR DB index is out of range");
   c.session.db = static_cast<int>(db);
   c.out.ok();

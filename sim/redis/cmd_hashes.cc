@@ -3,6 +3,7 @@
 
 #include "sim/redis/command.h"
 #include "sim/redis/engine.h"
+#include "sim/redis/glob.h"
 
 namespace holdfast::sim::embedded {
 namespace {
@@ -142,11 +143,12 @@ void hincrbyfloat(Call& c) {
 void hrandfield(Call& c) {
   std::int64_t count = 1;
   bool with_values = false;
-  if (c.argc() > 2 && !integer_arg(c, 2, count)) return;
+  if (c.argc() > 2 && !draw_count_arg(c, 2, count)) return;
   if (c.argc() > 4) return c.out.error(kSyntax);
   if (c.argc() == 4) {
     if (!c.option(3, "WITHVALUES")) return c.out.error(kSyntax);
     with_values = true;
+    if (count < -(INT64_MAX / 2) || count > INT64_MAX / 2) return c.out.error(kOutOfRangeValue);
   }
   const auto found = find_value<Hash>(c, c.arg(1), false);
   if (found.wrong) return;
@@ -161,6 +163,7 @@ void hrandfield(Call& c) {
     if (with_values) c.out.bulk(slot.value);
   };
   const std::size_t size = found.value->size();
+  if (count < -kMostDrawn) return c.out.error(kOutOfRangeValue);
   if (count < 0) {
     c.out.array(static_cast<std::size_t>(-count) * (with_values ? 2 : 1));
     for (std::int64_t i = 0; i < -count; ++i) emit(c.engine.runtime().random_between(0, size - 1));
@@ -173,8 +176,8 @@ void hrandfield(Call& c) {
 }
 
 void hscan(Call& c) {
-  std::int64_t cursor = 0;
-  if (!parse_integer(c.arg(2), cursor) || cursor < 0) return c.out.error("ERR invalid cursor");
+  std::uint64_t cursor = 0;
+  if (!cursor_arg(c, 2, cursor)) return;
   std::string_view pattern = "*";
   for (std::size_t i = 3; i < c.argc(); i += 2) {
     if (i + 1 >= c.argc()) return c.out.error(kSyntax);

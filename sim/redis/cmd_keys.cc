@@ -4,6 +4,7 @@
 #include "sim/redis/command.h"
 #include "sim/redis/engine.h"
 #include "sim/redis/expiry.h"
+#include "sim/redis/glob.h"
 
 namespace holdfast::sim::embedded {
 
@@ -158,7 +159,7 @@ void copy(Call& c) {
     if (c.option(i, "REPLACE")) {
       replace = true;
     } else if (c.option(i, "DB") && i + 1 < c.argc()) {
-      if (!integer_arg(c, ++i, db)) return;
+      if (!int_arg(c, ++i, db)) return;
       if (db < 0 || db >= kDatabases) return c.out.error("ERR DB index is out of range");
     } else {
       return c.out.error(kSyntax);
@@ -200,8 +201,8 @@ void keys(Call& c) {
 
 // One pass in key order; the cursor counts keys.
 void scan(Call& c) {
-  std::int64_t cursor = 0;
-  if (!parse_integer(c.arg(1), cursor) || cursor < 0) return c.out.error("ERR invalid cursor");
+  std::uint64_t cursor = 0;
+  if (!cursor_arg(c, 1, cursor)) return;
   std::int64_t count = 10;
   std::string_view pattern = "*";
   std::string wanted_type;
@@ -219,7 +220,7 @@ void scan(Call& c) {
     }
   }
   const std::vector<Entry*> all = c.db().sorted();
-  const std::size_t begin = std::min(all.size(), static_cast<std::size_t>(cursor));
+  const std::size_t begin = std::min<std::size_t>(all.size(), cursor);
   const std::size_t end = std::min(all.size(), begin + static_cast<std::size_t>(count));
   std::vector<std::string_view> found;
   for (std::size_t i = begin; i < end; ++i) {
@@ -273,7 +274,7 @@ void object_number(Call& c) {
 
 void move(Call& c) {
   std::int64_t target = 0;
-  if (!integer_arg(c, 2, target)) return;
+  if (!int_arg(c, 2, target)) return;
   if (target < 0 || target >= kDatabases) return c.out.error("ERR DB index is out of range");
   if (target == c.session.db) return c.out.error("ERR source and destination objects are the same");
   Entry* from = find_key(c, c.arg(1), true);

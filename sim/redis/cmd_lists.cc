@@ -133,7 +133,7 @@ void lrem(Call& c) {
   if (found.wrong) return;
   if (!found) return c.out.integer(0);
   List& list = *found.value;
-  std::int64_t left = count == 0 ? INT64_MAX : count < 0 ? -count : count;
+  std::int64_t left = count == 0 ? INT64_MAX : count == INT64_MIN ? INT64_MAX : count < 0 ? -count : count;
   std::int64_t removed = 0;
   const auto size = length_of(list);
   List kept;
@@ -238,7 +238,8 @@ bool timeout_argument(Call& c, std::size_t i, std::int64_t& until_ms) {
   long double seconds = 0;
   if (!parse_long_real(c.arg(i), seconds))
     return c.out.error("ERR timeout is not a float or out of range"), false;
-  if (seconds < 0) return c.out.error("ERR timeout is negative"), false;
+  if (seconds < 0 || seconds * 1000 >= 9223372036854775808.0L)  // in Redis what does not fit becomes negative
+    return c.out.error("ERR timeout is negative"), false;
   if (seconds * 1000 > static_cast<long double>(INT64_MAX / 2))
     return c.out.error("ERR timeout is out of range"), false;
   const auto ms = static_cast<std::int64_t>(std::ceil(seconds * 1000));

@@ -1,6 +1,7 @@
 // Publish and subscribe, sharded channels included (one shard: this server).
 #include "sim/redis/command.h"
 #include "sim/redis/engine.h"
+#include "sim/redis/glob.h"
 
 namespace holdfast::sim::embedded {
 namespace {

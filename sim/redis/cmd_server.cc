@@ -150,8 +150,7 @@ void debug_set_active_expire(Call& c) {
 
 void swapdb(Call& c) {
   std::int64_t a = 0, b = 0;
-  if (!integer_arg(c, 1, a, "ERR invalid first DB index") ||
-      !integer_arg(c, 2, b, "ERR invalid second DB index"))
+  if (!int_arg(c, 1, a, "ERR invalid first DB index") || !int_arg(c, 2, b, "ERR invalid second DB index"))
     return;
   if (a < 0 || a >= kDatabases || b < 0 || b >= kDatabases)
     return c.out.error("ERR DB index is out of range");

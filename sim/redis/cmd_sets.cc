@@ -81,12 +81,13 @@ void spop(Call& c) {
 void srandmember(Call& c) {
   std::int64_t count = 1;
   if (c.argc() > 3) return c.out.error(kSyntax);
-  if (c.argc() == 3 && !integer_arg(c, 2, count)) return;
+  if (c.argc() == 3 && !draw_count_arg(c, 2, count)) return;
   const auto found = find_value<Set>(c, c.arg(1), false);
   if (found.wrong) return;
   if (!found) return c.argc() == 3 ? c.out.array(0) : c.out.nil();
   const std::size_t size = found.value->size();
   if (c.argc() == 2) return c.out.bulk(found.value->nth(c.engine.runtime().random_between(0, size - 1)));
+  if (count < -kMostDrawn) return c.out.error(kOutOfRangeValue);
   if (count < 0) {
     c.out.array(static_cast<std::size_t>(-count));
     for (; count < 0; ++count) c.out.bulk(found.value->nth(c.engine.runtime().random_between(0, size - 1)));

@@ -1,6 +1,7 @@
 #include "sim/redis/command.h"
 
 #include <bit>
+#include <charconv>
 
 #include "sim/redis/engine.h"
 
@@ -83,6 +84,38 @@ bool integer_arg(Call& call, std::size_t i, std::int64_t& value, std::string_vie
   if (parse_integer(call.argv[i], value)) return true;
   call.out.error(complaint);
   return false;
+}
+
+bool int_arg(Call& call, std::size_t i, std::int64_t& value, std::string_view complaint) {
+  if (!integer_arg(call, i, value, complaint.empty() ? kNotInteger : complaint)) return false;
+  if (value >= INT32_MIN && value <= INT32_MAX) return true;
+  call.out.error(!complaint.empty()
+                     ? complaint
+                     : "ERR value is out of range, value must between -2147483648 and 2147483647");
+  return false;
+}
+
+bool cursor_arg(Call& call, std::size_t i, std::uint64_t& cursor) {
+  std::string_view text = call.argv[i];
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), cursor);
+  if (status != std::errc() || end != text.data() + text.size()) {
+    call.out.error("ERR invalid cursor");
+    return false;
+  }
+  if (negative) cursor = -cursor;
+  return true;
+}
+
+bool draw_count_arg(Call& call, std::size_t i, std::int64_t& count) {
+  if (!integer_arg(call, i, count)) return false;
+  if (count == INT64_MIN) {
+    call.out.error(
+        "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807");
+    return false;
+  }
+  return true;
 }
 
 bool real_arg(Call& call, std::size_t i, double& value, std::string_view complaint) {

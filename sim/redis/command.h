@@ -116,10 +116,19 @@ inline constexpr std::string_view kSyntax = "ERR syntax error";
 inline constexpr std::string_view kNotInteger = "ERR value is not an integer or out of range";
 inline constexpr std::string_view kNotFloat = "ERR value is not a valid float";
 inline constexpr std::string_view kNoSuchKey = "ERR no such key";
+inline constexpr std::string_view kOutOfRangeValue = "ERR value is out of range";
 inline constexpr std::string_view kOutOfRange = "ERR index out of range";
 
 // Reads an integer argument, or answers kNotInteger (or `complaint`).
 bool integer_arg(Call& call, std::size_t i, std::int64_t& value, std::string_view complaint = kNotInteger);
+// An int of C, with Redis' complaint where the number is longer; false: answered.
+bool int_arg(Call& call, std::size_t i, std::int64_t& value, std::string_view complaint = {});
+// The cursor of a scan, read as strtoul() does: "-1" is the highest; false: answered.
+bool cursor_arg(Call& call, std::size_t i, std::uint64_t& cursor);
+// The count of SRANDMEMBER and its like; false: answered. Below zero so many are drawn with repetition, at
+// most kMostDrawn (Redis answers until it has no memory left).
+inline constexpr std::int64_t kMostDrawn = 1 << 24;
+bool draw_count_arg(Call& call, std::size_t i, std::int64_t& count);
 bool real_arg(Call& call, std::size_t i, double& value, std::string_view complaint = kNotFloat);
 
 // The entry of a key for reading or writing: nullptr when absent or expired. Lookups for writing delete what

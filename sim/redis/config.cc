@@ -1,5 +1,6 @@
 #include "sim/redis/config.h"
 
+#include "sim/redis/glob.h"
 #include "sim/redis/resp.h"
 
 namespace holdfast::sim::embedded {

@@ -225,7 +225,7 @@ void Engine::load(PersistenceMode mode) {
   std::size_t pos = 0;
   std::vector<std::string_view> argv;
   while (replay.parser.parse(disk_->appended, pos, argv) == RequestParser::Status::complete) {
-    run_request(replay, argv);
+    if (!argv.empty()) run_request(replay, argv);
     replay.out.bytes.clear();
   }
   loading_ = false;

@@ -158,6 +158,11 @@ TEST(EngineTest, WhatTheDiskKeeps) {
     EXPECT_EQ(s.ask("GET k"), "$1\r\nv\r\n");
     EXPECT_EQ(s.ask("PTTL h"), ":5000\r\n");
   }
+  disk.appended = "\r\n*0\r\n" + disk.appended + "*0\r\n";  // requests without a word
+  {
+    LocalServer s(PersistenceMode::aof_everysec, &disk);
+    EXPECT_EQ(s.ask("GET k"), "$1\r\nv\r\n");
+  }
   Disk snapshots;
   {
     LocalServer s(PersistenceMode::rdb, &snapshots);

@@ -3,6 +3,8 @@
 // Formats: < > = ! for byte order and alignment, x padding, b B h H l L T i I(n) integers, f d floats, s
 // zero-ended and c(n) fixed strings (c0: length from the number before it).
 #include <bit>
+#include <climits>
+#include <cmath>
 #include <cstring>
 
 #include <lua5.1/lua.hpp>
@@ -27,7 +29,7 @@ int number(lua_State* lua, const char*& format, int otherwise) {
   long value = 0;
   while (is_digit(*format)) {
     value = value * 10 + (*format++ - '0');
-    if (value > 0x7FFFFFF) luaL_error(lua, "integral size overflow");
+    if (value > INT_MAX) luaL_error(lua, "integral size overflow");
   }
   return static_cast<int>(value);
 }
@@ -48,7 +50,7 @@ int size_of(lua_State* lua, char option, const char*& format) {
     case 'i':
     case 'I': {
       const int size = number(lua, format, 4);
-      if (size > kMaxInteger || size < 1)
+      if (size > kMaxInteger)
         luaL_error(lua, "integral size %d is larger than limit of %d", size, kMaxInteger);
       return size;
     }
@@ -71,7 +73,9 @@ void control(lua_State* lua, char option, const char*& format, Layout& layout) {
     case '=': layout.little = true; return;
     case '!': {
       const int align = number(lua, format, kNativeAlign);
-      if (align == 0 || (align & (align - 1)) != 0) luaL_error(lua, "alignment is not a power of 2");
+      if (align == 0 || (align & (align - 1)) != 0) {
+        luaL_error(lua, "alignment %d is not a power of 2", align);
+      }
       layout.align = align;
       return;
     }
@@ -157,9 +161,9 @@ int unpack(lua_State* lua) {
   const char* format = luaL_checkstring(lua, 1);
   std::size_t length = 0;
   const char* data = luaL_checklstring(lua, 2, &length);
-  const long offset = static_cast<long>(luaL_optnumber(lua, 3, 1)) - 1;
-  luaL_argcheck(lua, offset >= 0, 3, "offset must be 1 or greater");
-  auto pos = static_cast<std::size_t>(offset);
+  auto pos = static_cast<std::size_t>(luaL_optinteger(lua, 3, 1));  // below zero: far behind the end
+  luaL_argcheck(lua, pos > 0, 3, "offset must be 1 or greater");
+  --pos;
   Layout layout;
   int count = 0;
   while (*format != '\0') {
@@ -182,7 +186,7 @@ int unpack(lua_State* lua) {
       case 'I': {
         const std::uint64_t bits = get_integer(data + pos, size, layout.little);
         const bool is_signed = option == 'b' || option == 'h' || option == 'l' || option == 'i';
-        if (is_signed) {
+        if (is_signed && size > 0) {
           const int shift = 64 - 8 * size;
           lua_pushnumber(lua, static_cast<double>(static_cast<std::int64_t>(bits << shift) >> shift));
         } else {
@@ -204,11 +208,13 @@ int unpack(lua_State* lua) {
       case 'c':
         if (size == 0) {
           if (count == 0 || !lua_isnumber(lua, -1)) luaL_error(lua, "format 'c0' needs a previous size");
-          size = static_cast<int>(lua_tonumber(lua, -1));
+          double wanted = lua_tonumber(lua, -1);
+          if (wanted >= 18446744073709551616.0) wanted = 0;  // as the processor converts
           lua_pop(lua, 1);
           --count;
-          luaL_argcheck(lua, size >= 0 && static_cast<std::size_t>(size) <= length - pos, 2,
+          luaL_argcheck(lua, wanted > -1 && std::floor(wanted) <= static_cast<double>(length - pos), 2,
                         "data string too short");
+          size = static_cast<int>(wanted);
         }
         lua_pushlstring(lua, data + pos, static_cast<std::size_t>(size));
         ++count;
@@ -239,7 +245,7 @@ int size(lua_State* lua) {
     pos += static_cast<std::size_t>(padding(pos, layout, option, bytes));
     if (option == 's') luaL_argerror(lua, 1, "variable-size format in sizeof");
     if (option == 'c' && bytes == 0) luaL_argerror(lua, 1, "variable-length format in sizeof");
-    if (bytes == 0) control(lua, option, format, layout);
+    if (bytes == 0 && option != 'i' && option != 'I') control(lua, option, format, layout);
     pos += static_cast<std::size_t>(bytes);
   }
   lua_pushinteger(lua, static_cast<lua_Integer>(pos));

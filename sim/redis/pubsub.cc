@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/redis/engine.h"
+#include "sim/redis/glob.h"
 
 namespace holdfast::sim::embedded {
 

@@ -73,7 +73,4 @@ bool equals_ignoring_case(std::string_view a, std::string_view b);
 // A request in RESP, appended to `to`: what goes into replication streams and append-only files.
 void append_request(std::string& to, Args args);
 
-// Redis' glob: * ? [a-z] [^x] and backslash.
-bool glob_match(std::string_view pattern, std::string_view text);
-
 }  // namespace holdfast::sim::embedded

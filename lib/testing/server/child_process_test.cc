@@ -76,6 +76,18 @@ TEST(TemporaryFolder, IsGoneAfterwards) {
 }
 
 // A harness in miniature, killed at its most unprepared: its server and its folder must go.
+TEST(TemporaryFolder, IsNotMadeBelowANameWithALineBreak) {
+  TemporaryFolder folder;
+  const std::string odd = folder.path() + "/a\nd b";
+  std::filesystem::create_directory(odd);
+  const char* const before = std::getenv("TMPDIR");
+  const std::string kept = before != nullptr ? before : "";
+  ::setenv("TMPDIR", odd.c_str(), 1);
+  EXPECT_THROW(TemporaryFolder(), std::system_error);
+  before != nullptr ? ::setenv("TMPDIR", kept.c_str(), 1) : ::unsetenv("TMPDIR");
+  EXPECT_TRUE(std::filesystem::is_empty(odd));
+}
+
 TEST(Guardian, TidiesUpAfterSigkillOfTheHarness) {
   int pipe_ends[2];
   ASSERT_EQ(::pipe(pipe_ends), 0);

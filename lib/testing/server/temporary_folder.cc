@@ -7,6 +7,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 
@@ -16,6 +17,9 @@ namespace holdfast {
 
 TemporaryFolder::TemporaryFolder() {
   const char* base = std::getenv("TMPDIR");
+  if (base != nullptr && std::strchr(base, '\n') != nullptr) {  // the guardian is told names by the line
+    throw std::system_error(EINVAL, std::generic_category(), "a line break in TMPDIR");
+  }
   std::uint64_t number = 0;
   if (::getrandom(&number, sizeof number, 0) != sizeof number) {
     throw std::system_error(errno, std::generic_category(), "getrandom");

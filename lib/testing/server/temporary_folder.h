@@ -7,7 +7,8 @@ namespace holdfast {
 
 class TemporaryFolder {
  public:
-  // Creates "$TMPDIR/holdfast-XXXXXX" (without TMPDIR: below /tmp). Throws std::system_error.
+  // Creates "$TMPDIR/holdfast-XXXXXX" (without TMPDIR: below /tmp). Throws std::system_error,
+  // also when TMPDIR has a line break: the guardian would remove what stands behind it.
   TemporaryFolder();
   ~TemporaryFolder();  // removes it with all that is in it
   TemporaryFolder(const TemporaryFolder&) = delete;
