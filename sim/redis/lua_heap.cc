@@ -5,10 +5,13 @@
 #include <cstring>
 #include <new>
 
+#include "lib/runtime/retry_allocation.h"
+
 namespace holdfast::sim::embedded {
 
 void* LuaHeap::take(std::size_t bytes) {
-  if (bytes > kLargest) return std::malloc(bytes);
+  if (bytes > kHuge) return std::malloc(bytes);
+  if (bytes > kLargest) return retry_allocation([&] { return std::malloc(bytes); });
   Free*& list = free_[list_of(bytes)];
   if (list != nullptr) {
     Free* const block = list;
@@ -43,7 +46,9 @@ void* LuaHeap::allocate(void* heap, void* block, std::size_t old_bytes, std::siz
     return nullptr;
   }
   if (old_bytes == 0) return self.take(new_bytes);
-  if (old_bytes > kLargest && new_bytes > kLargest) return std::realloc(block, new_bytes);
+  if (old_bytes > kLargest && new_bytes > kHuge) return std::realloc(block, new_bytes);
+  if (old_bytes > kLargest && new_bytes > kLargest)
+    return retry_allocation([&] { return std::realloc(block, new_bytes); });
   if (old_bytes <= kLargest && new_bytes <= kLargest && list_of(old_bytes) == list_of(new_bytes))
     return block;
   void* const moved = self.take(new_bytes);

@@ -25,6 +25,9 @@ class LuaHeap {
     Free* next;
   };
   static constexpr std::size_t kGrain = 16, kLargest = 512, kSlabBytes = 32 * 1024;
+  // A script that asks for more than this and does not get it has an error of its own, as on a real server.
+  // Nobody has to make room for it.
+  static constexpr std::size_t kHuge = 16u << 20;
   static std::size_t list_of(std::size_t bytes) { return (bytes - 1) / kGrain; }
 
   void* take(std::size_t bytes);

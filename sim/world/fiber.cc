@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/runtime/check.h"
+#include "lib/runtime/retry_allocation.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HOLDFAST_ASAN 1
@@ -76,9 +77,12 @@ Stack take_stack(std::size_t bytes) {
       return stack;
     }
   }
-  void* const mapped = ::mmap(nullptr, bytes + page, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  void* const mapped = retry_allocation([&]() -> void* {
+    void* const got = ::mmap(nullptr, bytes + page, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    return got == MAP_FAILED ? nullptr : got;
+  });
+  if (mapped == nullptr) throw std::bad_alloc();
   if (::mprotect(mapped, page, PROT_NONE) != 0) {
     ::munmap(mapped, bytes + page);
     throw std::bad_alloc();

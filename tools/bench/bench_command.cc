@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 
 #include "sim/scenario/problem.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/sale.h"
 #include "tools/holdfast/commands.h"
+#include "tools/holdfast/memory.h"
 #include "tools/holdfast/output.h"
 
 namespace holdfast::tools {
@@ -50,15 +50,12 @@ void require_sane(const BenchArguments& arguments) {
   if (arguments.rounds < 0 || arguments.rounds > 1000) throw BadUsage("--rounds: expected 1 to 1000");
   if (arguments.seeds < 0) throw BadUsage("--seeds: expected 1 or more");
   if (arguments.seconds < 0 || arguments.seconds > 600) throw BadUsage("--seconds: expected 0.01 to 600");
-  if (!arguments.json.empty()) {  // fails now, not after minutes of work
-    std::FILE* file = std::fopen(arguments.json.c_str(), "a");
-    if (file == nullptr) throw BadUsage("--json: cannot write " + arguments.json);
-    std::fclose(file);
-  }
+  if (!arguments.json.empty()) require_writable_file("--json", arguments.json);
 }
 
-void keep(const BenchArguments& arguments, const BenchResult& result) {
-  if (!arguments.json.empty()) write_file(arguments.json, to_json(result));
+// Whether there is a file with it. What cannot be written costs no measurement: it is tried after each suite.
+bool keep(const BenchArguments& arguments, const BenchResult& result) {
+  return !arguments.json.empty() && try_to_write([&] { write_file(arguments.json, to_json(result)); });
 }
 
 }  // namespace
@@ -109,7 +106,7 @@ BenchServers& Bench::servers(const sim::LockKind* kind) {
 void Bench::note(const std::string& text) {
   if (std::find(result_.notes.begin(), result_.notes.end(), text) != result_.notes.end()) return;
   result_.notes.push_back(text);
-  fmt::print(stderr, "note: {}\n", text);
+  print_err(fmt::format("note: {}\n", text));
 }
 
 void Bench::interleave(int rounds, const std::vector<Trial>& trials) {
@@ -194,6 +191,7 @@ ExitCode bench_command(const BenchArguments& arguments) {
   result.quick = arguments.quick;
   describe_machine(result);
   const auto start = std::chrono::steady_clock::now();
+  const MemoryReserve reserve;
   Bench bench(arguments, result);
   bool cut = false;
   for (const Suite& suite : all_suites()) {
@@ -203,20 +201,17 @@ ExitCode bench_command(const BenchArguments& arguments) {
     } catch (const BenchInterrupted&) {
       cut = true;
     }
-    fmt::print("{}\n", table_of(result, std::string(suite.name)));
-    std::fflush(stdout);
+    print_out(table_of(result, std::string(suite.name)) + "\n");
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     result.machine["load_after"] = load_average();
     keep(arguments, result);
     if (cut) break;
   }
   result.complete = !cut;
-  keep(arguments, result);
-  if (!arguments.json.empty()) fmt::print("result {}\n", arguments.json);
-  if (cut)
-    fmt::print(stderr, "interrupted: what was done is shown above{}\n",
-               arguments.json.empty() ? "" : " and kept");
-  return cut ? kInterrupted : kMet;
+  const bool kept = keep(arguments, result);
+  if (kept) print_out(fmt::format("result {}\n", arguments.json));
+  if (cut) print_err(fmt::format("interrupted: what was done is shown above{}\n", kept ? " and kept" : ""));
+  return worse(cut ? kInterrupted : kMet, kept || arguments.json.empty() ? kMet : kOutput);
 }
 
 }  // namespace holdfast::tools

@@ -1,6 +1,5 @@
 // `holdfast plot`: finds a Python that has matplotlib and becomes plot/plot.py, which checks the results and
 // draws.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +9,7 @@
 
 #include "tools/bench/bench_peers.h"
 #include "tools/bench/folders.h"
+#include "tools/holdfast/output.h"
 
 namespace holdfast::tools {
 
@@ -23,8 +23,7 @@ ExitCode plot_command(const std::string& results, std::string out) {
   std::string python = find_python("matplotlib");
   if (python.empty()) python = find_program("python3");
   if (python.empty()) {
-    fmt::print(
-        stderr,
+    print_err(
         "holdfast plot: no python3 on this machine; install it with: apt-get install python3-matplotlib\n");
     return kMissing;
   }

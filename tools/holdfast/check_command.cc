@@ -1,14 +1,16 @@
 // `holdfast check`: judges histories. One history has a full report; several have one line each, and a total.
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <iostream>
+#include <new>
 #include <sstream>
 
 #include "checker/story/timeline.h"
 #include "tools/holdfast/check_report.h"
 #include "tools/holdfast/commands.h"
+#include "tools/holdfast/memory.h"
 #include "tools/holdfast/output.h"
 
 namespace holdfast::tools {
@@ -41,6 +43,21 @@ void write_page(const Checked& checked, const std::string& path) {
   write_file(path, page.str());
 }
 
+// A history that is too large for this machine does not keep the others from being judged.
+Checked judge(const std::string& file, const CheckArguments& arguments, ExitCode& code) {
+  Checked checked;
+  try {
+    checked = check_history(file, arguments);
+    code = worse(code, code_of(checked));
+  } catch (const std::bad_alloc&) {
+    checked = {};
+    checked.file = file;
+    checked.error = fmt::format("{}: {}", file, kNoMemory);
+    code = worse(code, kInternal);
+  }
+  return checked;
+}
+
 }  // namespace
 
 ExitCode check_command(const CheckArguments& arguments) {
@@ -54,36 +71,38 @@ ExitCode check_command(const CheckArguments& arguments) {
   std::vector<Checked> all;
   std::size_t witnesses = 0;
   bool drawn = false;
+  const auto write = [&](const std::function<void()>& what) {
+    const bool written = try_to_write(what);
+    if (!written) code = worse(code, kOutput);
+    return written;
+  };
   for (std::size_t i = 0; i < arguments.files.size(); ++i) {
-    Checked checked = check_history(arguments.files[i], arguments);
-    code = worse(code, code_of(checked));
-    if (!checked.error.empty()) fmt::print(stderr, "{}\n", checked.error);
-    if (text) {
-      fmt::print("{}", alone ? check_report(checked, arguments) : check_line(checked, arguments.terminal));
-      std::fflush(stdout);
-    }
+    Checked checked = judge(arguments.files[i], arguments, code);
+    if (!checked.error.empty()) print_err(checked.error + "\n");
+    if (text) print_out(alone ? check_report(checked, arguments) : check_line(checked, arguments.terminal));
     if (!arguments.witness.empty()) {
       for (const Finding& finding : checked.findings) {
         const std::string path = numbered(arguments.witness, ++witnesses);
-        write_file(path, witness_text(checked, finding, arguments.keyed));
-        if (text) fmt::print("witness     {} ({}, index {})\n", path, finding.check, finding.index);
+        if (!write([&] { write_file(path, witness_text(checked, finding, arguments.keyed)); })) break;
+        if (text)
+          print_out(fmt::format("witness     {} ({}, index {})\n", path, finding.check, finding.index));
       }
     }
     // Of several histories the first violated one is drawn, else the last.
     const bool telling = checked.outcome == checker::Outcome::violated || i + 1 == arguments.files.size();
     if (!arguments.timeline.empty() && checked.error.empty() && !drawn && (telling || alone)) {
       drawn = true;
-      write_page(checked, arguments.timeline);
-      if (text) fmt::print("timeline    {}\n", arguments.timeline);
+      const bool written = write([&] { write_page(checked, arguments.timeline); });
+      if (written && text) print_out(fmt::format("timeline    {}\n", arguments.timeline));
     }
     checked.history = {};
     all.push_back(std::move(checked));
   }
-  if (!alone && text) fmt::print("{}", check_total(all));
+  if (!alone && text) print_out(check_total(all));
   if (arguments.json == "-") {
-    fmt::print("{}", check_json(all));
+    print_out(check_json(all));
   } else if (!arguments.json.empty()) {
-    write_file(arguments.json, check_json(all));
+    write([&] { write_file(arguments.json, check_json(all)); });
   }
   return code;
 }

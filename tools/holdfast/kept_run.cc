@@ -125,12 +125,15 @@ std::string timeline_of(const KeptRun& run, const checker::History& history) {
 }
 
 void write_kept_run(const std::string& folder, const KeptRun& run, const checker::History& history) {
+  const std::string description = folder + "/run.json";
+  std::error_code ignored;
+  std::filesystem::remove(description, ignored);  // of an earlier run, whose files are replaced
   write_file(folder + "/history.jsonl", checker::to_jsonl(history));
-  write_file(folder + "/timeline.html", timeline_of(run, history));
+  // Foreign bytes in a name must not cost the report.
+  write_file(description, json_of(run).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   if (const std::string story = story_of(run, history, {}); !story.empty())
     write_file(folder + "/story.txt", story);
-  // Foreign bytes in a name must not cost the report.
-  write_file(folder + "/run.json", json_of(run).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file(folder + "/timeline.html", timeline_of(run, history));
 }
 
 std::optional<KeptRun> read_kept_run(const std::string& folder) {

@@ -45,7 +45,8 @@ std::string story_of(const KeptRun& run, const checker::History& history, const 
 // The page. It opens at the violation that this run was kept for.
 std::string timeline_of(const KeptRun& run, const checker::History& history);
 
-// Throws OutputError.
+// Writes what can be written, what is needed most first. Throws OutputError when something could not; without
+// run.json the folder is no kept run.
 void write_kept_run(const std::string& folder, const KeptRun& run, const checker::History& history);
 
 // nullopt: `folder` is none. Throws BadUsage when it is one and is broken.

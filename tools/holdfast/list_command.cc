@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "sim/fault/fault.h"
 #include "sim/scenario/scenario.h"
 #include "tools/holdfast/commands.h"
+#include "tools/holdfast/output.h"
 
 namespace holdfast::tools {
 namespace {
@@ -83,7 +83,7 @@ ExitCode list_command(const std::string& what) {
   }
   std::size_t width = 0;
   for (const auto& [name, about] : rows) width = std::max(width, name.size());
-  for (const auto& [name, about] : rows) fmt::print("{:<{}}  {}\n", name, width, about);
+  for (const auto& [name, about] : rows) print_out(fmt::format("{:<{}}  {}\n", name, width, about));
   return kMet;
 }
 

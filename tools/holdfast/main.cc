@@ -1,7 +1,9 @@
 // The `holdfast` command: arguments in, exit code out.
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
-#include <cstdio>
+
 #include <exception>
+#include <new>
 
 #include "lib/testing/server/missing.h"
 #include "sim/scenario/problem.h"
@@ -9,6 +11,7 @@
 #include "tools/holdfast/command_page.h"
 #include "tools/holdfast/completion.h"
 #include "tools/holdfast/manual.h"
+#include "tools/holdfast/memory.h"
 #include "tools/holdfast/output.h"
 #include "tools/holdfast/scenario_schema.h"
 
@@ -20,7 +23,7 @@ using namespace holdfast::tools;
 int width() { return detect_terminal(ColorChoice::never, true).width; }
 
 ExitCode print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
+  print_out(text);
   return kMet;
 }
 
@@ -61,7 +64,7 @@ ExitCode dispatch(int argc, char** argv) {
 }
 
 ExitCode told(ExitCode code, const std::exception& error, const char* what = "") {
-  std::fprintf(stderr, "holdfast: %s%s\n", what, error.what());
+  print_err(fmt::format("holdfast: {}{}\n", what, error.what()));
   return code;
 }
 
@@ -69,7 +72,7 @@ ExitCode guarded(int argc, char** argv) {
   try {
     return dispatch(argc, argv);
   } catch (const sim::BadScenario& error) {
-    std::fprintf(stderr, "%s\n", error.what());
+    print_err(fmt::format("{}\n", error.what()));
     return kUsage;
   } catch (const BadUsage& error) {
     return told(kUsage, error);
@@ -77,6 +80,9 @@ ExitCode guarded(int argc, char** argv) {
     return told(kMissing, error);
   } catch (const OutputError& error) {
     return told(kOutput, error);
+  } catch (const std::bad_alloc&) {
+    print_err(fmt::format("holdfast: {}\n", kNoMemory));
+    return kInternal;
   } catch (const std::exception& error) {
     return told(kInternal, error, "internal error: ");
   }
@@ -85,6 +91,8 @@ ExitCode guarded(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  prepare_output();
+  tell_of_no_memory();
   const ExitCode code = guarded(argc, argv);
   try {
     finish_standard_output();

@@ -84,10 +84,10 @@ a bad file or flag; nothing was run
 something is missing on this machine, such as a server, or a port is taken
 .TP
 .B 70
-internal error
+internal error, or no memory left
 .TP
 .B 74
-a file or standard output could not be written
+a file or standard output could not be written; the verdict is told all the same
 .TP
 .B 130
 interrupted; what was done is told

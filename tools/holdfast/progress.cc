@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+#include "tools/holdfast/output.h"
 
 namespace holdfast::tools {
 
@@ -47,22 +47,19 @@ void Progress::update(std::uint64_t done, std::uint64_t unexpected, const std::s
 
 void Progress::print(const std::string& line) {
   if (!terminal_) {
-    fmt::print(stderr, "{}\n", line);
-    std::fflush(stderr);
+    print_err(line + "\n");
     return;
   }
   winsize size{};
   const int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
   // Bytes, not columns: cutting early is harmless, wrapping is not.
-  fmt::print(stderr, "\r\x1b[K{}", line.substr(0, static_cast<std::size_t>(columns - 1)));
-  std::fflush(stderr);
+  print_err("\r\x1b[K" + line.substr(0, static_cast<std::size_t>(columns - 1)));
   shown_ = true;
 }
 
 void Progress::clear() {
   if (!shown_) return;
-  fmt::print(stderr, "\r\x1b[K");
-  std::fflush(stderr);
+  print_err("\r\x1b[K");
   shown_ = false;
 }
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdio>
 #include <system_error>
 
 #include "lib/testing/server/missing.h"
@@ -76,8 +75,8 @@ ExitCode redis_command(const RedisArguments& arguments) {
       }
       server->stop();
     });
-    fmt::print("the embedded Redis listens at {}; Ctrl-C ends it\n", server->endpoint().to_string());
-    std::fflush(stdout);
+    print_out(
+        fmt::format("the embedded Redis listens at {}; Ctrl-C ends it\n", server->endpoint().to_string()));
     server->serve();
   });
   return kMet;

@@ -4,13 +4,13 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <functional>
 #include <memory>
 
 #include "lib/testing/server/temporary_folder.h"
 #include "sim/world/trace.h"
 #include "tools/holdfast/commands.h"
+#include "tools/holdfast/memory.h"
 #include "tools/holdfast/output.h"
 #include "tools/holdfast/progress.h"
 #include "tools/holdfast/reports.h"
@@ -56,21 +56,23 @@ void print_story(const Plan& plan, Runner& runner, const Terminal& terminal) {
   const Telling telling = *result->telling();
   try {
     const auto [run, history] = runner.recall(*result, telling);
-    fmt::print("\n{}", story_report(run, history, folder_of(*result, telling.seed), terminal));
+    print_out("\n" + story_report(run, history, folder_of(*result, telling.seed), terminal));
   } catch (const std::exception& error) {
-    fmt::print("\n{}, seed {}: it cannot be told: {}\n", result->scenario.title(), telling.seed,
-               error.what());
+    print_out(fmt::format("\n{}, seed {}: it cannot be told: {}\n", result->scenario.title(), telling.seed,
+                          error.what()));
   }
 }
 
-// Does `what`; a place that cannot be written is told, and costs nothing else.
-void write(const std::function<void()>& what, ExitCode& code) {
+// Does `what`. What goes wrong is told in a line and costs nothing else. Returns whether it went well.
+bool attempt(const std::function<void()>& what, ExitCode& code) {
   try {
-    what();
-  } catch (const OutputError& error) {
-    fmt::print(stderr, "holdfast: {}\n", error.what());
+    if (try_to_write(what)) return true;
     code = worse(code, kOutput);
+  } catch (const std::exception& error) {
+    print_err(fmt::format("holdfast: internal error: {}\n", error.what()));
+    code = worse(code, kInternal);
   }
+  return false;
 }
 
 void require_writable(const RunArguments& arguments) {
@@ -97,31 +99,40 @@ ExitCode run_command(const RunArguments& arguments) {
   ExitCode code = kMet;
   Progress progress(total, "runs");
   Runner runner(plan.cases, arguments, servers, interrupted, progress);
-  write([&] { runner.run(); }, code);
+  runner.on_settled = [&](const CaseResult& result) {
+    const std::string text = case_report(result, arguments.terminal, plan.many);
+    if (!text.empty()) progress.clear();
+    print_out(text);
+  };
+  const MemoryReserve reserve;
+  runner.run();
   progress.clear();
-  write([&] { runner.keep(); }, code);
+  const bool short_of_memory = memory_is_short();
+  print_out(not_run_report(plan, arguments.terminal));
+  if (short_of_memory) {
+    print_err(fmt::format("holdfast: {}\n", kNoMemory));
+    code = worse(code, kInternal);
+  }
+  const bool kept = short_of_memory || attempt([&] { runner.keep(); }, code);
+  if (!short_of_memory) print_story(plan, runner, arguments.terminal);
 
   sim::Trace trace;
   for (const auto& result : plan.cases) {
-    fmt::print("{}", case_report(*result, arguments.terminal, plan.many));
+    if (result->unexpected()) code = worse(code, result->code());
     for (const std::uint64_t one : result->traces) trace.add(one);
   }
-  fmt::print("{}", not_run_report(plan, arguments.terminal));
-  print_story(plan, runner, arguments.terminal);
-  for (const auto& result : plan.cases) {
-    if (result->unexpected()) code = worse(code, result->code());
-  }
   if (interrupted) code = worse(code, kInterrupted);
-  if (const std::string text = unexpected_report(plan, arguments); !text.empty()) fmt::print("\n{}", text);
-  if (const std::string text = kept_report(plan, arguments); !text.empty()) fmt::print("\n{}", text);
+  if (const std::string text = unexpected_report(plan, arguments); !text.empty()) print_out("\n" + text);
+  if (const std::string text = kept_report(plan, arguments, kept); !text.empty()) print_out("\n" + text);
 
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (!arguments.junit.empty())
-    write([&] { write_file(arguments.junit, junit_xml(plan, arguments, seconds.count())); }, code);
+    attempt([&] { write_file(arguments.junit, junit_xml(plan, arguments, seconds.count())); }, code);
   if (!arguments.json.empty())
-    write([&] { write_file(arguments.json, json_document(plan, arguments, trace.digest())); }, code);
-  if (arguments.github) fmt::print("{}", github_annotations(plan, arguments));
-  fmt::print("\n{}trace {:016x}\n", total_line(plan, seconds.count(), interrupted), trace.digest());
+    attempt([&] { write_file(arguments.json, json_document(plan, arguments, trace.digest())); }, code);
+  if (arguments.github) print_out(github_annotations(plan, arguments));
+  const char* const cut = interrupted ? "interrupted" : short_of_memory ? "no memory left" : "";
+  print_out(fmt::format("\n{}trace {:016x}\n", total_line(plan, seconds.count(), cut), trace.digest()));
   return code;
 }
 

@@ -173,17 +173,20 @@ std::string unexpected_report(const Plan& plan, const RunArguments& arguments) {
   return out.empty() ? "" : "unexpected\n" + out;
 }
 
-std::string kept_report(const Plan& plan, const RunArguments& arguments) {
+std::string kept_report(const Plan& plan, const RunArguments& arguments, bool all_written) {
   if (arguments.out.empty()) return "";
   std::size_t kept = 0;
   for (const auto& result : plan.cases) kept += result->kept.size();
-  if (kept > 0) return fmt::format("kept        {} below {}/\n", counted(kept, "run", "runs"), arguments.out);
+  const char* const lost = all_written ? "" : ", but not everything could be written";
+  if (kept > 0)
+    return fmt::format("kept        {} below {}/{}\n", counted(kept, "run", "runs"), arguments.out, lost);
+  if (!all_written) return "kept        nothing: it could not be written\n";
   if (arguments.keep == Keep::failed)
     return "kept        nothing: everything was as expected (--keep violated or all keeps more)\n";
   return "kept        nothing: no run showed a violation (--keep all keeps every run)\n";
 }
 
-std::string total_line(const Plan& plan, double seconds, bool interrupted) {
+std::string total_line(const Plan& plan, double seconds, std::string_view cut) {
   std::uint64_t runs = 0, planned = 0, unexpected = 0, missing = 0;
   for (const auto& result : plan.cases) {
     runs += result->done;
@@ -192,13 +195,14 @@ std::string total_line(const Plan& plan, double seconds, bool interrupted) {
     missing += result->missing.empty() ? 0 : 1;
   }
   std::string out = counted(plan.cases.size() - missing, "case", "cases") + ", ";
-  out += interrupted && runs < planned ? fmt::format("{} of {} runs", with_commas(runs), with_commas(planned))
-                                       : counted(runs, "run", "runs");
+  out += !cut.empty() && runs < planned
+             ? fmt::format("{} of {} runs", with_commas(runs), with_commas(planned))
+             : counted(runs, "run", "runs");
   out += fmt::format(", {} unexpected", with_commas(unexpected));
   if (const std::uint64_t not_run = missing + plan.not_run.size(); not_run > 0)
     out += fmt::format(", {} not run", with_commas(not_run));
   out += ", " + (seconds < 60 ? fmt::format("{:.1f} s", seconds) : format_seconds(seconds));
-  return out + (interrupted ? ", interrupted\n" : "\n");
+  return out + (cut.empty() ? "" : ", ") + std::string(cut) + "\n";
 }
 
 }  // namespace holdfast::tools

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "checker/history/history.h"
 #include "tools/holdfast/kept_run.h"
@@ -26,9 +27,11 @@ std::string story_report(const KeptRun& run, const checker::History& history, co
 std::string unexpected_report(const Plan& plan, const RunArguments& arguments);
 
 // Where --out kept something although it was expected, or why it kept nothing. "" without --out.
-std::string kept_report(const Plan& plan, const RunArguments& arguments);
+// `all_written`: nothing of it was lost.
+std::string kept_report(const Plan& plan, const RunArguments& arguments, bool all_written);
 
-// "401 cases, 15,320 runs, 0 unexpected, 12.1 s". `seconds`: of the whole command.
-std::string total_line(const Plan& plan, double seconds, bool interrupted);
+// "401 cases, 15,320 runs, 0 unexpected, 12.1 s". `seconds`: of the whole command. `cut`: why it is not all,
+// "interrupted"; "" it is.
+std::string total_line(const Plan& plan, double seconds, std::string_view cut);
 
 }  // namespace holdfast::tools

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "lib/testing/server/missing.h"
+#include "tools/holdfast/memory.h"
 #include "tools/holdfast/output.h"
 
 namespace holdfast::tools {
@@ -61,6 +64,17 @@ KeptRun describe_run(const CaseResult& result, const sim::RunResult& run, const 
   return kept;
 }
 
+// The logs of real servers, all of them beside each other. Throws OutputError.
+void keep_logs(const std::string& servers, const std::string& folder) {
+  std::error_code ignored;
+  for (const auto& entry : fs::recursive_directory_iterator(servers, ignored)) {
+    if (entry.path().extension() != ".log") continue;
+    std::ostringstream text;
+    text << std::ifstream(entry.path(), std::ios::binary).rdbuf();
+    write_file((fs::path(folder) / entry.path().filename()).string(), text.str());
+  }
+}
+
 }  // namespace
 
 Runner::Runner(const Cases& cases, const RunArguments& arguments, const std::string& servers,
@@ -71,21 +85,39 @@ Runner::Runner(const Cases& cases, const RunArguments& arguments, const std::str
       interrupted_(interrupted),
       progress_(progress) {
   for (std::size_t c = 0; c < cases.size(); ++c) {
+    left_.push_back(cases[c]->seeds.size());
     for (std::size_t s = 0; s < cases[c]->seeds.size(); ++s) jobs_.emplace_back(c, s);
   }
 }
 
 void Runner::run() {
   std::vector<std::thread> threads;
-  for (unsigned i = 0; i < std::max(1u, arguments_.jobs); ++i) threads.emplace_back([this] { work(); });
+  try {
+    for (unsigned i = 1; i < arguments_.jobs; ++i) threads.emplace_back([this] { work(); });
+  } catch (const std::exception&) {  // a limit on threads or memory: those that are there do it
+  }
+  work();
   for (std::thread& thread : threads) thread.join();
   if (failure_) std::rethrow_exception(failure_);
+  std::fill(left_.begin(), left_.end(), 0);  // it was cut short: nothing more comes
+  settle_all();
+}
+
+void Runner::settle(std::size_t index) {
+  const std::lock_guard guard(mutex_);
+  --left_[index];
+  settle_all();
+}
+
+// REQUIRES: nobody else has the mutex, or this thread has it.
+void Runner::settle_all() {
+  while (settled_ < cases_.size() && left_[settled_] == 0) on_settled(*cases_[settled_++]);
 }
 
 void Runner::work() {
   for (;;) {
     const std::size_t next = next_.fetch_add(1);
-    if (next >= jobs_.size() || interrupted_ || stop_) return;
+    if (next >= jobs_.size() || interrupted_ || stop_ || memory_is_short()) return;
     const auto [c, s] = jobs_[next];
     CaseResult& result = *cases_[c];
     {
@@ -106,13 +138,12 @@ void Runner::work() {
         const std::lock_guard guard(mutex_);
         result.missing = missing.what();
       }
-    } catch (const OutputError&) {
-      fail_all();
     } catch (const std::exception& error) {
       if (interrupted_) return;  // it was cut short
       const std::lock_guard guard(mutex_);
       if (result.error.empty()) result.error = fmt::format("seed {}: {}", result.seeds[s], error.what());
     }
+    settle(c);
   }
 }
 
@@ -199,7 +230,11 @@ std::pair<KeptRun, checker::History> Runner::recall(CaseResult& result, const Te
 }
 
 void Runner::keep() {
-  if (arguments_.out.empty() || arguments_.keep == Keep::all) return;
+  if (arguments_.keep != Keep::all && !arguments_.out.empty()) keep_told();
+  if (!not_kept_.empty()) throw OutputError(not_kept_);
+}
+
+void Runner::keep_told() {
   for (const auto& result : cases_) {
     std::vector<Telling> worth = result->unexpected() ? result->failures() : std::vector<Telling>();
     if (worth.empty() && arguments_.keep == Keep::violated) {
@@ -214,16 +249,18 @@ void Runner::keep() {
 
 void Runner::keep_run(CaseResult& result, const KeptRun& run, const checker::History& history) {
   const std::string folder = fmt::format("{}/{}/seed-{}", arguments_.out, result.folder, run.seed);
-  write_kept_run(folder, run, history);
-  if (!arguments_.embedded) {
-    std::error_code ignored;
-    for (const auto& entry : fs::recursive_directory_iterator(folder_of_servers(result, run.seed), ignored)) {
-      if (entry.path().extension() != ".log") continue;
-      fs::copy_file(entry.path(), fs::path(folder) / entry.path().filename(),
-                    fs::copy_options::overwrite_existing, ignored);
-    }
+  std::string lost;
+  try {
+    write_kept_run(folder, run, history);
+    if (!arguments_.embedded) keep_logs(folder_of_servers(result, run.seed), folder);
+  } catch (const OutputError& error) {
+    lost = error.what();
   }
+  std::error_code ignored;
+  const bool there = lost.empty() || fs::exists(folder + "/run.json", ignored);
   const std::lock_guard guard(mutex_);
+  if (not_kept_.empty()) not_kept_ = lost;
+  if (!there) return;
   const auto place = std::find_if(result.kept.begin(), result.kept.end(),
                                   [&](const KeptFolder& one) { return one.seed >= run.seed; });
   result.kept.insert(place, {run.seed, folder});

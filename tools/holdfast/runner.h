@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -24,11 +25,15 @@ class Runner {
   Runner(const Cases& cases, const RunArguments& arguments, const std::string& servers,
          const std::atomic<bool>& interrupted, Progress& progress);
 
-  // Until all is done or it was interrupted. Throws OutputError (--keep all and a full disk) and, for a file
-  // that was named, Missing.
+  // Called with each case, in their order, as soon as nothing more of it and of those before it will be run:
+  // what is known is told before anything can go wrong. Not called twice at once.
+  std::function<void(const CaseResult&)> on_settled = [](const CaseResult&) {};
+
+  // Until all is done, it was interrupted, or memory is short. Throws Missing for a file that was named.
   void run();
 
-  // Writes what --keep asks for and is not there yet. Throws OutputError.
+  // Writes what --keep asks for and is not there yet. Throws OutputError when one of all the files that it,
+  // or run() for --keep all, had to write could not be written; the others are there.
   void keep();
 
   // A run as it is kept and told, with its history. In the embedded world it is lived again when its history
@@ -38,6 +43,9 @@ class Runner {
 
  private:
   void work();
+  void settle(std::size_t index);
+  void settle_all();
+  void keep_told();
   void run_job(CaseResult& result, std::size_t index);
   void gather(CaseResult& result, std::size_t index, sim::RunResult run, bool same, double seconds);
   sim::RunResult run_seed(const CaseResult& result, std::uint64_t seed, bool keep_history);
@@ -50,6 +58,8 @@ class Runner {
   const std::atomic<bool>& interrupted_;
   Progress& progress_;
   std::vector<std::pair<std::size_t, std::size_t>> jobs_;
+  std::vector<std::size_t> left_;  // by case: how many of its seeds are not settled
+  std::size_t settled_ = 0;        // cases that on_settled knows
   std::atomic<std::size_t> next_{0};
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
@@ -57,6 +67,7 @@ class Runner {
   std::uint64_t unexpected_ = 0;            // cases that can no longer be as expected
   std::map<const CaseResult*, bool> lost_;  // they; looked up only
   std::exception_ptr failure_;
+  std::string not_kept_;  // what the first file said that could not be written, "" all were
   // Of the real world, which cannot be lived again: the runs that may be told. Looked up only.
   std::map<const CaseResult*, std::map<std::uint64_t, sim::RunResult>> remembered_;
 };

@@ -55,7 +55,7 @@ void open_page(const std::string& page) {
 }
 
 void finish(const ShowArguments& arguments, const std::string& page) {
-  if (!page.empty()) fmt::print("timeline    {}\n", page);
+  if (!page.empty()) print_out(fmt::format("timeline    {}\n", page));
   if (!arguments.open) return;
   finish_standard_output();
   open_page(page);
@@ -63,7 +63,7 @@ void finish(const ShowArguments& arguments, const std::string& page) {
 
 ExitCode show_kept(const ShowArguments& arguments, const std::string& folder, const KeptRun& run) {
   const checker::History history = read_history(folder + "/history.jsonl");
-  fmt::print("{}", story_report(run, history, "", arguments.terminal));
+  print_out(story_report(run, history, "", arguments.terminal));
   std::string page = folder + "/timeline.html";
   if (!arguments.timeline.empty() || !fs::exists(page)) {
     page = arguments.timeline.empty() ? page : arguments.timeline;
@@ -85,7 +85,8 @@ ExitCode show_history(const ShowArguments& arguments) {
   }
   const ExitCode code = check_command(check);
   if (code == kUsage) return code;
-  fmt::print("reproduce   {} check {}\n", shell_word(arguments.command), shell_word(arguments.run));
+  print_out(
+      fmt::format("reproduce   {} check {}\n", shell_word(arguments.command), shell_word(arguments.run)));
   if (arguments.open) {
     finish_standard_output();
     open_page(check.timeline);
@@ -119,9 +120,9 @@ ExitCode list_kept(const ShowArguments& arguments, const std::vector<std::string
     } else {
       what = "nothing was violated";
     }
-    fmt::print("{}  {}\n", folder, what);
+    print_out(fmt::format("{}  {}\n", folder, what));
   }
-  fmt::print("{} runs; `{} show FOLDER` tells of one\n", folders.size(), arguments.command);
+  print_out(fmt::format("{} runs; `{} show FOLDER` tells of one\n", folders.size(), arguments.command));
   return kMet;
 }
 

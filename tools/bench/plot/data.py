@@ -3,6 +3,7 @@
 `load()` checks every part that the scripts rely on, so that whatever passes it can be drawn: names and units of metrics
 against ../metrics.json, types of parameters, numbers, points and bands. What it refuses is a BadResult, one line.
 """
+import contextlib
 import glob
 import hashlib
 import json
@@ -287,6 +288,20 @@ def made_from(path, figures):
     return "\n".join([*lines, f"scripts {digest(scripts)}"]) + "\n"
 
 
+def write_file(path, content):
+    """All of it or nothing: a temporary name beside `path`, then moved. Bytes. Raises OSError."""
+    temporary = os.path.join(os.path.dirname(path), f".holdfast-{os.getpid()}")
+    try:
+        with open(temporary, "wb") as out:
+            out.write(content)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
 def complain(error):
     text = "".join(c if c.isprintable() else "?" for c in str(error))
-    print(f"holdfast plot: {text}", file=sys.stderr)
+    with contextlib.suppress(OSError):
+        print(f"holdfast plot: {text}", file=sys.stderr, flush=True)

@@ -1,7 +1,9 @@
 """How the figures look: colours that colour-blind readers can tell apart (Okabe and Ito), little ink, PNG and SVG."""
+import io
 import math
 import os
 
+import data
 import matplotlib
 
 matplotlib.use("Agg")
@@ -33,7 +35,9 @@ class Sheet:
     def save(self, figure, name):
         for ending in ("png", "svg"):
             path = os.path.join(self.folder, f"{name}.{ending}")
-            figure.savefig(path, metadata={"Date": None} if ending == "svg" else {"Software": None})
+            picture = io.BytesIO()
+            figure.savefig(picture, format=ending, metadata={"Date": None} if ending == "svg" else {"Software": None})
+            data.write_file(path, picture.getvalue())
         plt.close(figure)
         self.written.append(name)
 

@@ -369,8 +369,7 @@ def main():
             if read(path) != text:
                 wrong.append(f"{path} is not what {where} says")
             continue
-        with open(path, "w", encoding="utf-8") as out:
-            out.write(text)
+        data.write_file(path, text.encode())
         print(path)
     for line in wrong:
         print(f"{line}; run tools/bench-all --tables", file=sys.stderr)
