@@ -330,6 +330,13 @@ TEST(ParseScenario, ComplaintsNameLineColumnExpectationAndSuggestion) {
        "f.toml:46:9: the check `latch` is about the workload `count-down`, but this one is `seckill`, "
        "expected"},
       {with("[network]", "[network"), "not valid TOML"},
+      // Headers that the TOML library would end the program for.
+      {"[ = 1", "f.toml:1:3: not valid TOML"},
+      {"[ ,]", "f.toml:1:3: not valid TOML"},
+      {"[ #", "f.toml:1:3: not valid TOML"},
+      {"[\v", "f.toml:1:2: not valid TOML"},
+      {"a = 1\n[[ = 1", "f.toml:2:4: not valid TOML"},
+      {"[ . ]", "f.toml:1:3: not valid TOML"},
       {with("time  = \"10s\"", "time  = \"0s\""), "`time` is zero"},
       {std::string("\x00\xff\x13garbage\x80", 11), "f.toml:1:1: not valid TOML"},
       {"", "the file has no `schema`"},
