@@ -103,6 +103,36 @@ class Setup(unittest.TestCase):
         self.assertIn("policy 104", log)
         self.assertEqual(self.policy.read_text(), "#!/bin/sh\nexit 104\n")
 
+    def left_behind(self):
+        """What a set-up leaves that is killed while it installs."""
+        self.installed([])
+        self.stand_in("apt-get", 'case "$*" in *" install "*) kill -KILL $PPID;; esac')
+        done, _ = self.run_setup()
+        self.assertEqual(done.returncode, -9)
+        self.assertTrue(self.policy.exists())
+
+    def test_the_policy_of_a_killed_set_up_goes_when_nothing_is_missing_any_more(self):
+        self.left_behind()
+        self.installed(self.listed)
+        done, log = self.run_setup()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertFalse(self.policy.exists())
+        self.assertFalse(any(line.startswith("apt-get") for line in log), log)
+
+    def test_who_may_not_remove_it_is_told_how_and_builds(self):
+        self.left_behind()
+        self.installed(self.listed)
+        self.stand_in("id", "echo 1000")
+        done, log = self.run_setup()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"  rm {self.policy}\n", done.stderr)
+        self.assertTrue(any(line.startswith("ninja") for line in log), log)
+
+    def test_nothing_missing_leaves_the_administrators_policy(self):
+        self.policy.write_text("#!/bin/sh\nexit 104\n")
+        self.assertEqual(self.run_setup()[0].returncode, 0)
+        self.assertEqual(self.policy.read_text(), "#!/bin/sh\nexit 104\n")
+
     def test_a_failed_installation_leaves_no_policy_behind(self):
         self.installed([])
         self.stand_in("apt-get", 'case "$*" in *" install "*) exit 100;; esac')
