@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "checker/invariant.h"
+#include "checker/linearizability/forced.h"
+#include "checker/linearizability/growing.h"
 
 namespace holdfast::checker {
 
@@ -73,15 +75,16 @@ void VisitedConfigurations::grow() {
 }
 
 std::uint64_t VisitedConfigurations::bytes() const {
-  return words_.capacity() * sizeof(Word) + entries_.capacity() * sizeof(Entry) +
-         (buckets_.capacity() + newest_.capacity()) * sizeof(std::uint32_t);
+  constexpr std::size_t kMore = 4096;  // words; one configuration has fewer, or few times as many
+  const std::uint64_t tables = buckets_.size() <= entries_.size() + 1 ? 5 : 1;
+  return bytes_while_growing(words_, kMore) + bytes_while_growing(entries_, 1) +
+         (buckets_.capacity() + newest_.capacity()) * sizeof(std::uint32_t) * tables;
 }
 
 // --- DepthSearch -----------------------------------------------------------------------------------------
 
 DepthSearch::DepthSearch(const std::vector<Operation>& operations, const Model& model, std::uint64_t bytes)
     : operations_(operations),
-      model_(model),
       most_bytes_(bytes),
       graph_(model, operations),
       endpoints_(endpoints_of(operations)),
@@ -90,6 +93,8 @@ DepthSearch::DepthSearch(const std::vector<Operation>& operations, const Model& 
       call_of_(operations.size(), kNowhere),
       return_of_(operations.size(), kNowhere),
       order_(process_order(operations)),
+      forced_(forced_operations(operations, model)),
+      urgency_(operations.size()),
       happened_(operations.size(), false),
       number_(operations.size(), 0),
       stamp_(graph_.kinds(), 0) {
@@ -105,6 +110,13 @@ DepthSearch::DepthSearch(const std::vector<Operation>& operations, const Model& 
   for (std::size_t i = 0; i < operations.size(); ++i)
     number_[i] = operations[i].unknown ? unknown++ : known_++;
   left_ = known_;
+  std::vector<std::int64_t> next_return;  // by process: of the operation after this one
+  for (std::size_t i = operations.size(); i-- > 0;) {
+    const Operation& each = operations[i];
+    if (next_return.size() <= each.process) next_return.resize(each.process + 1, kForever);
+    urgency_[i] = each.f == Function::queue && !each.unknown ? next_return[each.process] : each.ret;
+    next_return[each.process] = each.ret;
+  }
   known_bits_.assign(known_ / 64 + 1, 0);
   unknown_bits_.assign(unknown / 64 + 1, 0);
   enter(graph_.initial(), kNoState, kNowhere);
@@ -127,10 +139,14 @@ std::optional<SearchResult> DepthSearch::advance(std::uint64_t steps) {
     const std::size_t operation = choices_.back();
     choices_.pop_back();
     const Number next = graph_.step(frame.state, graph_.kind(operation));
-    const Number without = operations_[operation].unknown ? frame.state : kNoState;
+    // What is forced is never left out.
+    const bool chosen = operations_[operation].unknown && !forced_[operation];
+    const Number without = chosen ? frame.state : kNoState;
     lift(operation);
     enter(next, without, operation);
-    if (visited_.bytes() + graph_.bytes() + frames_.capacity() * sizeof(Frame) > most_bytes_ && !done_) {
+    if (!done_ && visited_.bytes() + graph_.bytes() + bytes_while_growing(frames_, 1) +
+                          bytes_while_growing(choices_, found_.capacity()) >
+                      most_bytes_) {
       result_.outcome = SearchOutcome::out_of_budget;
       result_.spent = "memory";
       done_ = true;
@@ -181,16 +197,19 @@ void DepthSearch::gather(Number state, Number without) {
     if (next == StateGraph::kIllegal) continue;
     if (operations_[operation].unknown) {
       if (next == state) continue;
-    } else if (next == state && model_.observes(operations_[operation])) {
+    }
+    if (forced_[operation]) {
       choices_.push_back(operation);
       return;
     }
-    if (!is_useless(without, kind, next)) found_.push_back(operation);
+    if (!is_useless(without, operation, next)) found_.push_back(operation);
   }
-  if (entry != endpoints_.size()) furthest_ = std::max(furthest_, entry);
+  if (entry != endpoints_.size() && entry > furthest_) {
+    for (; furthest_ < entry; ++furthest_) result_.settled += endpoints_[furthest_].returns ? 1 : 0;
+  }
   // Those of unknown outcome stay in the order of their calls, behind the others.
   std::stable_sort(found_.begin(), found_.end(),
-                   [&](std::size_t a, std::size_t b) { return operations_[a].ret < operations_[b].ret; });
+                   [&](std::size_t a, std::size_t b) { return urgency_[a] < urgency_[b]; });
   ++gathering_;
   const auto begin = static_cast<std::ptrdiff_t>(choices_.size());
   for (const std::size_t operation : found_) {
@@ -207,8 +226,14 @@ bool DepthSearch::available(std::size_t operation) const {
   return before == kNowhere || happened_[before];
 }
 
-bool DepthSearch::is_useless(Number without, Number kind, Number next) {
-  return without != kNoState && graph_.step(without, kind) == next;
+// `operation` leads to `next`. The last one was of unknown outcome, and `without` is the state before it.
+bool DepthSearch::is_useless(Number without, std::size_t operation, Number next) {
+  if (without == kNoState) return false;
+  const Number first = graph_.step(without, graph_.kind(operation));
+  if (first == next) return true;
+  const std::size_t last = frames_.back().by;
+  if (first == StateGraph::kIllegal || (operations_[operation].unknown && operation > last)) return false;
+  return graph_.step(first, graph_.kind(last)) == next;
 }
 
 void DepthSearch::unlink(std::size_t entry) {

@@ -8,12 +8,12 @@
 // comes back when what follows fails. A configuration (which operations have happened, state) that was left
 // without success is remembered and not entered again.
 //
-// It tries the operation that returns first, and those of unknown outcome last. Reductions that lose nothing,
-// beside those of breadth_search.h:
-//   - An operation that is legal now and can never change a state (Model::observes) is the only choice: it
-//     stands in the way of nothing.
-//   - After an operation of unknown outcome, none is tried that leads to the same state without it. A
-//     linearization with the fewest unknown operations has no such pair.
+// It tries the operation that returns first (of a place in a queue: whose grant does), and those of unknown
+// outcome last. Reductions that lose nothing, beside those of breadth_search.h:
+//   - An operation that is legal now and stands in the way of nothing (forced.h) is the only choice.
+//   - After an operation of unknown outcome, none is tried that leads to the same state without it, or in the
+//     other order. A linearization with the fewest unknown operations, each as late as possible, has no such
+//     pair.
 //   - An operation of unknown outcome that changes nothing is not tried.
 #pragma once
 
@@ -61,7 +61,8 @@ class DepthSearch {
   DepthSearch(const std::vector<Operation>& operations, const Model& model, std::uint64_t bytes);
   // Looks at up to `steps` more configurations. nullopt: not decided yet.
   std::optional<SearchResult> advance(std::uint64_t steps);
-  std::uint64_t steps() const { return result_.steps; }
+  std::size_t settled() const { return result_.settled; }  // as in SearchProgress
+  std::uint64_t widest() const { return result_.widest; }  // most configurations at one time
 
  private:
   using Number = StateGraph::Number;
@@ -79,22 +80,23 @@ class DepthSearch {
   bool remember(Number state);
   void gather(Number state, Number without);
   bool available(std::size_t operation) const;
-  bool is_useless(Number without, Number kind, Number next);
+  bool is_useless(Number without, std::size_t operation, Number next);
   void lift(std::size_t operation);
   void put_back(std::size_t operation);
   void unlink(std::size_t entry);
   void link(std::size_t entry);
 
   const std::vector<Operation>& operations_;
-  const Model& model_;
   const std::uint64_t most_bytes_;
   StateGraph graph_;
   std::vector<Endpoint> endpoints_;
   std::vector<std::size_t> next_, previous_entry_;  // the list; its head is endpoints_.size()
   std::vector<std::size_t> call_of_, return_of_;    // by operation: entries
   const ProcessOrder order_;
-  std::vector<bool> happened_;       // by operation
-  std::vector<std::size_t> number_;  // by operation: among those of its sort
+  const std::vector<bool> forced_;     // by operation: see forced.h
+  std::vector<std::int64_t> urgency_;  // by operation: the time by which it should happen
+  std::vector<bool> happened_;         // by operation
+  std::vector<std::size_t> number_;    // by operation: among those of its sort
   std::vector<std::uint64_t> known_bits_, unknown_bits_;
   std::size_t floor_ = 0, known_ = 0, left_ = 0;  // all known ones below `floor_` have happened
   std::size_t used_ = 0;                          // unknown ones that have happened
@@ -104,7 +106,7 @@ class DepthSearch {
   std::uint64_t gathering_ = 0;
   std::vector<std::uint64_t> key_, unknown_key_;
   VisitedConfigurations visited_;
-  std::size_t furthest_ = 0;  // the latest return that stood in the way
+  std::size_t furthest_ = 0;  // the latest return that stood in the way: an order is known of those before it
   SearchResult result_;
   bool done_ = false;
 };

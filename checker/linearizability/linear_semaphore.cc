@@ -6,6 +6,7 @@
 #include "checker/invariant.h"
 
 #include "checker/linearizability/linear.h"
+#include "checker/linearizability/permit_limits.h"
 
 namespace holdfast::checker {
 
@@ -17,31 +18,20 @@ struct PermitChange {
   int order() const { return limit != 0 ? 0 : taken < 0 ? 1 : 2; }  // at one time: limits, releases, acquires
 };
 
-// Adds the changes of the limit, each as early as possible. False: the limit falls, or two changes are
-// concurrent.
-bool find_limits(const std::vector<Operation>& operations, std::int64_t permits,
-                 std::vector<PermitChange>& changes) {
-  std::int64_t until = std::numeric_limits<std::int64_t>::min(), limit = permits;
-  bool maybe = false;
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    const Operation& each = operations[i];
-    if (each.f != Function::resize) continue;
-    if (maybe || each.value < limit || each.call <= until) return false;
-    changes.push_back({.rank = each.call, .taken = 0, .limit = each.value - limit, .operation = i});
-    limit = each.value;
-    until = each.ret;
-    maybe = each.unknown;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::optional<LinearResult> linear_semaphore(const std::vector<Operation>& operations, std::int64_t permits,
                                              std::string& why_not) {
   std::vector<PermitChange> changes;
-  if (!find_limits(operations, permits, changes)) {
-    return why_not = "a number of permits that falls", std::nullopt;
+  const std::optional<std::vector<PermitLimit>> limits = permit_limits(operations, permits, why_not);
+  if (!limits) return std::nullopt;
+  bool falls = false;
+  std::int64_t so_far = permits;
+  for (const PermitLimit& each : *limits) {
+    falls = falls || each.value < so_far;
+    changes.push_back(
+        {.rank = each.from, .taken = 0, .limit = each.value - so_far, .operation = each.operation});
+    so_far = each.value;
   }
   std::vector<Operation> lock;
   Symbol most = 0;
@@ -87,6 +77,22 @@ std::optional<LinearResult> linear_semaphore(const std::vector<Operation>& opera
       }
     }
     if (!free) return why_not = "an owner that gives back and takes at one time", std::nullopt;
+  }
+  if (falls) {
+    std::vector<PermitStep> steps;
+    for (const PermitChange& each : changes) {
+      if (each.taken != 0)
+        steps.push_back({.rank = each.rank, .taken = each.taken, .operation = each.operation});
+    }
+    const std::optional<std::size_t> stuck =
+        stuck_below_limits(operations, permits, *limits, std::move(steps));
+    if (stuck && (result.linearizable || operations[*stuck].ret < operations[result.stuck].ret)) {
+      result = {.linearizable = false, .kind = "too-many-permits", .operations = {}, .stuck = *stuck};
+      for (std::size_t i = 0; i < operations.size(); ++i) {
+        if (operations[i].call <= operations[*stuck].ret) result.operations.push_back(i);
+      }
+    }
+    return result;
   }
   std::sort(changes.begin(), changes.end(), [](const PermitChange& a, const PermitChange& b) {
     if (a.rank != b.rank) return a.rank < b.rank;

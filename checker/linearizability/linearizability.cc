@@ -150,8 +150,12 @@ class Verifier {
     const SearchResult found = search(key.operations, *model_, options_.budget);
     if (found.outcome == SearchOutcome::out_of_budget) {
       verdict.outcome = Outcome::unknown;
-      verdict.reason = fmt::format("the search spent its {} on {}, after {} configurations, {} at one time",
-                                   found.spent, name_of(key.key), found.steps, found.widest);
+      const bool interrupted = std::string_view(found.spent) == "interrupted";
+      verdict.reason = fmt::format(
+          "the search {} on {}, after {} configurations, {} at one time; the first {} completions have an "
+          "order",
+          interrupted ? "was interrupted" : "spent its " + std::string(found.spent), name_of(key.key),
+          found.steps, found.widest, found.settled);
     } else if (found.outcome == SearchOutcome::not_linearizable) {
       told_by_search(key.operations, found.stuck, verdict);
     }
@@ -169,6 +173,7 @@ class Verifier {
     std::vector<std::size_t> kept = found.operations;
     if (options_.shrink) {
       const auto fails = [&](const std::vector<Operation>& part) {
+        if (options_.budget.stop && options_.budget.stop({}) != nullptr) return false;
         std::string ignored;
         const auto again = check_linear(options_.model, part, options_.model_options, ignored);
         return again && !again->linearizable && again->kind == found.kind;

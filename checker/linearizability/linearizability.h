@@ -32,8 +32,8 @@ struct LinearizabilityOptions {
   // The history comes from a Jepsen format: the order of events is their order, and failed operations never
   // happened.
   bool jepsen = false;
-  SearchBudget budget = {};
-  bool shrink = true;  // make witnesses as small as possible
+  SearchBudget budget = {};  // of each key. A stopped search stops those of the other keys, and shrinking
+  bool shrink = true;        // make witnesses as small as possible
   std::function<void(std::size_t keys_done, std::size_t keys)> progress = {};
 };
 

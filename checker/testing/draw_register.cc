@@ -69,7 +69,7 @@ class Drawing {
   }
   Request draw_request() {
     Request request;
-    const std::int64_t kind = random_.between(0, 2);
+    const std::int64_t kind = random_.between(0, options_.with_cas ? 2 : 1);
     if (kind == 0) return request;
     request.f = kind == 1 ? Function::write : Function::cas;
     request.value = random_.between(0, options_.values - 1);

@@ -30,6 +30,7 @@ struct DrawRegisterOptions {
   double unknown = 0;
   std::uint64_t seed = 1;
   bool invalid = false;  // the latest read (within 99% of the events) that can be changed as above
+  bool with_cas = true;  // false: reads and writes only
 };
 
 struct DrawnRegister {

@@ -12,6 +12,7 @@ namespace {
 class FairModel : public Model {
  public:
   State initial() const override { return {0}; }
+  bool frees(const Operation& operation) const override { return operation.f == Function::release; }
   bool queues() const override { return true; }
   bool step(State& state, const Operation& operation) const override {
     const std::int64_t owner = operation.owner;

@@ -13,6 +13,8 @@ class FencedMutexModel : public Model {
  public:
   FencedMutexModel(bool reentrant, std::int64_t most) : reentrant_(reentrant), most_(most) {}
   State initial() const override { return {0, 0, kAbsent, kAbsent}; }
+  bool frees(const Operation& operation) const override { return operation.f == Function::release; }
+  bool burdens(const Operation& operation) const override { return operation.f == Function::acquire; }
   Symbol only_owner(const State& state) const override { return static_cast<Symbol>(state[0]); }
   bool step(State& state, const Operation& operation) const override {
     if (operation.f == Function::release) {

@@ -34,8 +34,16 @@ class Model {
   // Not 0: only operations of that owner are legal in the state. Makes the search faster, and changes no
   // verdict.
   virtual Symbol only_owner(const State&) const { return 0; }
-  // True: the operation changes no state in which it is legal. Makes the search faster, changes no verdict.
+  // The next four make the search faster, and change no verdict. Each must hold in every state.
+  // True: the operation changes no state in which it is legal.
   virtual bool observes(const Operation&) const { return false; }
+  // True: where it is legal it takes nothing from other owners. At an earlier place where it is legal too, or
+  // where it did not happen before, all operations of other owners that follow stay legal.
+  virtual bool frees(const Operation&) const { return false; }
+  // True: if its owner has no later operation, all operations that follow are legal without it.
+  virtual bool burdens(const Operation&) const { return false; }
+  // True: it is legal in every state, and the state after it does not depend on the one before.
+  virtual bool overwrites(const Operation&) const { return false; }
   virtual bool queues() const { return false; }   // acquires are split by split_queued() of operations.h
   virtual bool resizes() const { return false; }  // also resize
   virtual bool owners() const { return true; }    // false: step() reads neither owner nor process

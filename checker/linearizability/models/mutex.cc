@@ -9,6 +9,8 @@ namespace {
 class MutexModel : public Model {
  public:
   State initial() const override { return {0}; }
+  bool frees(const Operation& operation) const override { return operation.f == Function::release; }
+  bool burdens(const Operation& operation) const override { return operation.f == Function::acquire; }
   Symbol only_owner(const State& state) const override { return static_cast<Symbol>(state[0]); }
   bool step(State& state, const Operation& operation) const override {
     if (operation.f == Function::acquire) {

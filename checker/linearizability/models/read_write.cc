@@ -12,6 +12,8 @@ namespace {
 class ReadWriteModel : public Model {
  public:
   State initial() const override { return {0}; }
+  bool frees(const Operation& operation) const override { return operation.f == Function::release; }
+  bool burdens(const Operation& operation) const override { return operation.f == Function::acquire; }
   bool step(State& state, const Operation& operation) const override {
     const std::int64_t owner = operation.owner;
     if (operation.f == Function::acquire) {

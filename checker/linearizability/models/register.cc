@@ -15,7 +15,11 @@ class RegisterModel : public Model {
   State initial() const override { return {initial_}; }
   bool locks() const override { return false; }
   bool owners() const override { return false; }
-  bool observes(const Operation& operation) const override { return operation.f == Function::read; }
+  bool observes(const Operation& operation) const override {
+    return operation.f == Function::read ||
+           (operation.f == Function::cas && operation.value == operation.token);
+  }
+  bool overwrites(const Operation& operation) const override { return operation.f == Function::write; }
   bool step(State& state, const Operation& operation) const override {
     switch (operation.f) {
       case Function::read:

@@ -11,6 +11,8 @@ class SemaphoreModel : public Model {
  public:
   explicit SemaphoreModel(std::int64_t permits) : permits_(permits) {}
   State initial() const override { return {permits_, 0}; }
+  bool frees(const Operation& operation) const override { return operation.f == Function::release; }
+  bool burdens(const Operation& operation) const override { return operation.f == Function::acquire; }
   bool resizes() const override { return true; }
   bool step(State& state, const Operation& operation) const override {
     const std::int64_t owner = operation.owner, wanted = operation.permits;

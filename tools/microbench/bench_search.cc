@@ -1,0 +1,126 @@
+// The search beside a plain Wing-Gong-Lowe search with memoised states (checker/testing/plain_search.h), on
+// 200 drawn configurations, in one process and in turns.
+//
+//   build/bench_search              the table, and what the goals say of it (a few minutes)
+//   build/bench_search --only 17    one configuration
+//   build/bench_search --json F     the table as data
+//
+// A time is the median of three turns of each (of one, where one takes over a second). The plain search stops
+// at a million configurations: then it took at least the time that it shows.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "checker/linearizability/search.h"
+#include "checker/testing/plain_search.h"
+#include "checker/testing/search_cases.h"
+
+namespace {
+
+using namespace holdfast::checker;
+
+std::uint64_t plain_most = 1'000'000, most_steps = 50'000'000;
+
+double milliseconds(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double median(std::vector<double> of) {
+  std::sort(of.begin(), of.end());
+  return of[of.size() / 2];
+}
+
+struct Row {
+  SearchCase what;
+  std::size_t operations = 0, unknown = 0;
+  std::optional<bool> ours, plain;
+  double ours_ms = 0, plain_ms = 0;
+  std::uint64_t ours_steps = 0, plain_configurations = 0;
+};
+
+Row measure(const SearchCase& what) {
+  Row row{.what = what};
+  const std::vector<Operation> operations = draw_operations(what.draw);
+  const auto model = find_model(what.draw.model)->make(what.draw.options);
+  row.operations = operations.size();
+  for (const Operation& each : operations) row.unknown += each.unknown ? 1 : 0;
+  std::vector<double> ours, plain;
+  for (int turn = 0; turn < 3; ++turn) {
+    ours.push_back(milliseconds([&] {
+      const SearchResult found = search(operations, *model, {.steps = most_steps});
+      row.ours_steps = found.steps;
+      if (found.outcome != SearchOutcome::out_of_budget)
+        row.ours = found.outcome == SearchOutcome::linearizable;
+    }));
+    plain.push_back(milliseconds([&] {
+      const PlainResult found = plain_search(operations, *model, plain_most);
+      row.plain_configurations = found.configurations;
+      row.plain = found.linearizable;
+    }));
+    if (ours.back() + plain.back() > 1000) break;
+  }
+  row.ours_ms = median(ours);
+  row.plain_ms = median(plain);
+  return row;
+}
+
+const char* word(const std::optional<bool>& verdict) {
+  return !verdict ? "-" : *verdict ? "holds" : "violated";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::optional<std::size_t> only;
+  const char* json = nullptr;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (std::strcmp(argv[i], "--only") == 0) only = std::strtoull(argv[i + 1], nullptr, 10);
+    if (std::strcmp(argv[i], "--json") == 0) json = argv[i + 1];
+    if (std::strcmp(argv[i], "--plain-most") == 0) plain_most = std::strtoull(argv[i + 1], nullptr, 10);
+    if (std::strcmp(argv[i], "--steps") == 0) most_steps = std::strtoull(argv[i + 1], nullptr, 10);
+  }
+  const std::vector<SearchCase> cases = search_cases();
+  fmt::print("{:>3} {:<22} {:>5} {:>7} {:>7} {:>8} {:>8} {:>10} {:>10} {:>7} {:>9} {:>9}\n", "", "model",
+             "ops", "clients", "unknown", "ours", "plain", "ours ms", "plain ms", "ratio", "ours n",
+             "plain n");
+  std::size_t faster = 0, slower_than_twice = 0, disagree = 0, undecided = 0, rows = 0;
+  std::string data;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (only && *only != i) continue;
+    const Row row = measure(cases[i]);
+    ++rows;
+    const double ratio = row.ours_ms / row.plain_ms;
+    fmt::print("{:>3} {:<22} {:>5} {:>7} {:>7} {:>8} {:>8} {:>10.3f} {:>10.3f} {:>7.2f} {:>9} {:>9}{}\n", i,
+               row.what.draw.model, row.operations, row.what.draw.clients, row.unknown, word(row.ours),
+               word(row.plain), row.ours_ms, row.plain_ms, ratio, row.ours_steps, row.plain_configurations,
+               ratio > 2 && row.plain_ms > 10 ? "  SLOW"
+               : ratio > 1                    ? "  slower"
+                                              : "");
+    std::fflush(stdout);
+    faster += ratio < 1 ? 1 : 0;
+    slower_than_twice += ratio > 2 && row.plain_ms > 10 ? 1 : 0;
+    disagree += row.ours && row.plain && *row.ours != *row.plain ? 1 : 0;
+    undecided += row.ours ? 0 : 1;
+    data += fmt::format(
+        "{}  {{\"model\": \"{}\", \"operations\": {}, \"clients\": {}, \"unknown\": {}, \"ours\": \"{}\", "
+        "\"plain\": \"{}\", \"ours_ms\": {:.3f}, \"plain_ms\": {:.3f}}}",
+        data.empty() ? "" : ",\n", row.what.draw.model, row.operations, row.what.draw.clients, row.unknown,
+        word(row.ours), word(row.plain), row.ours_ms, row.plain_ms);
+  }
+  fmt::print(
+      "faster in {} of {}; slower than 2x where the plain one needs over 10 ms: {}; verdicts differ: {}; "
+      "not decided by ours: {}\n",
+      faster, rows, slower_than_twice, disagree, undecided);
+  if (json != nullptr) std::ofstream(json) << "[\n" << data << "\n]\n";
+  return disagree == 0 ? 0 : 1;
+}
