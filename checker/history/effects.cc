@@ -9,9 +9,10 @@ namespace holdfast::checker {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> kNames = {"paused",   "resumed", "crashed",   "restarted",
-                                                    "promoted", "lagging", "caught-up", "clock-stepped"};
-static_assert(static_cast<std::size_t>(Effect::clock_stepped) + 1 == kNames.size());
+constexpr std::array<std::string_view, 10> kNames = {"paused",        "resumed",     "crashed", "restarted",
+                                                     "promoted",      "demoted",     "lagging", "caught-up",
+                                                     "clock-stepped", "clock-drifts"};
+static_assert(static_cast<std::size_t>(Effect::clock_drifts) + 1 == kNames.size());
 
 constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max();
 
@@ -35,11 +36,13 @@ bool changes_stores(Effect effect) {
     case Effect::crashed:
     case Effect::restarted:
     case Effect::promoted:
+    case Effect::demoted:
     case Effect::lagging:
     case Effect::caught_up: return true;
     case Effect::paused:
     case Effect::resumed:
-    case Effect::clock_stepped: return false;
+    case Effect::clock_stepped:
+    case Effect::clock_drifts: return false;
   }
   return true;
 }

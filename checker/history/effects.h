@@ -22,11 +22,13 @@ enum class Effect : std::uint8_t {
   paused,
   resumed,  // ends the pause of the same act
   crashed,
-  restarted,     // after a crash of any act
-  promoted,      // a replica became a primary
-  lagging,       // a replica gets its primary's writes late, or not at all
-  caught_up,     // ends the lag of the same act
-  clock_stepped  // `value`: nanoseconds, negative for backwards
+  restarted,      // after a crash of any act
+  promoted,       // a replica became a primary
+  demoted,        // became a replica of another node; what it alone had is lost when it synchronises
+  lagging,        // a replica gets its primary's writes late, or not at all
+  caught_up,      // ends the lag of the same act
+  clock_stepped,  // `value`: nanoseconds, negative for backwards
+  clock_drifts    // `value`: from now on so many parts per million fast, negative for slow
 };
 std::string_view to_string(Effect effect);  // "paused", "caught-up", ...
 bool parse(std::string_view text, Effect& out);

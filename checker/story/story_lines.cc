@@ -23,10 +23,15 @@ std::string describe_effect(const History& history, const Event& event) {
     case Effect::crashed: return party + " is dead";
     case Effect::restarted: return party + " runs again";
     case Effect::promoted: return party + " is a primary now";
+    case Effect::demoted: return party + " is a replica now: what it alone had is lost";
     case Effect::lagging: return party + " gets its primary's writes late";
     case Effect::caught_up: return party + " gets its primary's writes again";
     case Effect::clock_stepped:
       return fmt::format("the clock of {} jumps by {} ms", party, format_ms(event.value));
+    case Effect::clock_drifts:
+      return event.value == 0 ? fmt::format("the clock of {} runs right again", party)
+                              : fmt::format("the clock of {} runs {} ppm {}", party, std::abs(event.value),
+                                            event.value > 0 ? "fast" : "slow");
   }
   return party;
 }

@@ -40,8 +40,27 @@ std::vector<std::pair<std::string, std::string>> ClockControl::environment() con
 
 void ClockControl::step_wall(Duration by) { store(shared_->wall_ns, load(shared_->wall_ns) + by.count()); }
 
+void ClockControl::set_drift(std::int64_t ppm) {
+  HF_CHECK(!frozen(), "set_drift: a clock that stands still has no rate");
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::int64_t now_ns = now.tv_sec * 1'000'000'000 + now.tv_nsec;
+  const std::int64_t gained =
+      holdfast_gained_ns(now_ns - load(shared_->drifts_since_ns), load(shared_->drift_ppm));
+  // Readers look again while the number is odd, or has changed.
+  __atomic_add_fetch(&shared_->changes, 1, __ATOMIC_SEQ_CST);
+  store(shared_->wall_ns, load(shared_->wall_ns) + gained);
+  store(shared_->monotonic_ns, load(shared_->monotonic_ns) + gained);
+  store(shared_->drifts_since_ns, now_ns);
+  store(shared_->drift_ppm, ppm);
+  __atomic_add_fetch(&shared_->changes, 1, __ATOMIC_SEQ_CST);
+}
+
+std::int64_t ClockControl::drift() const { return load(shared_->drift_ppm); }
+
 void ClockControl::freeze(WallTime wall) {
   if (!frozen()) {
+    set_drift(0);
     timespec now{};
     ::clock_gettime(CLOCK_MONOTONIC, &now);
     store(shared_->monotonic_ns, load(shared_->monotonic_ns) + now.tv_sec * 1'000'000'000 + now.tv_nsec);

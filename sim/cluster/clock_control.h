@@ -27,6 +27,10 @@ class ClockControl {
   // Running or frozen: moves the wall clock by that much, the monotonic clock not at all.
   void step_wall(Duration by);
 
+  // REQUIRES: running. Both clocks run `ppm` parts per million fast from now on (slow: negative).
+  void set_drift(std::int64_t ppm);
+  std::int64_t drift() const;
+
   // Both clocks stand still from now on, the wall clock at `wall`; the monotonic clock where it is now.
   void freeze(WallTime wall);
   // REQUIRES: frozen. Moves both clocks forward; the wall clock first, so that whatever the server does

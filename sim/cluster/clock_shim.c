@@ -36,17 +36,34 @@ static struct HoldfastClock* shared_clock(void) {
   return at;
 }
 
+static int64_t machine_ns(const struct timespec* time) {
+  return time->tv_sec * INT64_C(1000000000) + time->tv_nsec;
+}
+
 int clock_gettime(clockid_t id, struct timespec* into) {
   const int wall = id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE;
   const int monotonic = id == CLOCK_MONOTONIC || id == CLOCK_MONOTONIC_COARSE || id == CLOCK_MONOTONIC_RAW ||
                         id == CLOCK_BOOTTIME;
   if (!wall && !monotonic) return (int)syscall(SYS_clock_gettime, id, into);
   const struct HoldfastClock* clock = shared_clock();
-  int64_t ns = __atomic_load_n(wall ? &clock->wall_ns : &clock->monotonic_ns, __ATOMIC_ACQUIRE);
+  int64_t ns, ppm, since;
+  uint64_t before, after;
+  do {
+    before = __atomic_load_n(&clock->changes, __ATOMIC_SEQ_CST);
+    ns = __atomic_load_n(wall ? &clock->wall_ns : &clock->monotonic_ns, __ATOMIC_SEQ_CST);
+    ppm = __atomic_load_n(&clock->drift_ppm, __ATOMIC_SEQ_CST);
+    since = __atomic_load_n(&clock->drifts_since_ns, __ATOMIC_SEQ_CST);
+    after = __atomic_load_n(&clock->changes, __ATOMIC_SEQ_CST);
+  } while (before != after || (before & 1) != 0);
   if (!__atomic_load_n(&clock->frozen, __ATOMIC_ACQUIRE)) {
     const int result = (int)syscall(SYS_clock_gettime, id, into);
     if (result != 0) return result;
-    ns += into->tv_sec * INT64_C(1000000000) + into->tv_nsec;
+    ns += machine_ns(into);
+    if (ppm != 0) {
+      struct timespec now;
+      if (syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now) != 0) return -1;
+      ns += holdfast_gained_ns(machine_ns(&now) - since, ppm);
+    }
   }
   into->tv_sec = ns / 1000000000;
   into->tv_nsec = ns % 1000000000;

@@ -1,5 +1,7 @@
 /* What the clock shim and the harness share: one small file, mapped by both. Plain C.
  * Frozen: both clocks show exactly what stands here. Else the values are added to the machine's clocks.
+ * With a drift, what the machine's monotonic clock has passed since `drifts_since_ns` counts for more or less,
+ * in both clocks. Written between two changes of `changes`, to odd and to even again.
  * `synced`: how long the files were that the server synced last (fdatasync), newest overwrite oldest. */
 #pragma once
 
@@ -16,8 +18,16 @@ struct HoldfastClock {
   int64_t frozen;
   int64_t wall_ns;      /* frozen: since the epoch; else an offset */
   int64_t monotonic_ns; /* frozen: the reading; else an offset */
+  int64_t drift_ppm;
+  int64_t drifts_since_ns;
+  uint64_t changes;
   struct HoldfastSyncedFile synced[HOLDFAST_SYNCED_FILES];
 };
+
+/* What a clock with that drift gains in `passed_ns`. */
+static inline int64_t holdfast_gained_ns(int64_t passed_ns, int64_t ppm) {
+  return passed_ns / 1000000 * ppm + passed_ns % 1000000 * ppm / 1000000;
+}
 
 /* FNV-1a, never 0. A server never uses the name of an append-only file twice, but for an erased disk. */
 static inline uint64_t holdfast_file_name(const char* name) {

@@ -19,6 +19,7 @@ class ClockedRedis : private ClockOfRedis, public RedisProcess {
   ClockedRedis(Runtime& runtime, Network& network, RedisProcessOptions options);
 
   ClockControl& clock() { return clock_control; }
+  const ClockControl& clock() const { return clock_control; }
 };
 
 }  // namespace holdfast::sim

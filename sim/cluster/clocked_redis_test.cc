@@ -43,5 +43,26 @@ TEST_F(ClockedRedisTest, ARunningClockIsStepped) {
   EXPECT_GT(redis.call({"TTL", "k"}).integer, 3600);
 }
 
+TEST_F(ClockedRedisTest, ADriftingClockIsRightNowAndWrongLater) {
+  redis.start();
+  const auto ahead_ms = [&] {
+    const redis::Reply time = redis.call({"TIME"});
+    const std::int64_t shown =
+        std::stoll(time.items.at(0).text) * 1000 + std::stoll(time.items.at(1).text) / 1000;
+    return shown - runtime_.wall_now().time_since_epoch() / 1ms;
+  };
+  redis.clock().set_drift(1'000'000);
+  EXPECT_EQ(redis.clock().drift(), 1'000'000);
+  EXPECT_TRUE([&] {
+    for (int i = 0; i < 500; ++i) {
+      if (ahead_ms() >= 500) return true;
+      runtime_.sleep_for(10ms);
+    }
+    return false;
+  }());
+  redis.clock().set_drift(0);
+  EXPECT_GE(ahead_ms(), 400) << "what it gained stays";
+}
+
 }  // namespace
 }  // namespace holdfast::sim

@@ -2,6 +2,7 @@
 // to a server, a replica's to its primary included, goes through the proxy.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,6 +23,10 @@ struct ClusterOptions {
   Topology topology = Topology::single;
   std::vector<std::string> nodes = {"r1"};  // primary-replica: the first starts as primary
   Persistence persistence = Persistence::none;
+  // NOREPLICAS to every write on a primary with fewer replicas than that whose last acknowledgement is at
+  // most so old. Redis counts whole seconds. 0: not asked for. All nodes have the same.
+  int min_replicas_to_write = 0;
+  std::chrono::seconds min_replicas_max_lag{10};
   std::string folder = {};  // real: an existing folder for this run's data and logs; embedded: unused
 };
 
@@ -35,8 +40,8 @@ class ClusterNode {
   virtual std::uint64_t incarnation() const = 0;
 
   // All of these are called on a task of the harness or of the proxy. [parks] where a real server needs time;
-  // crash, lose_power, pause, resume and step_clock act at once, without parking in the embedded world.
-  // Errors: std::runtime_error that names the node.
+  // crash, lose_power, pause, resume, step_clock and set_drift act at once, without parking in the
+  // embedded world. Errors: std::runtime_error that names the node.
   virtual void crash() = 0;  // SIGKILL
   // A crash that also takes from its disk what was neither synced by the server nor old enough that the
   // kernel wrote it (30 s; sim/redis/write_back.h): the end of an append-only file. Dumps are synced.
@@ -47,6 +52,10 @@ class ClusterNode {
   virtual void pause() = 0;    // SIGSTOP; pauses count
   virtual void resume() = 0;   // SIGCONT, when each pause() of this incarnation had its resume()
   virtual void step_clock(Duration by) = 0;  // its wall clock (real: by the clock shim)
+  // Both its clocks run `ppm` parts per million fast from now on (slow: negative). REQUIRES: above
+  // -1'000'000.
+  virtual void set_drift(std::int64_t ppm) = 0;
+  virtual std::int64_t drift() const = 0;
 };
 
 class Cluster {
@@ -55,6 +64,10 @@ class Cluster {
   // [parks] Brings all servers up; returns when they answer and replicas are in sync.
   virtual void start() = 0;
   virtual const std::vector<std::unique_ptr<ClusterNode>>& nodes() const = 0;
+  // [parks] REPLICAOF: `node` is a replica of `primary` from now on, through a replication door of its own,
+  // and discards what it alone has when it synchronises, which this does not wait for. Errors:
+  // std::runtime_error that names the node.
+  virtual void demote(const std::string& node, const std::string& primary) = 0;
   ClusterNode* find(std::string_view name) const {
     for (const auto& node : nodes()) {
       if (node->name() == name) return node.get();

@@ -3,12 +3,14 @@
 // the proxy, a replica reaches its primary through a replication door; the harness' own commands go past the
 // proxy.
 #include <chrono>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "sim/cluster/cluster.h"
 #include "sim/proxy/proxy.h"
+#include "sim/redis/resp.h"
 #include "sim/redis/server.h"
 
 namespace holdfast::sim {
@@ -38,10 +40,10 @@ struct Presence {
 
 class EmbeddedNode final : public ClusterNode {
  public:
-  EmbeddedNode(World& world, std::string name, Persistence persistence)
+  EmbeddedNode(World& world, std::string name, const ClusterOptions& options)
       : world_(world),
         name_(std::move(name)),
-        persistence_(persistence),
+        options_(options),
         process_(&world.add_process(name_)),
         disk_(std::make_shared<embedded::Disk>()) {}
 
@@ -68,7 +70,6 @@ class EmbeddedNode final : public ClusterNode {
     if (keep_disk) *disk = *disk_;
     disk_ = std::move(disk);
     process_ = &world_.add_process(name_);
-    process_->step_wall(stepped_);
     start();
   }
 
@@ -80,12 +81,24 @@ class EmbeddedNode final : public ClusterNode {
     primary_.reset();
   }
 
+  // [parks]
+  void demote(const Endpoint& primary) {
+    if (!running()) throw std::runtime_error("node " + name_ + " cannot be demoted: it does not run");
+    const std::string port = std::to_string(primary.port);
+    const std::string_view words[] = {"REPLICAOF", primary.host, port};
+    std::string request;
+    embedded::append_request(request, words);
+    const std::string answer = command(request);
+    if (!answer.starts_with("+OK"))
+      throw std::runtime_error("node " + name_ + " cannot be demoted: " + answer);
+    primary_ = primary;
+  }
+
   void pause() override { process_->pause(); }
   void resume() override { process_->resume(); }
-  void step_clock(Duration by) override {
-    stepped_ += by;
-    process_->step_wall(by);
-  }
+  void step_clock(Duration by) override { process_->step_wall(by); }
+  void set_drift(std::int64_t ppm) override { process_->set_drift(ppm); }
+  std::int64_t drift() const override { return process_->drift(); }
 
   Endpoint upstream() const { return {process_->address(), kPort}; }
   void open_door(Proxy& proxy) { door_ = proxy.expose(name_, upstream()); }
@@ -100,7 +113,11 @@ class EmbeddedNode final : public ClusterNode {
     presence_ = std::make_shared<Presence>();
     RedisServerOptions options;
     options.listen = upstream();
-    options.persistence = mode_of(persistence_);
+    options.persistence = mode_of(options_.persistence);
+    if (options_.min_replicas_to_write > 0) {
+      options.settings = {{"min-replicas-to-write", std::to_string(options_.min_replicas_to_write)},
+                          {"min-replicas-max-lag", std::to_string(options_.min_replicas_max_lag.count())}};
+    }
     options.announced_port = door_.port;
     if (primary_) options.primary = *primary_;
     Process& process = *process_;
@@ -141,13 +158,12 @@ class EmbeddedNode final : public ClusterNode {
 
   World& world_;
   std::string name_;
-  Persistence persistence_;
+  const ClusterOptions options_;
   Process* process_;
   std::shared_ptr<embedded::Disk> disk_;
   std::shared_ptr<Presence> presence_;
   std::optional<Endpoint> primary_;
   Endpoint door_;
-  Duration stepped_{};
   std::uint64_t incarnation_ = 0;
 };
 
@@ -156,7 +172,7 @@ class EmbeddedCluster final : public Cluster {
   EmbeddedCluster(World& world, Proxy& proxy, const ClusterOptions& options)
       : world_(world), proxy_(proxy), options_(options) {
     for (const std::string& name : options.nodes) {
-      nodes_.push_back(std::make_unique<EmbeddedNode>(world, name, options.persistence));
+      nodes_.push_back(std::make_unique<EmbeddedNode>(world, name, options));
     }
   }
 
@@ -166,7 +182,7 @@ class EmbeddedCluster final : public Cluster {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       node(i).open_door(proxy_);
       if (i > 0 && options_.topology == Topology::primary_replica) {
-        node(i).follow(proxy_.expose(node(0).name(), node(0).upstream(), node(i).name()));
+        node(i).follow(door_between(node(i), node(0)));
       }
       node(i).start();
     }
@@ -181,13 +197,29 @@ class EmbeddedCluster final : public Cluster {
     }
   }
 
+  void demote(const std::string& name, const std::string& primary) override {
+    auto* const replica = static_cast<EmbeddedNode*>(find(name));
+    auto* const of = static_cast<EmbeddedNode*>(find(primary));
+    if (replica == nullptr || of == nullptr || replica == of)
+      throw std::runtime_error("node " + name + " cannot be demoted: there is no other node " + primary);
+    replica->demote(door_between(*replica, *of));
+  }
+
  private:
   EmbeddedNode& node(std::size_t index) { return static_cast<EmbeddedNode&>(*nodes_[index]); }
+
+  // Where `replica` reaches `primary`.
+  Endpoint door_between(const EmbeddedNode& replica, const EmbeddedNode& primary) {
+    Endpoint& door = doors_[{replica.name(), primary.name()}];
+    if (door.port == 0) door = proxy_.expose(primary.name(), primary.upstream(), replica.name());
+    return door;
+  }
 
   World& world_;
   Proxy& proxy_;
   ClusterOptions options_;
   std::vector<std::unique_ptr<ClusterNode>> nodes_;
+  std::map<std::pair<std::string, std::string>, Endpoint> doors_;  // replica, primary
 };
 
 }  // namespace

@@ -152,5 +152,22 @@ TEST(EmbeddedReplicationTest, BlockedPopsAreServedInOrderAndReplicated) {
   });
 }
 
+TEST(EmbeddedReplicationTest, LagIsCountedOnTheWallClockAsInRedis) {
+  in_cluster(kPair, [](World& world, Proxy&, Cluster& cluster) {
+    Process& client = world.add_process("c1");
+    Caller primary(client, cluster.find("r1")->endpoint());
+    const auto lag = [&] {
+      const std::string replica = field(primary.ask("INFO replication"), "slave0");
+      return std::stoi(replica.substr(replica.rfind('=') + 1));
+    };
+    world.harness().runtime().sleep_for(milliseconds(2500));
+    EXPECT_LE(lag(), 1);
+    cluster.find("r1")->step_clock(seconds(30));
+    EXPECT_GE(lag(), 30);
+    world.harness().runtime().sleep_for(milliseconds(2500));
+    EXPECT_LE(lag(), 1) << "the next acknowledgement came";
+  });
+}
+
 }  // namespace
 }  // namespace holdfast::sim

@@ -4,6 +4,7 @@
 // it and connects from it, so that whoever accepts a connection sees which node it is. Clients reach it
 // through its door in the proxy; a replica reaches its primary through a replication door made for it, and
 // announces its own door. The harness' own commands go past the proxy: they are subject to no fault.
+#include <map>
 #include <optional>
 #include <stdexcept>
 
@@ -39,7 +40,7 @@ class RealNode final : public ClusterNode {
   RealNode(World& world, std::string name, const ClusterOptions& options)
       : world_(world),
         name_(std::move(name)),
-        persistence_(options.persistence),
+        options_(options),
         append_only_folder_(options.folder + "/" + name_ + "/data/appendonlydir"),
         disk_(std::make_shared<RealDisk>(append_only_folder_)),
         process_(world.harness().runtime(), world.harness().network(),
@@ -73,6 +74,13 @@ class RealNode final : public ClusterNode {
     primary_.reset();
   }
 
+  // [parks]
+  void demote(const Endpoint& primary) {
+    const redis::Reply reply = call({"REPLICAOF", primary.host, std::to_string(primary.port)});
+    if (reply.is_error()) throw std::runtime_error("node " + name_ + " cannot be demoted: " + reply.text);
+    primary_ = primary;
+  }
+
   void pause() override {
     if (pauses_++ == 0) process_.pause();
   }
@@ -80,6 +88,8 @@ class RealNode final : public ClusterNode {
     if (pauses_ > 0 && --pauses_ == 0) process_.resume();
   }
   void step_clock(Duration by) override { process_.clock().step_wall(by); }
+  void set_drift(std::int64_t ppm) override { process_.clock().set_drift(ppm); }
+  std::int64_t drift() const override { return process_.clock().drift(); }
 
   // Opens the door for clients. `primary`: where this node replicates from, through the proxy.
   void open_door(Proxy& proxy) { door_ = proxy.expose(name_, process_.endpoint()); }
@@ -87,7 +97,7 @@ class RealNode final : public ClusterNode {
 
   // Looks at the append-only file once a second, as long as this node is there.
   void watch_disk() {
-    if (persistence_ == Persistence::none || persistence_ == Persistence::rdb) return;
+    if (options_.persistence == Persistence::none || options_.persistence == Persistence::rdb) return;
     Runtime& runtime = world_.harness().runtime();
     world_.harness().start("disk", [&runtime, disk = std::weak_ptr<RealDisk>(disk_)] {
       while (const std::shared_ptr<RealDisk> here = disk.lock()) {
@@ -101,7 +111,12 @@ class RealNode final : public ClusterNode {
   void start() {
     ++incarnation_;
     pauses_ = 0;
-    std::vector<std::string> settings = persistence_settings(persistence_);
+    std::vector<std::string> settings = persistence_settings(options_.persistence);
+    if (options_.min_replicas_to_write > 0) {
+      settings.insert(settings.end(),
+                      {"--min-replicas-to-write", std::to_string(options_.min_replicas_to_write),
+                       "--min-replicas-max-lag", std::to_string(options_.min_replicas_max_lag.count())});
+    }
     settings.insert(settings.end(), {"--replica-announce-ip", door_.host, "--replica-announce-port",
                                      std::to_string(door_.port)});
     if (primary_) {
@@ -130,7 +145,7 @@ class RealNode final : public ClusterNode {
  private:
   World& world_;
   std::string name_;
-  Persistence persistence_;
+  const ClusterOptions options_;
   std::string append_only_folder_;
   std::shared_ptr<RealDisk> disk_;
   ClockedRedis process_;
@@ -155,7 +170,7 @@ class RealCluster final : public Cluster {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       node(i).open_door(proxy_);
       if (i > 0 && options_.topology == Topology::primary_replica) {
-        node(i).follow(proxy_.expose(node(0).name(), node(0).upstream(), node(i).name()));
+        node(i).follow(door_between(node(i), node(0)));
       }
       node(i).start();
       node(i).watch_disk();
@@ -169,8 +184,23 @@ class RealCluster final : public Cluster {
     }
   }
 
+  void demote(const std::string& name, const std::string& primary) override {
+    auto* const replica = static_cast<RealNode*>(find(name));
+    auto* const of = static_cast<RealNode*>(find(primary));
+    if (replica == nullptr || of == nullptr || replica == of)
+      throw std::runtime_error("node " + name + " cannot be demoted: there is no other node " + primary);
+    replica->demote(door_between(*replica, *of));
+  }
+
  private:
   RealNode& node(std::size_t index) { return static_cast<RealNode&>(*nodes_[index]); }
+
+  // Where `replica` reaches `primary`.
+  Endpoint door_between(const RealNode& replica, const RealNode& primary) {
+    Endpoint& door = doors_[{replica.name(), primary.name()}];
+    if (door.port == 0) door = proxy_.expose(primary.name(), primary.upstream(), replica.name());
+    return door;
+  }
 
   // Both sides must say so: the primary counts a replica as online only after its first acknowledgement.
   bool in_sync() {
@@ -193,6 +223,7 @@ class RealCluster final : public Cluster {
   Proxy& proxy_;
   ClusterOptions options_;
   std::vector<std::unique_ptr<ClusterNode>> nodes_;
+  std::map<std::pair<std::string, std::string>, Endpoint> doors_;  // replica, primary
 };
 
 }  // namespace

@@ -136,5 +136,23 @@ TEST(RealCluster, IndependentNodesAndTheirClocks) {
   });
 }
 
+TEST(RealCluster, LagIsCountedOnTheWallClock) {
+  with_cluster(replicated(), [](Fixture& fixture) {
+    const auto lag = [&] {
+      const std::string info = fixture.ask("r1", {"INFO", "replication"}).text;
+      return std::stoi(info.substr(info.find("lag=") + 4));
+    };
+    EXPECT_TRUE(fixture.comes_to([&] { return lag() <= 1; }));
+    fixture.cluster.find("r1")->step_clock(std::chrono::seconds(30));
+    bool seen = false;  // an acknowledgement may come first
+    for (int i = 1; i <= 20 && !seen; ++i) {
+      seen = lag() >= 29;
+      if (!seen) fixture.cluster.find("r1")->step_clock(std::chrono::seconds(30));
+    }
+    EXPECT_TRUE(seen);
+    EXPECT_TRUE(fixture.comes_to([&] { return lag() <= 1; }));
+  });
+}
+
 }  // namespace
 }  // namespace holdfast::sim

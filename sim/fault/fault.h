@@ -36,8 +36,9 @@ struct FaultConfig {
 // What an act of a fault, or its healing, did to one party.
 struct FaultEffect {
   checker::Effect what;
-  std::string party;  // a node, a client, or a role of a client: "c1/watchdog"
-  Duration by{};      // clock_stepped
+  std::string party;     // a node, a client, or a role of a client: "c1/watchdog"
+  Duration by{};         // clock_stepped
+  std::int64_t ppm = 0;  // clock_drifts
 };
 
 // What a fault may lay hands on.

@@ -48,14 +48,17 @@ struct Servers {
 class FaultOnServers : public ::testing::TestWithParam<Kind> {
  protected:
   void play(Persistence persistence, const std::function<void(Servers&)>& body) {
+    play(
+        ClusterOptions{
+            .topology = Topology::primary_replica, .nodes = {"r1", "r2"}, .persistence = persistence},
+        body);
+  }
+  void play(ClusterOptions options, const std::function<void(Servers&)>& body) {
     const TemporaryFolder folder;
+    options.folder = folder.path();
     const auto world = testing::make_world(GetParam());
     world->run([&] {
       Proxy proxy(*world);
-      const ClusterOptions options{.topology = Topology::primary_replica,
-                                   .nodes = {"r1", "r2"},
-                                   .persistence = persistence,
-                                   .folder = folder.path()};
       const auto cluster = GetParam() == Kind::real ? make_real_cluster(*world, proxy, options)
                                                     : make_embedded_cluster(*world, proxy, options);
       cluster->start();
@@ -275,6 +278,96 @@ TEST_P(FaultOnServers, APowerLossTakesWhatTheKernelKept) {
     power->heal(servers.targets);
     EXPECT_EQ(servers.ask("r1", "EXISTS k"), servers.world.embedded() ? ":1" : ":0");
     EXPECT_EQ(servers.ask("r1", "EXISTS late"), ":0");
+  });
+}
+
+TEST_P(FaultOnServers, ADemotedPrimaryForgetsWhatItAloneHad) {
+  play(Persistence::none, [](Servers& servers) {
+    EXPECT_EQ(servers.ask("r1", "SET before 1"), "+OK");
+    ASSERT_TRUE(servers.comes_to("r2", "EXISTS before", ":1"));
+    servers.make("promote", {{"node", std::string("r2")}})->act(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "SET only-here 1"), "+OK") << "nobody told it";
+    EXPECT_EQ(servers.ask("r2", "SET there 1"), "+OK");
+    servers.make("demote", {{"node", std::string("r1")}, {"primary", std::string("r2")}})
+        ->act(servers.targets);
+    ASSERT_TRUE(servers.comes_to("r1", "EXISTS there", ":1"));
+    EXPECT_EQ(servers.ask("r1", "EXISTS only-here before"), ":1");
+    EXPECT_EQ(servers.ask("r1", "SET k 1"), "-READONLY You can't write against a read only replica.");
+    const auto crash = servers.make("crash", {{"node", std::string("r1")}});
+    crash->act(servers.targets);
+    EXPECT_THROW(servers.make("demote", {{"node", std::string("r1")}, {"primary", std::string("r2")}})
+                     ->act(servers.targets),
+                 std::runtime_error);
+    crash->heal(servers.targets);
+    EXPECT_TRUE(servers.comes_to("r1", "EXISTS there", ":1")) << "it follows whom it followed";
+    EXPECT_THROW(servers.cluster.demote("r1", "r1"), std::runtime_error);
+  });
+}
+
+TEST_P(FaultOnServers, APrimaryWithoutItsReplicasRefusesWrites) {
+  ClusterOptions options{.topology = Topology::primary_replica, .nodes = {"r1", "r2"}};
+  options.min_replicas_to_write = 1;
+  options.min_replicas_max_lag = 1s;
+  play(options, [](Servers& servers) {
+    EXPECT_EQ(servers.ask("r1", "SET k 1"), "+OK");
+    const auto apart =
+        servers.make("partition", {{"between", std::string("r1")}, {"and", std::string("r2")}});
+    apart->act(servers.targets);
+    servers.world.harness().runtime().sleep_for(1500ms);
+    EXPECT_TRUE(servers.comes_to("r1", "SET k 1", "-NOREPLICAS Not enough good replicas to write."));
+    EXPECT_EQ(servers.ask("r1", "EXISTS k"), ":1");
+    apart->heal(servers.targets);
+    EXPECT_TRUE(servers.comes_to("r1", "SET k 1", "+OK"));
+    servers.make("promote", {{"node", std::string("r2")}})->act(servers.targets);
+    EXPECT_EQ(servers.ask("r2", "SET k 1"), "-NOREPLICAS Not enough good replicas to write.")
+        << "it has no replica of its own";
+  });
+}
+
+TEST_P(FaultOnServers, AFastClockGainsUntilItHeals) {
+  play(Persistence::none, [](Servers& servers) {
+    Runtime& harness = servers.world.harness().runtime();
+    const auto ms = [](auto time) { return time.time_since_epoch() / 1ms; };
+    // How far the server is ahead, at least and at most.
+    const auto ahead = [&] {
+      const auto before = ms(harness.wall_now());
+      const std::string reply =
+          servers.ask("r1", "EVAL \"local t = redis.call('TIME') return t[1] * 1000 + t[2] / 1000\" 0");
+      const std::int64_t shown = std::stoll(reply.substr(1));
+      return std::pair{shown - ms(harness.wall_now()), shown - before};
+    };
+    const auto drift =
+        servers.make("clock-drift", {{"node", std::string("r1")}, {"ppm", std::int64_t{1'000'000}}});
+    drift->act(servers.targets);
+    harness.sleep_for(1s);
+    EXPECT_GE(ahead().second, 990);
+    drift->heal(servers.targets);
+    const auto [least, most] = ahead();
+    harness.sleep_for(1s);
+    const auto [later_least, later_most] = ahead();
+    EXPECT_LE(later_least, most + 10);
+    EXPECT_GE(later_most, least - 10);
+    const auto crash = servers.make("crash", {{"node", std::string("r1")}});
+    crash->act(servers.targets);
+    crash->heal(servers.targets);
+    EXPECT_GE(ahead().second, least - 10) << "the clock is the machine's";
+    EXPECT_LE(ahead().first, most + 10);
+  });
+}
+
+TEST_P(FaultOnServers, AStepOutlivesTheServerOnce) {
+  play(Persistence::none, [](Servers& servers) {
+    const auto hours = [&] {
+      const std::string reply = servers.ask("r1", "EVAL \"return redis.call('TIME')[1] / 3600\" 0");
+      return std::stoll(reply.substr(1)) -
+             servers.world.harness().runtime().wall_now().time_since_epoch() / 1h;
+    };
+    servers.make("clock-step", {{"node", std::string("r1")}, {"by", Duration(10h)}})->act(servers.targets);
+    EXPECT_NEAR(static_cast<double>(hours()), 10, 1);
+    const auto crash = servers.make("crash", {{"node", std::string("r1")}});
+    crash->act(servers.targets);
+    crash->heal(servers.targets);
+    EXPECT_NEAR(static_cast<double>(hours()), 10, 1);
   });
 }
 

@@ -19,11 +19,13 @@ FaultKind crash_fault();
 FaultKind power_loss_fault();
 FaultKind restart_fault();
 FaultKind promote_fault();
+FaultKind demote_fault();
 FaultKind pause_client_fault();
 FaultKind pause_watchdog_fault();
 FaultKind pause_server_fault();
 // Clocks
 FaultKind clock_step_fault();
+FaultKind clock_drift_fault();
 
 const std::vector<FaultKind>& all_fault_kinds() {
   static const std::vector<FaultKind> kinds = {
@@ -41,10 +43,12 @@ const std::vector<FaultKind>& all_fault_kinds() {
       power_loss_fault(),
       restart_fault(),
       promote_fault(),
+      demote_fault(),
       pause_client_fault(),
       pause_watchdog_fault(),
       pause_server_fault(),
       clock_step_fault(),
+      clock_drift_fault(),
   };
   return kinds;
 }

@@ -44,12 +44,18 @@ class FakeNode final : public ClusterNode {
   void promote() override { log_.push_back("promote"); }
   void pause() override { log_.push_back("pause"); }
   void resume() override { log_.push_back("resume"); }
+  void set_drift(std::int64_t ppm) override {
+    drift_ = ppm;
+    log_.push_back("drift " + std::to_string(ppm));
+  }
+  std::int64_t drift() const override { return drift_; }
   void step_clock(Duration by) override { log_.push_back("step " + std::to_string(by / 1ms)); }
 
  private:
   std::string name_;
   Strings& log_;
   bool running_ = true;
+  std::int64_t drift_ = 0;
   std::uint64_t incarnation_ = 1;
 };
 
@@ -58,6 +64,9 @@ class FakeCluster final : public Cluster {
   FakeCluster() { nodes_.push_back(std::make_unique<FakeNode>("r1", log)); }
   void start() override {}
   const std::vector<std::unique_ptr<ClusterNode>>& nodes() const override { return nodes_; }
+  void demote(const std::string& node, const std::string& primary) override {
+    log.push_back("demote " + node + " " + primary);
+  }
   Strings log;
 
  private:
@@ -115,12 +124,12 @@ TEST(FaultRegistry, EveryKindIsDescribedAndFound) {
       }
     }
   }
-  EXPECT_EQ(names.size(), 18u);
+  EXPECT_EQ(names.size(), 20u);
   EXPECT_EQ(find_fault_kind("no-such"), nullptr);
 }
 
 TEST(FaultRegistry, SomeFaultsMeanEitherANodeOrAClient) {
-  for (const char* name : {"crash", "clock-step"}) {
+  for (const char* name : {"crash", "clock-step", "clock-drift"}) {
     const FaultKind* kind = find_fault_kind(name);
     EXPECT_NE(kind->problem({.id = "x", .values = {}}), "");
     EXPECT_EQ(kind->problem({.id = "x", .values = {{"node", std::string("r1")}}}), "");
@@ -379,6 +388,9 @@ TEST(FaultProcesses, NodesAreToldWhatToDo) {
     EXPECT_EQ(play("crash", {{"node", r1}, {"disk", std::string("lose")}}),
               (Strings{"crash", "|", "restart empty"}));
     EXPECT_EQ(play("power-loss", {{"node", r1}}), (Strings{"lose power", "|", "restart"}));
+    EXPECT_EQ(play("clock-drift", {{"node", r1}, {"ppm", std::int64_t{500}}}),
+              (Strings{"drift 500", "|", "drift 0"}));
+    EXPECT_EQ(play("demote", {{"node", r1}, {"primary", std::string("r2")}}), (Strings{"demote r1 r2", "|"}));
     EXPECT_EQ(play("crash", {{"client", c1}}), (Strings{"crash c1", "|", "restart c1"}));
     EXPECT_EQ(bench.told, (Strings{"crashed c1", "restarted c1"}));
     EXPECT_EQ(play("restart", {{"node", r1}}), (Strings{"crash", "restart", "|"}));

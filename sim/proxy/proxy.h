@@ -102,7 +102,7 @@ class Proxy {
   ~Proxy();
 
   // Opens the door to `node`: whoever connects to the endpoint returned reaches `upstream` at that moment.
-  // `replication_from`: a door for one named replica. REQUIRES: called on a task of the harness.
+  // `replication_from`: a door for one named replica. On a task of the harness or of the proxy.
   Endpoint expose(const std::string& node, const Endpoint& upstream,
                   const std::string& replication_from = "");
   // The server moved (restarted at another port).

@@ -79,11 +79,11 @@ void replication(std::string& to, Engine& e) {
     line(to, "master_host", r.primary().host);
     line(to, "master_port", r.primary().port);
     line(to, "master_link_status", up ? "up" : "down");
-    line(to, "master_last_io_seconds_ago", up ? (e.mono_ms() - r.last_io_ms()) / 1000 : -1);
+    line(to, "master_last_io_seconds_ago", up ? (e.wall_ms() - r.last_io_ms()) / 1000 : -1);
     line(to, "master_sync_in_progress", r.link_state() == LinkState::sync ? 1 : 0);
     line(to, "slave_read_repl_offset", r.offset());
     line(to, "slave_repl_offset", r.offset());
-    if (!up) line(to, "master_link_down_since_seconds", (e.mono_ms() - r.link_down_since_ms()) / 1000);
+    if (!up) line(to, "master_link_down_since_seconds", (e.wall_ms() - r.link_down_since_ms()) / 1000);
     line(to, "slave_priority", 100);
     line(to, "slave_read_only", e.config().replica_read_only ? 1 : 0);
     line(to, "replica_announced", 1);

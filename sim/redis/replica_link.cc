@@ -55,8 +55,8 @@ void ReplicaLink::follow_once() {
   if (connected.status != IoStatus::ok || stopped_ || generation_ != replication.link_generation()) return;
   stream_ = std::move(connected.stream);
   if (!synchronise()) return;
-  MonotonicTime heard = runtime_.now();
-  MonotonicTime next_ack = heard + seconds(1);
+  std::int64_t heard_ms = engine_->wall_ms();  // Redis counts its time-outs on the wall clock
+  MonotonicTime next_ack = runtime_.now() + seconds(1);
   const auto followed = [&] { return !stopped_ && generation_ == replication.link_generation(); };
   while (followed()) {
     replication.apply(in_, in_pos_);
@@ -69,9 +69,9 @@ void ReplicaLink::follow_once() {
     if (!acknowledge() || !followed()) break;
     const IoStatus status = read_some(next_ack);
     if (status == IoStatus::ok) {
-      heard = runtime_.now();
+      heard_ms = engine_->wall_ms();
     } else if (status != IoStatus::timed_out ||
-               runtime_.now() - heard > seconds(engine_->config().repl_timeout_s)) {
+               engine_->wall_ms() - heard_ms > engine_->config().repl_timeout_s * 1000) {
       break;
     }
   }

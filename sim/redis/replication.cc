@@ -69,7 +69,7 @@ void Replication::feed(int db, std::string_view request) {
 void Replication::serve_sync(Session& session, std::string_view id, std::int64_t offset) {
   const auto join = [&] {
     session.replica = ReplicaState::online;
-    session.acked_at_s = engine_.mono_ms() / 1000;
+    session.acked_at_s = engine_.wall_ms() / 1000;
     if (std::find(replicas_.begin(), replicas_.end(), &session) == replicas_.end())
       replicas_.push_back(&session);
     no_replicas_since_ms_ = 0;
@@ -106,7 +106,7 @@ void Replication::serve_sync(Session& session, std::string_view id, std::int64_t
 
 void Replication::acknowledge(Session& session, std::int64_t offset) {
   session.acked_offset = std::max(session.acked_offset, offset);
-  session.acked_at_s = engine_.mono_ms() / 1000;
+  session.acked_at_s = engine_.wall_ms() / 1000;
   engine_.answer_waits();
 }
 
@@ -123,7 +123,7 @@ std::int64_t Replication::acknowledged(std::int64_t offset) const {
 }
 
 std::int64_t Replication::lag_s(const Session& session) const {
-  return engine_.mono_ms() / 1000 - session.acked_at_s;
+  return engine_.wall_ms() / 1000 - session.acked_at_s;
 }
 
 void Replication::refresh_good_replicas() {
@@ -138,7 +138,7 @@ void Replication::forget(Session& session) {
   if (session.replica == ReplicaState::none) return;
   std::erase(replicas_, &session);
   session.replica = ReplicaState::none;
-  if (replicas_.empty()) no_replicas_since_ms_ = engine_.mono_ms();
+  if (replicas_.empty()) no_replicas_since_ms_ = engine_.wall_ms();
   refresh_good_replicas();
 }
 
@@ -169,7 +169,7 @@ void Replication::follow(const Endpoint& primary) {
   if (!backlog_active_) start_backlog();
   reset_link_session(false);
   link_state_ = LinkState::connect;
-  link_down_since_ms_ = engine_.mono_ms();
+  link_down_since_ms_ = engine_.wall_ms();
   if (engine_.on_primary_changed) engine_.on_primary_changed();
 }
 
@@ -186,13 +186,13 @@ void Replication::promote() {
   link_output_.clear();
   selected_db_ = -1;
   if (!backlog_active_) start_backlog();
-  no_replicas_since_ms_ = engine_.mono_ms();
+  no_replicas_since_ms_ = engine_.wall_ms();
   if (engine_.on_primary_changed) engine_.on_primary_changed();
 }
 
 void Replication::tick() {
   ++ticks_;
-  const std::int64_t now = engine_.mono_ms();
+  const std::int64_t now = engine_.wall_ms();
   if (!is_replica() && !replicas_.empty() && ticks_ % engine_.config().repl_ping_period_s == 0) {
     feed(-1, "*1\r\n$4\r\nPING\r\n");
   }
@@ -215,7 +215,7 @@ void Replication::tick() {
 
 void Replication::set_link_state(LinkState state) {
   if (link_state_ == LinkState::connected && state != LinkState::connected) {
-    link_down_since_ms_ = engine_.mono_ms();
+    link_down_since_ms_ = engine_.wall_ms();
     reset_link_session(true);
   }
   link_state_ = state;
@@ -255,7 +255,7 @@ void Replication::full_sync(std::string_view id, std::int64_t offset, std::strin
   reset_link_session(false);
   link_session_->db = stream_db;
   link_state_ = LinkState::connected;
-  last_io_ms_ = engine_.mono_ms();
+  last_io_ms_ = engine_.wall_ms();
   send_ack();
   engine_.rewrite_append_only();
 }
@@ -269,12 +269,12 @@ void Replication::partial_sync(std::string_view new_id) {
   }
   if (link_session_ == nullptr) reset_link_session(false);
   link_state_ = LinkState::connected;
-  last_io_ms_ = engine_.mono_ms();
+  last_io_ms_ = engine_.wall_ms();
   send_ack();
 }
 
 void Replication::apply(std::string_view stream, std::size_t& pos) {
-  if (pos < stream.size()) last_io_ms_ = engine_.mono_ms();
+  if (pos < stream.size()) last_io_ms_ = engine_.wall_ms();
   const std::uint64_t generation = generation_;
   link_parser_.input_moved();
   while (generation == generation_ && link_session_ != nullptr) {

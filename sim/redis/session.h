@@ -130,7 +130,7 @@ struct Session {
   std::uint16_t listening_port = 0;
   std::string announced_host;
   std::int64_t acked_offset = 0;
-  std::int64_t acked_at_s = 0;  // monotonic seconds
+  std::int64_t acked_at_s = 0;  // seconds of the wall clock, as Redis counts them
   std::int64_t last_write_offset = 0;
 
   std::int64_t opened_ms = 0;  // monotonic

@@ -246,6 +246,12 @@ void Director::note(const Act& act, const FaultEffect& effect) {
       recorder_.effect(act.told(), effect.what, effect.party, effect.by.count());
       return;
     }
+    case checker::Effect::clock_drifts: {  // what it gains or loses within one lease
+      const Duration lease = scenario_.workload.lease;
+      if (lease / 1'000'000 * std::abs(effect.ppm) > scenario_.clock_bound) clocks_within_bounds_ = false;
+      recorder_.effect(act.told(), effect.what, effect.party, effect.ppm);
+      return;
+    }
     default: break;
   }
   recorder_.effect(act.told(), effect.what, effect.party);

@@ -81,6 +81,27 @@ void parse_cluster(const Value& table, Scenario& scenario) {
                         : persistence == "aof-always" ? Persistence::aof_always
                         : persistence == "aof-no"     ? Persistence::aof_no
                                                       : Persistence::aof_everysec;
+  const auto replicas =
+      static_cast<std::int64_t>(cluster.topology == Topology::primary_replica ? cluster.nodes.size() - 1 : 0);
+  const auto least_replicas = reader.integer("min_replicas_to_write", 0, 15).value_or(0);
+  if (least_replicas > replicas) {
+    throw BadScenario(reader.at("min_replicas_to_write"),
+                      "`min_replicas_to_write` is " + std::to_string(least_replicas) +
+                          ", but the cluster has " + std::to_string(replicas) +
+                          " replicas: no write would ever be taken, expected at most that many");
+  }
+  cluster.min_replicas_to_write = static_cast<int>(least_replicas);
+  if (const auto lag = reader.duration("min_replicas_max_lag")) {
+    cluster.min_replicas_max_lag = std::chrono::duration_cast<std::chrono::seconds>(*lag);
+    if (cluster.min_replicas_max_lag != *lag || lag->count() == 0)
+      throw BadScenario(reader.at("min_replicas_max_lag"),
+                        "`min_replicas_max_lag` is " + format_duration(*lag) +
+                            ", expected whole seconds, as Redis counts them, such as \"2s\"");
+    if (least_replicas == 0)
+      throw BadScenario(
+          reader.at("min_replicas_max_lag"),
+          "`min_replicas_max_lag` means nothing without `min_replicas_to_write`, expected both");
+  }
   reader.finish();
 }
 

@@ -23,7 +23,6 @@ class FiberProcess final : public Process {
     std::string name;
     std::string address;
     bool harness = false;
-    bool drifts = false;                      // set_drift() is possible
     const std::int64_t* run_began = nullptr;  // on the scheduler's clock
   };
   FiberProcess(Options options, Scheduler& scheduler, ProcessClock& clock, Trace& trace, Rng rng,
@@ -48,6 +47,7 @@ class FiberProcess final : public Process {
   bool alive() const override { return !group_.dead; }
   void step_wall(Duration by) override;
   void set_drift(std::int64_t ppm) override;
+  std::int64_t drift() const override { return clock_.drift(); }
   std::int64_t world_ns(MonotonicTime time) const override;
 
  private:

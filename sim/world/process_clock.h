@@ -26,6 +26,7 @@ class ProcessClock {
   void step_wall(Duration by) { wall_minus_monotonic_ += by; }
   // Both clocks run `ppm` parts per million fast from `at` on. REQUIRES: -1'000'000 < ppm.
   void set_drift(std::int64_t ppm, std::int64_t at);
+  std::int64_t drift() const { return ppm_; }
 
  private:
   std::int64_t scaled(std::int64_t passed) const;

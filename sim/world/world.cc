@@ -39,7 +39,6 @@ FiberProcess& WorldBase::add(std::string name, bool harness) {
   options.name = std::move(name);
   options.address = machine.address;
   options.harness = harness;
-  options.drifts = embedded();
   options.run_began = &run_began_;
   processes_.push_back(std::make_unique<FiberProcess>(std::move(options), scheduler(), machine.clock, trace_,
                                                       Rng::derive(seed_, stream), fds()));

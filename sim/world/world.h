@@ -51,8 +51,10 @@ class Process {
 
   // Wall clock forward or back. The monotonic clock never steps.
   virtual void step_wall(Duration by) = 0;
-  // Rate of both clocks from now on: `ppm` parts per million fast (or slow, negative). Embedded world only.
+  // Rate of both clocks from now on: `ppm` parts per million fast (or slow, negative). As the clocks, it
+  // stays when the process is killed and added again. REQUIRES: -1'000'000 < ppm.
   virtual void set_drift(std::int64_t ppm) = 0;
+  virtual std::int64_t drift() const = 0;
   // The moment on the world's clock at which this process' monotonic clock shows `time` (at today's rate).
   virtual std::int64_t world_ns(MonotonicTime time) const = 0;
 };

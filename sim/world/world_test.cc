@@ -243,6 +243,28 @@ TEST_P(BothWorlds, TenThousandTasks) {
   });
 }
 
+TEST(World, RealClocksDriftToo) {
+  const auto world = make_real_world({});
+  world->run([&] {
+    Process& process = world->add_process("c1");
+    Runtime& harness = world->harness().runtime();
+    process.set_drift(1'000'000);  // twice as fast
+    EXPECT_EQ(process.drift(), 1'000'000);
+    const MonotonicTime start = process.runtime().now();
+    const MonotonicTime harness_start = harness.now();
+    MonotonicTime woke{};
+    process.start("sleeper", [&] {
+      process.runtime().sleep_for(100ms);
+      woke = harness.now();
+    });
+    harness.sleep_for(80ms);
+    EXPECT_GE(process.runtime().now() - start, 160ms);
+    while (woke == MonotonicTime{}) harness.sleep_for(1ms);
+    EXPECT_GE(woke - harness_start, 50ms);
+    EXPECT_LT(woke - harness_start, process.runtime().now() - start);
+  });
+}
+
 TEST(World, ClocksStepAndDrift) {
   auto world = embedded();
   world->run([&] {

@@ -93,11 +93,15 @@ std::vector<Key> run_keys() {
 }
 
 std::vector<Key> cluster_keys() {
-  return {{"topology", choice({"single", "primary-replica", "independent"}),
-           "independent: servers that know nothing of each other, for a quorum lock (single)"},
-          {"nodes", texts(), "names; the first starts as primary"},
-          {"persistence", choice({"none", "rdb", "aof-always", "aof-everysec", "aof-no"}),
-           "what a restart finds again (none)"}};
+  return {
+      {"topology", choice({"single", "primary-replica", "independent"}),
+       "independent: servers that know nothing of each other, for a quorum lock (single)"},
+      {"nodes", texts(), "names; the first starts as primary"},
+      {"persistence", choice({"none", "rdb", "aof-always", "aof-everysec", "aof-no"}),
+       "what a restart finds again (none)"},
+      {"min_replicas_to_write", integer(0, 15),
+       "a primary takes writes only while so many replicas acknowledge (0)"},
+      {"min_replicas_max_lag", duration(), "how old their last acknowledgement may be: whole seconds (10s)"}};
 }
 
 std::vector<std::string> lock_names() {
