@@ -2,10 +2,14 @@
 #include "checker/linearizability/search.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <algorithm>
 
 #include "checker/linearizability/breadth_search.h"
 #include "checker/linearizability/depth_search.h"
 #include "checker/linearizability/operations.h"
+#include "checker/testing/draw_operations.h"
 #include "checker/testing/draw_register.h"
 
 namespace holdfast::checker {
@@ -66,6 +70,84 @@ TEST(Search, SaysThatItsBudgetIsSpent) {
   EXPECT_EQ(search(operations, *kRegister, {.bytes = 4096}).outcome, SearchOutcome::out_of_budget);
   EXPECT_FALSE(BreadthSearch(operations, *kRegister, 1 << 20).advance(100));
   EXPECT_FALSE(DepthSearch(operations, *kRegister, 1 << 20).advance(100));
+}
+
+// No order exists, and there are too many to look at all of them.
+std::vector<Operation> many_permits() {
+  return draw_operations({.model = "semaphore",
+                          .operations = 2000,
+                          .clients = 40,
+                          .resize = 0.05,
+                          .seed = 3,
+                          .invalid = true,
+                          .options = {.permits = 3}});
+}
+
+// Who is asked between turns can end the search, and is told how far it is.
+TEST(Search, StopsWhenItIsTold) {
+  const std::unique_ptr<Model> model = find_model("semaphore")->make({.permits = 3});
+  const std::vector<Operation> operations = many_permits();
+  int asked = 0;
+  SearchProgress last;
+  const auto stop = [&](const SearchProgress& progress) -> const char* {
+    EXPECT_GE(progress.steps, last.steps);
+    EXPECT_GE(progress.settled, last.settled);
+    EXPECT_LE(progress.settled, progress.operations);
+    last = progress;
+    return ++asked == 2 ? "time" : nullptr;
+  };
+  const SearchResult found = search(operations, *model, {.stop = stop});
+  EXPECT_EQ(found.outcome, SearchOutcome::out_of_budget);
+  EXPECT_STREQ(found.spent, "time");
+  EXPECT_EQ(asked, 2);
+  EXPECT_GT(last.steps, 0U);
+  EXPECT_EQ(found.settled, last.settled);
+  // What was settled has an order.
+  std::vector<std::int64_t> returns;
+  for (const Operation& each : operations) {
+    if (!each.unknown) returns.push_back(each.ret);
+  }
+  std::sort(returns.begin(), returns.end());
+  ASSERT_GT(found.settled, 0U);
+  std::vector<Operation> settled;
+  for (Operation each : operations) {
+    if (each.call > returns[found.settled - 1]) continue;
+    if (each.ret > returns[found.settled - 1]) {
+      each.unknown = true;
+      each.ret = kForever;
+    }
+    settled.push_back(each);
+  }
+  EXPECT_EQ(search(settled, *model).outcome, SearchOutcome::linearizable);
+}
+
+// The bound on memory holds at every moment, for both searches together. Where the C library does not count
+// (under a sanitizer) this sees nothing.
+TEST(Search, KeepsItsMemoryBound) {
+  constexpr std::uint64_t kBytes = 24 << 20;
+  const auto in_use = [] {
+    const struct mallinfo2 now = mallinfo2();
+    return static_cast<std::uint64_t>(now.uordblks + now.hblkhd);
+  };
+  for (const bool queue : {false, true}) {
+    const std::vector<Operation> operations =
+        queue
+            ? draw_operations({.model = "fair", .operations = 120, .clients = 20, .seed = 3, .invalid = true})
+            : many_permits();
+    const std::unique_ptr<Model> model = find_model(queue ? "fair" : "semaphore")->make({.permits = 3});
+    const std::uint64_t before = in_use();
+    std::uint64_t most = 0;
+    const auto stop = [&](const SearchProgress&) -> const char* {
+      most = std::max(most, in_use());
+      return nullptr;
+    };
+    const SearchResult found =
+        search(operations, *model, {.bytes = kBytes, .steps = 20'000'000, .stop = stop});
+    EXPECT_EQ(found.outcome, SearchOutcome::out_of_budget);
+    EXPECT_STREQ(found.spent, "memory");
+    if (most == 0) continue;
+    EXPECT_LT(most, before + kBytes + kBytes / 10);
+  }
 }
 
 // Going on in small turns comes to the same as one long one.

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::size_t kMostListedKinds = 4096;
 constexpr std::uint64_t kMostRowBytes = std::uint64_t{1} << 24;
+// Of a state but its numbers: a node, a vector, and rows of vectors that are there twice while they grow.
+constexpr std::uint64_t kStateBytes = 320;
 constexpr std::uint32_t kUnasked = 0xFFFFFFFEU;
 constexpr std::size_t kLeastSteps = 1024, kMostSteps = std::size_t{1} << 16;  // sizes of the cache
 
@@ -55,7 +57,7 @@ StateGraph::Number StateGraph::number(const State& state) {
     legal_.emplace_back();
     rows_.emplace_back();
     listed_.push_back(false);
-    bytes_ += 128 + at->first.size() * sizeof(std::int64_t);
+    bytes_ += kStateBytes + at->first.size() * sizeof(std::int64_t);
   }
   return at->second;
 }

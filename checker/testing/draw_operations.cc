@@ -91,7 +91,7 @@ class LockDrawing {
     if (client.held == 0 && !client.queued && now_ > resized_ && random_.chance(options_.resize)) {
       resized_ = kForever;
       each.f = Function::resize;
-      each.value = random_.between(1, 2 * options_.options.permits);
+      each.value = decltype(each.value)(random_.between(1, 2 * options_.options.permits));
       return each;
     }
     const bool again = client.held > 0 && reentrant_ && client.held < 3 && random_.chance(0.3);
@@ -137,7 +137,8 @@ class LockDrawing {
     for (std::size_t i = 0; i < waiting_.size();) {
       Operation& each = all_[waiting_[i].operation];
       State after = state_;
-      if (fenced_ && each.f == Function::acquire && !each.unknown) each.token = next_token_;
+      if (fenced_ && each.f == Function::acquire && !each.unknown)
+        each.token = decltype(each.token)(next_token_);
       if (!model_->step(after, each)) {
         ++i;
         continue;

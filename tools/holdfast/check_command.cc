@@ -12,6 +12,7 @@
 #include "tools/holdfast/commands.h"
 #include "tools/holdfast/memory.h"
 #include "tools/holdfast/output.h"
+#include "tools/holdfast/search_watch.h"
 
 namespace holdfast::tools {
 namespace {
@@ -97,6 +98,12 @@ ExitCode check_command(const CheckArguments& arguments) {
     }
     checked.history = {};
     all.push_back(std::move(checked));
+    if (!SearchWatch::interrupted()) continue;
+    code = worse(code, kInterrupted);
+    if (text && !alone) {
+      print_out(fmt::format("interrupted; {} of {} histories were judged\n", i + 1, arguments.files.size()));
+    }
+    break;
   }
   if (!alone && text) print_out(check_total(all));
   if (arguments.json == "-") {

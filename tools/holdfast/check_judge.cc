@@ -12,7 +12,7 @@
 #include "tools/holdfast/check_load.h"
 #include "tools/holdfast/check_plan.h"
 #include "tools/holdfast/check_view.h"
-#include "tools/holdfast/progress.h"
+#include "tools/holdfast/search_watch.h"
 
 namespace holdfast::tools {
 
@@ -115,13 +115,11 @@ class PlanRun {
 
   void check_linearizability() {
     LinearizabilityOptions options = linearizability_options();
-    std::optional<Progress> progress;
-    options.progress = [&](std::size_t done, std::size_t all) {
-      if (!progress) progress.emplace(all, "keys");
-      progress->update(done, 0, "judging " + result_.file);
-    };
+    std::optional<SearchWatch> watch(std::in_place, arguments_.timeout, "judging " + result_.file);
+    options.progress = [&](std::size_t done, std::size_t all) { watch->key_done(done, all); };
+    options.budget.stop = [&](const SearchProgress& progress) { return watch->ask(progress); };
     const LinearizabilityResult judged = check_linearizable(loaded_.packed, options);
-    progress.reset();
+    watch.reset();
     result_.keys = judged.keys_checked;
     result_.operations = judged.operations;
     result_.by_linear = judged.by_linear;

@@ -3,6 +3,7 @@
 // (check_view.h).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,12 +27,13 @@ struct CheckArguments {
   bool keyed = false;
   checker::Engine engine = checker::Engine::automatic;
   std::string init = "nil";
-  std::int64_t permits = 1;    // semaphore
-  std::int64_t entries = 0;    // reentrant locks; 0: no bound
-  std::int64_t overtakes = 0;  // fair-order
-  unsigned memory_mb = 1024;   // of a search
-  std::string timeline;        // a file, or ""
-  std::string witness;         // a file, or ""
+  std::int64_t permits = 1;                              // semaphore
+  std::int64_t entries = 0;                              // reentrant locks; 0: no bound
+  std::int64_t overtakes = 0;                            // fair-order
+  unsigned memory_mb = 1024;                             // of a search
+  std::optional<std::chrono::nanoseconds> timeout = {};  // of judging one history
+  std::string timeline;                                  // a file, or ""
+  std::string witness;                                   // a file, or ""
   Terminal terminal = {};
   std::string json;  // "": none, "-": standard output, else a file
   bool keep_going = false;

@@ -9,6 +9,7 @@
 #include "checker/checks/check.h"
 #include "checker/linearizability/models/model.h"
 #include "sim/scenario/problem.h"
+#include "sim/scenario/units.h"
 #include "tools/bench/metric_table.h"
 #include "tools/holdfast/command_page.h"
 
@@ -156,6 +157,12 @@ void CommandLine::add_check() {
       ->type_name("MB")
       ->check(CLI::Range(1u, 1u << 20))
       ->capture_default_str();
+  check
+      ->add_option(
+          "--timeout", timeout_,
+          "how long one history may be searched (\"30s\"); beyond: unknown, and what is known. Ctrl-C "
+          "does the same at once (exit 130)")
+      ->type_name("TIME");
   check->add_option("--timeline", check_.timeline, "draw the (first violated) history as one HTML page")
       ->type_name("FILE");
   check
@@ -294,6 +301,11 @@ CheckArguments CommandLine::check_arguments() const {
   CheckArguments arguments = check_;
   if (!format_.empty()) arguments.format = checker::parse_format(format_);
   arguments.engine = *checker::parse_engine(engine_);
+  if (!timeout_.empty()) {
+    arguments.timeout = sim::parse_duration(timeout_);
+    if (!arguments.timeout || arguments.timeout->count() <= 0)
+      throw BadUsage("--timeout: `" + timeout_ + "` is no time, expected one such as 30s");
+  }
   arguments.terminal = detect_terminal(parse_color(color_), ascii_);
   return arguments;
 }

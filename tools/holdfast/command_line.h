@@ -42,7 +42,7 @@ struct CommandLine {
   RunArguments run_;
   std::string world_ = "embedded", seed_, seeds_, keep_ = "failed";
   CheckArguments check_;
-  std::string format_, engine_ = "auto";
+  std::string format_, engine_ = "auto", timeout_;
   BenchArguments bench_;
   ShowArguments show_;
   RedisArguments redis_;

@@ -72,7 +72,7 @@ everything was as expected
 an expectation was not met, or \fBcheck\fR found a violation
 .TP
 .B 2
-unknown: the history does not say
+unknown: the history does not say, or a search ran out of time or memory
 .TP
 .B 3
 one seed gave two histories

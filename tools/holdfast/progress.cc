@@ -29,12 +29,21 @@ Progress::Progress(std::uint64_t total, std::string unit, bool judged)
 
 Progress::~Progress() { clear(); }
 
-void Progress::update(std::uint64_t done, std::uint64_t unexpected, const std::string& what) {
+bool Progress::is_time() {
   const auto now = steady_clock::now();
   const auto gap = terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10'000);
-  if (now - last_ < gap) return;
+  if (now - last_ < gap) return false;
   last_ = now;
-  const double elapsed = std::chrono::duration<double>(now - start_).count();
+  return true;
+}
+
+void Progress::tell(const std::function<std::string()>& line) {
+  if (is_time()) print(line());
+}
+
+void Progress::update(std::uint64_t done, std::uint64_t unexpected, const std::string& what) {
+  if (!is_time()) return;
+  const double elapsed = std::chrono::duration<double>(last_ - start_).count();
   const double rate = static_cast<double>(done) / std::max(elapsed, 1e-3);
   const std::uint64_t missing = total_ > done ? total_ - done : 0;
   const std::string left = done == 0 ? "?" : format_seconds(static_cast<double>(missing) / rate);
