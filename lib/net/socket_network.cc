@@ -369,6 +369,7 @@ std::unique_ptr<Listener> SocketNetwork::listen(const Endpoint& at) {
       continue;
     }
     const Endpoint bound = is_unix(wanted) ? wanted : endpoint_of(own_address(fd.get()));
+    if (options_.on_listening) options_.on_listening(fd.get());
     return std::make_unique<SocketListener>(runtime_, fd.release(), bound, options_.keep_alive);
   }
   fail_to_listen(wanted, error);

@@ -2,6 +2,7 @@
 // threads and for the event loop.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "lib/net/network.h"
@@ -19,6 +20,9 @@ struct SocketNetworkOptions {
   // a third of it apart, and it is broken (IoStatus::reset). In whole seconds, at least 1; zero: the system's
   // setting (two hours).
   Duration keep_alive = std::chrono::seconds(15);
+  // Called with the descriptor of each listener once it listens, by who sets options of his own on it. It is
+  // valid until the listener is destroyed.
+  std::function<void(int fd)> on_listening = {};
 };
 
 // Thread safety: as Network; the object is stateless but for its options. `runtime` outlives it and its

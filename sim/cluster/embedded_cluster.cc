@@ -40,8 +40,9 @@ struct Presence {
 
 class EmbeddedNode final : public ClusterNode {
  public:
-  EmbeddedNode(World& world, std::string name, const ClusterOptions& options)
+  EmbeddedNode(World& world, Proxy& proxy, std::string name, const ClusterOptions& options)
       : world_(world),
+        proxy_(proxy),
         name_(std::move(name)),
         options_(options),
         process_(&world.add_process(name_)),
@@ -53,18 +54,20 @@ class EmbeddedNode final : public ClusterNode {
   std::uint64_t incarnation() const override { return incarnation_; }
 
   void crash() override {
-    if (process_->alive()) process_->crash();
-    presence_.reset();
+    if (running()) proxy_.set_node(name_, NodeState::down);
+    kill();
   }
 
   void lose_power() override {
-    crash();
+    proxy_.set_node(name_, NodeState::off);
+    kill();
     disk_->lose_power(process_->runtime().now());
   }
 
   void restart(bool keep_disk) override {
     if (running()) throw std::runtime_error("node " + name_ + " cannot be restarted: it runs");
     if (process_->alive()) process_->crash();
+    proxy_.set_node(name_, NodeState::down);
     // A new disk, not a wiped one: the old process may still be unwinding.
     auto disk = std::make_shared<embedded::Disk>();
     if (keep_disk) *disk = *disk_;
@@ -101,7 +104,7 @@ class EmbeddedNode final : public ClusterNode {
   std::int64_t drift() const override { return process_->drift(); }
 
   Endpoint upstream() const { return {process_->address(), kPort}; }
-  void open_door(Proxy& proxy) { door_ = proxy.expose(name_, upstream()); }
+  void open_door() { door_ = proxy_.expose(name_, upstream()); }
   void follow(Endpoint primary) { primary_ = std::move(primary); }
   bool in_sync() const {
     return presence_ != nullptr && presence_->server != nullptr && presence_->server->ready();
@@ -137,9 +140,15 @@ class EmbeddedNode final : public ClusterNode {
     Runtime& harness = world_.harness().runtime();
     const std::shared_ptr<Presence> mine = presence_;
     while (mine->server == nullptr && process.alive()) harness.sleep_for(microseconds(100));
+    if (mine->server != nullptr && &process == process_) proxy_.set_node(name_, NodeState::up);
   }
 
  private:
+  void kill() {
+    if (process_->alive()) process_->crash();
+    presence_.reset();
+  }
+
   // [parks] One command past the proxy; the first bytes of the answer.
   std::string command(std::string_view request) {
     Network& network = world_.harness().network();
@@ -157,6 +166,7 @@ class EmbeddedNode final : public ClusterNode {
   }
 
   World& world_;
+  Proxy& proxy_;
   std::string name_;
   const ClusterOptions options_;
   Process* process_;
@@ -172,7 +182,7 @@ class EmbeddedCluster final : public Cluster {
   EmbeddedCluster(World& world, Proxy& proxy, const ClusterOptions& options)
       : world_(world), proxy_(proxy), options_(options) {
     for (const std::string& name : options.nodes) {
-      nodes_.push_back(std::make_unique<EmbeddedNode>(world, name, options));
+      nodes_.push_back(std::make_unique<EmbeddedNode>(world, proxy, name, options));
     }
   }
 
@@ -180,7 +190,7 @@ class EmbeddedCluster final : public Cluster {
 
   void start() override {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      node(i).open_door(proxy_);
+      node(i).open_door();
       if (i > 0 && options_.topology == Topology::primary_replica) {
         node(i).follow(door_between(node(i), node(0)));
       }

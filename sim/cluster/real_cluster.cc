@@ -37,8 +37,9 @@ std::string info_field(const std::string& info, const std::string& field) {
 
 class RealNode final : public ClusterNode {
  public:
-  RealNode(World& world, std::string name, const ClusterOptions& options)
+  RealNode(World& world, Proxy& proxy, std::string name, const ClusterOptions& options)
       : world_(world),
+        proxy_(proxy),
         name_(std::move(name)),
         options_(options),
         append_only_folder_(options.folder + "/" + name_ + "/data/appendonlydir"),
@@ -51,15 +52,20 @@ class RealNode final : public ClusterNode {
   bool running() const override { return process_.running(); }
   std::uint64_t incarnation() const override { return incarnation_; }
 
-  void crash() override { process_.kill(); }
+  void crash() override {
+    if (process_.running()) proxy_.set_node(name_, NodeState::down);
+    process_.kill();
+  }
 
   void lose_power() override {
+    proxy_.set_node(name_, NodeState::off);
     process_.kill();
     disk_->lose_power(world_.harness().runtime().now(), process_.clock());
   }
 
   void restart(bool keep_disk) override {
     if (process_.running()) throw std::runtime_error("node " + name_ + " cannot be restarted: it runs");
+    proxy_.set_node(name_, NodeState::down);
     if (!keep_disk) {
       process_.erase_disk();
       process_.clock().forget_synced();
@@ -92,7 +98,7 @@ class RealNode final : public ClusterNode {
   std::int64_t drift() const override { return process_.clock().drift(); }
 
   // Opens the door for clients. `primary`: where this node replicates from, through the proxy.
-  void open_door(Proxy& proxy) { door_ = proxy.expose(name_, process_.endpoint()); }
+  void open_door() { door_ = proxy_.expose(name_, process_.endpoint()); }
   void follow(Endpoint primary) { primary_ = std::move(primary); }
 
   // Looks at the append-only file once a second, as long as this node is there.
@@ -127,6 +133,7 @@ class RealNode final : public ClusterNode {
     } catch (const std::runtime_error& error) {
       throw std::runtime_error("node " + name_ + ": " + error.what());
     }
+    if (process_.running()) proxy_.set_node(name_, NodeState::up);
   }
 
   // [parks]
@@ -144,6 +151,7 @@ class RealNode final : public ClusterNode {
 
  private:
   World& world_;
+  Proxy& proxy_;
   std::string name_;
   const ClusterOptions options_;
   std::string append_only_folder_;
@@ -160,7 +168,7 @@ class RealCluster final : public Cluster {
   RealCluster(World& world, Proxy& proxy, const ClusterOptions& options)
       : world_(world), proxy_(proxy), options_(options) {
     for (const std::string& name : options.nodes) {
-      nodes_.push_back(std::make_unique<RealNode>(world, name, options));
+      nodes_.push_back(std::make_unique<RealNode>(world, proxy, name, options));
     }
   }
 
@@ -168,7 +176,7 @@ class RealCluster final : public Cluster {
 
   void start() override {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      node(i).open_door(proxy_);
+      node(i).open_door();
       if (i > 0 && options_.topology == Topology::primary_replica) {
         node(i).follow(door_between(node(i), node(0)));
       }

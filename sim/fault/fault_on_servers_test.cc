@@ -37,7 +37,7 @@ struct Servers {
   }
   // Until the reply is `wanted`.
   bool comes_to(std::string_view node, std::string_view line, std::string_view wanted) {
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < 1000; ++i) {
       if (ask(node, line) == wanted) return true;
       world.harness().runtime().sleep_for(10ms);
     }
@@ -89,7 +89,7 @@ TEST_P(FaultOnServers, AFrozenReplicaIsPromotedWithoutTheLastWrites) {
     EXPECT_EQ(servers.ask("r2", "SET after 2"), "+OK") << "it is a primary";
     lag->heal(servers.targets);
     EXPECT_EQ(servers.ask("r2", "GET after"), "$1") << "what was held came too late";
-    EXPECT_EQ(servers.ask("r1", "PING"), "(reset)") << "nobody is there";
+    EXPECT_EQ(servers.ask("r1", "PING"), "(connection refused)") << "nobody is there";
     crash->heal(servers.targets);
     EXPECT_EQ(servers.ask("r1", "EXISTS before"), ":0") << "without persistence nothing is kept";
   });

@@ -206,7 +206,9 @@ TEST_P(FaultTest, OneWayPartitions) {
       EXPECT_EQ(wire.ask("one"), "(silence)");
       EXPECT_EQ(rig.server.commands(), Strings{"one"}) << "requests pass";
       replies->heal(bench.targets);
+      wire.patience = 2s;
       EXPECT_EQ(wire.read_line(), "+one");
+      wire.patience = 50ms;
       // Told from the node's side: from r1 to c1 is the reply's way.
       const auto same = bench.make("partition", {{"between", Strings{"r1"}},
                                                  {"and", Strings{"c1"}},

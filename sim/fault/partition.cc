@@ -1,26 +1,27 @@
 // partition: nothing gets through between two sides, or only one way. As TCP sees it: connections stay, what
-// is sent waits, new connections get no answer. Healing: what waits arrives, late, as retransmissions do; or,
-// with `heal_by = "reset"`, the connections of that time break off and it is lost.
+// is sent waits, new connections are not made (their first packet is lost, and tried again after 1 s, 3 s,
+// 7 s, ...). Healing: what waits arrives when its sender tries again, up to as late again as it has waited,
+// on each connection at a moment of its own (Proxy::heal_rule); or, with `heal_by = "reset"`, the connections
+// of that time break off and it is lost.
 #include "sim/fault/support.h"
 
 namespace holdfast::sim {
 namespace {
 
-class Partition final : public RuleFault {
+class Partition final : public Fault {
  public:
   explicit Partition(const FaultConfig& config)
       : lanes_(lanes_of(config)), reset_(text_of(config, "heal_by", "resume") == "reset") {}
 
   Healing act(FaultTargets& targets) override {
-    return [release = RuleFault::act(targets), lanes = lanes_, reset = reset_](FaultTargets& later) {
+    const RuleId rule = targets.proxy.add_rule(make_partition_rule(lanes_));
+    return [rule, lanes = lanes_, reset = reset_](FaultTargets& later) {
       if (reset) later.proxy.reset_links([&lanes](const Link& link) { return lanes(link).any(); });
-      release(later);
+      later.proxy.heal_rule(rule);
     };
   }
 
  private:
-  std::shared_ptr<Rule> make_rule(FaultTargets&) override { return make_hold_rule(lanes_); }
-
   LaneFilter lanes_;
   bool reset_;
 };

@@ -6,9 +6,10 @@
 //   aof-everysec   what came after the last sync: up to a second
 //   aof-no         what the kernel had not written back by itself: up to 30 s (sim/redis/write_back.h)
 //
-// It cuts the end of the append-only file, at the end of a write; torn or garbled blocks are not modelled.
-// Healing: the node comes back with what its disk has. A node that is dead already loses, too, what its
-// kernel had not written, and is not told dead again.
+// The machine is gone as well: connections to it do not end, they are silent; new ones get no answer (a
+// crash refuses them at once). The loss cuts the end of the append-only file, at the end of a write; torn or
+// garbled blocks are not modelled. Healing: the node comes back with what its disk has. A node that is dead
+// already loses, too, what its kernel had not written, and is not told dead again.
 #include "sim/fault/support.h"
 
 namespace holdfast::sim {

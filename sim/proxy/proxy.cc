@@ -2,10 +2,12 @@
 
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "lib/runtime/check.h"
 #include "sim/proxy/relay.h"
 #include "sim/proxy/rule_book.h"
+#include "sim/world/doorway.h"
 
 namespace holdfast::sim {
 
@@ -16,9 +18,13 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
     std::string node;
     std::string replication_from;
     std::unique_ptr<Listener> listener;
+    Doorway* doorway = nullptr;  // the listener
   };
 
-  explicit Impl(World& world) : world_(world), process_(world.add_process("proxy")) {}
+  explicit Impl(World& world) : world_(world), process_(world.add_process("proxy")) {
+    world_.on_new_address([this] { screen_anew(); });
+  }
+  ~Impl() { world_.on_new_address(nullptr); }
 
   Endpoint expose(const std::string& node, const Endpoint& upstream, const std::string& replication_from) {
     upstreams_[node] = upstream;
@@ -27,6 +33,12 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
     door->replication_from = replication_from;
     door->listener = process_.network().listen({process_.address(), 0});
     const Endpoint endpoint = door->listener->endpoint();
+    door->doorway = dynamic_cast<Doorway*>(door->listener.get());
+    HF_CHECK(door->doorway != nullptr, "the listeners of a world are doorways");
+    door->doorway->screen(
+        [this, at = door.get()](const std::string& address) { return knock(*at, address); });
+    doors_.push_back(door);
+    door->doorway->screen_changed(world_.addresses());
     process_.start("door", [self = shared_from_this(), door] {
       for (;;) {
         Connected guest = door->listener->accept(kNever);
@@ -37,30 +49,79 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
     return endpoint;
   }
 
-  void serve(const Door& door, std::unique_ptr<Stream> client) {
-    ++book_.stats.connections;
-    const std::string host = client->peer().host;
+  Link link_of(const Door& door, const std::string& host) const {
     Link link;
     link.from = door.replication_from.empty() ? world_.name_at(host) : door.replication_from;
     if (link.from.empty()) link.from = host;
     link.to = door.node;
     link.replication = !door.replication_from.empty() || upstreams_.count(link.from) > 0;
+    return link;
+  }
+
+  // Before there is a connection.
+  Knock knock(const Door& door, const std::string& host) const {
+    const auto state = states_.find(door.node);
+    if (state != states_.end()) return state->second == NodeState::off ? Knock::lose : Knock::refuse;
+    const Link link = link_of(door, host);
+    for (const RuleBook::Entry& entry : book_.rules) {
+      if (entry.rule->applies(link) && entry.rule->loses(link)) return Knock::lose;
+    }
+    return Knock::let_in;
+  }
+
+  void screen_anew() {
+    if (world_.embedded() || !process_.alive()) return;  // asked each time
+    const std::vector<std::string> addresses = world_.addresses();
+    for (const auto& door : doors_) door->doorway->screen_changed(addresses);
+  }
+
+  void set_node(const std::string& node, NodeState state) {
+    const auto was = states_.find(node);
+    const bool was_off = was != states_.end() && was->second == NodeState::off;
+    if (state == NodeState::up) {
+      states_.erase(node);
+    } else {
+      states_[node] = state;
+    }
+    screen_anew();
+    const bool off = state == NodeState::off;
+    if (off == was_off) return;
+    for (auto it = relays_.begin(); it != relays_.end();) {  // by number: relays may end meanwhile
+      const std::uint64_t number = it->first;
+      const std::shared_ptr<Relay> relay = it->second;
+      const bool to = relay->link().to == node;
+      if (to || relay->link().from == node) {
+        if (off) {
+          relay->lose_machine(to ? Direction::reply : Direction::request);
+        } else {
+          relay->machine_is_back();
+        }
+      }
+      it = relays_.upper_bound(number);
+    }
+  }
+
+  void serve(const Door& door, std::unique_ptr<Stream> client) {
+    ++book_.stats.connections;
+    Link link = link_of(door, client->peer().host);
     for (const RuleBook::Entry& entry : book_.rules) {
       if (entry.rule->applies(link) && entry.rule->refuses(link)) return client->reset();
     }
     const std::uint64_t id = ++last_relay_;
-    const auto relay = std::make_shared<Relay>(process_, book_, std::move(link), std::move(client),
+    const std::string name = "connection/" + link.from + "/" + link.to;
+    const Rng rng = world_.rng(name + "#" + std::to_string(++made_[name]));
+    const auto relay = std::make_shared<Relay>(process_, book_, std::move(link), std::move(client), rng,
                                                weak_from_this(), [this, id] { relays_.erase(id); });
     relays_.emplace(id, relay);
     relay->run(upstreams_.at(door.node));
   }
 
-  void release(RuleId id) {
+  void release(RuleId id, bool sent_again) {
     // Rules that are asked may end relays: walk by number.
     for (auto it = relays_.begin(); it != relays_.end();) {
       const std::uint64_t number = it->first;
       const std::shared_ptr<Relay> relay = it->second;
-      relay->release(id);
+      relay->release(id, sent_again);
       it = relays_.upper_bound(number);
     }
   }
@@ -79,7 +140,10 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
   Process& process_;
   RuleBook book_;
   std::map<std::string, Endpoint, std::less<>> upstreams_;  // by node
+  std::map<std::string, NodeState, std::less<>> states_;    // of nodes that are not up
+  std::vector<std::shared_ptr<Door>> doors_;
   std::map<std::uint64_t, std::shared_ptr<Relay>> relays_;  // in the order of their connections
+  std::map<std::string, std::uint64_t> made_;               // connections so far, by who and to whom
   std::uint64_t last_relay_ = 0;
 };
 
@@ -99,13 +163,27 @@ void Proxy::redirect(const std::string& node, const Endpoint& upstream) {
   impl_->upstreams_[node] = upstream;
 }
 
-RuleId Proxy::add_rule(std::shared_ptr<Rule> rule) { return impl_->book_.add(std::move(rule)); }
+void Proxy::set_node(const std::string& node, NodeState state) { impl_->set_node(node, state); }
 
-void Proxy::remove_rule(RuleId id) {
-  if (impl_->book_.remove(id)) impl_->release(id);
+RuleId Proxy::add_rule(std::shared_ptr<Rule> rule) {
+  const RuleId id = impl_->book_.add(std::move(rule));
+  impl_->screen_anew();
+  return id;
 }
 
-void Proxy::release_held(RuleId id) { impl_->release(id); }
+void Proxy::remove_rule(RuleId id) {
+  if (!impl_->book_.remove(id)) return;
+  impl_->screen_anew();
+  impl_->release(id, false);
+}
+
+void Proxy::heal_rule(RuleId id) {
+  if (!impl_->book_.remove(id)) return;
+  impl_->screen_anew();
+  impl_->release(id, true);
+}
+
+void Proxy::release_held(RuleId id) { impl_->release(id, false); }
 
 std::size_t Proxy::reset_links(const std::function<bool(const Link&)>& which) {
   return impl_->reset_links(which);

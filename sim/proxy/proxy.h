@@ -65,6 +65,8 @@ class Rule {
   virtual bool applies(const Link& link) const = 0;
   virtual bool needs_messages() const = 0;  // false: on_bytes() is asked, and the link need not be parsed
   virtual bool refuses(const Link& link) { return static_cast<void>(link), false; }  // a new connection
+  // A new connection is not made: its first packet is lost, and tried again by who connects.
+  virtual bool loses(const Link& link) const { return static_cast<void>(link), false; }
   virtual Action on_message(const Message& message) { return static_cast<void>(message), Action{}; }
   // Empty `bytes`: the end of the stream (FIN or reset); `hold` holds it back too, for rules on messages it
   // just keeps its place in the order.
@@ -85,12 +87,19 @@ struct ProxyStats {
 // fault that it fires acts first). While there is at least one watcher, client links are parsed.
 using MessageWatcher = std::function<void(const Message& message)>;
 
+// A node's machine and its server, as who connects finds them.
+enum class NodeState : std::uint8_t {
+  up,
+  down,  // the server is gone, its machine is there: refuses at once
+  off    // the machine is gone: nothing answers, and connections that existed do not even end
+};
+
 // Limits. A direction that waits for a delay takes in kQueueLimit bytes before it stops reading; one that is
 // held goes on accepting up to kHoldLimit. A message longer than kMessageLimit passes as bytes.
 //
-// Upstream not reachable: the client's connection is accepted and then reset. A rule that refuses does the
-// same. A server that dies: its connections end towards the clients as they ended towards the proxy, unless
-// held.
+// A rule that refuses: the client's connection is accepted and then reset. A server that dies: its
+// connections end towards the clients as they ended towards the proxy, unless held, and new ones are refused
+// (NodeState).
 class Proxy {
  public:
   static constexpr std::size_t kQueueLimit = std::size_t{4} << 20;
@@ -108,8 +117,17 @@ class Proxy {
   // The server moved (restarted at another port).
   void redirect(const std::string& node, const Endpoint& upstream);
 
+  // `node` is up when it is exposed. What its machine had said before it went off still arrives; what is sent
+  // to it then is lost. When the machine is back, it knows of no connection: it answers what comes with a
+  // reset, at once, or when what was sent meanwhile is sent again.
+  void set_node(const std::string& node, NodeState state);
+
   RuleId add_rule(std::shared_ptr<Rule> rule);
-  void remove_rule(RuleId id);   // what it held is passed on
+  void remove_rule(RuleId id);  // what it held is passed on at once
+  // What it held is passed on as TCP sends again what was not acknowledged: on each connection and way at a
+  // moment of its own, up to as late again as it has waited. The first repetition comes after 200 to 300 ms,
+  // each further one after twice the time, 120 s at most (RFC 6298 with the bounds of Linux).
+  void heal_rule(RuleId id);
   void release_held(RuleId id);  // asks again for everything that it holds
   std::size_t reset_links(const std::function<bool(const Link&)>& which);  // breaks existing connections off
   void watch(MessageWatcher watcher);

@@ -494,5 +494,111 @@ TEST_P(ProxyTest, AReplicationStreamIsTakenApartAroundItsSnapshot) {
       });
 }
 
+// --- connections as TCP has them ------------------------------------------------------------------------
+
+TEST_P(ProxyTest, WhoConnectsThroughAPartitionGetsNoAnswerUntilItHeals) {
+  with_rig(GetParam(), [](Rig& rig) {
+    Runtime& runtime = rig.client.runtime();
+    const RuleId cut = rig.proxy.add_rule(make_partition_rule([](const Link& link) {
+      return Lanes{.request = false, .reply = link.from == "c1"};  // one way is enough
+    }));
+    const std::uint64_t before = rig.proxy.stats().connections;
+    std::int64_t took_ms = 0;
+    bool over = false;
+    rig.client.start("patient", [&] {
+      const MonotonicTime start = runtime.now();
+      Wire wire(rig.client, rig.door);  // waits 5 s
+      took_ms = (runtime.now() - start) / 1ms;
+      wire.patience = 2s;
+      EXPECT_EQ(wire.ask("late"), "+late");
+      over = true;
+    });
+    rig.as_client([&] {
+      EXPECT_EQ(rig.client.network().connect(rig.door, deadline_after(runtime.now(), 300ms)).status,
+                IoStatus::timed_out);
+      Process& other = rig.world.add_process("c2");
+      rig.world.harness().runtime().sleep_for(1ms);
+      EXPECT_EQ(rig.proxy.stats().connections, before) << "nothing was accepted";
+      EXPECT_EQ(other.network().connect(rig.door, deadline_after(other.runtime().now(), 5s)).status,
+                IoStatus::ok);
+    });
+    rig.proxy.heal_rule(cut);
+    while (!over) rig.sleep(5ms);
+    EXPECT_GE(took_ms, 900) << "by the first repetition";
+  });
+}
+
+TEST_P(ProxyTest, ADeadServerRefusesAtOnceAndADeadMachineIsSilent) {
+  with_rig(GetParam(), [](Rig& rig) {
+    rig.as_client([&] {
+      Wire wire(rig.client, rig.door);
+      EXPECT_EQ(wire.ask("one"), "+one");
+      rig.proxy.set_node("r1", NodeState::down);
+      EXPECT_EQ(Wire(rig.client, rig.door).connected(), IoStatus::refused);
+      EXPECT_EQ(wire.ask("two"), "+two") << "what exists goes on until the server ends it";
+      rig.proxy.set_node("r1", NodeState::up);
+      EXPECT_EQ(Wire(rig.client, rig.door).ask("three"), "+three");
+
+      Wire idle(rig.client, rig.door);
+      EXPECT_EQ(idle.ask("idle"), "+idle");
+      rig.proxy.set_node("r1", NodeState::off);
+      rig.server.process().crash();
+      wire.patience = idle.patience = 50ms;
+      EXPECT_EQ(wire.ask("four"), "(silence)");
+      EXPECT_EQ(idle.read(1), "(silence)") << "not even the end of the stream";
+      Runtime& runtime = rig.client.runtime();
+      EXPECT_EQ(rig.client.network().connect(rig.door, deadline_after(runtime.now(), 100ms)).status,
+                IoStatus::timed_out);
+      rig.proxy.set_node("r1", NodeState::down);  // it boots
+      wire.patience = idle.patience = 2s;
+      EXPECT_EQ(wire.read(1), "(reset)") << "its request was sent again";
+      EXPECT_EQ(idle.ask("hello"), "(reset)") << "nobody knows this connection any more";
+      EXPECT_EQ(Wire(rig.client, rig.door).connected(), IoStatus::refused);
+    });
+  });
+}
+
+TEST(ProxyHealing, WhatWaitedArrivesAsItIsSentAgain) {
+  const auto arrivals = [](std::uint64_t seed) {
+    std::vector<std::int64_t> ms;
+    const auto world = make_embedded_world({.seed = seed});
+    world->run([&] {
+      Proxy proxy(*world);
+      testing::FakeServer server(*world, "r1");
+      const Endpoint door = proxy.expose("r1", server.endpoint());
+      Process& client = world->add_process("c1");
+      testing::on(*world, client, [&] {
+        std::vector<std::unique_ptr<Wire>> wires;
+        for (int i = 0; i < 8; ++i) wires.push_back(std::make_unique<Wire>(client, door));
+        client.runtime().sleep_for(1ms);
+        const RuleId cut = proxy.add_rule(make_partition_rule(all_links()));
+        const std::int64_t cut_at = world->now_ns();
+        for (const auto& wire : wires) wire->send("a\r\n");
+        client.runtime().sleep_for(10ms);
+        for (const auto& wire : wires) wire->send("b\r\n");
+        client.runtime().sleep_for(4990ms);
+        EXPECT_TRUE(server.commands().empty());
+        proxy.heal_rule(cut);
+        for (const auto& wire : wires) {
+          wire->patience = 6s;
+          EXPECT_EQ(wire->read_line(2), "+a+b");
+        }
+        std::string all;
+        for (const testing::Arrival& arrival : server.arrivals()) {
+          ms.push_back((arrival.time_ns - cut_at) / 1'000'000);
+          all += arrival.command;
+        }
+        EXPECT_EQ(all, "abababababababab") << "each connection at once, and none with another";
+        EXPECT_GE(ms.front(), 5000);
+        EXPECT_LE(ms.back(), 10'300);
+        EXPECT_GE(ms.back() - ms.front(), 100);
+      });
+    });
+    return ms;
+  };
+  EXPECT_EQ(arrivals(1), arrivals(1));
+  EXPECT_NE(arrivals(1), arrivals(2));
+}
+
 }  // namespace
 }  // namespace holdfast::sim

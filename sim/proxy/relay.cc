@@ -14,7 +14,7 @@ constexpr Duration kConnectTimeout = std::chrono::seconds(10);
 
 }  // namespace
 
-Relay::Relay(Process& process, RuleBook& book, Link link, std::unique_ptr<Stream> client,
+Relay::Relay(Process& process, RuleBook& book, Link link, std::unique_ptr<Stream> client, Rng rng,
              std::weak_ptr<void> owner, std::function<void()> on_idle)
     : process_(process),
       runtime_(process.runtime()),
@@ -22,7 +22,8 @@ Relay::Relay(Process& process, RuleBook& book, Link link, std::unique_ptr<Stream
       link_(std::move(link)),
       client_(std::move(client)),
       owner_(std::move(owner)),
-      on_idle_(std::move(on_idle)) {}
+      on_idle_(std::move(on_idle)),
+      rng_(rng) {}
 
 void Relay::start_task(std::string_view role, std::function<void()> body) {
   ++tasks_;
@@ -110,6 +111,12 @@ void Relay::wait_for_room(Lane& of) {
 }
 
 void Relay::receive(Lane& of, std::string_view chunk) {
+  if (lost_) {
+    if (of.direction == lost_from_) return;
+    if (back_) return break_off();
+    if (!unheard_) unheard_ = runtime_.now();
+    return;
+  }
   if (of.discarding) {
     if (other(of).ended) source(of)->reset();  // as a closed socket answers
     return;
@@ -137,6 +144,15 @@ void Relay::receive_bytes(Lane& of, std::string_view chunk) {
 
 // Reading is over.
 void Relay::finish(Lane& of, IoStatus status) {
+  if (lost_) {
+    of.read_to_end = true;
+    if (of.writer != nullptr) of.writer->unpark();
+    if (of.direction == lost_from_) return;  // who is gone says nothing, not even that
+    other(of).discarding = true;
+    if (back_ || status != IoStatus::eof) return break_off();
+    if (!unheard_) unheard_ = runtime_.now();
+    return;
+  }
   if (status == IoStatus::closed) {  // this side closed it
     of.read_to_end = of.ended = true;
     close_if_over();
@@ -295,10 +311,46 @@ void Relay::break_off() {
   }
 }
 
-void Relay::release(RuleId id) {
+void Relay::lose_machine(Direction from) {
+  if (lost_) return;
+  lost_ = true;
+  lost_from_ = from;
+  Lane& of = lane(from);
+  Lane& towards = other(of);
+  if (towards.queue != nullptr && !towards.queue->empty()) {  // under way to it
+    unheard_ = runtime_.now();
+    for (const Piece& piece : *towards.queue) towards.queued_bytes -= piece.bytes.size();
+    towards.queue->clear();
+  }
+  if (towards.reader != nullptr) towards.reader->unpark();
+}
+
+void Relay::machine_is_back() {
+  if (!lost_ || std::exchange(back_, true) || broken_ || !unheard_) return;
+  const MonotonicTime again = next_repetition(*unheard_);
+  start_task("relay", [this, again] {
+    while (!broken_ && runtime_.now() < again) runtime_.sleep_until(again);
+    break_off();
+  });
+}
+
+MonotonicTime Relay::next_repetition(MonotonicTime first) {
+  constexpr auto kLongest = std::chrono::seconds(120);
+  const std::uint64_t drawn = rng_.between(200'000'000, 300'000'000);
+  Duration patience(static_cast<std::int64_t>(drawn));
+  MonotonicTime again = first + patience;
+  while (again < runtime_.now()) {
+    patience = std::min<Duration>(2 * patience, kLongest);
+    again += patience;
+  }
+  return again;
+}
+
+void Relay::release(RuleId id, bool sent_again) {
   refresh();
   for (Lane* each : {&request_, &reply_}) {
     if (each->queue == nullptr) continue;
+    std::optional<MonotonicTime> again;
     // By index: the queue may change while a rule is asked.
     for (std::size_t i = 0; i < each->queue->size() && !broken_; ++i) {
       Piece& piece = (*each->queue)[i];
@@ -306,7 +358,12 @@ void Relay::release(RuleId id) {
       const Verdict verdict = ask_again(*each, piece);
       Piece& still = (*each->queue)[i];
       still.verdict = verdict;
+      const MonotonicTime first = still.due;
       still.due = runtime_.now() + std::max(verdict.delay, Duration::zero());
+      if (sent_again) {
+        if (!again) again = next_repetition(first);
+        still.due = std::max(still.due, *again);
+      }
       if (verdict.kind == Action::Kind::drop && still.context) talk_.forget(still.context->exchange);
     }
     if (each->writer != nullptr) each->writer->unpark();

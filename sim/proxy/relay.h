@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "sim/proxy/conversation.h"
 #include "sim/proxy/proxy.h"
 #include "sim/proxy/rule_book.h"
+#include "sim/world/rng.h"
 #include "sim/world/world.h"
 
 namespace holdfast::sim {
@@ -27,14 +29,19 @@ class Relay : public std::enable_shared_from_this<Relay> {
  public:
   // `owner` keeps `book` and lives as long as a task of the relay; `on_idle` is called when the last has
   // ended.
-  Relay(Process& process, RuleBook& book, Link link, std::unique_ptr<Stream> client,
+  Relay(Process& process, RuleBook& book, Link link, std::unique_ptr<Stream> client, Rng rng,
         std::weak_ptr<void> owner, std::function<void()> on_idle);
 
   // [parks] Connects and relays until the connection is over, on the calling task and others that it starts.
   void run(const Endpoint& upstream);
 
-  void break_off();         // both peers see a reset, at once
-  void release(RuleId id);  // asks again for what that rule holds
+  void break_off();  // both peers see a reset, at once
+  // Asks again for what that rule holds. `sent_again`: it passes when its sender tries again (heal_rule()).
+  void release(RuleId id, bool sent_again);
+  // The machine at the source of that lane is gone: nothing more comes from there, not even an end, and what
+  // is sent to it is lost.
+  void lose_machine(Direction from);
+  void machine_is_back();  // it answers with a reset what is sent to it from now on, or is sent again
   const Link& link() const { return link_; }
 
  private:
@@ -90,6 +97,8 @@ class Relay : public std::enable_shared_from_this<Relay> {
     return of.direction == Direction::request ? server_.get() : client_.get();
   }
 
+  // When what was sent first at `first` is sent again, from now on.
+  MonotonicTime next_repetition(MonotonicTime first);
   void start_task(std::string_view role, std::function<void()> body);
   void read_lane(Lane& of);
   bool empty_queue(Lane& of, MonotonicTime& next);
@@ -128,9 +137,13 @@ class Relay : public std::enable_shared_from_this<Relay> {
   std::unique_ptr<Stream> client_, server_;
   std::weak_ptr<void> owner_;
   std::function<void()> on_idle_;
+  Rng rng_;
   Conversation talk_;
   Lane request_{Direction::request}, reply_{Direction::reply};
   bool broken_ = false;
+  bool lost_ = false, back_ = false;        // a machine went off; and came back
+  Direction lost_from_{};                   // lost_: the source of this lane is gone
+  std::optional<MonotonicTime> unheard_{};  // lost_: since when something has been sent to it in vain
   int tasks_ = 0;
   std::uint64_t generation_ = 0;
   std::shared_ptr<const std::vector<RuleBook::Entry>> rules_;  // those that apply; null: none

@@ -39,7 +39,9 @@ class LatencyRule final : public Rule {
 
 class HoldRule final : public Rule {
  public:
-  explicit HoldRule(LaneFilter which) : which_(std::move(which)) {}
+  HoldRule(LaneFilter which, bool loses) : which_(std::move(which)), loses_(loses) {}
+  // One way is enough: the answer to the first packet does not come back.
+  bool loses(const Link& link) const override { return loses_ && which_(link).any(); }
   bool applies(const Link& link) const override { return which_(link).any(); }
   bool needs_messages() const override { return false; }
   Action on_bytes(const Link& link, Direction direction, std::string_view) override {
@@ -49,6 +51,7 @@ class HoldRule final : public Rule {
 
  private:
   LaneFilter which_;
+  const bool loses_;
 };
 
 class RefuseRule final : public Rule {
@@ -113,7 +116,11 @@ std::shared_ptr<Rule> make_latency_rule(DurationRange range, Rng rng) {
 }
 
 std::shared_ptr<Rule> make_hold_rule(LaneFilter which) {
-  return std::make_shared<HoldRule>(std::move(which));
+  return std::make_shared<HoldRule>(std::move(which), false);
+}
+
+std::shared_ptr<Rule> make_partition_rule(LaneFilter which) {
+  return std::make_shared<HoldRule>(std::move(which), true);
 }
 
 std::shared_ptr<Rule> make_refuse_rule(std::function<bool(const Link&)> which, std::function<void()> on_hit) {

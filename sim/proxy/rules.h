@@ -32,6 +32,9 @@ std::shared_ptr<Rule> make_latency_rule(DurationRange range, Rng rng);
 // bytes.
 std::shared_ptr<Rule> make_hold_rule(LaneFilter which);
 
+// A cut cable: as a hold rule, and new connections are not made. To be ended by Proxy::heal_rule().
+std::shared_ptr<Rule> make_partition_rule(LaneFilter which);
+
 // New connections are accepted and reset at once. `on_hit`: at each of them.
 std::shared_ptr<Rule> make_refuse_rule(std::function<bool(const Link&)> which,
                                        std::function<void()> on_hit = {});

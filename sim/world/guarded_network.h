@@ -28,10 +28,12 @@ class GuardedNetwork final : public ProcessNetwork {
 
   Scheduler& scheduler_;
   FiberGroup& group_;
+  Runtime& runtime_;
   SocketNetwork sockets_;
   std::map<std::uint64_t, Stream*> streams_;  // open ones, in the order of their creation
   std::map<std::uint64_t, Listener*> listeners_;
   std::uint64_t next_ = 1;
+  int listening_fd_ = -1;  // of the listener that was made last
 };
 
 }  // namespace holdfast::sim

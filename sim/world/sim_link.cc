@@ -138,15 +138,24 @@ IoResult SimLink::write(SimEnd& end, std::string_view bytes, MonotonicTime deadl
   }
 }
 
+// The first packet may be lost (Doorway): it is sent again as by Linux (RFC 6298, tcp_syn_retries = 6).
 IoStatus SimLink::connect(SimEnd& end, MonotonicTime deadline) {
+  constexpr int kTries = 7;
   Scheduler& scheduler = fabric_.scheduler;
+  const ProcessClock& clock = end.owner->group_.clock;
+  Duration patience = std::chrono::seconds(1);
+  MonotonicTime again = clock.monotonic(scheduler.now()) + patience;
   send(kConnect, peer(end));
-  while (!end.established) {
+  for (int tries = 1; !end.established;) {
     const Waiting waiting(end.reader, scheduler.current());
-    const bool in_time = scheduler.suspend("a connection", end.owner->group_.clock, deadline);
+    const bool in_time = scheduler.suspend("a connection", clock, std::min(deadline, again));
     if (scheduler.cancelled() || end.closed) return IoStatus::closed;
     if (end.refused) return IoStatus::refused;
-    if (!in_time && !end.established) return IoStatus::timed_out;
+    if (in_time || end.established) continue;
+    if (again >= deadline || ++tries > kTries) return IoStatus::timed_out;
+    send(kConnect, peer(end));
+    patience *= 2;
+    again += patience;
   }
   return IoStatus::ok;
 }
@@ -170,11 +179,12 @@ void SimLink::arrived(SimEnd& end, std::uint32_t bytes) {
 void SimLink::requested(SimEnd& end) {
   const auto host = fabric_.hosts.find(end.host->address);
   const auto listener = host->second.listeners.find(end.port);
-  if (listener == host->second.listeners.end() || !listener->second->offer(end)) {
-    send(kRefused, peer(end));
-  } else {
-    send(kAccepted, peer(end));
-  }
+  SimEnd& from = peer(end);
+  if (from.closed || !end.closed) return;  // who asked gave up, or was let in by an earlier packet
+  const bool listens = listener != host->second.listeners.end();
+  const Knock knock = listens ? listener->second->knock(from.host->address) : Knock::refuse;
+  if (knock == Knock::lose) return;
+  send(knock == Knock::let_in && listener->second->offer(end) ? kAccepted : kRefused, from);
 }
 
 void SimLink::deliver(std::uint32_t what, std::uint32_t value) {

@@ -3,11 +3,12 @@
 
 #include <deque>
 
+#include "sim/world/doorway.h"
 #include "sim/world/sim_link.h"
 
 namespace holdfast::sim {
 
-class SimListener final : public Listener {
+class SimListener final : public Doorway {
  public:
   // REQUIRES: the port is free.
   SimListener(SimNetwork& network, Endpoint endpoint);
@@ -18,6 +19,10 @@ class SimListener final : public Listener {
   Connected accept(MonotonicTime deadline) override;
   Endpoint endpoint() const override { return endpoint_; }
   void close() noexcept override;
+
+  void screen(Screen screen) override { screen_ = std::move(screen); }
+  void screen_changed(const std::vector<std::string>&) override {}  // asked each time
+  Knock knock(const std::string& address) const { return screen_ ? screen_(address) : Knock::let_in; }
 
   // A connection was asked for; false: refused.
   bool offer(SimEnd& end);
@@ -33,6 +38,7 @@ class SimListener final : public Listener {
   std::shared_ptr<State> state_;
   SimHost& host_;
   const Endpoint endpoint_;
+  Screen screen_;
 };
 
 }  // namespace holdfast::sim

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <vector>
 
+#include "sim/world/doorway.h"
+
 namespace holdfast::sim {
 namespace {
 
@@ -260,6 +262,38 @@ TEST(SimNetwork, ThePayloadIsInTheTrace) {
   };
   EXPECT_EQ(digest("one"), digest("one"));
   EXPECT_NE(digest("one"), digest("two"));
+}
+
+TEST(SimNetwork, AFirstPacketThatIsLostIsSentAgain) {
+  with_pair([](Pair& pair) {
+    auto& doorway = dynamic_cast<Doorway&>(*pair.listener);
+    Knock knock = Knock::lose;
+    std::vector<std::int64_t> came_ms;
+    const std::int64_t start = pair.world.now_ns();
+    doorway.screen([&](const std::string& address) {
+      EXPECT_EQ(address, pair.a.address());
+      came_ms.push_back((pair.world.now_ns() - start) / 1'000'000);
+      return knock;
+    });
+    EXPECT_EQ(pair.a.network().connect(pair.listener->endpoint(), pair.a_in(10s)).status,
+              IoStatus::timed_out);
+    EXPECT_EQ(came_ms, (std::vector<std::int64_t>{0, 1000, 3000, 7000}));
+    EXPECT_EQ(pair.a.network().connect(pair.listener->endpoint(), kNever).status, IoStatus::timed_out);
+    EXPECT_EQ(came_ms.size(), 4u + 7u) << "nobody tries for ever";
+
+    pair.a.start("connects", [&] {
+      const MonotonicTime before = pair.a.runtime().now();
+      EXPECT_EQ(pair.a.network().connect(pair.listener->endpoint(), pair.a_in(10s)).status, IoStatus::ok);
+      EXPECT_EQ((pair.a.runtime().now() - before) / 1s, 3) << "by the try that found the way free";
+    });
+    pair.runtime.sleep_for(2s);
+    knock = Knock::let_in;
+    EXPECT_EQ(pair.listener->accept(pair.b_in(5s)).status, IoStatus::ok);
+    knock = Knock::refuse;
+    const MonotonicTime before = pair.a.runtime().now();
+    EXPECT_EQ(pair.a.network().connect(pair.listener->endpoint(), kNever).status, IoStatus::refused);
+    EXPECT_EQ(pair.a.runtime().now() - before, 2 * kHop);
+  });
 }
 
 }  // namespace

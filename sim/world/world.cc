@@ -24,8 +24,17 @@ WorldBase::Machine& WorldBase::machine(const std::string& name) {
   if (it != machines_.end()) return it->second;
   std::string address = next_address(machines_.size());
   by_address_.emplace(address, name);
-  return machines_.emplace(name, Machine{std::move(address), next_clock(machines_.size()), 0, nullptr})
-      .first->second;
+  Machine& made =
+      machines_.emplace(name, Machine{std::move(address), next_clock(machines_.size()), 0, nullptr})
+          .first->second;
+  if (on_new_address_) on_new_address_();
+  return made;
+}
+
+std::vector<std::string> WorldBase::addresses() const {
+  std::vector<std::string> all;
+  for (const auto& [address, name] : by_address_) all.push_back(address);
+  return all;
 }
 
 FiberProcess& WorldBase::add(std::string name, bool harness) {

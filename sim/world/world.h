@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/net/network.h"
 #include "lib/runtime/runtime.h"
@@ -75,6 +76,9 @@ class World {
   virtual Process& harness() = 0;
   // The name of the process at `address`, "" if none: who is at the other end of a stream.
   virtual std::string name_at(std::string_view address) const = 0;
+  virtual std::vector<std::string> addresses() const = 0;  // of all processes so far
+  // `told` is called whenever a process has an address that is new; one caller, nullptr: nobody any more.
+  virtual void on_new_address(std::function<void()> told) = 0;
 
   // Runs `body` as a task of the harness; when it returns, crashes every other process, unwinds all tasks and
   // returns. An exception of `body` is passed on. In virtual time, nothing left to run while `body` waits

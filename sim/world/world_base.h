@@ -19,6 +19,8 @@ class WorldBase : public World {
   Process& add_process(std::string name) override { return add(std::move(name), false); }
   Process& harness() override { return *processes_.front(); }
   std::string name_at(std::string_view address) const override;
+  std::vector<std::string> addresses() const override;
+  void on_new_address(std::function<void()> told) override { on_new_address_ = std::move(told); }
   void run(std::function<void()> body) override;
   Rng rng(std::string_view stream) const override { return Rng::derive(seed_, stream); }
   Trace& trace() override { return trace_; }
@@ -55,6 +57,7 @@ class WorldBase : public World {
   std::map<std::string, std::string, std::less<>> by_address_;
   std::vector<std::unique_ptr<FiberProcess>> processes_;  // harness first
   bool ran_ = false;
+  std::function<void()> on_new_address_;
 };
 
 }  // namespace holdfast::sim

@@ -75,10 +75,12 @@ Wire::Wire(Process& process, const Endpoint& to) : process_(process) {
 }
 
 IoStatus Wire::send(std::string_view bytes) {
+  if (stream_ == nullptr) return status_;
   return stream_->write(bytes, deadline_after(process_.runtime().now(), patience)).status;
 }
 
 std::string Wire::read(std::size_t size) {
+  if (stream_ == nullptr) return "(" + std::string(to_string(status_)) + ")";
   const MonotonicTime deadline = deadline_after(process_.runtime().now(), patience);
   std::array<char, 4096> buffer;
   while (ahead_.size() < size) {
