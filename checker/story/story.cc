@@ -17,6 +17,7 @@ namespace holdfast::checker {
 
 namespace {
 
+constexpr std::size_t kMostShown = 1200;  // bytes of one text
 constexpr std::size_t kMostLanes = 8, kMostFaults = 8;
 constexpr std::size_t kFewestColumns = 34;  // of time, beside captions
 
@@ -66,7 +67,9 @@ class Teller {
 
  private:
   std::string glyph(Glyph which) const { return std::string(glyph_text(which, style_.unicode)); }
-  std::string safe(std::string_view text) const { return printable(text, style_.unicode); }
+  std::string safe(std::string_view text) const {
+    return printable(shortened(text, kMostShown), style_.unicode);
+  }
   std::string short_name(std::string_view text) const {
     return elided(safe(text), style_.columns() / 5, style_.unicode);
   }

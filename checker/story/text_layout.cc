@@ -96,6 +96,13 @@ std::size_t bytes_that_fit(std::string_view text, std::size_t columns) {
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
+// What the log of a CI job would take for a command (GitHub Actions): `::error` where a line may begin, `##[`
+// anywhere.
+bool is_command(std::string_view text, std::size_t at) {
+  if (text.substr(at, 2) == "::") return at == 0 || is_space(text[at - 1]);
+  return at > 0 && text.substr(at - 1, 3) == "##[";
+}
+
 }  // namespace
 
 std::string printable(std::string_view text, bool unicode) {
@@ -105,6 +112,10 @@ std::string printable(std::string_view text, bool unicode) {
     const std::string_view bytes = text.substr(at, character.bytes);
     at += character.bytes;
     const bool ascii = character.code < 0x80;
+    if (is_command(text, at - bytes.size())) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(bytes[0]));
+      continue;
+    }
     if (character.valid && !within(kUnsafe, character.code) && (ascii || unicode)) {
       out += bytes;
     } else if (bytes == "\n") {
@@ -118,6 +129,17 @@ std::string printable(std::string_view text, bool unicode) {
     }
   }
   return out;
+}
+
+std::string shortened(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  const auto inside = [&](std::size_t at) {
+    return at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0U) == 0x80U;
+  };
+  std::size_t head = most * 2 / 3, tail = text.size() - most / 3;
+  while (inside(head)) --head;
+  while (inside(tail)) ++tail;
+  return fmt::format("{}[... {} bytes ...]{}", text.substr(0, head), tail - head, text.substr(tail));
 }
 
 std::size_t columns_of(std::string_view text) {
@@ -163,12 +185,13 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
     at = end;
     if (used > 0 && used + 1 + columns_of(word) > columns) new_line();
     if (used > 0) lines.back() += ' ', ++used;
-    while (columns_of(word) > columns) {
+    while (bytes_that_fit(word, columns) < word.size()) {
       const std::size_t part =
           std::max<std::size_t>(bytes_that_fit(word, columns), first_character(word).bytes);
       lines.back() += word.substr(0, part);
       word.remove_prefix(part);
       new_line();
+      if (is_command(word, 0)) lines.back() += "\\x3a", word.remove_prefix(1);
     }
     lines.back() += word;
     used += columns_of(word);

@@ -14,8 +14,14 @@
 namespace holdfast::checker {
 
 // `text` in UTF-8 with "\n", "\t", "\x1b" (a byte) or "\u{202e}" (a character) in place of what must not be
-// printed. unicode = false: every character beyond ASCII is written like that.
+// printed. unicode = false: every character beyond ASCII is written like that. Nor does it hold what the log
+// of a CI job takes for a command: the first character of `::` at its beginning or after a space, and the
+// second of `##[`, are escapes, too.
 std::string printable(std::string_view text, bool unicode = true);
+
+// `text`, or, when it has more than about `most` bytes, its beginning, how much is left out, and its end. No
+// character is cut in half. Call it before printable(), whose escapes must not be cut either.
+std::string shortened(std::string_view text, std::size_t most);
 
 // How many columns printable text takes: none for a combining mark, two for wide characters (East Asian,
 // emoji).

@@ -16,7 +16,10 @@ TEST(TextLayout, ShowsWhatWouldSteerATerminal) {
   EXPECT_EQ(printable("\xc2\x9b"), "\\u{9b}");                // a control sequence in one character
   EXPECT_EQ(printable("a\xe2\x80\xaegpj"), "a\\u{202e}gpj");  // turns text around
   EXPECT_EQ(printable("k\xe2\x80\x8b"), "k\\u{200b}");        // cannot be seen
-  EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");             // no UTF-8
+  EXPECT_EQ(printable("::error::x ::debug::y a::b"), "\\x3a:error::x \\x3a:debug::y a::b");  // a CI log
+  EXPECT_EQ(printable("a ##[error]x"), "a #\\x23[error]x");
+  EXPECT_EQ(wrap("abcd::error::", 4, 2), "abcd\n  \\x3a:err\n  or::");
+  EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");                             // no UTF-8
   EXPECT_EQ(printable("\xc0\xaf\xed\xa0\x80"), "\\xc0\\xaf\\xed\\xa0\\x80");  // overlong; a surrogate
 }
 

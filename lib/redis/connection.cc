@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/redis/failure.h"
 #include "lib/redis/role.h"
 #include "lib/runtime/check.h"
 
@@ -249,7 +250,7 @@ void Connection::deliver(Pending* self) {
       return;
     }
     if (entries_.empty() || entries_.front().begin >= out_begin_) {
-      const std::string text = reply.is_error() || reply.is_string() ? ": " + reply.text.substr(0, 200) : "";
+      const std::string text = reply.is_error() || reply.is_string() ? ": " + legible(reply.text) : "";
       // "-ERR max number of clients reached" comes before any command, and the server hangs up.
       break_off("the server said something that nobody asked for" + text, !reply.is_error());
       return;

@@ -63,22 +63,38 @@ bool says_not_executed(std::string_view command, const Reply& error) {
   return !is_script(command) && (code == "ERR" || code == "WRONGTYPE");
 }
 
+std::string legible(std::string_view text, std::size_t most) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  for (const char c : text.substr(0, most)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f) {
+      out += c;
+    } else {
+      out.append("\\x").append(1, kDigits[byte / 16]).append(1, kDigits[byte % 16]);
+    }
+  }
+  if (text.size() > most) out.append("... (").append(std::to_string(text.size())).append(" bytes)");
+  return out;
+}
+
 Error rejection(std::string_view node, std::string_view command, const Reply& error) {
-  std::string code = error.error_code();
+  const std::string code = error.error_code();
   const bool not_executed = says_not_executed(command, error);
   const bool unauthorized = code == "NOAUTH" || code == "WRONGPASS" || code == "NOPERM";
-  std::string what = std::string(node) + ": " + std::string(command) + ": the server answered: " + error.text;
+  std::string what =
+      std::string(node) + ": " + std::string(command) + ": the server answered: " + legible(error.text);
   if (const std::string_view hint = advice(code); !hint.empty()) what.append("; ").append(hint);
   if (!not_executed) what.append(" (it may have been executed in part)");
   return Error(unauthorized ? Kind::unauthorized : Kind::rejected, std::string(node), std::string(command),
-               std::move(code), !not_executed, what);
+               legible(code, 64), !not_executed, what);
 }
 
 Error failure(Kind kind, std::string_view node, std::string_view command, bool may_have_executed,
               std::string_view what) {
   std::string text;
   if (!node.empty()) text.append(node).append(": ");
-  text.append(command).append(": ").append(what);
+  text.append(command).append(": ").append(legible(what, 1000));
   text.append(may_have_executed ? " (it may have been executed)" : " (it was not executed)");
   return Error(kind, std::string(node), std::string(command), "", may_have_executed, text);
 }

@@ -16,10 +16,14 @@ bool means_not_primary(std::string_view code) noexcept;
 // roll back, so for EVAL and its kin only refusals that come before the first write count.
 bool says_not_executed(std::string_view command, const Reply& error);
 
+// Text of a server as a message may show it: bytes beyond printable ASCII as \xNN, and no more than about
+// `most` of them. A server is somebody else's: what it says may end up in a log or on a terminal.
+std::string legible(std::string_view text, std::size_t most = 300);
+
 // The error for an error reply.
 Error rejection(std::string_view node, std::string_view command, const Reply& error);
 
-// "NODE: COMMAND: what happened (may have been executed)".
+// "NODE: COMMAND: what happened (may have been executed)", legible.
 Error failure(Error::Kind kind, std::string_view node, std::string_view command, bool may_have_executed,
               std::string_view what);
 

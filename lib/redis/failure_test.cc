@@ -28,5 +28,22 @@ TEST(Failure, WhatSaysThatNothingWasDone) {
   EXPECT_FALSE(says("SET", "SOMETHING new"));
 }
 
+TEST(Failure, WhatAServerSaysIsEscapedAndCut) {
+  Reply reply;
+  reply.type = Reply::Type::error;
+  reply.text = "EVIL\x1b[2J \n::error::\xe2\x80\xae" + std::string(1 << 20, 'x');
+  const Error error = rejection("r1", "SET", reply);
+  const std::string what = error.what();
+  EXPECT_NE(what.find("EVIL\\x1b[2J \\x0a::error::\\xe2\\x80\\xaexxx"), std::string::npos)
+      << what.substr(0, 200);
+  EXPECT_NE(what.find("(1048598 bytes)"), std::string::npos) << what.substr(0, 500);
+  EXPECT_LT(what.size(), 600u);
+  EXPECT_EQ(error.code(), "EVIL\\x1b[2J");
+  for (const char c : what) EXPECT_TRUE(c >= 0x20 && c < 0x7f);
+  reply.text = std::string(1 << 20, 'C');  // no space in it: all of it is the code
+  EXPECT_LT(rejection("r1", "SET", reply).code().size(), 100u);
+  EXPECT_LT(std::string(failure(Error::Kind::protocol, "r1", "SET", true, reply.text).what()).size(), 1200u);
+}
+
 }  // namespace
 }  // namespace holdfast::redis

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/redis/command.h"
+#include "lib/redis/failure.h"
 #include "lib/redis/reply_reader.h"
 
 namespace holdfast::redis {
@@ -177,7 +178,7 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
     }
     if (next == ReplyReader::Next::reply) {
       Objection why = objection(shake.steps[step++], reply);
-      if (!why.text.empty()) return fail(std::move(why.text), why.hopeless, reply.error_code());
+      if (!why.text.empty()) return fail(legible(why.text, 600), why.hopeless, reply.error_code());
       continue;
     }
     const IoResult got = found.stream->read(buffer, deadline);

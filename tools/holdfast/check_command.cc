@@ -10,6 +10,7 @@
 #include "checker/story/timeline.h"
 #include "tools/holdfast/check_report.h"
 #include "tools/holdfast/commands.h"
+#include "tools/holdfast/escape.h"
 #include "tools/holdfast/memory.h"
 #include "tools/holdfast/output.h"
 #include "tools/holdfast/search_watch.h"
@@ -79,14 +80,15 @@ ExitCode check_command(const CheckArguments& arguments) {
   };
   for (std::size_t i = 0; i < arguments.files.size(); ++i) {
     Checked checked = judge(arguments.files[i], arguments, code);
-    if (!checked.error.empty()) print_err(checked.error + "\n");
+    if (!checked.error.empty()) print_err(for_terminal(checked.error) + "\n");
     if (text) print_out(alone ? check_report(checked, arguments) : check_line(checked, arguments.terminal));
     if (!arguments.witness.empty()) {
       for (const Finding& finding : checked.findings) {
         const std::string path = numbered(arguments.witness, ++witnesses);
         if (!write([&] { write_file(path, witness_text(checked, finding, arguments.keyed)); })) break;
         if (text)
-          print_out(fmt::format("witness     {} ({}, index {})\n", path, finding.check, finding.index));
+          print_out(fmt::format("witness     {} ({}, index {})\n", for_terminal(path), finding.check,
+                                finding.index));
       }
     }
     // Of several histories the first violated one is drawn, else the last.
@@ -94,7 +96,7 @@ ExitCode check_command(const CheckArguments& arguments) {
     if (!arguments.timeline.empty() && checked.error.empty() && !drawn && (telling || alone)) {
       drawn = true;
       const bool written = write([&] { write_page(checked, arguments.timeline); });
-      if (written && text) print_out(fmt::format("timeline    {}\n", arguments.timeline));
+      if (written && text) print_out(fmt::format("timeline    {}\n", for_terminal(arguments.timeline)));
     }
     checked.history = {};
     all.push_back(std::move(checked));

@@ -7,6 +7,7 @@
 
 #include "checker/history/history_jsonl.h"
 #include "checker/story/story.h"
+#include "tools/holdfast/escape.h"
 
 namespace holdfast::tools {
 
@@ -73,15 +74,16 @@ std::string witness_text(const Checked& checked, const Finding& finding, bool ke
 }
 
 std::string check_line(const Checked& checked, const Terminal& terminal) {
-  if (!checked.error.empty()) return fmt::format("{} {}\n", bad_sign(terminal), checked.error);
-  std::string out =
-      fmt::format("{} {}: {}", sign(checked.outcome, terminal), checked.file, to_string(checked.outcome));
+  if (!checked.error.empty())
+    return fmt::format("{} {}\n", bad_sign(terminal), for_terminal(checked.error, terminal));
+  std::string out = fmt::format("{} {}: {}", sign(checked.outcome, terminal),
+                                for_terminal(checked.file, terminal), to_string(checked.outcome));
   for (const CheckLine& line : checked.lines) {
     if (line.outcome != checked.outcome || !line.counts) continue;
     const Finding* finding = first_of(checked, line.name);
     out += fmt::format(": {}{}: {}", line.name,
                        line.name == "linearizable" ? " (" + checked.model + ")" : std::string(),
-                       finding != nullptr ? finding->at : line.reason);
+                       for_terminal(finding != nullptr ? finding->at : line.reason, terminal));
     break;
   }
   return out + "\n";
@@ -91,12 +93,13 @@ std::string check_report(const Checked& checked, const CheckArguments& arguments
   if (!checked.error.empty()) return {};  // the error goes to standard error
   const Terminal& terminal = arguments.terminal;
   const std::string note = note_sign(terminal);
-  std::string out =
-      fmt::format("{} {}: {}\n", sign(checked.outcome, terminal), checked.file, to_string(checked.outcome));
+  std::string out = fmt::format("{} {}: {}\n", sign(checked.outcome, terminal),
+                                for_terminal(checked.file, terminal), to_string(checked.outcome));
   std::string missing;
   for (const CheckLine& line : checked.lines) {
     if (!line.counts) {
-      missing += fmt::format("{}{} ({})", missing.empty() ? "" : ", ", line.name, lacking(line.reason));
+      missing += fmt::format("{}{} ({})", missing.empty() ? "" : ", ", line.name,
+                             for_terminal(lacking(line.reason), terminal));
       continue;
     }
     std::string name = line.name;
@@ -105,19 +108,20 @@ std::string check_report(const Checked& checked, const CheckArguments& arguments
                           engines(checked));
     }
     if (const Finding* finding = first_of(checked, line.name)) {
-      out += fmt::format("    {} {}: {}\n      {}\n", bad_sign(terminal), name, finding->at,
-                         finding->witness.why);
+      out += fmt::format("    {} {}: {}\n      {}\n", bad_sign(terminal), name,
+                         for_terminal(finding->at, terminal), for_terminal(finding->witness.why, terminal));
       if (line.violations > 1) {
         out += fmt::format("      {} violations in all\n", line.violations);
       }
     } else {
-      out += fmt::format("    {} {}: {}\n", sign(line.outcome, terminal), name, line.reason);
+      out += fmt::format("    {} {}: {}\n", sign(line.outcome, terminal), name,
+                         for_terminal(line.reason, terminal));
     }
   }
   if (!missing.empty()) out += fmt::format("    {} not looked at: {}\n", note, missing);
   if (checked.skipped > 0) {
     out += fmt::format("    {} {} broken lines skipped, the first: {}\n", note, checked.skipped,
-                       checked.first_skipped);
+                       for_terminal(checked.first_skipped, terminal));
   }
   if (checked.keys > 1) {
     out += fmt::format("    {} {} keys, {} of them hold{}\n", note, checked.keys,
@@ -128,7 +132,8 @@ std::string check_report(const Checked& checked, const CheckArguments& arguments
         out += fmt::format("        and {} more\n", checked.bad_keys.size() - 10);
         break;
       }
-      out += fmt::format("        {} {}: {}\n", sign(outcome, terminal), key, to_string(outcome));
+      out += fmt::format("        {} {}: {}\n", sign(outcome, terminal), for_terminal(key, terminal, 120),
+                         to_string(outcome));
     }
   }
   out += "\n";
@@ -150,7 +155,8 @@ std::string check_report(const Checked& checked, const CheckArguments& arguments
   const std::size_t events = first.smallest.history.events().size();
   constexpr std::size_t kMostShown = 24;
   if (events <= kMostShown) {
-    out += fmt::format("\nsmallest sub-history that shows it ({} events)\n{}", events, witness);
+    out += fmt::format("\nsmallest sub-history that shows it ({} events)\n{}", events,
+                       lines_for_terminal(witness, terminal));
   } else {
     out += fmt::format("\nsmallest sub-history that shows it: {} events (--witness F writes them)\n", events);
   }
@@ -244,7 +250,7 @@ std::string check_json(const std::vector<Checked>& all) {
   document["schema"] = 1;
   document["histories"] = nlohmann::ordered_json::array();
   for (const Checked& checked : all) document["histories"].push_back(json_of(checked));
-  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return document.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace holdfast::tools

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "tools/holdfast/escape.h"
 #include "tools/holdfast/explain.h"
 #include "tools/holdfast/reports.h"
 
@@ -14,43 +15,6 @@ namespace holdfast::tools {
 namespace {
 
 using sim::Tally;
-
-// Bytes that are no UTF-8, and characters that XML 1.0 cannot write, become "?".
-std::string escape_xml(std::string_view text, bool attribute) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const std::size_t length = byte < 0x80                   ? 1
-                               : byte >= 0xf0 && byte < 0xf5 ? 4
-                               : byte >= 0xe0                ? 3
-                               : byte >= 0xc2                ? 2
-                                                             : 0;
-    bool whole = length > 0 && byte < 0xf5 && i + length <= text.size();
-    for (std::size_t j = 1; whole && j < length; ++j)
-      whole = (static_cast<unsigned char>(text[i + j]) & 0xc0) == 0x80;
-    if (!whole) {
-      out += '?';
-      ++i;
-      continue;
-    }
-    if (length > 1) {
-      out += text.substr(i, length);
-      i += length;
-      continue;
-    }
-    const char c = text[i++];
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\n': out += attribute ? "&#10;" : "\n"; break;
-      case '\t': out += attribute ? "&#9;" : "\t"; break;
-      default: out += byte < 0x20 ? '?' : c;
-    }
-  }
-  return out;
-}
 
 // "scenarios/historic/annotation.toml" -> "scenarios.historic.annotation": readers group by what is before a
 // dot.
@@ -68,11 +32,11 @@ std::string class_name(const std::string& file) {
 
 std::string opening(const std::string& file, const std::string& name, double seconds) {
   return fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\">\n",
-                     escape_xml(class_name(file), true), escape_xml(name, true), seconds);
+                     for_xml_attribute(class_name(file)), for_xml_attribute(name), seconds);
 }
 
 std::string skipped(const std::string& why) {
-  return fmt::format("      <skipped message=\"{}\"/>\n", escape_xml(why, true));
+  return fmt::format("      <skipped message=\"{}\"/>\n", for_xml_attribute(why));
 }
 
 // What is told of a case that failed: the first line is its message.
@@ -122,7 +86,7 @@ std::string junit_xml(const Plan& plan, const RunArguments& arguments, double se
     } else if (!result->error.empty()) {
       ++errors;
       body +=
-          fmt::format("      <error message=\"{}\" type=\"internal\"/>\n", escape_xml(result->error, true));
+          fmt::format("      <error message=\"{}\" type=\"internal\"/>\n", for_xml_attribute(result->error));
     } else if (result->unexpected()) {
       ++failures;
       const std::string text = failure_text(*result, arguments);
@@ -130,7 +94,7 @@ std::string junit_xml(const Plan& plan, const RunArguments& arguments, double se
                                : result->code() == kNotDeterministic ? "not-deterministic"
                                                                      : "unexpected";
       body += fmt::format("      <failure message=\"{}\" type=\"{}\">{}</failure>\n",
-                          escape_xml(text.substr(0, text.find('\n')), true), type, escape_xml(text, false));
+                          for_xml_attribute(text.substr(0, text.find('\n'))), type, for_xml(text));
     }
     body += "    </testcase>\n";
   }

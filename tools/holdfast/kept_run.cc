@@ -130,7 +130,7 @@ void write_kept_run(const std::string& folder, const KeptRun& run, const checker
   std::filesystem::remove(description, ignored);  // of an earlier run, whose files are replaced
   write_file(folder + "/history.jsonl", checker::to_jsonl(history));
   // Foreign bytes in a name must not cost the report.
-  write_file(description, json_of(run).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_file(description, json_of(run).dump(2, ' ', true, Json::error_handler_t::replace) + "\n");
   if (const std::string story = story_of(run, history, {}); !story.empty())
     write_file(folder + "/story.txt", story);
   write_file(folder + "/timeline.html", timeline_of(run, history));

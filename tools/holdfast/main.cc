@@ -10,6 +10,7 @@
 #include "tools/holdfast/command_line.h"
 #include "tools/holdfast/command_page.h"
 #include "tools/holdfast/completion.h"
+#include "tools/holdfast/escape.h"
 #include "tools/holdfast/manual.h"
 #include "tools/holdfast/memory.h"
 #include "tools/holdfast/output.h"
@@ -64,7 +65,7 @@ ExitCode dispatch(int argc, char** argv) {
 }
 
 ExitCode told(ExitCode code, const std::exception& error, const char* what = "") {
-  print_err(fmt::format("holdfast: {}{}\n", what, error.what()));
+  print_err(fmt::format("holdfast: {}{}\n", what, for_terminal(error.what())));
   return code;
 }
 
@@ -72,7 +73,7 @@ ExitCode guarded(int argc, char** argv) {
   try {
     return dispatch(argc, argv);
   } catch (const sim::BadScenario& error) {
-    print_err(fmt::format("{}\n", error.what()));
+    print_err(for_terminal(error.what()) + "\n");
     return kUsage;
   } catch (const BadUsage& error) {
     return told(kUsage, error);

@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "tools/holdfast/escape.h"
+
 namespace holdfast::tools {
 namespace {
 
@@ -186,7 +188,7 @@ bool try_to_write(const std::function<void()>& write) {
     write();
     return true;
   } catch (const OutputError& error) {
-    print_err(fmt::format("holdfast: {}\n", error.what()));
+    print_err(fmt::format("holdfast: {}\n", for_terminal(error.what())));
     return false;
   }
 }

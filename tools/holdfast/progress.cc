@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include "tools/holdfast/escape.h"
 #include "tools/holdfast/output.h"
 
 namespace holdfast::tools {
@@ -50,7 +51,7 @@ void Progress::update(std::uint64_t done, std::uint64_t unexpected, const std::s
   std::string line = fmt::format("{} of {} {}, {:.1f}/s, {}{} left", done, total_, unit_, rate,
                                  judged_ ? fmt::format("{} unexpected, ", unexpected) : "", left);
   if (total_ == 0) line = fmt::format("{} {}, {:.1f}/s", done, unit_, rate);  // nobody knows how much
-  if (!what.empty()) line += " · " + what;
+  if (!what.empty()) line += " · " + for_terminal(what);
   print(line);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tools/holdfast/escape.h"
 #include "tools/holdfast/explain.h"
 
 namespace holdfast::tools {
@@ -21,27 +22,6 @@ std::string_view name_of(Tally::Result result) {
     case Tally::Result::too_few: return "not-judged";
   }
   return "unknown";
-}
-
-// Text of a workflow command: https://docs.github.com/actions, "workflow commands".
-std::string escape_github(std::string_view text, bool property) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '%') {
-      out += "%25";
-    } else if (c == '\n') {
-      out += "%0A";
-    } else if (c == '\r') {
-      out += "%0D";
-    } else if (property && c == ':') {
-      out += "%3A";
-    } else if (property && c == ',') {
-      out += "%2C";
-    } else {
-      out += c;
-    }
-  }
-  return out;
 }
 
 Json json_of(const sim::Expectation& expectation, const Tally& tally) {
@@ -117,8 +97,8 @@ std::string json_document(const Plan& plan, const RunArguments& arguments, std::
   document["total"] = {{"cases", plan.cases.size()}, {"runs", runs}, {"unexpected", unexpected}};
   document["cases"] = std::move(cases);
   document["not_run"] = std::move(not_run);
-  // Foreign bytes in a name must not cost the report.
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  // Foreign bytes in a name must not cost the report. ASCII, for it is printed, too.
+  return document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 std::string github_annotations(const Plan& plan, const RunArguments& arguments) {
@@ -127,9 +107,9 @@ std::string github_annotations(const Plan& plan, const RunArguments& arguments) 
     if (!result->unexpected()) continue;
     const sim::Scenario& scenario = result->scenario;
     const auto line = [&](const sim::Position& at, const std::string& text) {
-      out += fmt::format("::error file={},line={},title={}::{}\n", escape_github(at.file, true),
-                         std::max(1, at.line), escape_github(scenario.title(), true),
-                         escape_github(text, false));
+      out +=
+          fmt::format("::error file={},line={},title={}::{}\n", for_annotation_property(at.file),
+                      std::max(1, at.line), for_annotation_property(scenario.title()), for_annotation(text));
     };
     if (!result->error.empty()) {
       line(scenario.at, result->error);

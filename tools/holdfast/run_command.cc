@@ -10,6 +10,7 @@
 #include "lib/testing/server/temporary_folder.h"
 #include "sim/world/trace.h"
 #include "tools/holdfast/commands.h"
+#include "tools/holdfast/escape.h"
 #include "tools/holdfast/memory.h"
 #include "tools/holdfast/output.h"
 #include "tools/holdfast/progress.h"
@@ -58,8 +59,8 @@ void print_story(const Plan& plan, Runner& runner, const Terminal& terminal) {
     const auto [run, history] = runner.recall(*result, telling);
     print_out("\n" + story_report(run, history, folder_of(*result, telling.seed), terminal));
   } catch (const std::exception& error) {
-    print_out(fmt::format("\n{}, seed {}: it cannot be told: {}\n", result->scenario.title(), telling.seed,
-                          error.what()));
+    print_out(fmt::format("\n{}, seed {}: it cannot be told: {}\n", for_terminal(result->scenario.title()),
+                          telling.seed, for_terminal(error.what())));
   }
 }
 
@@ -69,7 +70,7 @@ bool attempt(const std::function<void()>& what, ExitCode& code) {
     if (try_to_write(what)) return true;
     code = worse(code, kOutput);
   } catch (const std::exception& error) {
-    print_err(fmt::format("holdfast: internal error: {}\n", error.what()));
+    print_err(fmt::format("holdfast: internal error: {}\n", for_terminal(error.what())));
     code = worse(code, kInternal);
   }
   return false;

@@ -11,6 +11,7 @@
 #include "lib/testing/server/child_process.h"
 #include "lib/testing/server/redis_process.h"
 #include "tools/holdfast/commands.h"
+#include "tools/holdfast/escape.h"
 #include "tools/holdfast/explain.h"
 
 namespace holdfast::tools {
@@ -127,7 +128,8 @@ Plan make_plan(const RunArguments& arguments) {
         not_run.push_back({file.path, name, std::move(why)});
         continue;
       }
-      std::string folder = scenario.name + (scenario.variant.empty() ? "" : "-" + scenario.variant);
+      std::string folder =
+          for_file_name(scenario.name + (scenario.variant.empty() ? "" : "-" + scenario.variant));
       for (int number = 2; !folders.insert(folder).second; ++number)
         folder = fmt::format("{}-{}-{}", scenario.name, name, number);
       std::vector<std::uint64_t> seeds = expand(arguments.seeds.value_or(scenario.seeds));
@@ -196,19 +198,8 @@ std::optional<Telling> CaseResult::telling() const {
   return std::nullopt;
 }
 
-std::string shell_word(const std::string& word) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_-./:=@%+,").find(c) != std::string_view::npos;
-  };
-  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 std::string CaseResult::reproduce(std::uint64_t seed, const RunArguments& arguments) const {
-  std::string line = shell_word(arguments.command) + " run " + shell_word(scenario.file);
+  std::string line = for_shell(arguments.command) + " run " + for_shell(scenario.file);
   if (!alone) line += " --variant " + variant_name(scenario);
   line += " --seed " + std::to_string(seed);
   if (!arguments.embedded) line += " --world real";

@@ -110,7 +110,4 @@ struct Plan {
 // Missing when a file that was named, or all that was found, needs what this machine lacks.
 Plan make_plan(const RunArguments& arguments);
 
-// A word as a POSIX shell reads it: quoted where it has to be.
-std::string shell_word(const std::string& word);
-
 }  // namespace holdfast::tools

@@ -5,13 +5,13 @@
 #include <algorithm>
 
 #include "checker/story/text_layout.h"
+#include "tools/holdfast/escape.h"
 #include "tools/holdfast/explain.h"
 #include "tools/holdfast/progress.h"
 
 namespace holdfast::tools {
 namespace {
 
-using checker::printable;  // names and texts of files and histories are not ours
 using sim::Expectation;
 using sim::Tally;
 
@@ -57,7 +57,8 @@ std::string expectation_lines(const CaseResult& result, std::size_t i, const Ter
   const Expectation& expectation = result.scenario.expectations[i];
   const Tally& tally = result.judge.tallies()[i];
   const Tally::Result verdict = tally.result(expectation);
-  std::string out = fmt::format("    {} {}: {} of {}", sign_of(verdict, terminal), sim::describe(expectation),
+  std::string out = fmt::format("    {} {}: {} of {}", sign_of(verdict, terminal),
+                                for_terminal(sim::describe(expectation), terminal),
                                 with_commas(tally.matching), with_commas(tally.runs));
   if (tally.unknown > 0) out += fmt::format(" ({} unknown)", with_commas(tally.unknown));
   if (verdict == Tally::Result::met && is_expected_violation(expectation, tally)) out += ", as expected";
@@ -72,7 +73,7 @@ std::string case_report(const CaseResult& result, const Terminal& terminal, bool
   if (!result.missing.empty()) return "";  // not_run_report() tells of it
   const sim::Scenario& scenario = result.scenario;
   std::string out =
-      fmt::format("{} {}: ", sign_of(result, terminal), printable(scenario.title(), terminal.unicode));
+      fmt::format("{} {}: ", sign_of(result, terminal), for_terminal(scenario.title(), terminal));
   out += fmt::format("{}, {}, {} waited", counted(result.done, "run", "runs"),
                      counted(result.grants, "grant", "grants"), with_commas(result.waits));
   if (!result.cost.empty()) {
@@ -83,12 +84,12 @@ std::string case_report(const CaseResult& result, const Terminal& terminal, bool
   const bool fine = result.error.empty() && !result.unexpected();
   if (brief && fine) {
     const std::string expected = expected_violations(result);
-    return out + (expected.empty() ? "\n" : "; as expected: " + expected + "\n");
+    return out + (expected.empty() ? "\n" : "; as expected: " + for_terminal(expected, terminal) + "\n");
   }
   out += "\n";
   if (!result.error.empty())
     out += fmt::format("    {} the harness broke: {}\n", bad_sign(terminal),
-                       printable(result.error, terminal.unicode));
+                       for_terminal(result.error, terminal));
   for (const std::uint64_t seed : result.nondeterministic)
     out += fmt::format("    {} seed {} gave two different histories\n", bad_sign(terminal), seed);
   for (std::size_t i = 0; i < scenario.expectations.size() && result.done > 0; ++i)
@@ -99,8 +100,9 @@ std::string case_report(const CaseResult& result, const Terminal& terminal, bool
 std::string not_run_report(const Plan& plan, const Terminal& terminal) {
   std::string out;
   const auto tell = [&](const std::string& file, const std::string& variant, const std::string& reason) {
-    out += fmt::format("{} not run: {}{}: {}\n", note_sign(terminal), file,
-                       variant.empty() ? "" : " (" + variant + ")", printable(reason, terminal.unicode));
+    out += fmt::format("{} not run: {}{}: {}\n", note_sign(terminal), for_terminal(file, terminal),
+                       variant.empty() ? "" : for_terminal(" (" + variant + ")", terminal),
+                       for_terminal(reason, terminal));
   };
   for (const NotRun& one : plan.not_run) tell(one.file, one.variant, one.reason);
   for (const auto& result : plan.cases) {
@@ -117,18 +119,20 @@ std::string story_report(const KeptRun& run, const checker::History& history, co
   if (run.told) {
     const KeptVerdict& verdict = run.verdicts.at(*run.told);
     what = run.expected ? " (the violation is expected)"
-                        : fmt::format(" (unexpected: {} is {})", verdict.check, verdict.outcome);
+                        : fmt::format(" (unexpected: {} is {})", for_terminal(verdict.check, terminal),
+                                      for_terminal(verdict.outcome, terminal));
   }
-  std::string out = fmt::format("{}{}\n", printable(run.title(), terminal.unicode), what);
-  if (!run.about.empty()) out += printable(run.about, terminal.unicode) + "\n";
+  std::string out = fmt::format("{}{}\n", for_terminal(run.title(), terminal), what);
+  if (!run.about.empty()) out += for_terminal(run.about, terminal) + "\n";
   if (const std::string story = story_of(run, history, terminal); !story.empty()) {
     out += "\n" + story;
   } else if (run.told) {
-    out += fmt::format("\nno picture: {}\n", printable(run.verdicts.at(*run.told).reason, terminal.unicode));
+    out += fmt::format("\nno picture: {}\n", for_terminal(run.verdicts.at(*run.told).reason, terminal));
   }
   out += "\n";
-  if (!folder.empty()) out += fmt::format("kept        {0}/\ntimeline    {0}/timeline.html\n", folder);
-  return out + fmt::format("reproduce   {}\n", run.reproduce);
+  if (!folder.empty())
+    out += fmt::format("kept        {0}/\ntimeline    {0}/timeline.html\n", for_terminal(folder, terminal));
+  return out + fmt::format("reproduce   {}\n", for_terminal(run.reproduce, terminal));
 }
 
 std::string unexpected_report(const Plan& plan, const RunArguments& arguments) {
@@ -137,38 +141,39 @@ std::string unexpected_report(const Plan& plan, const RunArguments& arguments) {
   for (const auto& result : plan.cases) {
     if (!result->unexpected()) continue;
     const sim::Scenario& scenario = result->scenario;
-    out += fmt::format("{} {}\n", sign_of(*result, terminal), printable(scenario.title(), terminal.unicode));
+    out += fmt::format("{} {}\n", sign_of(*result, terminal), for_terminal(scenario.title(), terminal));
     std::vector<std::uint64_t> seeds;  // one that shows it, for each line below
     if (!result->error.empty()) {
-      out += fmt::format("    {}: the harness broke: {}\n", scenario.file,
-                         printable(result->error, terminal.unicode));
+      out += fmt::format("    {}: the harness broke: {}\n", for_terminal(scenario.file, terminal),
+                         for_terminal(result->error, terminal));
       continue;
     }
     if (!result->nondeterministic.empty()) {
       seeds.push_back(result->nondeterministic.front());
-      out += fmt::format("    {}: seed {} gave two different histories\n", scenario.file, seeds.back());
+      out += fmt::format("    {}: seed {} gave two different histories\n",
+                         for_terminal(scenario.file, terminal), seeds.back());
     }
     for (std::size_t i = 0; i < scenario.expectations.size(); ++i) {
       const Expectation& expectation = scenario.expectations[i];
       const Tally& tally = result->judge.tallies()[i];
       if (!is_unmet(expectation, tally)) continue;
-      out += list_line(explain(expectation, tally), 4, terminal);
+      out += list_line(for_terminal(explain(expectation, tally), terminal), 4, terminal);
       const auto seed = culprit(expectation, tally);
       if (!seed) continue;
       seeds.push_back(*seed);
-      const std::string why = printable(reason_of(expectation, tally), terminal.unicode);
-      out += list_line(fmt::format("{}:{}: seed {}{}", expectation.at.file, expectation.at.line, *seed,
-                                   why.empty() ? "" : ": " + why),
+      const std::string why = for_terminal(reason_of(expectation, tally), terminal);
+      out += list_line(fmt::format("{}:{}: seed {}{}", for_terminal(expectation.at.file, terminal),
+                                   expectation.at.line, *seed, why.empty() ? "" : ": " + why),
                        6, terminal);
     }
     for (const KeptFolder& folder : result->kept) {
       if (std::find(seeds.begin(), seeds.end(), folder.seed) != seeds.end())
-        out += fmt::format("    kept        {}/\n", folder.path);
+        out += fmt::format("    kept        {}/\n", for_terminal(folder.path, terminal));
     }
     std::sort(seeds.begin(), seeds.end());
     seeds.erase(std::unique(seeds.begin(), seeds.end()), seeds.end());
     for (const std::uint64_t seed : seeds)
-      out += fmt::format("    reproduce   {}\n", result->reproduce(seed, arguments));
+      out += fmt::format("    reproduce   {}\n", for_terminal(result->reproduce(seed, arguments), terminal));
   }
   return out.empty() ? "" : "unexpected\n" + out;
 }
@@ -179,7 +184,8 @@ std::string kept_report(const Plan& plan, const RunArguments& arguments, bool al
   for (const auto& result : plan.cases) kept += result->kept.size();
   const char* const lost = all_written ? "" : ", but not everything could be written";
   if (kept > 0)
-    return fmt::format("kept        {} below {}/{}\n", counted(kept, "run", "runs"), arguments.out, lost);
+    return fmt::format("kept        {} below {}/{}\n", counted(kept, "run", "runs"),
+                       for_terminal(arguments.out, arguments.terminal), lost);
   if (!all_written) return "kept        nothing: it could not be written\n";
   if (arguments.keep == Keep::failed)
     return "kept        nothing: everything was as expected (--keep violated or all keeps more)\n";

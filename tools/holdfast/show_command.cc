@@ -13,6 +13,7 @@
 #include "lib/testing/server/missing.h"
 #include "tools/holdfast/check_report.h"
 #include "tools/holdfast/commands.h"
+#include "tools/holdfast/escape.h"
 #include "tools/holdfast/kept_run.h"
 #include "tools/holdfast/output.h"
 #include "tools/holdfast/run_report.h"
@@ -55,7 +56,7 @@ void open_page(const std::string& page) {
 }
 
 void finish(const ShowArguments& arguments, const std::string& page) {
-  if (!page.empty()) print_out(fmt::format("timeline    {}\n", page));
+  if (!page.empty()) print_out(fmt::format("timeline    {}\n", for_terminal(page)));
   if (!arguments.open) return;
   finish_standard_output();
   open_page(page);
@@ -85,8 +86,7 @@ ExitCode show_history(const ShowArguments& arguments) {
   }
   const ExitCode code = check_command(check);
   if (code == kUsage) return code;
-  print_out(
-      fmt::format("reproduce   {} check {}\n", shell_word(arguments.command), shell_word(arguments.run)));
+  print_out(fmt::format("reproduce   {} check {}\n", for_shell(arguments.command), for_shell(arguments.run)));
   if (arguments.open) {
     finish_standard_output();
     open_page(check.timeline);
@@ -120,7 +120,8 @@ ExitCode list_kept(const ShowArguments& arguments, const std::vector<std::string
     } else {
       what = "nothing was violated";
     }
-    print_out(fmt::format("{}  {}\n", folder, what));
+    print_out(fmt::format("{}  {}\n", for_terminal(folder, arguments.terminal),
+                          for_terminal(what, arguments.terminal)));
   }
   print_out(fmt::format("{} runs; `{} show FOLDER` tells of one\n", folders.size(), arguments.command));
   return kMet;

@@ -6,6 +6,7 @@
 
 #include "lib/lock/engine/lease.h"
 #include "lib/redis/error.h"
+#include "lib/redis/failure.h"
 #include "lib/runtime/check.h"
 
 namespace holdfast {
@@ -230,7 +231,7 @@ void Watchdog::renew(const Holds& holds) {
       const redis::Reply& reply = answer.reply.items[i];
       if (hold.place == Hold::kUnwatched) continue;  // released or lost meanwhile
       if (reply.type != redis::Reply::Type::integer) {
-        if (why.empty()) why = reply.text;
+        if (why.empty()) why = redis::legible(reply.text);
         failed.push_back(holds[i]);
       } else if (reply.integer == 0) {
         remove(hold);

@@ -7,6 +7,7 @@
 #include "lib/lock/engine/lease.h"
 #include "lib/lock/engine/lock_context.h"
 #include "lib/lock/semaphore/semaphore_scripts.h"
+#include "lib/redis/failure.h"
 
 namespace holdfast {
 namespace {
@@ -76,7 +77,8 @@ std::optional<MonotonicTime> PermitSemaphore::extend(const std::string& id) {
       context_->insist(key(), *wire_->renew, wire_->renew_keys, args, unseen, &Store::renew);
   const auto& said = answer.reply.items;
   if (said.size() != 1 || said[0].type != redis::Reply::Type::integer) {
-    throw Rejected("lock '" + key() + "': " + (said.empty() ? "an answer of an unknown form" : said[0].text),
+    throw Rejected("lock '" + key() +
+                       "': " + (said.empty() ? "an answer of an unknown form" : redis::legible(said[0].text)),
                    key(), std::string(answer.node), false);
   }
   if (said[0].integer != 1) {
