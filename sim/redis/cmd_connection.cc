@@ -12,7 +12,7 @@ namespace {
 
 void ping(Call& c) {
   if (c.argc() > 2) return c.out.error("ERR wrong number of arguments for 'ping' command");
-  if (c.session.subscriptions() + c.session.shard_channels.size() > 0) {
+  if (c.session.subscriptions() + c.session.shard_channels.size() > 0 && c.out.protocol == 2) {
     c.out.array(2);
     c.out.bulk("pong");
     return c.out.bulk(c.argc() == 2 ? c.arg(1) : "");
@@ -23,8 +23,7 @@ void echo(Call& c) { c.out.bulk(c.arg(1)); }
 
 void select(Call& c) {
   std::int64_t db = 0;
-  if (!int_arg(c, 1, db)) return;
-  if (db < 0 || db >= kDatabases) return c.out.error("ERR DB index is out of range");
+  if (!database_arg(c, 1, db)) return;
   c.session.db = static_cast<int>(db);
   c.out.ok();
 }
@@ -41,6 +40,7 @@ void reset(Call& c) {
   c.session.name.clear();
   c.session.authenticated = c.engine.config().password.empty();
   c.session.reply_mode = ReplyMode::on;
+  c.out.protocol = 2;
   c.out.raw("+RESET\r\n");
 }
 
@@ -63,10 +63,10 @@ void auth(Call& c) {
 }
 
 void hello(Call& c) {
-  std::int64_t version = 2;
+  std::int64_t version = c.out.protocol;
   if (c.argc() > 1 && !integer_arg(c, 1, version, "ERR Protocol version is not an integer or out of range"))
     return;
-  if (version != 2) return c.out.error("NOPROTO unsupported protocol version");  // RESP3 is not served here
+  if (version != 2 && version != 3) return c.out.error("NOPROTO unsupported protocol version");
   std::string_view user, password, name;
   bool has_name = false, has_auth = false;
   for (std::size_t i = 2; i < c.argc(); ++i) {
@@ -85,19 +85,19 @@ void hello(Call& c) {
   if (has_auth && !check_password(c, user, password)) return;
   if (!c.session.authenticated) {
     return c.out.error(
-        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH "
-        "<user> "
+        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> "
         "<pass> option can be used to authenticate the client and select the RESP protocol version at the "
         "same time");
   }
   if (has_name) c.session.name = name;
-  c.out.array(14);
+  c.out.protocol = static_cast<int>(version);
+  c.out.map(7);
   c.out.bulk("server");
   c.out.bulk("redis");
   c.out.bulk("version");
   c.out.bulk(kRedisVersion);
   c.out.bulk("proto");
-  c.out.integer(2);
+  c.out.integer(version);
   c.out.bulk("id");
   c.out.integer(static_cast<std::int64_t>(c.session.id));
   c.out.bulk("mode");
@@ -137,14 +137,14 @@ std::string describe(Engine& engine, const Session& s) {
          " multi=" + std::to_string(s.in_multi ? static_cast<int>(s.queue.size()) : -1) +
          " qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=1024 rbp=0 obl=0 oll=0 omem=" +
          std::to_string(s.out.bytes.size()) + " tot-mem=0 events=r cmd=" + std::string(s.last_command) +
-         " user=default redir=-1 resp=2";
+         " user=default redir=-1 resp=" + std::to_string(s.out.protocol);
 }
 std::string_view kind_of(const Session& s) {
   if (s.replica != ReplicaState::none) return "replica";
   return s.subscriptions() + s.shard_channels.size() > 0 ? "pubsub" : "normal";
 }
 
-void client_info(Call& c) { c.out.bulk(describe(c.engine, c.session) + "\n"); }
+void client_info(Call& c) { c.out.verbatim(describe(c.engine, c.session) + "\n"); }
 void client_list(Call& c) {
   std::string wanted;
   std::vector<std::int64_t> ids;
@@ -168,7 +168,7 @@ void client_list(Call& c) {
       continue;
     text += describe(c.engine, *session) + "\n";
   }
-  c.out.bulk(text);
+  c.out.verbatim(text);
 }
 
 void kill(Call& c, Session& victim) {
@@ -292,10 +292,10 @@ void add_connection_commands(Specs& specs) {
                                 {"ping", ping, -1, kFast | kInPubSub},
                                 {"echo", echo, 2, kFast},
                                 {"select", select, 2, kFast},
-                                {"quit", quit, -1, kNoAuth | kNoScript | kInPubSub | kInMulti},
-                                {"reset", reset, 1, kNoAuth | kNoScript | kInPubSub | kInMulti},
-                                {"auth", auth, -2, kNoAuth | kNoScript},
-                                {"hello", hello, -1, kNoAuth | kNoScript},
+                                {"quit", quit, -1, kNoAuth | kNoScript | kFast | kInPubSub | kInMulti},
+                                {"reset", reset, 1, kNoAuth | kNoScript | kFast | kInPubSub | kInMulti},
+                                {"auth", auth, -2, kNoAuth | kNoScript | kFast},
+                                {"hello", hello, -1, kNoAuth | kNoScript | kFast},
                                 {"client", nullptr, -2, kNoScript | kContainer},
                                 {"client|id", client_id, 2, kNoScript},
                                 {"client|getname", client_getname, 2, kNoScript},

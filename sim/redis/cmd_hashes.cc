@@ -88,8 +88,9 @@ void hdel(Call& c) {
 void all(Call& c, bool fields, bool values) {
   const auto found = find_value<Hash>(c, c.arg(1), false);
   if (found.wrong) return;
-  if (!found) return c.out.array(0);
-  c.out.array(found.value->size() * (fields && values ? 2 : 1));
+  const std::size_t size = found ? found.value->size() : 0;
+  fields&& values ? c.out.map(size) : c.out.array(size);
+  if (!found) return;
   found.value->each([&](const std::string& field, const std::string& held) {
     if (fields) c.out.bulk(field);
     if (values) c.out.bulk(held);
@@ -157,21 +158,24 @@ void hrandfield(Call& c) {
     return c.out.bulk(found.value->nth(c.engine.runtime().random_between(0, found.value->size() - 1)).key);
   }
   if (!found || count == 0) return c.out.array(0);
+  const bool nested = with_values && c.out.protocol > 2;
+  const auto announce = [&](std::size_t items) { c.out.array(items * (with_values && !nested ? 2 : 1)); };
   const auto emit = [&](std::size_t n) {
     const auto& slot = found.value->nth(n);
+    if (nested) c.out.array(2);
     c.out.bulk(slot.key);
     if (with_values) c.out.bulk(slot.value);
   };
   const std::size_t size = found.value->size();
   if (count < -kMostDrawn) return c.out.error(kOutOfRangeValue);
   if (count < 0) {
-    c.out.array(static_cast<std::size_t>(-count) * (with_values ? 2 : 1));
+    announce(static_cast<std::size_t>(-count));
     for (std::int64_t i = 0; i < -count; ++i) emit(c.engine.runtime().random_between(0, size - 1));
     return;
   }
   const std::size_t taken = std::min(size, static_cast<std::size_t>(count));
   const std::size_t first = c.engine.runtime().random_between(0, size - 1);
-  c.out.array(taken * (with_values ? 2 : 1));
+  announce(taken);
   for (std::size_t i = 0; i < taken; ++i) emit((first + i) % size);
 }
 

@@ -49,8 +49,6 @@ void type(Call& c) {
 }
 
 void expire_generic(Call& c, std::int64_t base, bool seconds) {
-  std::int64_t when = 0;
-  if (!integer_arg(c, 2, when)) return;
   bool nx = false, xx = false, gt = false, lt = false;
   for (std::size_t i = 3; i < c.argc(); ++i) {
     if (c.option(i, "NX"))
@@ -68,6 +66,8 @@ void expire_generic(Call& c, std::int64_t base, bool seconds) {
     return c.out.error("ERR NX and XX, GT or LT options at the same time are not compatible");
   }
   if (gt && lt) return c.out.error("ERR GT and LT options at the same time are not compatible");
+  std::int64_t when = 0;
+  if (!integer_arg(c, 2, when)) return;
   const auto refuse = [&] {
     c.out.error("ERR invalid expire time in '" + std::string(c.spec.name) + "' command");
   };
@@ -159,8 +159,7 @@ void copy(Call& c) {
     if (c.option(i, "REPLACE")) {
       replace = true;
     } else if (c.option(i, "DB") && i + 1 < c.argc()) {
-      if (!int_arg(c, ++i, db)) return;
-      if (db < 0 || db >= kDatabases) return c.out.error("ERR DB index is out of range");
+      if (!database_arg(c, ++i, db)) return;
     } else {
       return c.out.error(kSyntax);
     }
@@ -181,6 +180,7 @@ void copy(Call& c) {
     Entry& entry = c.db().insert(c.arg(2), std::move(value));
     if (expires_at != kNoExpiry) c.db().set_expiry(entry, expires_at);
     changed(c, c.arg(2));
+    c.engine.signal_list(c.session.db, c.arg(2));
   }
   c.session.db = own_db;
   c.out.integer(refused ? 0 : 1);
@@ -265,7 +265,7 @@ void flushall(Call& c) {
 
 void object_encoding(Call& c) {
   const Entry* entry = find_key(c, c.arg(2), false);
-  entry == nullptr ? c.out.nil() : c.out.bulk(encoding_name(entry->value));
+  entry == nullptr ? c.out.nil() : c.out.bulk(encoding_name(entry->value, c.engine.config().thresholds));
 }
 void object_number(Call& c) {
   const Entry* entry = find_key(c, c.arg(2), false);
@@ -274,14 +274,21 @@ void object_number(Call& c) {
 
 void move(Call& c) {
   std::int64_t target = 0;
-  if (!int_arg(c, 2, target)) return;
-  if (target < 0 || target >= kDatabases) return c.out.error("ERR DB index is out of range");
+  if (!database_arg(c, 2, target)) return;
   if (target == c.session.db) return c.out.error("ERR source and destination objects are the same");
   Entry* from = find_key(c, c.arg(1), true);
-  Keyspace& to = c.engine.db(static_cast<int>(target));
-  if (from == nullptr || to.find(c.arg(1)) != nullptr) return c.out.integer(0);
-  Entry& entry = to.insert(c.arg(1), std::move(from->value));
-  if (from->expires_at != kNoExpiry) to.set_expiry(entry, from->expires_at);
+  if (from == nullptr) return c.out.integer(0);
+  const int own_db = c.session.db;
+  c.session.db = static_cast<int>(target);
+  const bool taken = find_key(c, c.arg(1), true) != nullptr;
+  if (!taken) {
+    Entry& entry = c.db().insert(c.arg(1), std::move(from->value));
+    if (from->expires_at != kNoExpiry) c.db().set_expiry(entry, from->expires_at);
+    changed(c, c.arg(1), 0);
+    c.engine.signal_list(c.session.db, c.arg(1));
+  }
+  c.session.db = own_db;
+  if (taken) return c.out.integer(0);
   erase_key(c, *from);
   c.out.integer(1);
 }

@@ -7,7 +7,7 @@ namespace holdfast::sim::embedded {
 namespace {
 
 void confirm(Call& c, std::string_view kind, std::string_view name, std::size_t count, bool has_name = true) {
-  c.out.array(3);
+  c.out.push(3);
   c.out.bulk(kind);
   has_name ? c.out.bulk(name) : c.out.nil();
   c.out.integer(static_cast<std::int64_t>(count));
@@ -95,12 +95,12 @@ void add_pubsub_commands(Specs& specs) {
   specs.insert(specs.end(), {
                                 {"subscribe", subscribe, -2, kS},
                                 {"psubscribe", psubscribe, -2, kS},
-                                {"ssubscribe", ssubscribe, -2, kS},
+                                {"ssubscribe", ssubscribe, -2, kS, {1, -1, 1}},
                                 {"unsubscribe", unsubscribe, -1, kS},
                                 {"punsubscribe", punsubscribe, -1, kS},
-                                {"sunsubscribe", sunsubscribe, -1, kS},
+                                {"sunsubscribe", sunsubscribe, -1, kS, {1, -1, 1}},
                                 {"publish", publish, 3, kP},
-                                {"spublish", spublish, 3, kP},
+                                {"spublish", spublish, 3, kP, {1, 1, 1}},
                                 {"pubsub", nullptr, -2, kContainer},
                                 {"pubsub|channels", pubsub_channels, -2, kPubSub},
                                 {"pubsub|shardchannels", pubsub_shardchannels, -2, kPubSub},

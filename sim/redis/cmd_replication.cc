@@ -58,6 +58,15 @@ void psync(Call& c) {
   replication.serve_sync(c.session, c.arg(1), offset);
 }
 
+void sync(Call& c) {  // as before 2.8: everything, without a line that names the history
+  if (c.session.replica == ReplicaState::online) return;
+  Replication& replication = c.engine.replication();
+  if (replication.is_replica() && replication.link_state() != LinkState::connected) {
+    return c.out.error("NOMASTERLINK Can't SYNC while not connected with my master");
+  }
+  replication.serve_sync(c.session, "", -1);
+}
+
 void wait(Call& c) {
   if (c.engine.is_replica()) {
     return c.out.error(
@@ -115,7 +124,8 @@ void add_replication_commands(Specs& specs) {
                                 {"slaveof", replicaof, 3, kR},
                                 {"replconf", replconf, -1, kR | kWhilePaused},
                                 {"psync", psync, -3, kR | kNoMulti | kWhilePaused},
-                                {"wait", wait, 3, kNoScript | kBlocking},
+                                {"sync", sync, 1, kR | kNoMulti | kWhilePaused},
+                                {"wait", wait, 3, kNoScript},
                                 {"role", role, 1, kNoScript | kFast},
                             });
 }

@@ -5,6 +5,7 @@
 #include "sim/redis/engine.h"
 #include "sim/redis/info.h"
 #include "sim/redis/script_engine.h"
+#include "sim/redis/snapshot.h"
 
 namespace holdfast::sim::embedded {
 namespace {
@@ -16,7 +17,7 @@ void time(Call& c) {
   c.out.bulk_integer(now_us % 1'000'000);
 }
 
-void info(Call& c) { c.out.bulk(info_text(c.engine, c.argv.subspan(1))); }
+void info(Call& c) { c.out.verbatim(info_text(c.engine, c.argv.subspan(1))); }
 
 void config_get(Call& c) {
   std::vector<std::pair<std::string, std::string>> all;
@@ -27,7 +28,7 @@ void config_get(Call& c) {
       if (std::find(all.begin(), all.end(), entry) == all.end()) all.push_back(std::move(entry));
     }
   }
-  c.out.array(2 * all.size());
+  c.out.map(all.size());
   for (const auto& [name, value] : all) {
     c.out.bulk(name);
     c.out.bulk(value);
@@ -65,45 +66,12 @@ void config_resetstat(Call& c) {
 }
 void config_rewrite(Call& c) { c.out.error("ERR The server is running without a config file"); }
 
-void describe_command(Call& c, const CommandSpec& spec) {
-  c.out.array(6);
-  c.out.bulk(spec.name);
-  c.out.integer(spec.arity);
-  std::vector<std::string_view> flags;
-  static constexpr std::pair<std::uint32_t, std::string_view> kNames[] = {
-      {kWrite, "write"},    {kReadonly, "readonly"},         {kDenyOom, "denyoom"},   {kAdmin, "admin"},
-      {kPubSub, "pubsub"},  {kNoScript, "noscript"},         {kBlocking, "blocking"}, {kFast, "fast"},
-      {kNoAuth, "no_auth"}, {kMayReplicate, "may_replicate"}};
-  for (const auto& [flag, name] : kNames) {
-    if ((spec.flags & flag) != 0) flags.push_back(name);
-  }
-  c.out.array(flags.size());
-  for (const std::string_view flag : flags) c.out.status(flag);
-  c.out.integer(spec.keys.first);
-  c.out.integer(spec.keys.last);
-  c.out.integer(spec.keys.step);
+// There are no functions here, so that flushing them is always done.
+void function_flush(Call& c) {
+  if (c.argc() > 3 || (c.argc() == 3 && !c.option(2, "SYNC") && !c.option(2, "ASYNC")))
+    return c.out.error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
+  c.out.ok();
 }
-std::vector<const CommandSpec*> top_level() {
-  std::vector<const CommandSpec*> result;
-  for (const CommandSpec& spec : CommandTable::instance().all()) {
-    if (spec.name.find('|') == std::string_view::npos) result.push_back(&spec);
-  }
-  return result;
-}
-void command(Call& c) {
-  const auto all = top_level();
-  c.out.array(all.size());
-  for (const CommandSpec* spec : all) describe_command(c, *spec);
-}
-void command_count(Call& c) { c.out.integer(static_cast<std::int64_t>(top_level().size())); }
-void command_info(Call& c) {
-  c.out.array(c.argc() - 2);
-  for (std::size_t i = 2; i < c.argc(); ++i) {
-    const CommandSpec* spec = CommandTable::instance().find(lower(c.arg(i)));
-    spec != nullptr ? describe_command(c, *spec) : c.out.nil_array();
-  }
-}
-void command_docs(Call& c) { c.out.array(0); }
 
 void save(Call& c) {
   c.engine.save();
@@ -141,11 +109,64 @@ void debug_sleep(Call& c) {  // the server sleeps for everybody: nobody is serve
   c.out.ok();
 }
 void debug_ok(Call& c) { c.out.ok(); }
+void debug_reload(Call& c) {  // to a snapshot and back
+  const std::string snapshot = write_snapshot(c.engine.databases());
+  for (Keyspace& db : c.engine.databases()) db.clear();
+  if (!read_snapshot(snapshot, c.engine.databases(), c.engine.wall_ms()))
+    return c.out.error("ERR Error trying to load the RDB dump");
+  c.out.ok();
+}
 void debug_set_active_expire(Call& c) {
   std::int64_t on = 0;
   parse_integer(c.arg(2), on);
   c.engine.set_active_expiry(on != 0);
   c.out.ok();
+}
+
+// One reply of each kind, for tests of clients and scripts.
+void debug_protocol(Call& c) {
+  const std::string kind = lower(c.arg(2));
+  const bool three = c.out.protocol > 2;
+  if (kind == "string") return c.out.bulk("Hello World");
+  if (kind == "integer") return c.out.integer(12345);
+  if (kind == "double") return c.out.real(3.141);
+  if (kind == "null") return c.out.nil();
+  if (kind == "true" || kind == "false") return c.out.boolean(kind == "true");
+  if (kind == "bignum") return c.out.big_number("1234567999999999999999999999999999999");
+  if (kind == "verbatim") return c.out.verbatim("This is a verbatim\nstring");
+  if (kind == "array" || kind == "set") {
+    kind == "array" ? c.out.array(3) : c.out.set(3);
+    for (int i = 0; i < 3; ++i) c.out.integer(i);
+    return;
+  }
+  if (kind == "map") {
+    c.out.map(3);
+    for (int i = 0; i < 3; ++i) {
+      c.out.integer(i);
+      c.out.boolean(i == 1);
+    }
+    return;
+  }
+  if (kind == "attrib") {
+    if (three) {
+      c.out.raw("|1\r\n");
+      c.out.bulk("key-popularity");
+      c.out.array(2);
+      c.out.bulk("key:123");
+      c.out.integer(90);
+    }
+    return c.out.bulk("Some real reply following the attribute");
+  }
+  if (kind == "push") {
+    if (!three) return c.out.error("ERR RESP2 is not supported by this command");
+    c.out.push(2);
+    c.out.bulk("server-cpu-usage");
+    c.out.integer(42);
+    return c.out.bulk("Some real reply following the push reply");
+  }
+  c.out.error(
+      "ERR Wrong protocol type name. Please use one of the following: "
+      "string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false");
 }
 
 void swapdb(Call& c) {
@@ -155,9 +176,13 @@ void swapdb(Call& c) {
   if (a < 0 || a >= kDatabases || b < 0 || b >= kDatabases)
     return c.out.error("ERR DB index is out of range");
   if (a != b) {
-    c.engine.touch_all_watchers(static_cast<int>(a));
-    c.engine.touch_all_watchers(static_cast<int>(b));
-    std::swap(c.engine.db(static_cast<int>(a)), c.engine.db(static_cast<int>(b)));
+    Keyspace& first = c.engine.db(static_cast<int>(a));
+    Keyspace& second = c.engine.db(static_cast<int>(b));
+    c.engine.touch_all_watchers(static_cast<int>(a), &second);
+    c.engine.touch_all_watchers(static_cast<int>(b), &first);
+    std::swap(first, second);
+    c.engine.signal_waiting(static_cast<int>(a));
+    c.engine.signal_waiting(static_cast<int>(b));
   }
   c.engine.add_dirty(1);
   c.out.ok();
@@ -165,7 +190,10 @@ void swapdb(Call& c) {
 
 }  // namespace
 
+void add_command_commands(Specs& specs);  // cmd_command.cc
+
 void add_server_commands(Specs& specs) {
+  add_command_commands(specs);
   constexpr std::uint32_t kA = kAdmin | kNoScript;
   specs.insert(specs.end(), {
                                 {"time", time, 1, kFast},
@@ -175,10 +203,6 @@ void add_server_commands(Specs& specs) {
                                 {"config|set", config_set, -4, kA},
                                 {"config|resetstat", config_resetstat, 2, kA},
                                 {"config|rewrite", config_rewrite, 2, kA},
-                                {"command", command, -1, 0},
-                                {"command|count", command_count, 2, 0},
-                                {"command|info", command_info, -2, 0},
-                                {"command|docs", command_docs, -2, 0},
                                 {"save", save, 1, kA | kNoMulti},
                                 {"bgsave", bgsave, -1, kA},
                                 {"bgrewriteaof", bgrewriteaof, 1, kA},
@@ -187,7 +211,11 @@ void add_server_commands(Specs& specs) {
                                 {"debug", nullptr, -2, kA | kContainer},
                                 {"debug|sleep", debug_sleep, 3, kA},
                                 {"debug|set-active-expire", debug_set_active_expire, 3, kA},
+                                {"debug|reload", debug_reload, -2, kA},
+                                {"debug|protocol", debug_protocol, 3, kA},
                                 {"debug|jmap", debug_ok, 2, kA},
+                                {"function", nullptr, -2, kNoScript | kContainer},
+                                {"function|flush", function_flush, -2, kWrite | kNoScript},
                                 {"swapdb", swapdb, 3, kWrite | kFast},
                             });
 }

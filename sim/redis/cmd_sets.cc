@@ -44,8 +44,8 @@ void scard(Call& c) {
 void smembers(Call& c) {
   const auto found = find_value<Set>(c, c.arg(1), false);
   if (found.wrong) return;
-  if (!found) return c.out.array(0);
-  c.out.array(found.value->size());
+  if (!found) return c.out.set(0);
+  c.out.set(found.value->size());
   for (const std::string_view member : found.value->ordered()) c.out.bulk(member);
 }
 
@@ -57,10 +57,10 @@ void spop(Call& c) {
   }
   const auto found = find_value<Set>(c, c.arg(1), true);
   if (found.wrong) return;
-  if (!found) return c.argc() == 3 ? c.out.array(0) : c.out.nil();
+  if (!found) return c.argc() == 3 ? c.out.set(0) : c.out.nil();
   const std::string key(c.arg(1));
   const std::size_t taken = std::min(found.value->size(), static_cast<std::size_t>(count));
-  if (c.argc() == 3) c.out.array(taken);
+  if (c.argc() == 3) c.out.set(taken);
   std::vector<std::string> effect = {"SREM", key};
   for (std::size_t i = 0; i < taken; ++i) {
     const std::string member =
@@ -100,10 +100,11 @@ void srandmember(Call& c) {
 }
 
 void smove(Call& c) {
+  if (find_key(c, c.arg(1), true) == nullptr) return c.out.integer(0);  // whatever the other one is
   const auto from = find_value<Set>(c, c.arg(1), true);
   if (from.wrong) return;
   if (find_value<Set>(c, c.arg(2), true).wrong) return;
-  if (!from || !from.value->contains(c.arg(3))) return c.out.integer(0);
+  if (!from.value->contains(c.arg(3))) return c.out.integer(0);
   if (c.arg(1) == c.arg(2)) return c.out.integer(1);
   from.value->remove(c.arg(3));
   changed(c, c.arg(1));
@@ -146,7 +147,7 @@ bool combine(Call& c, Operation operation, std::size_t first, std::vector<std::s
 void answer(Call& c, Operation operation) {
   std::vector<std::string> result;
   if (!combine(c, operation, 1, result)) return;
-  c.out.array(result.size());
+  c.out.set(result.size());
   for (const std::string& member : result) c.out.bulk(member);
 }
 void store(Call& c, Operation operation) {

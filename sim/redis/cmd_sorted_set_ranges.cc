@@ -115,8 +115,10 @@ void range(Call& c, std::size_t key, const Query& q, bool store) {
     }
   }
   if (!store) {
-    c.out.array(result.size() * (q.with_scores ? 2 : 1));
+    const bool nested = q.with_scores && c.out.protocol > 2;
+    c.out.array(result.size() * (q.with_scores && !nested ? 2 : 1));
     for (const auto& item : result) {
+      if (nested) c.out.array(2);
       c.out.bulk(item.member);
       if (q.with_scores) c.out.real(item.score);
     }

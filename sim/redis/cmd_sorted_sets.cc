@@ -149,8 +149,10 @@ void pop_generic(Call& c, bool least) {
   if (!found || count == 0) return c.out.array(0);
   SortedSet& zset = *found.value;
   const std::size_t taken = std::min(zset.size(), static_cast<std::size_t>(count));
-  c.out.array(2 * taken);
+  const bool nested = c.argc() == 3 && c.out.protocol > 2;
+  c.out.array(nested ? taken : 2 * taken);
   for (std::size_t i = 0; i < taken; ++i) {
+    if (nested) c.out.array(2);
     const auto& item = zset.nth(least ? i : zset.size() - 1 - i);
     c.out.bulk(item.member);
     c.out.real(item.score);

@@ -118,6 +118,13 @@ bool draw_count_arg(Call& call, std::size_t i, std::int64_t& count) {
   return true;
 }
 
+bool database_arg(Call& call, std::size_t i, std::int64_t& db) {
+  if (!int_arg(call, i, db)) return false;
+  if (db >= 0 && db < kDatabases) return true;
+  call.out.error("ERR DB index is out of range");
+  return false;
+}
+
 bool real_arg(Call& call, std::size_t i, double& value, std::string_view complaint) {
   if (parse_real(call.argv[i], value)) return true;
   call.out.error(complaint);

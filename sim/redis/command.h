@@ -27,7 +27,7 @@ enum CommandFlag : std::uint32_t {
   kMayReplicate = 1u << 5,
   kNoAuth = 1u << 6,
   kNoMulti = 1u << 7,
-  kContainer = 1u << 8,  // has subcommands, found as "name|subcommand"
+  kContainer = 1u << 8,  // has subcommands, found as "name|subcommand"; without a handler it needs one
   kFast = 1u << 9,
   kAdmin = 1u << 10,
   kBlocking = 1u << 11,
@@ -115,6 +115,7 @@ inline constexpr std::string_view kWrongType =
 inline constexpr std::string_view kSyntax = "ERR syntax error";
 inline constexpr std::string_view kNotInteger = "ERR value is not an integer or out of range";
 inline constexpr std::string_view kNotFloat = "ERR value is not a valid float";
+inline constexpr std::string_view kOutOfMemory = "OOM command not allowed when used memory > 'maxmemory'.";
 inline constexpr std::string_view kNoSuchKey = "ERR no such key";
 inline constexpr std::string_view kOutOfRangeValue = "ERR value is out of range";
 inline constexpr std::string_view kOutOfRange = "ERR index out of range";
@@ -129,6 +130,7 @@ bool cursor_arg(Call& call, std::size_t i, std::uint64_t& cursor);
 // most kMostDrawn (Redis answers until it has no memory left).
 inline constexpr std::int64_t kMostDrawn = 1 << 24;
 bool draw_count_arg(Call& call, std::size_t i, std::int64_t& count);
+bool database_arg(Call& call, std::size_t i, std::int64_t& db);  // the number of a database; false: answered
 bool real_arg(Call& call, std::size_t i, double& value, std::string_view complaint = kNotFloat);
 
 // The entry of a key for reading or writing: nullptr when absent or expired. Lookups for writing delete what

@@ -13,27 +13,55 @@ struct Limits {
 constexpr Limits kIntegers[] = {
     {"min-replicas-to-write", 0, INT32_MAX},
     {"min-replicas-max-lag", 0, INT32_MAX},
-    {"min-slaves-to-write", 0, INT32_MAX},
-    {"min-slaves-max-lag", 0, INT32_MAX},
     {"repl-timeout", 1, INT32_MAX},
     {"repl-ping-replica-period", 1, INT32_MAX},
     {"repl-backlog-ttl", 0, INT64_MAX},
     {"timeout", 0, INT32_MAX},
     {"maxclients", 1, UINT32_MAX},
     {"hz", 0, INT32_MAX},
-    {"lua-time-limit", 0, INT64_MAX},
     {"busy-reply-threshold", 0, INT64_MAX},
     {"repl-diskless-sync-delay", 0, INT32_MAX},
     {"slowlog-log-slower-than", -1, INT64_MAX},
+    {"hash-max-listpack-entries", 0, INT64_MAX},
+    {"set-max-intset-entries", 0, INT64_MAX},
+    {"zset-max-listpack-entries", 0, INT64_MAX},
+    {"list-max-listpack-size", INT32_MIN, INT32_MAX},
+    {"list-compress-depth", 0, INT32_MAX},
+    {"replica-announce-port", 0, 65535},
+    {"replica-priority", 0, INT32_MAX},
+    {"latency-monitor-threshold", 0, INT64_MAX},
+    {"maxmemory-samples", 1, INT32_MAX},
+    {"tcp-keepalive", 0, INT32_MAX},
 };
 constexpr std::string_view kBooleans[] = {"appendonly",
                                           "replica-read-only",
-                                          "slave-read-only",
                                           "replica-serve-stale-data",
                                           "repl-diskless-sync",
                                           "protected-mode",
                                           "stop-writes-on-bgsave-error",
-                                          "lazyfree-lazy-expire"};
+                                          "activerehashing",
+                                          "lazyfree-lazy-eviction",
+                                          "lazyfree-lazy-expire",
+                                          "lazyfree-lazy-server-del",
+                                          "lazyfree-lazy-user-del",
+                                          "lazyfree-lazy-user-flush"};
+
+// Older names of settings. Either is known, CONFIG GET tells the one that was asked for.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"hash-max-ziplist-entries", "hash-max-listpack-entries"},
+    {"hash-max-ziplist-value", "hash-max-listpack-value"},
+    {"list-max-ziplist-size", "list-max-listpack-size"},
+    {"lua-time-limit", "busy-reply-threshold"},
+    {"min-slaves-max-lag", "min-replicas-max-lag"},
+    {"min-slaves-to-write", "min-replicas-to-write"},
+    {"repl-ping-slave-period", "repl-ping-replica-period"},
+    {"slave-announce-ip", "replica-announce-ip"},
+    {"slave-announce-port", "replica-announce-port"},
+    {"slave-priority", "replica-priority"},
+    {"slave-read-only", "replica-read-only"},
+    {"slave-serve-stale-data", "replica-serve-stale-data"},
+    {"zset-max-ziplist-entries", "zset-max-listpack-entries"},
+    {"zset-max-ziplist-value", "zset-max-listpack-value"}};
 
 // "100mb" and the like. False: no size.
 bool parse_size(std::string_view text, std::int64_t& bytes) {
@@ -83,6 +111,26 @@ bool parse_save_points(std::string_view text, std::vector<SavePoint>& points) {
 Config::Config() {
   texts_ = {{"appendfsync", "everysec"},
             {"appendonly", "no"},
+            {"zset-max-ziplist-value", "64"},
+            {"zset-max-ziplist-entries", "128"},
+            {"tcp-keepalive", "300"},
+            {"slave-serve-stale-data", "yes"},
+            {"slave-priority", "100"},
+            {"slave-announce-port", "0"},
+            {"slave-announce-ip", ""},
+            {"repl-ping-slave-period", "10"},
+            {"proto-max-bulk-len", "536870912"},
+            {"maxmemory-samples", "5"},
+            {"list-max-ziplist-size", "-2"},
+            {"list-compress-depth", "0"},
+            {"lazyfree-lazy-user-flush", "no"},
+            {"lazyfree-lazy-user-del", "no"},
+            {"lazyfree-lazy-server-del", "no"},
+            {"lazyfree-lazy-eviction", "no"},
+            {"latency-monitor-threshold", "0"},
+            {"hash-max-ziplist-value", "64"},
+            {"hash-max-ziplist-entries", "512"},
+            {"activerehashing", "yes"},
             {"bind", "* -::*"},
             {"busy-reply-threshold", "5000"},
             {"databases", "16"},
@@ -137,7 +185,10 @@ std::vector<std::pair<std::string, std::string>> Config::matching(std::string_vi
 bool Config::knows(std::string_view name) const { return texts_.contains(lower(name)); }
 
 std::string Config::set(std::string_view given, std::string_view value) {
-  const std::string name = lower(given);
+  std::string name = lower(given);
+  for (const auto& [other, today] : kOtherNames) {
+    if (other == name) name = today;
+  }
   std::string text(value);
   std::int64_t number = 0;
   for (const Limits& limit : kIntegers) {
@@ -153,16 +204,12 @@ std::string Config::set(std::string_view given, std::string_view value) {
     text = lower(value);
     if (text != "yes" && text != "no") return "argument must be 'yes' or 'no'";
   }
-  const auto both = [&](std::string_view a, std::string_view b) { return name == a || name == b; };
-  if (both("min-replicas-to-write", "min-slaves-to-write")) {
+  if (name == "min-replicas-to-write") {
     min_replicas_to_write = number;
-    texts_["min-replicas-to-write"] = texts_["min-slaves-to-write"] = text;
-  } else if (both("min-replicas-max-lag", "min-slaves-max-lag")) {
+  } else if (name == "min-replicas-max-lag") {
     min_replicas_max_lag_s = number;
-    texts_["min-replicas-max-lag"] = texts_["min-slaves-max-lag"] = text;
-  } else if (both("replica-read-only", "slave-read-only")) {
+  } else if (name == "replica-read-only") {
     replica_read_only = text == "yes";
-    texts_["replica-read-only"] = texts_["slave-read-only"] = text;
   } else if (name == "replica-serve-stale-data") {
     replica_serve_stale_data = text == "yes";
   } else if (name == "repl-timeout") {
@@ -181,14 +228,27 @@ std::string Config::set(std::string_view given, std::string_view value) {
     password = text;
   } else if (name == "save") {
     if (!parse_save_points(value, save_points)) return "Invalid save parameters";
-  } else if (name == "repl-backlog-size" || name == "maxmemory") {
+  } else if (name == "repl-backlog-size" || name == "maxmemory" || name == "hash-max-listpack-value" ||
+             name == "zset-max-listpack-value" || name == "proto-max-bulk-len") {
     if (!parse_size(value, number)) return "argument must be a memory value";
     text = std::to_string(number);
     if (name == "repl-backlog-size") repl_backlog_bytes = number;
+    if (name == "maxmemory") max_memory_bytes = number;
   } else if (name == "databases") {
     return "can't set immutable config";
   }
+  const auto sized = [&](std::string_view wanted, std::size_t& into) {
+    if (name == wanted) into = static_cast<std::size_t>(number);
+  };
+  sized("hash-max-listpack-entries", thresholds.hash_entries);
+  sized("hash-max-listpack-value", thresholds.hash_value);
+  sized("zset-max-listpack-entries", thresholds.zset_entries);
+  sized("zset-max-listpack-value", thresholds.zset_value);
+  sized("set-max-intset-entries", thresholds.intset);
   texts_[name] = text;
+  for (const auto& [other, today] : kOtherNames) {
+    if (today == name) texts_[std::string(other)] = text;
+  }
   return {};
 }
 

@@ -22,6 +22,11 @@ class Config {
 
   std::int64_t min_replicas_to_write = 0;
   std::int64_t min_replicas_max_lag_s = 10;
+  // Where OBJECT ENCODING tells of the larger representation.
+  struct Thresholds {
+    std::size_t hash_entries = 512, hash_value = 64, zset_entries = 128, zset_value = 64, intset = 512;
+  } thresholds;
+  std::int64_t max_memory_bytes = 0;  // 0: no limit
   std::int64_t repl_timeout_s = 60;
   std::int64_t repl_ping_period_s = 10;
   std::int64_t repl_backlog_bytes = 1024 * 1024;

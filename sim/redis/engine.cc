@@ -141,13 +141,13 @@ void Engine::run_request(Session& session, Args argv) {
       }
       reject(session, nullptr, text);
     }
-  } else if (!spec->arity_ok(argv.size()) || ((spec->flags & kContainer) != 0 && argv.size() < 2)) {
+  } else if (!spec->arity_ok(argv.size()) || (spec->handler == nullptr && argv.size() < 2)) {
     reject(session, spec, "ERR wrong number of arguments for '" + std::string(spec->name) + "' command");
-  } else if (admit(session, *spec, argv)) {
+  } else if (std::uint32_t flags = 0; admit(session, *spec, argv, flags)) {
     session.last_command = spec->name;
     if (session.in_multi && (spec->flags & kInMulti) == 0) {
       session.queue.add(*spec, argv);
-      session.queued_flags |= spec->flags;
+      session.queued_flags |= flags;
       session.out.raw("+QUEUED\r\n");
     } else {
       call(session, *spec, argv, session.out);
@@ -197,10 +197,11 @@ static bool answers_without_primary(std::string_view name) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
-bool Engine::admit(Session& session, const CommandSpec& spec, Args argv) {
+bool Engine::admit(Session& session, const CommandSpec& spec, Args argv, std::uint32_t& flags) {
+  flags = spec.name.starts_with("eval") ? scripts_->command_flags(spec, argv) : spec.flags;
   const bool is_exec = spec.name == "exec";
-  const bool writes = (spec.flags & kWrite) != 0 || (is_exec && (session.queued_flags & kWrite) != 0);
-  const bool may_replicate = (spec.flags & (kWrite | kMayReplicate)) != 0 ||
+  const bool writes = (flags & kWrite) != 0 || (is_exec && (session.queued_flags & kWrite) != 0);
+  const bool may_replicate = (flags & (kWrite | kMayReplicate)) != 0 ||
                              (is_exec && (session.queued_flags & (kWrite | kMayReplicate)) != 0);
   if (!session.authenticated && (spec.flags & kNoAuth) == 0) {
     reject(session, &spec, "NOAUTH Authentication required.");
@@ -210,6 +211,17 @@ bool Engine::admit(Session& session, const CommandSpec& spec, Args argv) {
     reject(session, &spec, "ERR Command not allowed inside a transaction");
     return false;
   }
+  out_of_memory_ = config_.max_memory_bytes > 0 && !session.fake && !replication_.is_replica() &&
+                   paused_until_ms_ <= mono_ms() && used_memory() > config_.max_memory_bytes;
+  if (out_of_memory_) {
+    const bool grows = (flags & kDenyOom) != 0 || (is_exec && (session.queued_flags & kDenyOom) != 0);
+    const bool ends_transaction =
+        is_exec || spec.name == "discard" || spec.name == "quit" || spec.name == "reset";
+    if (grows || (session.in_multi && !ends_transaction)) {
+      reject(session, &spec, kOutOfMemory);
+      return false;
+    }
+  }
   if (writes) {
     const std::string_view refused = refuse_write(session);
     if (!refused.empty()) {
@@ -217,7 +229,8 @@ bool Engine::admit(Session& session, const CommandSpec& spec, Args argv) {
       return false;
     }
   }
-  if (session.subscriptions() + session.shard_channels.size() > 0 && (spec.flags & kInPubSub) == 0) {
+  if (session.out.protocol == 2 && session.subscriptions() + session.shard_channels.size() > 0 &&
+      (spec.flags & kInPubSub) == 0) {
     reject(session, &spec,
            "ERR Can't execute '" + lower(spec.name) +
                "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context");
@@ -234,7 +247,6 @@ bool Engine::admit(Session& session, const CommandSpec& spec, Args argv) {
     block(session, Blocked::by_pause, 0);
     return false;
   }
-  static_cast<void>(argv);
   return true;
 }
 
@@ -358,6 +370,7 @@ void Engine::delete_expired(int db, Entry& entry) {
   const std::string key = *entry.key;
   dbs_[static_cast<std::size_t>(db)].erase(entry);
   ++stats_.expired_keys;
+  used_memory_at_ = -1;
   touch_watchers(db, key);
   const std::string_view words[] = {"DEL", key};
   note_effect(db, words, true, true);
@@ -404,23 +417,40 @@ void Engine::touch_watchers_slowly(int db, std::string_view key) {
   for (const std::uint64_t id : it->second) {
     Session* session = session_by_id(id);
     if (session == nullptr) continue;
-    for (const WatchedKey& known : session->watched) {
+    for (WatchedKey& known : session->watched) {
       if (known.db != db || known.key != key) continue;
-      // The deletion of a key that had expired before WATCH is no change.
-      if (!known.was_expired || dbs_[static_cast<std::size_t>(db)].find(key) != nullptr)
+      // The deletion of a key that had expired before WATCH is no change; whatever comes after it is one.
+      if (!known.was_expired)
         session->watch_failed = true;
+      else if (dbs_[static_cast<std::size_t>(db)].find(key) == nullptr)
+        known.was_expired = false;
     }
   }
 }
 
-void Engine::touch_all_watchers(int db) {
-  std::vector<std::string> present;
+void Engine::touch_all_watchers(int db, Keyspace* instead) {
+  const auto expired = [&](const Entry* entry) {
+    return entry != nullptr && entry->expires_at != kNoExpiry && frozen_now_ > entry->expires_at;
+  };
   for (const auto& [where, ids] : watchers_) {
-    if (where.first == db && dbs_[static_cast<std::size_t>(db)].find(where.second) != nullptr) {
-      present.push_back(where.second);
+    if (where.first != db) continue;
+    const bool present = dbs_[static_cast<std::size_t>(db)].find(where.second) != nullptr;
+    const Entry* next = instead == nullptr ? nullptr : instead->find(where.second);
+    if (!present && next == nullptr) continue;
+    for (const std::uint64_t id : ids) {
+      Session* session = session_by_id(id);
+      if (session == nullptr) continue;
+      for (WatchedKey& known : session->watched) {
+        if (known.db != db || known.key != where.second) continue;
+        if (known.was_expired && next == nullptr)
+          known.was_expired = false;  // gone now: no change
+        else if (!known.was_expired && !present && expired(next))
+          known.was_expired = true;  // was not there, and still is not
+        else if (!known.was_expired || !expired(next))
+          session->watch_failed = true;
+      }
     }
   }
-  for (const std::string& key : present) touch_watchers_slowly(db, key);
 }
 
 bool Engine::watched_key_expired(const Session& session) {

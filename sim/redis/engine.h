@@ -86,6 +86,11 @@ class Engine {
   // Why a write may not run now ("READONLY ...", "NOREPLICAS ..."), or "".
   std::string_view refuse_write(const Session& session) const;
 
+  // An estimate that depends on keys and values alone: 1 MB for the server, and what they hold.
+  std::int64_t used_memory();
+  // The command at hand began with more memory in use than `maxmemory` allows.
+  bool began_out_of_memory() const { return out_of_memory_; }
+
   Entry* meet_expired(Session& session, Entry& entry, bool for_write);  // a key found past its expiry
   void delete_expired(int db, Entry& entry);
   void add_dirty(std::int64_t by) { dirty_ += by; }
@@ -94,7 +99,8 @@ class Engine {
   void touch_watchers(int db, std::string_view key) {
     if (!watchers_.empty()) touch_watchers_slowly(db, key);
   }
-  void touch_all_watchers(int db);
+  // All keys of `db` are about to go, and those of `instead` (or none) to come.
+  void touch_all_watchers(int db, Keyspace* instead = nullptr);
   bool watched_key_expired(const Session& session);
 
   bool propagating() const { return replication_.feeding() || append_only_; }
@@ -108,6 +114,7 @@ class Engine {
   void answer_timed_out(Session& session);  // what a blocked command answers when its time is up
   void unblock(Session& session);           // its further input runs when the command at hand is over
   void signal_list(int db, std::string_view key);
+  void signal_waiting(int db);  // whoever waits for a list that is there now
   void pause_clients(std::int64_t until_mono_ms, bool all);
   void unpause_clients();
 
@@ -139,7 +146,8 @@ class Engine {
     bool replicas, disk;
   };
   void run_request(Session& session, Args argv);
-  bool admit(Session& session, const CommandSpec& spec, Args argv);
+  // False: refused (answered) or put off. `flags`: those of the command with these arguments.
+  bool admit(Session& session, const CommandSpec& spec, Args argv, std::uint32_t& flags);
   // Answers with an error; what was queued is lost at EXEC, and at once when EXEC itself is refused.
   void reject(Session& session, const CommandSpec* spec, std::string_view error);
   void note_effect(int db, Args argv, bool replicas, bool disk);
@@ -174,6 +182,8 @@ class Engine {
   std::vector<std::string_view> argv_;
 
   int depth_ = 0;
+  bool out_of_memory_ = false;
+  std::int64_t used_memory_ = 0, used_memory_at_ = -1;  // at that `dirty_`
   bool in_batch_ = false;
   std::uint64_t next_block_ = 1;
   std::int64_t next_second_ms_ = 0;

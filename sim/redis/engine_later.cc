@@ -104,6 +104,17 @@ void Engine::signal_list(int db, std::string_view key) {
   if (!blocked_.empty()) ready_lists_.emplace_back(db, key);
 }
 
+void Engine::signal_waiting(int db) {
+  for (const auto& [order, id] : blocked_) {
+    const Session* session = session_by_id(id);
+    if (session == nullptr || session->blocked != Blocked::on_list || session->db != db) continue;
+    for (std::size_t i = 1; i + 1 < session->blocked_argv.size(); ++i) {
+      const std::string& key = session->blocked_argv[i];
+      if (dbs_[static_cast<std::size_t>(db)].find(key) != nullptr) signal_list(db, key);
+    }
+  }
+}
+
 // Runs the commands that wait for these lists again, longest waiting first. Those that still find nothing
 // stay.
 void Engine::serve_lists() {
@@ -116,13 +127,18 @@ void Engine::serve_lists() {
       Session* session = session_by_id(id);
       if (session == nullptr || session->blocked != Blocked::on_list || session->db != db) continue;
       const auto& words = session->blocked_argv;
-      if (std::find(words.begin() + 1, words.end(), key) == words.end()) continue;
-      if (dbs_[static_cast<std::size_t>(db)].find(key) == nullptr) break;
-      const std::vector<std::string> kept = words;
+      const CommandSpec& waiting = *CommandTable::instance().find(words.front());
+      const bool moves = waiting.keys.last > 0;  // one source; else keys up to the time-out
+      const auto keys_end = moves ? words.begin() + 2 : words.end() - 1;
+      if (std::find(words.begin() + 1, keys_end, key) == keys_end) continue;
+      const Entry* entry = dbs_[static_cast<std::size_t>(db)].find(key);
+      if (entry == nullptr || !std::holds_alternative<std::unique_ptr<List>>(entry->value)) break;
+      const std::vector<std::string> kept =
+          moves ? words : std::vector<std::string>{words.front(), key, words.back()};
       const std::vector<std::string_view> argv(kept.begin(), kept.end());
-      const CommandSpec* spec = CommandTable::instance().find(kept.front());
       Out scratch;
-      call(*session, *spec, argv, scratch);  // answers, unless it has to go on waiting
+      scratch.protocol = session->out.protocol;
+      call(*session, waiting, argv, scratch);  // answers, unless it has to go on waiting
       if (!scratch.bytes.empty()) {
         session->out.raw(scratch.bytes);
         unblock(*session);
@@ -169,6 +185,16 @@ void Engine::tick() {
     check_save_points();
   }
   finish_batch();
+}
+
+// --- memory --------------------------------------------------------------------------------------------
+
+std::int64_t Engine::used_memory() {
+  if (used_memory_at_ == dirty_) return used_memory_;
+  used_memory_at_ = dirty_;
+  std::size_t bytes = 1'000'000;
+  for (const Keyspace& db : dbs_) bytes += db.bytes();
+  return used_memory_ = static_cast<std::int64_t>(bytes);
 }
 
 // --- the disk ------------------------------------------------------------------------------------------

@@ -36,16 +36,16 @@ void clients(std::string& to, Engine& e) {
   std::int64_t connected = 0, blocked = 0;
   for (const auto& [id, session] : e.sessions()) {
     if (session->replica == ReplicaState::none) ++connected;
-    if (session->blocked == Blocked::by_wait || session->blocked == Blocked::on_list) ++blocked;
+    if (session->blocked != Blocked::no) ++blocked;
   }
   line(to, "connected_clients", connected);
   line(to, "maxclients", 10000);
   line(to, "blocked_clients", blocked);
 }
 
-void memory(std::string& to, Engine&) {
-  line(to, "used_memory", 1'000'000);
-  line(to, "maxmemory", 0);
+void memory(std::string& to, Engine& e) {
+  line(to, "used_memory", e.used_memory());
+  line(to, "maxmemory", e.config().max_memory_bytes);
   line(to, "maxmemory_policy", "noeviction");
 }
 
@@ -111,7 +111,10 @@ void replication(std::string& to, Engine& e) {
   line(to, "repl_backlog_histlen", r.backlog_active() ? r.backlog_length() : 0);
 }
 
-void cpu(std::string& to, Engine&) { line(to, "used_cpu_sys", "0.000000"); }
+void cpu(std::string& to, Engine&) {
+  line(to, "used_cpu_sys", "0.000000");
+  line(to, "used_cpu_user", "0.000000");
+}
 void cluster(std::string& to, Engine&) { line(to, "cluster_enabled", 0); }
 
 void keyspace(std::string& to, Engine& e) {

@@ -57,6 +57,13 @@ double Keyspace::average_ttl(std::int64_t now_ms) const {
   return sum / static_cast<double>(with_ttl_.size());
 }
 
+std::size_t Keyspace::bytes() const {
+  constexpr std::size_t kEntry = 64;
+  std::size_t sum = 0;
+  for (const auto& [key, entry] : entries_) sum += kEntry + key.size() + bytes_of(entry.value);
+  return sum;
+}
+
 std::vector<Entry*> Keyspace::sorted() {
   std::vector<Entry*> result;
   result.reserve(entries_.size());

@@ -38,6 +38,7 @@ class Keyspace {
   void clear_expiry(Entry& entry);
 
   std::size_t size() const { return entries_.size(); }
+  std::size_t bytes() const;  // of keys and values, an estimate
   std::size_t with_ttl() const { return with_ttl_.size(); }
   double average_ttl(std::int64_t now_ms) const;
 

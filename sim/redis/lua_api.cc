@@ -171,8 +171,9 @@ int log_message(lua_State* lua) {
 
 int setresp(lua_State* lua) {
   if (lua_gettop(lua) != 1) return raise(lua, "redis.setresp() requires one argument.");
-  const double version = lua_tonumber(lua, 1);
+  const auto version = static_cast<int>(lua_tonumber(lua, 1));
   if (version != 2 && version != 3) return raise(lua, "RESP version must be 2 or 3.");
+  engine_of(lua).set_protocol(static_cast<int>(version));
   return 0;
 }
 
@@ -371,7 +372,7 @@ void make_redis_table(lua_State* lua, ScriptEngine& engine) {
   set_function(lua, "call", redis_call, engine);
   set_function(lua, "pcall", redis_pcall, engine);
   set_function(lua, "log", log_message);
-  set_function(lua, "setresp", setresp);
+  set_function(lua, "setresp", setresp, engine);
   set_function(lua, "sha1hex", sha1hex);
   set_function(lua, "error_reply", error_reply);
   set_function(lua, "status_reply", status_reply);

@@ -69,6 +69,52 @@ void push_reply(lua_State* lua, std::string_view bytes, std::size_t& pos) {
         lua_rawseti(lua, -2, static_cast<int>(i));
       }
       return;
+    case '_': lua_pushnil(lua); return;
+    case '#': lua_pushboolean(lua, line == "t" ? 1 : 0); return;
+    case ',': {
+      double value = 0;
+      parse_real(line, value);
+      lua_createtable(lua, 0, 1);
+      lua_pushnumber(lua, value);
+      lua_setfield(lua, -2, "double");
+      return;
+    }
+    case '(':
+      lua_createtable(lua, 0, 1);
+      lua_pushlstring(lua, line.data(), line.size());
+      lua_setfield(lua, -2, "big_number");
+      return;
+    case '=':
+      parse_integer(line, number);
+      lua_createtable(lua, 0, 1);
+      lua_createtable(lua, 0, 2);
+      lua_pushlstring(lua, bytes.data() + pos + 4, static_cast<std::size_t>(number) - 4);
+      lua_setfield(lua, -2, "string");
+      lua_pushlstring(lua, bytes.data() + pos, 3);
+      lua_setfield(lua, -2, "format");
+      lua_setfield(lua, -2, "verbatim_string");
+      pos += static_cast<std::size_t>(number) + 2;
+      return;
+    case '%':
+    case '~':  // members become keys
+      parse_integer(line, number);
+      luaL_checkstack(lua, 5, "reply is nested too deeply");
+      lua_createtable(lua, 0, 1);
+      lua_createtable(lua, 0, static_cast<int>(number));
+      for (std::int64_t i = 0; i < number; ++i) {
+        push_reply(lua, bytes, pos);
+        mark == '%' ? push_reply(lua, bytes, pos) : lua_pushboolean(lua, 1);
+        lua_settable(lua, -3);
+      }
+      lua_setfield(lua, -2, mark == '%' ? "map" : "set");
+      return;
+    case '|':  // attributes are not shown to scripts
+      parse_integer(line, number);
+      for (std::int64_t i = 0; i < 2 * number; ++i) {
+        push_reply(lua, bytes, pos);
+        lua_pop(lua, 1);
+      }
+      return push_reply(lua, bytes, pos);
     default:
       lua_createtable(lua, 0, 1);
       lua_pushlstring(lua, line.data(), line.size());
@@ -77,7 +123,71 @@ void push_reply(lua_State* lua, std::string_view bytes, std::size_t& pos) {
   }
 }
 
-void write_value(lua_State* lua, Out& out, int depth) {
+namespace {
+
+// The entries of the table on top, written as a map or (their keys alone) a set. Pops the table.
+void write_entries(lua_State* lua, Out& out, int script_protocol, int depth, bool is_map) {
+  std::size_t count = 0;
+  for (lua_pushnil(lua); lua_next(lua, -2) != 0; lua_pop(lua, 1)) ++count;
+  is_map ? out.map(count) : out.set(count);
+  for (lua_pushnil(lua); lua_next(lua, -2) != 0;) {
+    lua_pushvalue(lua, -2);
+    write_value(lua, out, script_protocol, depth + 1);
+    is_map ? write_value(lua, out, script_protocol, depth + 1) : lua_pop(lua, 1);
+  }
+  lua_pop(lua, 1);
+}
+
+// {double = 1.5} and the other tables that name a kind of reply. True when the one on top was one; what it
+// says has been written, and the table is still there.
+bool write_named_kind(lua_State* lua, Out& out, int script_protocol, int depth) {
+  const auto has = [&](const char* name, int type) {
+    lua_pushstring(lua, name);
+    lua_rawget(lua, -2);
+    if (lua_type(lua, -1) == type) return true;
+    lua_pop(lua, 1);
+    return false;
+  };
+  const auto text_on_top = [&] {
+    std::size_t size = 0;
+    const char* text = lua_tolstring(lua, -1, &size);
+    return std::string_view(text, size);
+  };
+  if (has("double", LUA_TNUMBER)) {
+    out.real(lua_tonumber(lua, -1));
+    lua_pop(lua, 1);
+    return true;
+  }
+  if (has("big_number", LUA_TSTRING)) {
+    std::string digits(text_on_top());
+    for (char& c : digits) c = c == '\r' || c == '\n' ? ' ' : c;
+    out.big_number(digits);
+    lua_pop(lua, 1);
+    return true;
+  }
+  if (has("verbatim_string", LUA_TTABLE)) {
+    if (has("format", LUA_TSTRING)) {
+      const std::string format = lua_tostring(lua, -1);
+      lua_pop(lua, 1);
+      if (has("string", LUA_TSTRING)) {
+        out.verbatim(text_on_top(), format);
+        lua_pop(lua, 2);
+        return true;
+      }
+    }
+    lua_pop(lua, 1);
+  }
+  for (const bool is_map : {true, false}) {
+    if (!has(is_map ? "map" : "set", LUA_TTABLE)) continue;
+    write_entries(lua, out, script_protocol, depth, is_map);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void write_value(lua_State* lua, Out& out, int script_protocol, int depth) {
   switch (lua_type(lua, -1)) {
     case LUA_TSTRING: {
       std::size_t size = 0;
@@ -85,7 +195,12 @@ void write_value(lua_State* lua, Out& out, int depth) {
       out.bulk({text, size});
       break;
     }
-    case LUA_TBOOLEAN: lua_toboolean(lua, -1) != 0 ? out.integer(1) : out.nil(); break;
+    case LUA_TBOOLEAN:
+      if (script_protocol > 2)
+        out.boolean(lua_toboolean(lua, -1) != 0);
+      else
+        lua_toboolean(lua, -1) != 0 ? out.integer(1) : out.nil();
+      break;
     case LUA_TNUMBER: {
       const double value = lua_tonumber(lua, -1);
       constexpr double kLimit = 9223372036854775808.0;
@@ -117,6 +232,7 @@ void write_value(lua_State* lua, Out& out, int depth) {
         break;
       }
       lua_pop(lua, 1);
+      if (write_named_kind(lua, out, script_protocol, depth)) break;
       std::size_t count = 0;
       for (;; ++count) {  // up to the first nil
         lua_rawgeti(lua, -1, static_cast<int>(count + 1));
@@ -127,7 +243,7 @@ void write_value(lua_State* lua, Out& out, int depth) {
       out.array(count);
       for (std::size_t i = 1; i <= count; ++i) {
         lua_rawgeti(lua, -1, static_cast<int>(i));
-        write_value(lua, out, depth + 1);
+        write_value(lua, out, script_protocol, depth + 1);
       }
       break;
     }

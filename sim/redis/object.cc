@@ -69,29 +69,48 @@ std::string_view type_name(const Value& value) {
   return kNames[value.index()];
 }
 
-std::string encoding_name(const Value& value) {
+std::string encoding_name(const Value& value, const Config::Thresholds& thresholds) {
   if (const auto* text = std::get_if<std::string>(&value)) {
     std::int64_t ignored = 0;
     if (parse_integer(*text, ignored)) return "int";
     return text->size() <= 44 ? "embstr" : "raw";
   }
-  constexpr std::size_t kLongest = 64;
   if (const auto* hash = std::get_if<std::unique_ptr<Hash>>(&value)) {
     std::size_t longest = 0;
     (*hash)->each([&](const std::string& field, const std::string& text) {
       longest = std::max({longest, field.size(), text.size()});
     });
-    return (*hash)->size() <= 512 && longest <= kLongest ? "listpack" : "hashtable";
+    return (*hash)->size() <= thresholds.hash_entries && longest <= thresholds.hash_value ? "listpack"
+                                                                                          : "hashtable";
   }
   if (const auto* zset = std::get_if<std::unique_ptr<SortedSet>>(&value)) {
     std::size_t longest = 0;
     for (const auto& item : (*zset)->items()) longest = std::max(longest, item.member.size());
-    return (*zset)->size() <= 128 && longest <= kLongest ? "listpack" : "skiplist";
+    return (*zset)->size() <= thresholds.zset_entries && longest <= thresholds.zset_value ? "listpack"
+                                                                                          : "skiplist";
   }
   if (const auto* set = std::get_if<std::unique_ptr<Set>>(&value)) {
-    return (*set)->only_integers() && (*set)->size() <= 512 ? "intset" : "hashtable";
+    return (*set)->only_integers() && (*set)->size() <= thresholds.intset ? "intset" : "hashtable";
   }
   return "quicklist";
+}
+
+std::size_t bytes_of(const Value& value) {
+  constexpr std::size_t kElement = 16;
+  std::size_t bytes = 0;
+  if (const auto* text = std::get_if<std::string>(&value)) return text->size();
+  if (const auto* list = std::get_if<std::unique_ptr<List>>(&value)) {
+    for (const std::string& item : **list) bytes += kElement + item.size();
+  } else if (const auto* hash = std::get_if<std::unique_ptr<Hash>>(&value)) {
+    (*hash)->each([&](const std::string& field, const std::string& text) {
+      bytes += kElement + field.size() + text.size();
+    });
+  } else if (const auto* set = std::get_if<std::unique_ptr<Set>>(&value)) {
+    for (const std::string_view member : (*set)->ordered()) bytes += kElement + member.size();
+  } else if (const auto* zset = std::get_if<std::unique_ptr<SortedSet>>(&value)) {
+    for (const auto& item : (*zset)->items()) bytes += kElement + sizeof item.score + item.member.size();
+  }
+  return bytes;
 }
 
 Value copy_of(const Value& value) {

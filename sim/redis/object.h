@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "sim/redis/config.h"
 #include "sim/redis/ordered_dict.h"
 
 namespace holdfast::sim::embedded {
@@ -63,7 +64,9 @@ using Value = std::variant<std::string, std::unique_ptr<List>, std::unique_ptr<H
                            std::unique_ptr<SortedSet>>;
 
 std::string_view type_name(const Value& value);  // "string", "list", "hash", "set", "zset"
-std::string encoding_name(const Value& value);   // what OBJECT ENCODING answers
+// What OBJECT ENCODING answers of a value of that size (a real one keeps the larger form when it shrinks).
+std::string encoding_name(const Value& value, const Config::Thresholds& thresholds);
 Value copy_of(const Value& value);
+std::size_t bytes_of(const Value& value);  // an estimate: contents, and a little for each element
 
 }  // namespace holdfast::sim::embedded

@@ -36,7 +36,7 @@ std::int64_t PubSub::publish(Engine& engine, std::string_view channel, std::stri
   const auto it = direct.find(channel);
   if (it != direct.end()) {
     for (Session* session : it->second) {
-      session->out.array(3);
+      session->out.push(3);
       session->out.bulk(shard ? "smessage" : "message");
       session->out.bulk(channel);
       session->out.bulk(message);
@@ -48,7 +48,7 @@ std::int64_t PubSub::publish(Engine& engine, std::string_view channel, std::stri
   for (const auto& [pattern, listeners] : patterns) {
     if (!glob_match(pattern, channel)) continue;
     for (Session* session : listeners) {
-      session->out.array(4);
+      session->out.push(4);
       session->out.bulk("pmessage");
       session->out.bulk(pattern);
       session->out.bulk(channel);

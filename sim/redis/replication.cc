@@ -86,7 +86,7 @@ void Replication::serve_sync(Session& session, std::string_view id, std::int64_t
     join();
     return;
   }
-  if (id != "?") ++engine_.stats().sync_partial_err;
+  if (id != "?" && !id.empty()) ++engine_.stats().sync_partial_err;
   ++engine_.stats().sync_full;
   if (!backlog_active_) {  // the first replica ever: a new history begins
     new_id();
@@ -95,7 +95,7 @@ void Replication::serve_sync(Session& session, std::string_view id, std::int64_t
     start_backlog();
   }
   if (!is_replica()) selected_db_ = -1;
-  session.out.status("FULLRESYNC " + id_ + " " + std::to_string(offset_));
+  if (!id.empty()) session.out.status("FULLRESYNC " + id_ + " " + std::to_string(offset_));
   const int stream_db = is_replica() && link_session_ != nullptr ? link_session_->db : -1;
   const std::string snapshot = write_snapshot(engine_.databases(), stream_db);
   session.out.raw("$" + std::to_string(snapshot.size()) + "\r\n");

@@ -220,7 +220,39 @@ void Out::bulk_integer(std::int64_t value) {
   bulk({text, static_cast<std::size_t>(end - text)});
 }
 
-void Out::real(double value) { bulk(format_real(value)); }
+void Out::real(double value) {
+  if (protocol == 2) return bulk(format_real(value));
+  bytes += ',';
+  bytes += format_real(value);
+  bytes += "\r\n";
+}
+
+void Out::boolean(bool value) {
+  if (protocol == 2) return integer(value ? 1 : 0);
+  raw(value ? "#t\r\n" : "#f\r\n");
+}
+
+void Out::big_number(std::string_view digits) {
+  if (protocol == 2) return bulk(digits);
+  bytes += '(';
+  bytes += digits;
+  bytes += "\r\n";
+}
+
+void Out::verbatim(std::string_view text, std::string_view format) {
+  if (protocol == 2) return bulk(text);
+  header('=', static_cast<std::int64_t>(text.size() + 4));
+  for (std::size_t i = 0; i < 3; ++i) bytes += i < format.size() ? format[i] : ' ';
+  bytes += ':';
+  bytes += text;
+  bytes += "\r\n";
+}
+
+void Out::set(std::size_t count) { header(protocol == 2 ? '*' : '~', static_cast<std::int64_t>(count)); }
+void Out::push(std::size_t count) { header(protocol == 2 ? '*' : '>', static_cast<std::int64_t>(count)); }
+void Out::map(std::size_t pairs) {
+  protocol == 2 ? array(2 * pairs) : header('%', static_cast<std::int64_t>(pairs));
+}
 
 // --- numbers -------------------------------------------------------------------------------------------
 

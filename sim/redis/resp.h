@@ -1,4 +1,4 @@
-// RESP2 on the server's side: requests out of bytes, replies into bytes, and the number formats of Redis.
+// RESP2 and RESP3 on the server's side: requests out of bytes, replies into bytes, and the numbers of Redis.
 //
 // A parsed request refers into the input; nothing is copied or allocated per argument.
 #pragma once
@@ -35,10 +35,11 @@ class RequestParser {
   std::vector<std::string> unquoted_;
 };
 
-// Replies, appended to `bytes`.
+// Replies, appended to `bytes`. A kind that RESP2 does not know becomes what Redis sends a client of RESP2.
 class Out {
  public:
   std::string bytes;
+  int protocol = 2;  // 3 after HELLO 3
 
   void raw(std::string_view text) { bytes.append(text); }
   void ok() { raw("+OK\r\n"); }
@@ -48,10 +49,16 @@ class Out {
   void integer(std::int64_t value);
   void bulk(std::string_view text);
   void bulk_integer(std::int64_t value);
-  void real(double value);  // a bulk string, 17 significant digits
-  void nil() { raw("$-1\r\n"); }
-  void nil_array() { raw("*-1\r\n"); }
+  void real(double value);   // 17 significant digits; RESP2: a bulk string
+  void boolean(bool value);  // RESP2: 1 or 0
+  void big_number(std::string_view digits);
+  void verbatim(std::string_view text, std::string_view format = "txt");  // three letters; RESP2: the text
+  void nil() { raw(protocol == 2 ? "$-1\r\n" : "_\r\n"); }
+  void nil_array() { raw(protocol == 2 ? "*-1\r\n" : "_\r\n"); }
   void array(std::size_t count);
+  void set(std::size_t count);   // RESP2: an array
+  void map(std::size_t pairs);   // RESP2: an array of twice that
+  void push(std::size_t count);  // RESP2: an array
 
  private:
   void header(char mark, std::int64_t value);

@@ -47,7 +47,7 @@ std::string ScriptEngine::load(std::string_view body, std::string& error) {
   std::string sha1 = sha1_hex(body);
   if (knows(sha1)) return sha1;
   open();
-  Script script{0, false, false, false};
+  Script script{0, false, false, false, false};
   std::string_view code = body;
   if (body.starts_with("#!")) {  // "#!lua flags=no-writes,allow-stale": the line stays, as an empty one
     const std::size_t end = std::min(body.find('\n'), body.size());
@@ -82,8 +82,9 @@ std::string ScriptEngine::load(std::string_view body, std::string& error) {
           script.no_writes = true;
         else if (flag == "allow-stale")
           script.allow_stale = true;
-        else if (flag != "allow-oom" && flag != "no-cluster" && flag != "allow-cross-slot-keys" &&
-                 !flag.empty()) {
+        else if (flag == "allow-oom")
+          script.allow_oom = true;
+        else if (flag != "no-cluster" && flag != "allow-cross-slot-keys" && !flag.empty()) {
           error = "ERR Unexpected flag in script shebang: " + std::string(flag);
           return {};
         }
@@ -100,11 +101,28 @@ std::string ScriptEngine::load(std::string_view body, std::string& error) {
   return sha1;
 }
 
+std::uint32_t ScriptEngine::command_flags(const CommandSpec& spec, Args argv) {
+  std::string sha1;
+  if (spec.name.starts_with("evalsha")) {
+    sha1 = lower(argv[1]);
+  } else if (argv[1].starts_with("#!")) {
+    std::string error;
+    sha1 = load(argv[1], error);
+  }
+  const auto it = scripts_.find(sha1);
+  if (it == scripts_.end() || !it->second.shebang) return spec.flags;
+  std::uint32_t flags = spec.flags & ~(kWrite | kDenyOom | kMayReplicate);
+  if (!it->second.no_writes) flags |= kWrite;
+  if (!it->second.no_writes && !it->second.allow_oom) flags |= kDenyOom;
+  return flags;
+}
+
 void ScriptEngine::run(Call& call, std::string_view sha1, std::size_t key_count, bool read_only) {
   const Script script = scripts_.find(sha1)->second;
   call_ = &call;
   read_only_ = read_only || script.no_writes;
   wrote_ = false;
+  scratch_.protocol = 2;
   random_state_ = 0;
   if (script.shebang && !script.no_writes) {
     if (read_only) return call.out.error("ERR Can not execute a script with write flag using *_ro command.");
@@ -114,13 +132,18 @@ void ScriptEngine::run(Call& call, std::string_view sha1, std::size_t key_count,
     }
     if (!refused.empty()) return call.out.error(refused);
   }
+  allow_oom_ = script.allow_oom;
+  if (script.shebang && !script.no_writes && !script.allow_oom && engine_.began_out_of_memory()) {
+    return call.out.error(
+        "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'");
+  }
   const int database = call.session.db;  // a SELECT of the script's is its own
   const int top = lua_gettop(lua_);
   set_script_arguments(lua_, call.argv.subspan(3, key_count), call.argv.subspan(3 + key_count));
   const int handler = push_error_handler(lua_);
   lua_rawgeti(lua_, LUA_REGISTRYINDEX, script.function);
   if (lua_pcall(lua_, 0, 1, handler) == 0) {
-    write_value(lua_, call.out);
+    write_value(lua_, call.out, scratch_.protocol);
   } else {
     const auto field = [&](const char* name) {
       std::string text;
@@ -155,7 +178,7 @@ const std::string& ScriptEngine::call_command(Args argv, bool& refused) {
   const CommandSpec* container = nullptr;
   const CommandSpec* spec = CommandTable::instance().find(argv, container);
   if (spec == nullptr) return refuse("ERR Unknown Redis command called from script");
-  if (!spec->arity_ok(argv.size()) || ((spec->flags & kContainer) != 0 && argv.size() < 2)) {
+  if (!spec->arity_ok(argv.size()) || (spec->handler == nullptr && argv.size() < 2)) {
     return refuse("ERR Wrong number of args calling Redis command from script");
   }
   if ((spec->flags & kNoScript) != 0) return refuse("ERR This Redis command is not allowed from script");
@@ -169,8 +192,10 @@ const std::string& ScriptEngine::call_command(Args argv, bool& refused) {
     } else if (!why_not.empty()) {
       return refuse(why_not);
     }
-    wrote_ = true;
   }
+  if ((spec->flags & kDenyOom) != 0 && !allow_oom_ && !wrote_ && engine_.began_out_of_memory())
+    return refuse(kOutOfMemory);
+  if ((spec->flags & kWrite) != 0) wrote_ = true;
   refused = false;
   engine_.call(call_->session, *spec, argv, scratch_);
   return scratch_.bytes;

@@ -30,6 +30,8 @@ class ScriptEngine {
   bool knows(std::string_view sha1) const { return scripts_.contains(sha1); }
   // Compiles and keeps; "" and `error` set when it does not compile.
   std::string load(std::string_view body, std::string& error);
+  // The flags of EVAL and its like with these arguments: a script that declares flags (#!lua) replaces some.
+  std::uint32_t command_flags(const CommandSpec& spec, Args argv);
   void flush();
   std::size_t size() const { return scripts_.size(); }
   // Runs a known script; REQUIRES: knows(sha1). argv as of EVALSHA: argv[2] = number of keys.
@@ -40,6 +42,7 @@ class ScriptEngine {
   const std::string& call_command(Args argv, bool& refused);
   Call* running() { return call_; }
   void set_propagation(bool replicas, bool disk);
+  void set_protocol(int version) { scratch_.protocol = version; }  // of replies to redis.call
   double random_fraction();
   void seed_random(std::int32_t seed);
 
@@ -49,6 +52,7 @@ class ScriptEngine {
     bool shebang;
     bool no_writes;
     bool allow_stale;
+    bool allow_oom;
   };
   void open();
   void close();
@@ -60,6 +64,7 @@ class ScriptEngine {
   Call* call_ = nullptr;
   bool read_only_ = false;
   bool wrote_ = false;
+  bool allow_oom_ = false;
   Out scratch_;
   std::uint64_t random_state_ = 0;
 };

@@ -29,16 +29,33 @@ std::size_t parse_reply(std::string_view bytes, redis::Reply* into) {
     case '+': reply.type = Type::status, reply.text = rest; break;
     case '-': reply.type = Type::error, reply.text = rest; break;
     case ':': reply.type = Type::integer, reply.integer = parse_number(rest); break;
+    case '_': break;
+    case '|': {  // attributes of the reply that follows
+      for (std::int64_t i = 2 * parse_number(rest); i >= 0; --i) {
+        const std::size_t taken = parse_reply(bytes.substr(length), &reply);
+        if (taken == 0) return 0;
+        length += taken;
+      }
+      break;
+    }
+    case '#': reply.type = Type::integer, reply.integer = rest == "t" ? 1 : 0; break;
+    case ',':
+    case '(': reply.type = Type::bulk, reply.text = rest; break;
+    case '=':
     case '$': {
       const std::int64_t size = parse_number(rest);
       if (size < 0) break;
       length += static_cast<std::size_t>(size) + 2;
       if (bytes.size() < length) return 0;
       reply.type = Type::bulk, reply.text = bytes.substr(line, static_cast<std::size_t>(size));
+      if (bytes[0] == '=') reply.text.erase(0, 4);  // "txt:"
       break;
     }
-    case '*': {
-      const std::int64_t count = parse_number(rest);
+    case '*':
+    case '~':
+    case '>':
+    case '%': {
+      const std::int64_t count = parse_number(rest) * (bytes[0] == '%' ? 2 : 1);
       if (count < 0) break;
       reply.type = Type::array;
       for (std::int64_t i = 0; i < count; ++i) {

@@ -15,7 +15,9 @@
 namespace holdfast {
 
 // Reads the reply at the beginning of `bytes`. Returns its length, 0 when it is not there as a whole yet.
-// Throws std::runtime_error when it is not RESP2. `*-1` becomes nil like `$-1`.
+// Throws std::runtime_error when it is not RESP. `*-1` becomes nil like `$-1`; what RESP3 adds becomes the
+// nearest kind: sets, pushes and maps arrays (of keys and values in turn), doubles and big numbers texts,
+// booleans integers.
 std::size_t parse_reply(std::string_view bytes, redis::Reply* into);
 
 // A command in RESP.

@@ -48,14 +48,14 @@ class EmbeddedTarget final : public Target {
 
 }  // namespace
 
-EmbeddedRun play_embedded(const std::vector<std::string>& steps, bool with_replica) {
+EmbeddedRun play_embedded(const std::vector<std::string>& steps, bool with_replica, int protocol) {
   EmbeddedRun run;
   const std::unique_ptr<World> world = make_embedded_world({.seed = 1, .hop = Duration{}});
   EmbeddedTarget target(*world);
   world->run([&] {
     target.start(with_replica);
     run.start = target.wall();
-    run.transcript = play(steps, target);
+    run.transcript = play(steps, target, protocol);
   });
   return run;
 }

@@ -15,6 +15,6 @@ struct EmbeddedRun {
   Transcript transcript;
 };
 
-EmbeddedRun play_embedded(const std::vector<std::string>& steps, bool with_replica = false);
+EmbeddedRun play_embedded(const std::vector<std::string>& steps, bool with_replica = false, int protocol = 2);
 
 }  // namespace holdfast::sim::oracle

@@ -201,7 +201,7 @@ std::string show_reply(std::string_view raw, const Step& step) {
     std::sort(parts.begin(), parts.end());
     std::string text = reply.type == redis::Reply::Type::array ? "" : show(reply);
     for (const std::string& part : parts) text += part;
-    return step.normalise + " " + text;
+    return step.normalise + (raw[0] == '*' ? "" : std::string(1, raw[0])) + " " + text;
   }
   std::string text;
   for (const std::string& line : split(reply.text, '\n')) {

@@ -89,7 +89,7 @@ class FakeReplica {
 
 class Player {
  public:
-  explicit Player(Target& target) : target_(target) {}
+  Player(Target& target, int protocol) : target_(target), protocol_(protocol) {}
 
   std::string step(const std::string& line) {
     try {
@@ -111,6 +111,7 @@ class Player {
     if (!place) {
       const Endpoint to = name[0] == 'B' ? target_.second_server() : target_.server();
       place = std::make_unique<ServerConnection>(target_.network(), to, deadline());
+      if (protocol_ > 2) place->call({"HELLO", std::to_string(protocol_)}, deadline());
     }
     return *place;
   }
@@ -224,6 +225,7 @@ class Player {
   }
 
   Target& target_;
+  int protocol_;
   std::map<std::string, std::unique_ptr<ServerConnection>> connections_;
   std::map<std::string, std::string> variables_;
   std::unique_ptr<FakeReplica> replica_;
@@ -232,8 +234,8 @@ class Player {
 
 }  // namespace
 
-Transcript play(const std::vector<std::string>& steps, Target& target) {
-  Player player(target);
+Transcript play(const std::vector<std::string>& steps, Target& target, int protocol) {
+  Player player(target, protocol);
   Transcript transcript;
   for (const std::string& step : steps) transcript.push_back(step + "\n      " + player.step(step));
   return transcript;

@@ -28,8 +28,9 @@ class Target {
 // One line a step: the step and what came back.
 using Transcript = std::vector<std::string>;
 
-// [parks] Never throws for what a server does: a broken connection is a line of the transcript.
-Transcript play(const std::vector<std::string>& steps, Target& target);
+// [parks] `protocol`: 3 begins each connection with HELLO 3. Never throws for what a server does: a broken
+// connection is a line of the transcript.
+Transcript play(const std::vector<std::string>& steps, Target& target, int protocol = 2);
 
 // What differs, line by line; "" when nothing does.
 std::string differences(const Transcript& embedded, const Transcript& real);

@@ -35,7 +35,13 @@ const std::vector<std::string> kCommands = {
     // transactions
     "MULTI", "EXEC", "EXEC", "DISCARD", "WATCH {k}", "UNWATCH", "FOO", "GET",
     // pub/sub and the rest
-    "PUBLISH {ch} {v}", "PING", "ECHO {v}", "SELECT {db}", "SCRIPT FLUSH", "WAIT 0 0"};
+    "PUBLISH {ch} {v}", "PING", "ECHO {v}", "SELECT {db}", "SCRIPT FLUSH", "WAIT 0 0",
+    // the protocol, and replies that have a kind of their own in it
+    "any HELLO 3", "any HELLO 3", "any HELLO 2", "SADD {k} {f}", "SREM {k} {f}", "sorted SMEMBERS {k}",
+    "sorted SINTER {k} {k}", "SMOVE {k} {k} {f}", "SISMEMBER {k} {f}", "ZMSCORE {k} {f} {f}", "ZPOPMIN {k}",
+    "ZPOPMAX {k} 2", "ZREVRANGE {k} 0 -1 WITHSCORES", "HRANDFIELD {k} 0 WITHVALUES", "LPOP {k} 2",
+    "INCRBYFLOAT {k} {n}", "HINCRBYFLOAT {k} {f} {n}", "OBJECT ENCODING none", "LPOS {k} {v}",
+    "DEBUG PROTOCOL {kind}", "EXPIRE {k} {n} {flag} {flag}", "SWAPDB 0 {db}"};
 
 const std::vector<std::string> kScripts = {
     R"~("return redis.call('get', KEYS[1])" 1 {k})~",
@@ -54,6 +60,13 @@ const std::vector<std::string> kScripts = {
     R"~("return redis.call('set', KEYS[1], tonumber(ARGV[1]))" 1 {k} {n})~",
     R"~("return tostring(tonumber(ARGV[1]))" 0 {score})~",
     R"~("return cjson.encode({ARGV[1], tonumber(ARGV[2])})" 0 {v} {n})~",
+    R"~("redis.setresp(3) return redis.call('hgetall', KEYS[1])" 1 {k})~",
+    R"~("redis.setresp(3) return redis.call('zrange', KEYS[1], 0, -1, 'withscores')" 1 {k})~",
+    R"~("redis.setresp(3) local r = redis.call('get', KEYS[1]) return {r == nil, r == false, r}" 1 {k})~",
+    R"~("redis.setresp({protocol}) return redis.call('zscore', KEYS[1], ARGV[1])" 1 {k} {f})~",
+    R"~("return {double = tonumber(ARGV[1])}" 0 {score})~",
+    R"~("return {{map = {[ARGV[1]] = true}}, {set = {[ARGV[2]] = true}}, false}" 0 {v} {f})~",
+    R"~("return {verbatim_string = {format = 'txt', string = ARGV[1]}, big_number = KEYS[1]}" 0 {v})~",
     R"~("error(ARGV[1])" 0 {v})~",
     R"~("return redis.error_reply(ARGV[1])" 0 {v})~",
 };
@@ -71,6 +84,8 @@ const std::map<std::string, std::vector<std::string>, std::less<>> kPools = {
     {"zflag", {"NX", "XX", "GT", "LT", "CH", "INCR", "NX CH"}},
     {"ch", {"ch1", "ch2"}},
     {"db", {"0", "0", "1"}},
+    {"protocol", {"2", "3"}},
+    {"kind", {"string", "double", "null", "array", "set", "map", "bignum", "verbatim", "true", "false"}},
 };
 
 const std::vector<std::string> kWaits = {"1ms", "49ms", "50ms", "100ms", "400ms", "999ms", "1s", "1500ms"};
@@ -97,7 +112,8 @@ rc::Gen<std::string> any_step() {
     if (kind < 14) return "advance " + *rc::gen::elementOf(kWaits);
     if (kind < 19) {  // connection 3 is the subscriber
       return "3: " +
-             filled(*rc::gen::element<std::string>("SUBSCRIBE {ch}", "UNSUBSCRIBE {ch}", "drain", "drain"));
+             filled(*rc::gen::element<std::string>("SUBSCRIBE {ch}", "UNSUBSCRIBE {ch}", "drain", "drain",
+                                                   "any HELLO {protocol}", "PSUBSCRIBE ch*"));
     }
     const std::string connection = *rc::gen::element<std::string>("", "", "2: ");
     if (kind < 37) return connection + "EVAL " + filled(*rc::gen::elementOf(kScripts));

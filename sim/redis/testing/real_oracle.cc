@@ -78,10 +78,11 @@ void RealOracle::start_second(WallTime start) {
   }
 }
 
-Transcript RealOracle::play_from(WallTime start, const std::vector<std::string>& steps, bool with_replica) {
+Transcript RealOracle::play_from(WallTime start, const std::vector<std::string>& steps, bool with_replica,
+                                 int protocol) {
   reset(start);
   if (with_replica) start_second(start);
-  Transcript transcript = play(steps, *this);
+  Transcript transcript = play(steps, *this, protocol);
   second_control_.reset();
   second_.reset();
   return transcript;

@@ -18,7 +18,8 @@ class RealOracle final : public Target {
   RealOracle();  // throws MissingServer
 
   // Plays the steps from `start` on the wall clock.
-  Transcript play_from(WallTime start, const std::vector<std::string>& steps, bool with_replica = false);
+  Transcript play_from(WallTime start, const std::vector<std::string>& steps, bool with_replica = false,
+                       int protocol = 2);
 
   Runtime& runtime() override { return runtime_; }
   Network& network() override { return network_; }
