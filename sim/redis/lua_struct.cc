@@ -2,6 +2,7 @@
 //
 // Formats: < > = ! for byte order and alignment, x padding, b B h H l L T i I(n) integers, f d floats, s
 // zero-ended and c(n) fixed strings (c0: length from the number before it).
+#include <algorithm>
 #include <bit>
 #include <climits>
 #include <cmath>
@@ -123,8 +124,11 @@ int pack(lua_State* lua) {
       case 'i':
       case 'I': {
         const double value = luaL_checknumber(lua, arg++);
-        const auto bits = value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value))
-                                    : static_cast<std::uint64_t>(value);
+        const auto bits =
+            value < 0        ? static_cast<std::uint64_t>(static_cast<std::int64_t>(std::max(value, -0x1p63)))
+            : value < 0x1p64 ? static_cast<std::uint64_t>(value)
+            : std::isnan(value) ? std::uint64_t{1} << 63U  // as redis-server does on x86-64
+                                : 0;
         put_integer(out, bits, size, layout.little);
         break;
       }
