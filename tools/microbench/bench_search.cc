@@ -4,9 +4,11 @@
 //   build/bench_search              the table, and what the goals say of it (a few minutes)
 //   build/bench_search --only 17    one configuration
 //   build/bench_search --json F     the table as data
+//   build/bench_search --files DIR  histories for tools/bench/porcupine/compare, one operation a line
+//   build/bench_search --judge F --model M --timeout S    judges one of them: verdict, seconds
 //
-// A time is the median of three turns of each (of one, where one takes over a second). The plain search stops
-// at a million configurations: then it took at least the time that it shows.
+// A time is the median of three turns of each (of one, where one takes over a second). The plain search
+// stops at a million configurations: then it took at least the time that it shows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +18,9 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <sstream>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "checker/linearizability/search.h"
@@ -74,6 +78,86 @@ Row measure(const SearchCase& what) {
   return row;
 }
 
+// --- files for other checkers
+
+template <typename Value>
+std::string text_of(const Value& value) {
+  if (value == Operation().value) return "-";
+  if constexpr (std::is_integral_v<Value>) {
+    return std::to_string(value);
+  } else {
+    return std::to_string(value.number());
+  }
+}
+
+// Histories that Porcupine's driver has a model for.
+int write_files(const std::string& folder) {
+  constexpr std::size_t kFiles = 40;
+  std::string list;
+  std::size_t number = 0;
+  for (const SearchCase& each : search_cases()) {
+    const bool fits =
+        each.draw.model == "cas-register" || each.draw.model == "register" || each.draw.model == "mutex";
+    if (!fits || each.draw.operations < 200 || number == kFiles) continue;
+    const std::vector<Operation> operations = draw_operations(each.draw);
+    const std::string name = fmt::format("{}.txt", number++);
+    std::ofstream out(folder + "/" + name);
+    std::size_t unknown = 0;
+    for (const Operation& operation : operations) {
+      unknown += operation.unknown ? 1 : 0;
+      const bool mutex = each.draw.model == "mutex";
+      out << fmt::format("{} {} {} {} {} {}\n", to_string(operation.f), operation.process, operation.call,
+                         operation.unknown ? -1 : operation.ret, mutex ? "-" : text_of(operation.value),
+                         mutex ? "-" : text_of(operation.token));
+    }
+    list += fmt::format(
+        "{}{{\"file\": \"{}\", \"model\": \"{}\", \"operations\": {}, \"clients\": {}, \"unknown\": {}}}",
+        list.empty() ? "" : ",\n", name, each.draw.model, operations.size(), each.draw.clients, unknown);
+  }
+  std::ofstream(folder + "/cases.json") << "[" << list << "]\n";
+  return 0;
+}
+
+std::vector<Operation> read_file(const std::string& path) {
+  std::vector<Operation> operations;
+  std::ifstream in(path);
+  std::string line, f, value, expected;
+  while (std::getline(in, line)) {
+    Operation each;
+    std::istringstream parts(line);
+    parts >> f >> each.process >> each.call >> each.ret >> value >> expected;
+    for (const Function known :
+         {Function::read, Function::write, Function::cas, Function::acquire, Function::release})
+      if (to_string(known) == f) each.f = known;
+    each.owner = each.process;
+    each.unknown = each.ret < 0;
+    if (each.unknown) each.ret = kForever;
+    if (value != "-") each.value = decltype(each.value)(std::stoll(value));
+    if (expected != "-") each.token = decltype(each.token)(std::stoll(expected));
+    operations.push_back(each);
+  }
+  return operations;
+}
+
+int judge_file(const std::string& path, const std::string& name, double timeout_seconds) {
+  const std::vector<Operation> operations = read_file(path);
+  const auto model = find_model(name)->make({});
+  SearchResult found;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  found =
+      search(operations, *model,
+             {.stop = [&](const SearchProgress&) { return seconds() > timeout_seconds ? "time" : nullptr; }});
+  fmt::print("{} {:.6f}\n",
+             found.outcome == SearchOutcome::linearizable       ? "holds"
+             : found.outcome == SearchOutcome::not_linearizable ? "violated"
+                                                                : "-",
+             seconds());
+  return 0;
+}
+
 const char* word(const std::optional<bool>& verdict) {
   return !verdict ? "-" : *verdict ? "holds" : "violated";
 }
@@ -83,12 +167,19 @@ const char* word(const std::optional<bool>& verdict) {
 int main(int argc, char** argv) {
   std::optional<std::size_t> only;
   const char* json = nullptr;
+  std::string file, model = "cas-register";
+  double timeout_seconds = 60;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--only") == 0) only = std::strtoull(argv[i + 1], nullptr, 10);
     if (std::strcmp(argv[i], "--json") == 0) json = argv[i + 1];
+    if (std::strcmp(argv[i], "--files") == 0) return write_files(argv[i + 1]);
+    if (std::strcmp(argv[i], "--judge") == 0) file = argv[i + 1];
+    if (std::strcmp(argv[i], "--model") == 0) model = argv[i + 1];
+    if (std::strcmp(argv[i], "--timeout") == 0) timeout_seconds = std::strtod(argv[i + 1], nullptr);
     if (std::strcmp(argv[i], "--plain-most") == 0) plain_most = std::strtoull(argv[i + 1], nullptr, 10);
     if (std::strcmp(argv[i], "--steps") == 0) most_steps = std::strtoull(argv[i + 1], nullptr, 10);
   }
+  if (!file.empty()) return judge_file(file, model, timeout_seconds);
   const std::vector<SearchCase> cases = search_cases();
   fmt::print("{:>3} {:<22} {:>5} {:>7} {:>7} {:>8} {:>8} {:>10} {:>10} {:>7} {:>9} {:>9}\n", "", "model",
              "ops", "clients", "unknown", "ours", "plain", "ours ms", "plain ms", "ratio", "ours n",
