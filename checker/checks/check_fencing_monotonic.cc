@@ -1,9 +1,10 @@
 // fencing-monotonic: tokens rise strictly along the order of the holds of one key.
 //
-// Hold a comes before hold b when b was invoked after a's acquire returned, or when a's claim (without one:
-// a's hold) was over when b began. Then b's token must be the greater one; among readers it may be equal.
-// Other holds are not ordered. Each of the two rules takes one sweep by time, which compares with the
-// greatest token so far.
+// Hold a comes before hold b when b was invoked after a's acquire returned, or when they exclude each other
+// and a's claim (without one: a's hold) was over when b began. Then b's token must be the greater one; among
+// readers it may be equal. Other holds are not ordered: two readers may be granted in one order and learn of
+// it in the other. Each of the two rules takes one sweep by time, which compares with the greatest token so
+// far.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,8 +41,9 @@ struct Greatest {
     if (best == nullptr || hold->token > best->token) best = hold;
   }
   // A hold before `hold` whose token is too great; nullptr: there is none.
-  const Hold* against(const Hold& hold) const {
+  const Hold* against(const Hold& hold, bool only_excluded) const {
     if (writer != nullptr && writer->token >= hold.token) return writer;
+    if (only_excluded && hold.shared) return nullptr;
     if (reader != nullptr && (hold.shared ? reader->token > hold.token : reader->token >= hold.token))
       return reader;
     return nullptr;
@@ -76,8 +78,8 @@ class FencingMonotonic : public Check {
       return verdict;
     }
     std::vector<std::pair<const Hold*, const Hold*>> found;
-    sweep(asked, found);
-    sweep(by_claims, found);
+    sweep(asked, false, found);
+    sweep(by_claims, true, found);
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
       return a.second->acquired != b.second->acquired ? a.second->acquired < b.second->acquired
                                                       : a.first->acquired < b.first->acquired;
@@ -122,7 +124,7 @@ class FencingMonotonic : public Check {
   // At equal times the points of different processes are concurrent, and those of one process are ordered by
   // position. So all comparisons come before all additions of that time, except additions of the same
   // process.
-  static void sweep(std::vector<TokenPoint>& points,
+  static void sweep(std::vector<TokenPoint>& points, bool only_excluded,
                     std::vector<std::pair<const Hold*, const Hold*>>& found) {
     std::sort(points.begin(), points.end(), earlier);
     for (std::size_t i = 0; i < points.size();) {
@@ -134,12 +136,12 @@ class FencingMonotonic : public Check {
           ++end;
         for (std::size_t at = i; at < end; ++at) {
           if (!points[at].asks) continue;
-          const Hold* worse = greatest.against(*points[at].hold);
+          const Hold* worse = greatest.against(*points[at].hold, only_excluded);
           for (std::size_t own = i; own < at && worse == nullptr; ++own) {
             if (points[own].asks || points[own].hold->process != points[at].hold->process) continue;
             Greatest alone;
             alone.add(points[own].hold);
-            worse = alone.against(*points[at].hold);
+            worse = alone.against(*points[at].hold, only_excluded);
           }
           if (worse != nullptr && worse != points[at].hold) found.emplace_back(worse, points[at].hold);
         }

@@ -580,6 +580,18 @@ TEST(FencingMonotonic, TokensRise) {
     9 c3/0 ok acquire k id=c token=6 mode=write
   )");
   EXPECT_EQ(run("fencing-monotonic", readers).outcome, Outcome::holds);
+  // The first of two readers learns of its grant when the second one has left: the server knows the order.
+  const auto late = [&](const std::string& mode) {
+    return history_of(R"(
+      1 c1/0 invoke acquire k mode=read
+      2 c2/0 invoke acquire k mode=read
+      3 c2/0 ok acquire k id=b token=6 mode=read
+      4 c2/0 invoke release k id=b mode=read
+      9 c1/0 ok acquire k id=a token=5 mode=)" +
+                      mode);
+  };
+  EXPECT_EQ(run("fencing-monotonic", late("read")).outcome, Outcome::holds);
+  expect_violated(run("fencing-monotonic", late("write")), "token-fell");
 }
 
 TEST(EffectsInsideHold, WithoutLocksUnknown) {

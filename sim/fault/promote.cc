@@ -1,4 +1,7 @@
-// promote: a replica becomes a primary (REPLICAOF NO ONE); nobody tells the old one. Nothing to heal.
+// promote: a replica becomes a primary (REPLICAOF NO ONE); nobody tells the old one. Nothing to heal. One
+// that is dead, or dies before it answers, is not promoted, and no effect is told.
+#include <exception>
+
 #include "sim/fault/support.h"
 
 namespace holdfast::sim {
@@ -8,7 +11,15 @@ class Promote final : public Fault {
  public:
   explicit Promote(const FaultConfig& config) : node_(text_of(config, "node")) {}
   Healing act(FaultTargets& targets) override {
-    node_of(targets, node_).promote();
+    ClusterNode& node = node_of(targets, node_);
+    if (!node.running()) return {};
+    const std::uint64_t asked = node.incarnation();
+    try {
+      node.promote();
+    } catch (const std::exception&) {
+      if (node.running() && node.incarnation() == asked) throw;
+      return {};
+    }
     targets.tell({.what = checker::Effect::promoted, .party = node_});
     return {};
   }
