@@ -5,7 +5,7 @@
 //   build/bench_search --only 17    one configuration
 //   build/bench_search --json F     the table as data
 //   build/bench_search --files DIR  histories for tools/bench/porcupine/compare, one operation a line
-//   build/bench_search --judge F --model M --timeout S    judges one of them: verdict, seconds
+//   build/bench_search --judge F --model M --timeout S    judges one of them: verdict, seconds, MB
 //
 // A time is the median of three turns of each (of one, where one takes over a second). The plain search
 // stops at a million configurations: then it took at least the time that it shows.
@@ -139,6 +139,16 @@ std::vector<Operation> read_file(const std::string& path) {
   return operations;
 }
 
+// Peak memory of this program in MB (not of the one that started it, which getrusage() counts as well).
+double peak_mb() {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line)) {
+    if (line.starts_with("VmHWM:")) return static_cast<double>(std::stoll(line.substr(6))) / 1024;
+  }
+  return 0;
+}
+
 int judge_file(const std::string& path, const std::string& name, double timeout_seconds) {
   const std::vector<Operation> operations = read_file(path);
   const auto model = find_model(name)->make({});
@@ -150,11 +160,11 @@ int judge_file(const std::string& path, const std::string& name, double timeout_
   found =
       search(operations, *model,
              {.stop = [&](const SearchProgress&) { return seconds() > timeout_seconds ? "time" : nullptr; }});
-  fmt::print("{} {:.6f}\n",
+  fmt::print("{} {:.6f} {:.1f}\n",
              found.outcome == SearchOutcome::linearizable       ? "holds"
              : found.outcome == SearchOutcome::not_linearizable ? "violated"
                                                                 : "-",
-             seconds());
+             seconds(), peak_mb());
   return 0;
 }
 

@@ -1,7 +1,7 @@
 // Judges one history by Porcupine, for tools/bench/porcupine/compare: a register with compare-and-set, or a mutex.
 //
 // A line of the file is an operation: f, process, call, return (-1: of unknown outcome), value, expected value; a
-// value of - is nil. The last line of output: verdict, seconds of judging.
+// value of - is nil. The last line of output: verdict, seconds of judging, peak memory of this process in MB.
 package main
 
 import (
@@ -94,5 +94,19 @@ func main() {
 	if verdict == "" {
 		verdict = "-"
 	}
-	fmt.Printf("%s %.6f\n", verdict, time.Since(begin).Seconds())
+	fmt.Printf("%s %.6f %.1f\n", verdict, time.Since(begin).Seconds(), peakMB())
+}
+
+func peakMB() float64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		panic(err)
+	}
+	for _, line := range strings.Split(string(status), "\n") {
+		if strings.HasPrefix(line, "VmHWM:") {
+			kilobytes, _ := strconv.ParseFloat(strings.Fields(line)[1], 64)
+			return kilobytes / 1024
+		}
+	}
+	return 0
 }
