@@ -52,6 +52,10 @@ struct CheckContext {
   std::int64_t told_slack_ns = 1'000'000;
 };
 
+// A verdict that says so, if an event of one of `functions` has a value that is no number within 60 bits. The
+// checks that count need numbers.
+std::optional<Verdict> unless_numbers(const History& history, std::initializer_list<Function> functions);
+
 class Check {
  public:
   virtual ~Check() = default;

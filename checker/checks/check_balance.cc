@@ -34,6 +34,9 @@ class Balance : public Check {
   }
 
   Verdict run(const History& history, const CheckContext&) const override {
+    if (auto unknown = unless_numbers(history, {Function::read, Function::write, Function::other})) {
+      return *unknown;
+    }
     const auto& events = history.events();
     std::map<Symbol, Account> accounts;
     for (std::size_t i = 0; i < events.size(); ++i) {
@@ -41,7 +44,7 @@ class Balance : public Check {
       Account& account = accounts[events[i].key];
       if (account.opened == kNowhere) {
         account.opened = i;
-        account.expected = events[i].value;
+        account.expected = events[i].value.number();
       } else {
         account.closed = i;
       }
@@ -83,7 +86,7 @@ class Balance : public Check {
       if (event.f != Function::other || event.type != EventType::invoke) continue;
       const std::string_view what = history.text(event.error);
       if (what != "debit" && what != "credit") continue;
-      const std::int64_t change = what == "debit" ? -event.value : event.value;
+      const std::int64_t change = what == "debit" ? -event.value.number() : event.value.number();
       Account& account = accounts[event.key];
       const std::size_t end = pairs.other[i];
       if (end != kNowhere && events[end].type == EventType::ok) {
@@ -104,13 +107,13 @@ class Balance : public Check {
       const Event& event = events[i];
       if (event.f != Function::write || event.type != EventType::ok || !accounts.contains(event.key))
         continue;
-      if (event.value == kAbsent || event.value >= 0) continue;
+      if (event.value.empty() || event.value.number() >= 0) continue;
       ++verdict.violations;
       if (verdict.witnesses.size() >= 16) continue;
       Witness witness = over_others(history, event.key, i);
       witness.kind = "overdrawn";
       witness.why = fmt::format("{} fell to {} by a write of {} at {}, which had read enough for it.{}",
-                                words.text(event.key), event.value, words.text(event.process),
+                                words.text(event.key), event.value.number(), words.text(event.process),
                                 words.time(event.time_ns), witness.why);
       verdict.witnesses.push_back(std::move(witness));
     }
@@ -124,7 +127,7 @@ class Balance : public Check {
     bool wrong = false, exact = true;
     Symbol where = 0;
     for (const auto& [key, account] : accounts) {
-      const std::int64_t off = events[account.closed].value - account.expected;
+      const std::int64_t off = events[account.closed].value.number() - account.expected;
       sum += off;
       least += account.least;
       most += account.most;
@@ -141,7 +144,7 @@ class Balance : public Check {
     std::string found;
     for (const auto& [key, account] : accounts) {
       found += fmt::format("{}{} {} (should be {})", found.empty() ? "" : ", ", words.text(key),
-                           events[account.closed].value, account.expected);
+                           events[account.closed].value.number(), account.expected);
     }
     witness.why = (changed ? fmt::format("{} was {}: ", std::abs(sum), sum < 0 ? "lost" : "made of nothing")
                            : std::string("Transfers that returned ok are not in the accounts: ")) +
@@ -171,10 +174,11 @@ class Balance : public Check {
         witness.events = {read, writes.back(), i};
         witness.from_ns = events[read].time_ns;
         witness.to_ns = event.time_ns;
-        witness.why = fmt::format(" {} read {} at {}, {} wrote {} at {}, and {} wrote {} at {}.",
-                                  words.text(event.process), events[read].value, words.time(witness.from_ns),
-                                  words.text(other.process), other.value, words.time(other.time_ns),
-                                  words.text(event.process), event.value, words.time(event.time_ns));
+        witness.why = fmt::format(
+            " {} read {} at {}, {} wrote {} at {}, and {} wrote {} at {}.", words.text(event.process),
+            history.shown(events[read].value), words.time(witness.from_ns), words.text(other.process),
+            history.shown(other.value), words.time(other.time_ns), words.text(event.process),
+            history.shown(event.value), words.time(event.time_ns));
         return witness;
       }
       writes.push_back(i);

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <map>
 
 #include "checker/checks/check_registry.h"
 #include "checker/holds/exclusion.h"
@@ -59,7 +61,6 @@ std::string end_of(const Wording& words, const Hold& hold) {
     case HoldEnd::released: return "released it only at " + words.time(hold.to_ns);
     case HoldEnd::told_lost: return "was told of its loss only at " + words.time(hold.to_ns);
     case HoldEnd::crashed: return "held it until it died at " + words.time(hold.to_ns);
-    case HoldEnd::changed_mode: return "changed its mode only at " + words.time(hold.to_ns);
     case HoldEnd::never: break;
   }
   return "never released it";
@@ -122,21 +123,72 @@ Witness witness_of(const History& history, const std::vector<Hold>& holds, const
   return witness;
 }
 
-// The number of permits comes from the context, else from the history: the most that there ever were, so that
-// nothing legal is reported.
-ExclusionRules rules_of(const History& history, const CheckContext& context) {
-  ExclusionRules rules{.reentrant = context.reentrant, .permits = context.permits};
-  if (rules.permits > 0) return rules;
-  for (const Event& event : history.events()) {
-    if (event.f == Function::resize && event.type == EventType::ok && event.value != kAbsent)
-      rules.permits = std::max(rules.permits, event.value);
+// How many permits each key had when. A change counts from its invocation on, and what was there before it
+// until its completion: a grant that both could explain is legal.
+class PermitLimits {
+ public:
+  PermitLimits(const History& history, std::int64_t initial) : initial_(initial) {
+    const auto& events = history.events();
+    const Pairs pairs = pair_events(history);
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const Event& event = events[i];
+      if (event.f != Function::resize || event.type == EventType::fail) continue;
+      const std::size_t other = pairs.other[i];
+      if (event.type != EventType::invoke && other != kNowhere) continue;  // told by its invocation
+      const bool known =
+          event.type != EventType::invoke || (other != kNowhere && events[other].type == EventType::ok);
+      if (other != kNowhere && events[other].type == EventType::fail) continue;
+      Value value = event.value;
+      if (value.empty() && other != kNowhere) value = events[other].value;
+      if (!value.is_number()) continue;
+      const std::int64_t done_ns = other == kNowhere ? event.time_ns : events[other].time_ns;
+      std::vector<Limit>& limits = of_key_[event.key];
+      if (limits.empty()) {
+        // What was there before the first change is what the context says, else nobody knows.
+        limits.push_back({std::numeric_limits<std::int64_t>::min(), kForever,
+                          initial_ > 0 ? initial_ : std::max<std::int64_t>(value.number(), 1)});
+      }
+      if (known) {
+        for (Limit& limit : limits) limit.to_ns = std::min(limit.to_ns, done_ns);
+      }
+      limits.push_back({event.time_ns, kForever, value.number()});
+    }
   }
-  return rules;
+
+  // The greatest number at any moment of [from_ns, to_ns]; 0: the key is no semaphore.
+  std::int64_t most(Symbol key, std::int64_t from_ns, std::int64_t to_ns) const {
+    const auto found = of_key_.find(key);
+    if (found == of_key_.end()) return initial_;
+    std::int64_t most = 1;
+    for (const Limit& limit : found->second) {
+      if (limit.from_ns <= to_ns && limit.to_ns >= from_ns) most = std::max(most, limit.permits);
+    }
+    return most;
+  }
+
+ private:
+  struct Limit {
+    std::int64_t from_ns, to_ns, permits;
+  };
+  const std::int64_t initial_;
+  std::map<Symbol, std::vector<Limit>> of_key_;
+};
+
+void limit(const History& history, const std::vector<Hold>& holds, std::vector<Span>& spans,
+           const CheckContext& context) {
+  const PermitLimits limits(history, context.permits);
+  for (Span& span : spans) {
+    const Hold& hold = holds[span.number];
+    const std::int64_t asked_ns =
+        hold.invoked == kNowhere ? hold.from_ns : history.events()[hold.invoked].time_ns;
+    span.limit = limits.most(span.key, asked_ns, hold.from_ns);
+  }
 }
 
 Verdict judge(const History& history, const std::vector<Hold>& holds, std::vector<Span>& spans, bool claims,
               const CheckContext& context) {
-  const ExclusionRules rules = rules_of(history, context);
+  const ExclusionRules rules{.reentrant = context.reentrant, .permits = context.permits};
+  limit(history, holds, spans, context);
   const ExclusionResult found = sweep_exclusion(spans, rules, kWitnesses);
   Verdict verdict;
   verdict.outcome = found.count > 0 ? Outcome::violated : Outcome::holds;
@@ -151,19 +203,57 @@ Verdict judge(const History& history, const std::vector<Hold>& holds, std::vecto
   return verdict;
 }
 
+// A release that succeeded though its owner had nothing to release.
+void add_unheld(const History& history, const Pairs& pairs, const Holds& found, Verdict& verdict) {
+  const Wording words(history);
+  for (const std::size_t position : found.unheld) {
+    const Event& event = history.events()[position];
+    ++verdict.violations;
+    if (verdict.witnesses.size() >= kWitnesses) continue;
+    Witness witness;
+    witness.kind = "release-without-hold";
+    witness.key = words.text(event.key);
+    witness.from_ns = witness.to_ns = event.time_ns;
+    add(witness.events, pairs.other[position]);
+    add(witness.events, position);
+    witness.why = fmt::format("{} released {} successfully at {} without holding it.",
+                              words.text(event.owner != 0 ? event.owner : event.process), witness.key,
+                              words.time(event.time_ns));
+    verdict.witnesses.push_back(std::move(witness));
+  }
+  if (found.unheld.empty()) return;
+  std::stable_sort(verdict.witnesses.begin(), verdict.witnesses.end(),
+                   [](const Witness& a, const Witness& b) { return a.from_ns < b.from_ns; });
+  verdict.outcome = Outcome::violated;
+  verdict.reason = verdict.witnesses.front().why;
+  verdict.out_of_bounds = !verdict.witnesses.empty() && verdict.out_of_bounds;
+}
+
 class MutualExclusion : public Check {
  public:
   std::string_view name() const override { return "mutual-exclusion"; }
-  std::vector<std::string_view> kinds() const override { return {"double-grant", "overrun", "overlap"}; }
-  std::string_view about() const override { return "no two owners hold one key at the same time"; }
+  std::vector<std::string_view> kinds() const override {
+    return {"double-grant", "overrun", "overlap", "release-without-hold"};
+  }
+  std::string_view about() const override {
+    return "no two owners hold one key at the same time, and nobody releases what it does not hold";
+  }
   Verdict run(const History& history, const CheckContext& context) const override {
-    const std::vector<Hold> holds = build_holds(history, context.reentrant);
+    const Pairs pairs = pair_events(history);
+    const Holds found = find_holds(history, pairs, {.reentrant = context.reentrant});
+    const std::vector<Hold>& holds = found.holds;
     std::vector<Span> spans;
     spans.reserve(holds.size());
     for (std::size_t i = 0; i < holds.size(); ++i) spans.push_back(span_of(holds[i], i, false));
     Verdict verdict = judge(history, holds, spans, false, context);
-    if (verdict.outcome == Outcome::holds)
+    add_unheld(history, pairs, found, verdict);
+    if (verdict.outcome != Outcome::holds) return verdict;
+    if (holds.empty()) {
+      verdict.outcome = Outcome::unknown;
+      verdict.reason = "the history has no grants";
+    } else {
       verdict.reason = fmt::format("{} holds, no two overlap", holds.size());
+    }
     return verdict;
   }
 };
@@ -192,19 +282,29 @@ class LeaseExclusion : public Check {
     const std::size_t claims = spans.size();
     Verdict verdict = judge(history, holds, spans, true, context);
     if (verdict.outcome == Outcome::violated) return verdict;
-    if (silent > 0) {
-      verdict.outcome = Outcome::unknown;
+    verdict.outcome = Outcome::unknown;
+    if (holds.empty()) {
+      verdict.reason = "the history has no grants";
+    } else if (silent > 0) {
       verdict.reason = silent == holds.size()
                            ? "the history has no valid_until"
                            : fmt::format("{} of {} grants have no valid_until", silent, holds.size());
-      return verdict;
+    } else if (const std::string doubt = doubted_unit(history, holds); !doubt.empty()) {
+      verdict.reason = doubt;
+    } else if (claims == 0) {
+      verdict.reason = fmt::format(
+          "the lock returned {} claims, each of them over: there was nothing to compare", expired);
+    } else {
+      verdict.outcome = Outcome::holds;
+      verdict.reason = fmt::format("{} claims, no two overlap", claims);
+      limit(history, holds, strict, context);
+      const ExclusionRules rules{.reentrant = context.reentrant, .permits = context.permits};
+      if (const auto overruns = sweep_exclusion(strict, rules, 1).count; overruns > 0) {
+        verdict.reason +=
+            fmt::format("; {} overrun{} (a holder outlived its lease)", overruns, overruns == 1 ? "" : "s");
+      }
+      if (expired > 0) verdict.reason += fmt::format("; the lock returned an expired lock {} times", expired);
     }
-    verdict.reason = fmt::format("{} claims, no two overlap", claims);
-    if (const auto overruns = sweep_exclusion(strict, rules_of(history, context), 1).count; overruns > 0) {
-      verdict.reason +=
-          fmt::format("; {} overrun{} (a holder outlived its lease)", overruns, overruns == 1 ? "" : "s");
-    }
-    if (expired > 0) verdict.reason += fmt::format("; the lock returned an expired lock {} times", expired);
     return verdict;
   }
 };

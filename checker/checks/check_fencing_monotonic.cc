@@ -57,11 +57,19 @@ class FencingMonotonic : public Check {
   std::string_view about() const override { return "fencing tokens rise strictly from hold to hold"; }
   Verdict run(const History& history, const CheckContext& context) const override {
     const auto& events = history.events();
-    const std::vector<Hold> holds = build_holds(history, context.reentrant);
+    std::vector<Hold> holds = build_holds(history, context.reentrant);
+    std::vector<Value*> ranked;
+    for (Hold& hold : holds) ranked.push_back(&hold.token);
+    if (const auto no_number = history.rank(ranked)) {
+      Verdict verdict;
+      verdict.reason =
+          fmt::format("the token {} is no number, and tokens must rise", history.shown(*no_number));
+      return verdict;
+    }
     std::vector<TokenPoint> asked, by_claims;
     std::size_t tokens = 0;
     for (const Hold& hold : holds) {
-      if (hold.token == kAbsent) continue;
+      if (hold.token.empty()) continue;
       ++tokens;
       const std::size_t invoked = hold.invoked == kNowhere ? hold.acquired : hold.invoked;
       asked.push_back({hold.key, events[invoked].time_ns, invoked, true, &hold});
@@ -98,7 +106,8 @@ class FencingMonotonic : public Check {
       witness.from_ns = witness.to_ns = second->from_ns;
       witness.why =
           fmt::format("{} got token {} for {}, later {} got token {}: it must be greater.",
-                      words.grant(*first), first->token, witness.key, words.grant(*second), second->token);
+                      words.grant(*first), history.shown(events[first->acquired].token), witness.key,
+                      words.grant(*second), history.shown(events[second->acquired].token));
       for (const Hold* hold : {first, second}) {
         for (const std::size_t position : {hold->invoked, hold->acquired, hold->ended}) {
           if (position != kNowhere) witness.events.push_back(position);

@@ -32,6 +32,7 @@ class JobOnce : public Check {
   std::vector<std::string_view> kinds() const override { return {"twice", "skipped"}; }
 
   Verdict run(const History& history, const CheckContext&) const override {
+    if (auto unknown = unless_numbers(history, {Function::other})) return *unknown;
     const auto& events = history.events();
     const Pairs pairs = pair_events(history);
     std::map<std::pair<Symbol, std::int64_t>, Period> periods;  // by key and number
@@ -42,7 +43,7 @@ class JobOnce : public Check {
       const std::string_view what = history.text(event.error);
       if (what == "due" && history.text(event.process) == "schedule") due[event.key] = i;
       if (what != "job" || event.type != EventType::invoke) continue;
-      Period& period = periods[{event.key, event.value}];
+      Period& period = periods[{event.key, event.value.number_or(0)}];
       const std::size_t end = pairs.other[i];
       if (end == kNowhere || events[end].type == EventType::info) {
         period.unclear = true;
@@ -58,7 +59,7 @@ class JobOnce : public Check {
     }
     bool unclear = false;
     for (const auto& [key, said] : due) {
-      for (std::int64_t number = 1; number <= events[said].value; ++number) {
+      for (std::int64_t number = 1; number <= events[said].value.number_or(0); ++number) {
         const auto found = periods.find({key, number});
         if (found != periods.end() && !found->second.runs.empty()) continue;
         if (found != periods.end() && found->second.unclear) {
@@ -118,8 +119,8 @@ class JobOnce : public Check {
     witness.key = words.text(due.key);
     witness.events = {said};
     witness.from_ns = witness.to_ns = due.time_ns;
-    witness.why =
-        fmt::format("Period {} of {} went by and nobody ran its job {}.", number, due.value, witness.key);
+    witness.why = fmt::format("Period {} of {} went by and nobody ran its job {}.", number,
+                              due.value.number_or(0), witness.key);
     verdict.witnesses.push_back(std::move(witness));
   }
 };

@@ -110,7 +110,7 @@ class LatchCheck : public Check {
     const auto before = std::lower_bound(latch.invoked.begin(), latch.invoked.end(), returned);
     const auto counted = before - latch.invoked.begin();
     const bool was_set = latch.set < returned;
-    if (was_set && counted >= events[latch.set].value) return;
+    if (was_set && counted >= events[latch.set].value.number_or(0)) return;
     std::vector<std::size_t> positions(latch.invoked.begin(), before);
     positions.insert(positions.end(), {asked, returned, was_set ? latch.set : kNowhere});
     const Event& event = events[returned];
@@ -118,7 +118,7 @@ class LatchCheck : public Check {
            was_set ? fmt::format(
                          "The await of {} on {} returned at {}, when {} of {} count-downs had been invoked.",
                          words.text(event.process), words.text(event.key), words.time(event.time_ns), counted,
-                         events[latch.set].value)
+                         events[latch.set].value.number_or(0))
                    : fmt::format("The await of {} on {} returned at {}, before the latch was set.",
                                  words.text(event.process), words.text(event.key), words.time(event.time_ns)),
            std::move(positions), verdict);
@@ -126,9 +126,9 @@ class LatchCheck : public Check {
 
   static void stuck(const Wording& words, const std::vector<Event>& events, const LatchEvents& latch,
                     std::size_t asked, std::int64_t since_ns, const CheckContext& context, Verdict& verdict) {
-    if (latch.set == kNowhere || std::ssize(latch.counted) < events[latch.set].value) return;
-    const std::size_t last =
-        latch.counted[static_cast<std::size_t>(std::max<std::int64_t>(events[latch.set].value, 1) - 1)];
+    if (latch.set == kNowhere || std::ssize(latch.counted) < events[latch.set].value.number_or(0)) return;
+    const std::size_t last = latch.counted[static_cast<std::size_t>(
+        std::max<std::int64_t>(events[latch.set].value.number_or(0), 1) - 1)];
     const std::int64_t down_ns = std::max(events[last].time_ns, since_ns);
     if (context.end_ns - down_ns <= context.lease_ns + context.progress_bound_ns) return;
     std::vector<std::size_t> positions(latch.counted.begin(), latch.counted.end());

@@ -23,7 +23,7 @@ class Linearizable : public Check {
     LinearizabilityOptions options;
     options.model = context.model.empty() ? usual_model(history, context) : context.model;
     options.model_options.permits = std::max<std::int64_t>(context.permits, 1);
-    if (context.initial_stock) options.model_options.initial = *context.initial_stock;
+    if (context.initial_stock) options.model_options.initial = Value(*context.initial_stock);
     Verdict verdict;
     try {
       const LinearizabilityResult result = check_linearizable(history, options);

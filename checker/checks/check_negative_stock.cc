@@ -25,6 +25,8 @@ class NegativeStock : public Check {
   std::string_view about() const override { return "the stock is never written below zero"; }
 
   Verdict run(const History& history, const CheckContext& context) const override {
+    if (auto unknown = unless_numbers(history, {Function::read, Function::write, Function::cas}))
+      return *unknown;
     const auto& events = history.events();
     const Pairs pairs = pair_events(history);
     const Wording words(history);
@@ -38,13 +40,13 @@ class NegativeStock : public Check {
       if (!writes(event) && event.f != Function::read) continue;
       if (event.type == EventType::invoke) {
         const bool open = pairs.other[i] == kNowhere || events[pairs.other[i]].type == EventType::info;
-        if (writes(event) && open && event.value != kAbsent && event.value < 0) ++maybe;
+        if (writes(event) && open && !event.value.empty() && event.value.number() < 0) ++maybe;
         continue;
       }
-      if (event.type != EventType::ok || event.value == kAbsent) continue;
+      if (event.type != EventType::ok || event.value.empty()) continue;
       ++looked_at;
-      if (event.value >= 0) continue;
-      const bool fresh = explained.insert({event.key, event.value}).second;
+      if (event.value.number() >= 0) continue;
+      const bool fresh = explained.insert({event.key, event.value.number()}).second;
       if (!writes(event) && !fresh) continue;
       ++verdict.violations;
       if (verdict.witnesses.size() < 16) verdict.witnesses.push_back(witness_of(history, words, pairs, i));
@@ -94,12 +96,12 @@ class NegativeStock : public Check {
     std::sort(witness.events.begin(), witness.events.end());
     witness.to_ns = event.time_ns;
     if (writes(event)) {
-      witness.why =
-          fmt::format("{} by {} left {} in stock at {}: a unit was taken that was not there.",
-                      to_string(event.f), words.text(event.process), event.value, words.time(event.time_ns));
+      witness.why = fmt::format("{} by {} left {} in stock at {}: a unit was taken that was not there.",
+                                to_string(event.f), words.text(event.process), event.value.number(),
+                                words.time(event.time_ns));
     } else {
       witness.why = fmt::format("{} read {} in stock at {}: somebody took a unit that was not there.",
-                                words.text(event.process), event.value, words.time(event.time_ns));
+                                words.text(event.process), event.value.number(), words.time(event.time_ns));
     }
     return witness;
   }

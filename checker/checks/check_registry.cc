@@ -1,6 +1,8 @@
 // The checks of this build: `holdfast list checks`.
 #include "checker/checks/check_registry.h"
 
+#include <algorithm>
+
 namespace holdfast::checker {
 
 const std::vector<const Check*>& all_checks() {
@@ -13,6 +15,17 @@ const std::vector<const Check*>& all_checks() {
       &no_abandoned_hold_check(),  &reached_check(),
   };
   return checks;
+}
+
+std::optional<Verdict> unless_numbers(const History& history, std::initializer_list<Function> functions) {
+  for (const Event& event : history.events()) {
+    if (event.value.empty() || event.value.is_number()) continue;
+    if (std::find(functions.begin(), functions.end(), event.f) == functions.end()) continue;
+    Verdict verdict;
+    verdict.reason = "the value " + history.shown(event.value) + " is no number, and this check counts";
+    return verdict;
+  }
+  return std::nullopt;
 }
 
 const Check* find_check(std::string_view name) {

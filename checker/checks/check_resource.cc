@@ -131,12 +131,12 @@ class LostUpdate : public Check {
     const auto& events = history.events();
     const Wording words(history);
     Witness witness;
-    std::map<std::pair<Symbol, std::int64_t>, std::size_t> written;
+    std::map<std::pair<Symbol, Value>, std::size_t> written;
     std::vector<std::size_t> last_read(history.symbols(), kNowhere);  // by process
     std::map<std::size_t, std::size_t> reading;                       // write -> read
     for (std::size_t i = 0; i < events.size(); ++i) {
       const Event& event = events[i];
-      if (event.type != EventType::ok || event.value == kAbsent) continue;
+      if (event.type != EventType::ok || event.value.empty()) continue;
       if (event.f == Function::read) last_read[event.process] = i;
       if (event.f != Function::write && event.f != Function::cas) continue;
       if (last_read[event.process] != kNowhere) reading[i] = last_read[event.process];
@@ -151,10 +151,10 @@ class LostUpdate : public Check {
       witness.key = words.text(event.key);
       witness.from_ns = events[first->second].time_ns;
       witness.to_ns = event.time_ns;
-      witness.why =
-          fmt::format(" {} wrote {} at {}, {} wrote {} again at {}.",
-                      words.text(events[first->second].process), event.value, words.time(witness.from_ns),
-                      words.text(event.process), event.value, words.time(witness.to_ns));
+      witness.why = fmt::format(" {} wrote {} at {}, {} wrote {} again at {}.",
+                                words.text(events[first->second].process), history.shown(event.value),
+                                words.time(witness.from_ns), words.text(event.process),
+                                history.shown(event.value), words.time(witness.to_ns));
       return witness;
     }
     witness.events = sales.sure;

@@ -8,14 +8,14 @@ namespace holdfast::checker {
 namespace {
 
 Event make(History& history, std::int64_t time_ms, std::string_view process, EventType type, Function f,
-           std::int64_t value = kAbsent) {
+           std::optional<std::int64_t> value = {}) {
   Event event;
   event.time_ns = time_ms * 1'000'000;
   event.process = history.intern(process);
   event.type = type;
   event.f = f;
   event.key = history.intern("latch");
-  event.value = value;
+  if (value) event.value = Value(*value);
   history.append(event);
   return event;
 }

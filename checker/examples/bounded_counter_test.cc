@@ -17,7 +17,7 @@ class BoundedCounter : public Model {
   bool owners() const override { return false; }  // step() reads no owner
   bool step(State& state, const Operation& operation) const override {
     if (operation.f == Function::read) return state[0] == operation.value;
-    state[0] += operation.value;
+    state[0] += operation.value.number_or(0);
     return state[0] >= 0;
   }
 };

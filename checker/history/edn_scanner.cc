@@ -3,11 +3,12 @@
 namespace holdfast::checker {
 
 bool EdnScanner::fill() {
+  if (in_ == nullptr) return false;
   passed_ += end_;
   at_ = end_ = 0;
-  if (!in_) return false;
-  in_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
-  end_ = static_cast<std::size_t>(in_.gcount());
+  if (!*in_) return false;
+  in_->read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+  end_ = static_cast<std::size_t>(in_->gcount());
   return end_ > 0;
 }
 
@@ -55,9 +56,9 @@ std::string_view EdnScanner::token(std::string& scratch) {
   scratch.clear();
   // The common case: the block has the whole token.
   std::size_t end = at_;
-  while (end < end_ && !delimiter(static_cast<unsigned char>(buffer_[end]))) ++end;
+  while (end < end_ && !delimiter(static_cast<unsigned char>(data_[end]))) ++end;
   if (end < end_) {
-    const std::string_view whole(buffer_.data() + at_, end - at_);
+    const std::string_view whole(data_ + at_, end - at_);
     at_ = end;
     return whole;
   }
@@ -85,6 +86,20 @@ void EdnScanner::string(std::string& text) {
       default: text += static_cast<char>(escaped); break;
     }
   }
+}
+
+int EdnScanner::peek_second() {
+  if (at_ + 1 < end_) return static_cast<unsigned char>(data_[at_ + 1]);
+  if (in_ == nullptr || peek() == kEnd) return kEnd;
+  return in_->peek();
+}
+
+bool EdnScanner::skip_discarded() {
+  if (peek() != '#' || peek_second() != '_') return false;
+  get();
+  get();
+  skip_value();
+  return true;
 }
 
 void EdnScanner::skip_value(int depth) {

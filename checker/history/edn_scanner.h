@@ -1,4 +1,5 @@
-// EdnScanner: characters and tokens of EDN from a stream, with line and column for errors. Reads in blocks.
+// EdnScanner: characters and tokens of EDN, with line and column for errors. Reads a stream in blocks, or a
+// text that is in memory.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +17,17 @@ struct EdnProblem {
 
 class EdnScanner {
  public:
-  explicit EdnScanner(std::istream& in) : in_(in), buffer_(std::size_t{1} << 18) {}
+  explicit EdnScanner(std::istream& in) : in_(&in), buffer_(std::size_t{1} << 18), data_(buffer_.data()) {}
+  // Begins at that column of the line. `text` must outlive the scanner.
+  EdnScanner(std::string_view text, std::uint64_t line, std::uint64_t column)
+      : data_(text.data()), end_(text.size()), passed_(column - 1), line_(line) {}
+  EdnScanner(const EdnScanner&) = delete;
+  EdnScanner& operator=(const EdnScanner&) = delete;
 
   static constexpr int kEnd = -1;
   int peek() {
     if (at_ == end_ && !fill()) return kEnd;
-    return static_cast<unsigned char>(buffer_[at_]);
+    return static_cast<unsigned char>(data_[at_]);
   }
   int get() {
     const int c = peek();
@@ -42,6 +48,8 @@ class EdnScanner {
   std::string_view token(std::string& scratch);
   // The text of a string; REQUIRES: its opening quote is next.
   void string(std::string& text);
+  // Skips `#_` and the value behind it. False: there is none.
+  bool skip_discarded();
   // Skips one value of any kind. Throws EdnProblem beyond 100 levels.
   void skip_value(int depth = 0);
   // Throw EdnProblem: what was found, and what was expected.
@@ -54,9 +62,11 @@ class EdnScanner {
 
  private:
   bool fill();
+  int peek_second();
 
-  std::istream& in_;
+  std::istream* in_ = nullptr;  // null: there is no more than the text
   std::vector<char> buffer_;
+  const char* data_ = nullptr;
   std::size_t at_ = 0, end_ = 0;
   std::uint64_t passed_ = 0;  // bytes before the buffer
   std::uint64_t line_ = 1, line_begin_ = 0;

@@ -1,14 +1,13 @@
-// Guesses a format, reads the old text log, writes EDN.
+// Guesses a format, hands on to its reader, writes EDN.
 #include "checker/history/formats.h"
 
 #include <charconv>
 #include <istream>
+#include <nlohmann/json.hpp>
 #include <ostream>
-#include <sstream>
 #include <streambuf>
 
-#include "checker/history/line_reader.h"
-#include "checker/history/packed_history.h"
+#include "checker/history/event_appender.h"
 
 namespace holdfast::checker {
 
@@ -29,30 +28,36 @@ std::optional<Format> parse_format(std::string_view name) {
 }
 
 Format guess_format(std::string_view head) {
-  while (!head.empty()) {
-    const std::size_t end = head.find('\n');
-    std::string_view line = head.substr(0, end);
-    head.remove_prefix(end == std::string_view::npos ? head.size() : end + 1);
-    const std::size_t begin = line.find_first_not_of(" \t\r,");
-    if (begin == std::string_view::npos || line[begin] == ';') continue;
-    line.remove_prefix(begin);
-    if (line.front() == '[' || line.front() == '(' || line.front() == '#') return Format::jepsen_edn;
-    if (line.front() != '{') return Format::jepsen_log;
-    // {"type": "ok"} is JSON, {"type" "ok"} and {:type :ok} are EDN.
-    const std::size_t next = line.find_first_not_of(" \t,", 1);
-    if (next == std::string_view::npos) continue;
-    if (line[next] == '}') return Format::jsonl;
-    if (line[next] != '"') return Format::jepsen_edn;
-    const std::size_t close = line.find('"', next + 1);
-    const std::size_t after =
-        close == std::string_view::npos ? close : line.find_first_not_of(" \t", close + 1);
-    if (after == std::string_view::npos || line[after] != ':') return Format::jepsen_edn;
-    const char value = after + 1 < line.size() ? line[after + 1] : ' ';
-    const bool keyword =
-        after > close + 1 && ((value >= 'a' && value <= 'z') || (value >= 'A' && value <= 'Z'));
-    return keyword ? Format::jepsen_edn : Format::jsonl;
+  const auto skip = [&head](std::string_view blanks) {
+    const std::size_t begin = head.find_first_not_of(blanks);
+    head.remove_prefix(begin == std::string_view::npos ? head.size() : begin);
+  };
+  for (skip(" \t\r\n,"); head.starts_with(';'); skip(" \t\r\n,")) {
+    head.remove_prefix(std::min(head.find('\n'), head.size()));
   }
-  return Format::jsonl;
+  const bool nested = head.starts_with('[') || head.starts_with('(');
+  if (nested) {
+    head.remove_prefix(1);
+    skip(" \t\r\n,");
+    if (!head.starts_with('{')) return Format::jepsen_edn;
+  }
+  if (head.empty()) return Format::jsonl;
+  if (head.starts_with('#')) return Format::jepsen_edn;
+  if (!head.starts_with('{')) return Format::jepsen_log;
+  // {"type": "ok"} is JSON, {"type" "ok"} and {:type :ok} are EDN.
+  head.remove_prefix(1);
+  skip(" \t\r\n,");
+  if (head.empty() || head.starts_with('}')) return Format::jsonl;
+  if (!head.starts_with('"')) return Format::jepsen_edn;
+  const std::size_t close = head.find('"', 1);
+  if (close == std::string_view::npos) return Format::jsonl;
+  head.remove_prefix(close + 1);
+  const bool apart = !head.starts_with(':');
+  skip(" \t\r\n");
+  if (!head.starts_with(':')) return Format::jepsen_edn;
+  const char value = head.size() > 1 ? head[1] : ' ';
+  const bool keyword = apart && ((value >= 'a' && value <= 'z') || (value >= 'A' && value <= 'Z'));
+  return keyword ? Format::jepsen_edn : Format::jsonl;
 }
 
 namespace {
@@ -85,6 +90,13 @@ ReadHistory read_history(std::istream& in, const FormatOptions& options) {
   std::string head(4096, '\0');
   in.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(in.gcount()));
+  if (head.starts_with("\xFF\xFE") || head.starts_with("\xFE\xFF") ||
+      (head.size() > 1 && (head[0] == '\0') != (head[1] == '\0'))) {
+    throw FormatError(
+        options.file, 1, 1,
+        "this file is UTF-16, expected UTF-8; `iconv -f utf-16 -t utf-8 FILE` makes such a file");
+  }
+  if (head.starts_with("\xEF\xBB\xBF")) head.erase(0, 3);  // a byte order mark
   const Format format = options.format ? *options.format : guess_format(head);
   if (options.used != nullptr) *options.used = format;
   Rejoined whole(std::move(head), in);
@@ -92,100 +104,34 @@ ReadHistory read_history(std::istream& in, const FormatOptions& options) {
   switch (format) {
     case Format::jsonl: break;
     case Format::jepsen_edn: return read_edn(all, options);
-    case Format::jepsen_log: {
-      ReadHistory read = read_jepsen_log(all, options);
-      if (options.into != nullptr) {  // these files are small
-        *options.into = PackedHistory::pack(read.history);
-        read.history = options.into->names();
-      }
-      return read;
-    }
+    case Format::jepsen_log: return read_jepsen_log(all, options);
   }
-  return read_jsonl(all, {.file = options.file, .keep_going = options.keep_going, .into = options.into});
+  ReadHistory read =
+      read_jsonl(all, {.file = options.file, .keep_going = options.keep_going, .into = options.into});
+  sort_by_time(read, options.into);
+  return read;
 }
 
 namespace {
 
-struct LogProblem {
-  std::size_t at;
-  std::string problem;
-};
-
-// Reads `3<TAB>:invoke<TAB>:cas<TAB>[1 4]` after the logger's prefix. False: a line of another kind.
-bool read_log_line(std::string_view line, bool keyed, ReadHistory& result) {
-  const std::size_t tab = line.find('\t');
-  if (tab == std::string_view::npos) return false;
-  std::size_t begin = line.find_last_of(' ', tab);
-  begin = begin == std::string_view::npos ? 0 : begin + 1;
-  std::vector<std::pair<std::string_view, std::size_t>> fields;
-  for (std::size_t at = begin; at <= line.size() && fields.size() < 5;) {
-    const std::size_t end = std::min(line.find('\t', at), line.size());
-    fields.emplace_back(line.substr(at, end - at), at);
-    at = end + 1;
+void append_edn_text(std::string_view text, std::string& out) {
+  out += '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
   }
-  if (fields.size() < 3 || fields[1].first.empty() || fields[1].first.front() != ':') return false;
-  const auto bare = [](std::string_view word) {
-    return !word.empty() && word[0] == ':' ? word.substr(1) : word;
-  };
-  Event event;
-  History& history = result.history;
-  event.process = history.intern(bare(fields[0].first));
-  if (!parse(bare(fields[1].first), event.type)) {
-    throw LogProblem{fields[1].second,
-                     "found `" + std::string(fields[1].first) + "`, expected :invoke, :ok, :fail or :info"};
-  }
-  if (!parse(bare(fields[2].first), event.f)) {
-    event.f = Function::other;
-    event.error = history.intern(bare(fields[2].first));
-  }
-  if (fields.size() > 3) {
-    std::string map = "{:type :ok :f :cas :process 0 :value " + std::string(fields[3].first) + "}";
-    if (event.f != Function::cas)
-      map = "{:type :ok :f :write :process 0 :value " + std::string(fields[3].first) + "}";
-    std::istringstream text(map);
-    FormatOptions inner;
-    inner.keyed = keyed;
-    try {
-      const ReadHistory value = read_edn(text, inner);
-      Event read = value.history.events().at(0);
-      for (std::int64_t* each : {&read.value, &read.token}) {
-        if (is_text_value(*each))
-          *each = text_value(history.intern(value.history.text(symbol_of_value(*each))));
-      }
-      event.key = history.intern(value.history.text(read.key));
-      const bool reason = event.type == EventType::fail || event.type == EventType::info;
-      if (reason && is_text_value(read.value)) {
-        event.error = history.intern(value.history.text(
-            value.history.events()[0].value == kAbsent ? 0
-                                                       : symbol_of_value(value.history.events()[0].value)));
-      } else {
-        event.value = read.value;
-        event.token = read.token;
-      }
-    } catch (const FormatError&) {
-      throw LogProblem{fields[3].second,
-                       "found `" + std::string(fields[3].first) + "`, expected a value of EDN"};
-    }
-  }
-  if (fields.size() > 4 && event.f != Function::other) event.error = history.intern(bare(fields[4].first));
-  event.time_ns = static_cast<std::int64_t>(history.events().size());
-  history.append(event);
-  return true;
+  out += '"';
 }
 
-void append_edn_value(const History& history, std::int64_t value, std::string& out) {
-  if (value == kAbsent) {
-    out += "nil";
-  } else if (is_text_value(value)) {
-    out += '"';
-    for (const char c : history.text(symbol_of_value(value))) {
-      if (c == '"' || c == '\\') out += '\\';
-      out += c;
-    }
-    out += '"';
-  } else {
-    out += std::to_string(value);
-  }
+// A structure of JSON lines that EDN writes in another way has a tag: #json "{...}".
+void append_edn_value(const History& history, Value value, std::string& out) {
+  if (value.kind() == Value::Kind::text) return append_edn_text(history.text(value.symbol()), out);
+  const std::string text = history.shown(value);
+  const bool json = value.kind() == Value::Kind::structure && text.find_first_of("{[") == 0 &&
+                    text.find_first_of(",:{") != std::string::npos && nlohmann::json::accept(text);
+  if (!json) return void(out += text);
+  out += "#json ";
+  append_edn_text(text, out);
 }
 
 bool is_number(std::string_view text) {
@@ -195,30 +141,6 @@ bool is_number(std::string_view text) {
 }
 
 }  // namespace
-
-ReadHistory read_jepsen_log(std::istream& in, const FormatOptions& options) {
-  ReadHistory result;
-  LineReader lines(in);
-  std::string_view line;
-  while (lines.next(line)) {
-    try {
-      if (!read_log_line(line, options.keyed, result) &&
-          line.find_first_not_of(" \t") != std::string_view::npos && result.history.events().empty() &&
-          lines.number() > 1000) {
-        throw LogProblem{0, "no line of Jepsen's log so far, expected `3<TAB>:invoke<TAB>:read<TAB>nil`"};
-      }
-    } catch (const LogProblem& problem) {
-      FormatError error(options.file, lines.number(), problem.at + 1, problem.problem);
-      if (!options.keep_going) throw error;
-      if (result.skipped++ == 0) result.first_skipped = error.what();
-    }
-  }
-  if (result.history.events().empty()) {
-    throw FormatError(options.file, 1, 1,
-                      "no line of Jepsen's log, expected `3<TAB>:invoke<TAB>:read<TAB>nil`");
-  }
-  return result;
-}
 
 void write_edn(const ReadHistory& read, std::ostream& out, bool keyed) {
   const History& history = read.history;
@@ -231,7 +153,7 @@ void write_edn(const ReadHistory& read, std::ostream& out, bool keyed) {
     } else if (text == "nemesis") {
       block += ":nemesis";
     } else {
-      append_edn_value(history, text_value(symbol), block);
+      append_edn_text(text, block);
     }
   };
   for (std::size_t i = 0; i < history.events().size(); ++i) {
@@ -261,8 +183,10 @@ void write_edn(const ReadHistory& read, std::ostream& out, bool keyed) {
     if (event.mode != 0) name(", :mode ", event.mode);
     if (event.node != 0) name(", :node ", event.node);
     if (event.permits != 0) block += ", :permits " + std::to_string(event.permits);
-    if (event.token != kAbsent && event.f != Function::cas)
-      block += ", :token " + std::to_string(event.token);
+    if (!event.token.empty() && event.f != Function::cas) {
+      block += ", :token ";
+      append_edn_value(history, event.token, block);
+    }
     if (event.valid_until_ns != kAbsent) block += ", :valid-until " + std::to_string(event.valid_until_ns);
     if (event.error != 0 && event.f != Function::other) name(", :error ", event.error);
     block += "}\n";

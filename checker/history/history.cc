@@ -1,7 +1,9 @@
 // The table of strings: text in an arena, found by open addressing. And the names of types and functions.
 #include "checker/history/history.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 
 #include "checker/invariant.h"
@@ -32,10 +34,14 @@ std::uint64_t hash_of(std::string_view text) {
 }
 
 constexpr std::array<std::string_view, 4> kTypes = {"invoke", "ok", "fail", "info"};
-constexpr std::array<std::string_view, 19> kFunctions = {
-    "acquire", "release",     "renew",        "lost",         "read",  "write", "cas",
-    "sell",    "store-grant", "store-remove", "store-extend", "fault", "mark",  "crash",
-    "queue",   "resize",      "count-down",   "await",        "effect"};
+constexpr std::array<std::string_view, 24> kFunctions = {
+    "acquire",     "release",      "renew",        "lost",   "read",    "write",   "cas",   "sell",
+    "store-grant", "store-remove", "store-extend", "fault",  "mark",    "crash",   "queue", "resize",
+    "count-down",  "await",        "effect",       "append", "enqueue", "dequeue", "add",   "txn"};
+constexpr std::array<std::pair<std::string_view, Function>, 4> kOtherNames = {{{"lock", Function::acquire},
+                                                                               {"unlock", Function::release},
+                                                                               {"get", Function::read},
+                                                                               {"put", Function::write}}};
 static_assert(static_cast<std::size_t>(Function::other) == kFunctions.size());
 
 }  // namespace
@@ -121,18 +127,81 @@ History History::subset(const std::vector<std::size_t>& positions) const {
          {&event.process, &event.key, &event.id, &event.owner, &event.mode, &event.node, &event.error}) {
       *symbol = copy.intern(text(*symbol));
     }
-    for (std::int64_t* value : {&event.value, &event.token}) {
-      if (is_text_value(*value)) *value = text_value(copy.intern(text(symbol_of_value(*value))));
+    for (Value* value : {&event.value, &event.token}) {
+      if (value->has_symbol()) *value = {value->kind(), copy.intern(text(value->symbol()))};
     }
     copy.append(event);
   }
   return copy;
 }
 
+Value History::number(std::int64_t number) {
+  if (Value::fits(number)) return Value(number);
+  return {Value::Kind::great_number, intern(std::to_string(number))};
+}
+
+Value History::number(std::string_view digits) {
+  std::int64_t small = 0;
+  const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), small);
+  if (end.ec == std::errc{} && Value::fits(small)) return Value(small);
+  return {Value::Kind::great_number, intern(digits)};
+}
+
+std::string History::shown(Value value) const {
+  switch (value.kind()) {
+    case Value::Kind::nothing: return "nil";
+    case Value::Kind::number: return std::to_string(value.number());
+    case Value::Kind::text: return '"' + std::string(text(value.symbol())) + '"';
+    case Value::Kind::great_number:
+    case Value::Kind::structure: break;
+  }
+  return std::string(text(value.symbol()));
+}
+
+std::optional<std::strong_ordering> History::compare(Value a, Value b) const {
+  if (a.is_number() && b.is_number()) return a.number() <=> b.number();
+  const auto digits = [this](Value value) {
+    return value.is_number()                           ? std::to_string(value.number())
+           : value.kind() == Value::Kind::great_number ? std::string(text(value.symbol()))
+                                                       : std::string();
+  };
+  const std::string of_a = digits(a), of_b = digits(b);
+  if (of_a.empty() || of_b.empty()) return std::nullopt;
+  return compare_digits(of_a, of_b);
+}
+
+std::optional<Value> History::rank(const std::vector<Value*>& values) const {
+  std::vector<Value*> sorted;
+  bool great = false;
+  for (Value* const value : values) {
+    if (value->empty()) continue;
+    if (!value->is_number() && value->kind() != Value::Kind::great_number) return *value;
+    great = great || !value->is_number();
+    sorted.push_back(value);
+  }
+  if (!great) return std::nullopt;
+  std::sort(sorted.begin(), sorted.end(),
+            [this](const Value* a, const Value* b) { return *compare(*a, *b) < 0; });
+  std::int64_t next = 0;
+  Value before;
+  for (Value* const value : sorted) {
+    if (*value != before) ++next;
+    before = *value;
+    *value = Value(next);
+  }
+  return std::nullopt;
+}
+
 History History::names() const {
   History shared;
   shared.table_ = table_;
   return shared;
+}
+
+void normalise_token(Event& event, History& history) {
+  if (event.f == Function::cas || event.token.kind() != Value::Kind::text) return;
+  std::string digits;
+  if (is_whole_number(history.text(event.token.symbol()), digits)) event.token = history.number(digits);
 }
 
 std::string_view to_string(EventType type) { return kTypes[static_cast<std::size_t>(type)]; }
@@ -152,7 +221,41 @@ bool parse(std::string_view text, Function& out) {
   for (std::size_t i = 0; i < kFunctions.size(); ++i) {
     if (kFunctions[i] == text) return out = static_cast<Function>(i), true;
   }
+  for (const auto& [name, f] : kOtherNames) {
+    if (name == text) return out = f, true;
+  }
   return false;
+}
+
+Pairing pairing_of(Function f) {
+  switch (f) {
+    case Function::acquire:
+    case Function::release: return Pairing::lock;
+    case Function::read:
+    case Function::write:
+    case Function::cas:
+    case Function::append:
+    case Function::enqueue:
+    case Function::dequeue:
+    case Function::add:
+    case Function::txn: return Pairing::resource;
+    case Function::sell: return Pairing::sale;
+    case Function::count_down:
+    case Function::await: return Pairing::latch;
+    case Function::renew:
+    case Function::store_grant:
+    case Function::store_remove:
+    case Function::store_extend:
+    case Function::resize:
+    case Function::other: return Pairing::many;
+    case Function::lost:
+    case Function::fault:
+    case Function::mark:
+    case Function::crash:
+    case Function::queue:
+    case Function::effect: return Pairing::alone;
+  }
+  return Pairing::many;
 }
 
 }  // namespace holdfast::checker

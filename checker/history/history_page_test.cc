@@ -93,7 +93,8 @@ TEST(HistoryPage, NamesEveryField) {
   History history;
   Event event;
   event.time_ns = 1;
-  event.valid_until_ns = event.token = event.value = 2;
+  event.valid_until_ns = 2;
+  event.token = event.value = Value(2);
   event.permits = 3;
   for (Symbol* each :
        {&event.process, &event.key, &event.id, &event.owner, &event.mode, &event.node, &event.error}) {

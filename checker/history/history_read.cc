@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <istream>
+#include <map>
 #include <sstream>
 
 #include "checker/history/event_appender.h"
@@ -47,11 +49,12 @@ class LineParser {
       if (!take('}')) broken("`,` or `}`");
     }
     skip_space();
-    if (at_ != line_.size()) broken("the end of the line");
+    if (at_ != line_.size()) broken("the end of the line: one event a line");
     if (!seen_type_) throw Broken{line_.size() - 1, "no field `type`, expected invoke, ok, fail or info"};
     if (!seen_f_) throw Broken{line_.size() - 1, "no field `f`, expected acquire, release, ..."};
     if (!seen_process_) throw Broken{line_.size() - 1, "no field `process`, expected a name or a number"};
     if (event_.f == Function::other) event_.error = other_;
+    normalise_token(event_, history_);
     return event_;
   }
   bool has_time() const { return seen_time_; }
@@ -162,17 +165,126 @@ class LineParser {
     if (result.ec != std::errc{} || more) broken_at(begin, expected);
     return number;
   }
-  std::int64_t value() {  // a whole number, text or null
-    if (at_ < line_.size() && line_[at_] == '"') return text_value(history_.intern(string()));
-    return integer("a whole number, a string or null");
+  std::int64_t time(std::string_view expected) {
+    const std::size_t begin = at_;
+    const std::int64_t number = integer(expected);
+    if (number != kAbsent && (number <= -kMostTime || number >= kMostTime)) {
+      broken_at(begin, "nanoseconds between -2^62 and 2^62");
+    }
+    return number;
+  }
+  // The characters of a number, as JSON has it.
+  std::string_view number_token(std::string_view expected) {
+    const std::size_t begin = at_;
+    const auto digits = [this] {
+      const std::size_t first = at_;
+      while (at_ < line_.size() && line_[at_] >= '0' && line_[at_] <= '9') ++at_;
+      return at_ > first;
+    };
+    take('-');
+    bool good = digits();
+    if (good && take('.')) good = digits();
+    if (good && (take('e') || take('E'))) {
+      if (!take('+')) take('-');
+      good = digits();
+    }
+    if (!good) broken_at(begin, expected);
+    return line_.substr(begin, at_ - begin);
+  }
+  Value value() {
+    if (at_ >= line_.size()) broken("a value");
+    const char c = line_[at_];
+    if (c == '"') return history_.text_value(string());
+    if (take("null")) return {};
+    if (c == '-' || (c >= '0' && c <= '9')) {
+      const std::size_t begin = at_;
+      std::int64_t small = 0;  // the common case
+      const auto end = std::from_chars(line_.data() + at_, line_.data() + line_.size(), small);
+      const char next = end.ptr == line_.data() + line_.size() ? ',' : *end.ptr;
+      if (end.ec == std::errc{} && (next == ',' || next == '}') && Value::fits(small)) {
+        at_ = static_cast<std::size_t>(end.ptr - line_.data());
+        return Value(small);
+      }
+      at_ = begin;
+    }
+    std::string text;
+    canonical(text, 0);
+    if (is_whole_number(text, digits_)) return history_.number(digits_);
+    return history_.structure(text);
+  }
+  // Appends the value in one form: no blanks, the members of an object by name.
+  void canonical(std::string& out, int depth) {
+    if (depth > 64) broken("less depth");
+    skip_space();
+    if (at_ >= line_.size()) broken("a value");
+    const char c = line_[at_];
+    if (c == '"') return append_json_text(string(), out);
+    if (c == '[') {
+      ++at_;
+      out += '[';
+      skip_space();
+      if (!take(']')) {
+        for (bool first = true; first || take(','); first = false) {
+          if (!first) out += ',';
+          canonical(out, depth + 1);
+          skip_space();
+        }
+        if (!take(']')) broken("`,` or `]`");
+      }
+      out += ']';
+      return;
+    }
+    if (c == '{') {
+      ++at_;
+      std::map<std::string, std::string> members;
+      skip_space();
+      if (!take('}')) {
+        do {
+          skip_space();
+          std::string name, value;
+          append_json_text(string(), name);
+          skip_space();
+          if (!take(':')) broken("`:`");
+          canonical(value, depth + 1);
+          members[name] = value;
+          skip_space();
+        } while (take(','));
+        if (!take('}')) broken("`,` or `}`");
+      }
+      out += '{';
+      for (const auto& [name, value] : members) {
+        if (out.back() != '{') out += ',';
+        out += name + ':' + value;
+      }
+      out += '}';
+      return;
+    }
+    for (const std::string_view word : {"true", "false", "null"}) {
+      if (take(word)) return void(out += word);
+    }
+    const std::string_view token = number_token("a value of JSON");
+    // 5.0 and 5 are one number, as in JSON.
+    double number = 0;
+    std::from_chars(token.data(), token.data() + token.size(), number);
+    if (token.find_first_of(".eE") == std::string_view::npos) {
+      std::string digits;
+      is_whole_number(token, digits);
+      out += digits;
+    } else if (number == std::floor(number) && std::abs(number) < 9e15) {
+      out += std::to_string(static_cast<std::int64_t>(number));
+    } else {
+      std::array<char, 32> shortest;
+      out.append(shortest.data(),
+                 std::to_chars(shortest.data(), shortest.data() + shortest.size(), number).ptr);
+    }
   }
   Symbol text() {  // a string, a number or null
     if (at_ < line_.size() && line_[at_] == '"') return history_.intern(string());
     if (take("null")) return 0;
     const std::size_t begin = at_;
-    const std::int64_t number = integer("a string, a whole number or null");
-    static_cast<void>(number);
-    return history_.intern(line_.substr(begin, at_ - begin));
+    const std::string_view token = number_token("a string, a whole number or null");
+    if (!is_whole_number(token, digits_)) broken_at(begin, "a string, a whole number or null");
+    return history_.intern(digits_);
   }
   void skip_value(int depth = 0) {
     if (depth > 64) broken("less depth");
@@ -198,10 +310,7 @@ class LineParser {
       } while (take(','));
       if (!take(close)) broken(c == '{' ? "`,` or `}`" : "`,` or `]`");
     } else if (!take("true") && !take("false") && !take("null")) {
-      double number = 0;
-      const auto result = std::from_chars(line_.data() + at_, line_.data() + line_.size(), number);
-      if (result.ec == std::errc::invalid_argument) broken("a value of JSON");
-      at_ = static_cast<std::size_t>(result.ptr - line_.data());
+      number_token("a value of JSON");
     }
   }
 
@@ -216,7 +325,7 @@ class LineParser {
     switch (which) {
       case Name::index: index = integer("a whole number"); break;
       case Name::time:
-        event_.time_ns = integer("nanoseconds as a whole number");
+        event_.time_ns = time("nanoseconds as a whole number");
         seen_time_ = event_.time_ns != kAbsent;
         break;
       case Name::process:
@@ -242,11 +351,14 @@ class LineParser {
       case Name::error: event_.error = text(); break;
       case Name::value: event_.value = value(); break;
       case Name::token: event_.token = value(); break;
-      case Name::valid_until: event_.valid_until_ns = integer("nanoseconds as a whole number"); break;
+      case Name::valid_until:
+        event_.valid_until_ns = integer("nanoseconds as a whole number");
+        if (event_.valid_until_ns >= kMostTime) event_.valid_until_ns = kMostTime;  // for ever
+        break;
       case Name::permits: {
         const std::int64_t permits = integer("a count of permits");
-        if (permits != kAbsent && (permits < 0 || permits > std::int64_t{UINT32_MAX})) {
-          broken_at(begin, "a count of permits from 0 to 4294967295");
+        if (permits != kAbsent && (permits < 1 || permits > std::int64_t{UINT32_MAX})) {
+          broken_at(begin, "a count of permits from 1 to 4294967295");
         }
         event_.permits = permits == kAbsent ? 0 : static_cast<std::uint32_t>(permits);
         break;
@@ -286,11 +398,27 @@ class LineParser {
   std::string_view line_;
   History& history_;
   std::string& scratch_;
+  std::string digits_;
   std::size_t at_ = 0;
   Event event_;
   Symbol other_ = 0;
   bool seen_type_ = false, seen_f_ = false, seen_process_ = false, seen_time_ = false;
 };
+
+// Says what the file is, where a line is broken because the file is something else.
+std::string explained(std::string_view line, std::size_t begin, const Broken& problem, LineEnd end,
+                      bool first) {
+  if (first && line[begin] == '[') {
+    return "found an array of JSON, expected one event a line; `jq -c '.[]' FILE` makes such a file";
+  }
+  if (first && line.substr(begin) == "{" && end == LineEnd::newline) {
+    return "found an event on several lines, expected one event a line; `jq -c . FILE` makes such a file";
+  }
+  if (!first && end == LineEnd::missing && problem.at >= line.size()) {
+    return problem.problem + "; the file is cut off here, and --keep-going judges what is there";
+  }
+  return problem.problem;
+}
 
 }  // namespace
 
@@ -300,25 +428,40 @@ ReadHistory read_jsonl(std::istream& in, const ReadOptions& options) {
   LineReader lines(in);
   std::string_view line;
   std::string scratch;
+  std::uint64_t last_broken = 0;
+  const auto broken = [&](std::size_t column, const std::string& problem) {
+    FormatError error(options.file, lines.number(), column, problem);
+    if (!options.keep_going) throw error;
+    if (result.skipped++ == 0) result.first_skipped = error.what();
+    last_broken = lines.number();
+  };
   while (lines.next(line)) {
-    if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
+    const std::size_t begin = line.find_first_not_of(" \t");
+    if (begin == std::string_view::npos) continue;
     try {
       LineParser parser(line, result.history, scratch);
       std::int64_t index = kAbsent;
       Event event = parser.parse(index);
-      events.append(event, parser.has_time(), index);
+      if (events.size() > 0 && parser.has_time() != events.any_time()) {
+        throw Broken{begin, parser.has_time()
+                                ? "a field `time`, which the events before it lack, expected it in "
+                                  "all events or in none"
+                                : "no field `time`, which the events before it have, expected it "
+                                  "in all events or in none"};
+      }
+      events.append(event, parser.has_time(), index, {lines.number(), begin + 1});
     } catch (const Broken& problem) {
-      FormatError error(options.file, lines.number(), problem.at + 1, problem.problem);
-      if (!options.keep_going) throw error;
-      if (result.skipped++ == 0) result.first_skipped = error.what();
+      broken(problem.at + 1, explained(line, begin, problem, lines.ended(), events.size() == 0));
     }
   }
+  result.cut_off = result.skipped == 1 && last_broken == lines.number() && lines.ended() == LineEnd::missing;
   return result;
 }
 
 History from_jsonl(std::string_view text) {
   std::istringstream in{std::string(text)};
-  return std::move(read_jsonl(in).history);
+  ReadHistory read = read_jsonl(in);
+  return std::move(read.history);
 }
 
 }  // namespace holdfast::checker

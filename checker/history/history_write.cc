@@ -1,6 +1,7 @@
 // Writes JSON lines. Text is scanned for what must be escaped; the rest is copied.
 #include <array>
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "checker/history/history_jsonl.h"
@@ -44,7 +45,9 @@ void append_escaped(unsigned code, std::string& out) {
   for (int shift = 12; shift >= 0; shift -= 4) out += kHex[(code >> shift) & 0xFU];
 }
 
-void append_text(std::string_view text, std::string& out) {
+}  // namespace
+
+void append_json_text(std::string_view text, std::string& out) {
   out += '"';
   std::size_t plain = 0;  // where the text begins that needs no escape
   for (std::size_t i = 0; i < text.size();) {
@@ -75,6 +78,27 @@ void append_text(std::string_view text, std::string& out) {
   out += '"';
 }
 
+namespace {
+
+// A structure of another format is wrapped: {"edn":":a"}.
+void append_value(const History& history, Value value, std::string& out) {
+  switch (value.kind()) {
+    case Value::Kind::nothing: out += "null"; return;
+    case Value::Kind::number: return append_number(value.number(), out);
+    case Value::Kind::great_number: out += history.text(value.symbol()); return;
+    case Value::Kind::text: return append_json_text(history.text(value.symbol()), out);
+    case Value::Kind::structure: break;
+  }
+  const std::string_view text = history.text(value.symbol());
+  if (nlohmann::json::accept(text)) {
+    out += text;
+    return;
+  }
+  out += "{\"edn\":";
+  append_json_text(text, out);
+  out += '}';
+}
+
 }  // namespace
 
 void append_jsonl(const History& history, std::size_t position, std::uint64_t index, std::string& out) {
@@ -84,24 +108,23 @@ void append_jsonl(const History& history, std::size_t position, std::uint64_t in
   out += ",\"time\":";
   append_number(event.time_ns, out);
   out += ",\"process\":";
-  append_text(history.text(event.process), out);
+  append_json_text(history.text(event.process), out);
   out += ",\"type\":\"";
   out += to_string(event.type);
   out += "\",\"f\":";
-  append_text(event.f == Function::other ? history.text(event.error) : to_string(event.f), out);
+  append_json_text(event.f == Function::other ? history.text(event.error) : to_string(event.f), out);
   const auto text = [&](std::string_view name, Symbol symbol) {
     if (symbol == 0) return;
     out += ",\"";
     out += name;
     out += "\":";
-    append_text(history.text(symbol), out);
+    append_json_text(history.text(symbol), out);
   };
   const auto number = [&](std::string_view name, std::int64_t value) {
     if (value == kAbsent) return;
     out += ",\"";
     out += name;
     out += "\":";
-    if (is_text_value(value)) return append_text(history.text(symbol_of_value(value)), out);
     append_number(value, out);
   };
   text("key", event.key);
@@ -109,8 +132,13 @@ void append_jsonl(const History& history, std::size_t position, std::uint64_t in
   text("owner", event.owner);
   text("mode", event.mode);
   if (event.permits != 0) number("permits", event.permits);
-  number("value", event.value);
-  number("token", event.token);
+  const auto put = [&](std::string_view name, Value value) {
+    if (value.empty()) return;
+    out += name;
+    append_value(history, value, out);
+  };
+  put(",\"value\":", event.value);
+  put(",\"token\":", event.token);
   number("valid_until", event.valid_until_ns);
   text("node", event.node);
   if (event.f != Function::other) text("error", event.error);

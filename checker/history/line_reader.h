@@ -9,6 +9,9 @@
 
 namespace holdfast::checker {
 
+// What stands behind a line.
+enum class LineEnd : std::uint8_t { newline, missing };  // missing: the last line of a file without one
+
 class LineReader {
  public:
   explicit LineReader(std::istream& in) : in_(in), buffer_(std::size_t{1} << 18) {}
@@ -33,11 +36,13 @@ class LineReader {
         line = without_return({buffer_.data() + begin_, searched});
         begin_ = end_;
         ++number_;
+        ended_ = LineEnd::missing;
         return true;
       }
     }
   }
   std::uint64_t number() const { return number_; }  // of the last line returned, from 1
+  LineEnd ended() const { return ended_; }          // the same line
 
  private:
   static std::string_view without_return(std::string_view line) {
@@ -61,6 +66,7 @@ class LineReader {
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;
   std::uint64_t number_ = 0;
+  LineEnd ended_ = LineEnd::newline;
 };
 
 }  // namespace holdfast::checker

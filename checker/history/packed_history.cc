@@ -11,7 +11,7 @@ namespace {
 static_assert(static_cast<unsigned>(Function::other) < 32, "five bits");
 
 // The fields in the order in which they are written.
-constexpr std::int64_t Event::*kWide[] = {&Event::valid_until_ns, &Event::token, &Event::value};
+constexpr Value Event::*kValues[] = {&Event::token, &Event::value};
 constexpr Symbol Event::*kNarrow[] = {&Event::id,   &Event::owner, &Event::mode,
                                       &Event::node, &Event::error, &Event::permits};
 constexpr std::uint32_t kProcess = std::uint32_t{1} << 9;
@@ -35,15 +35,17 @@ void PackedHistory::append(const Event& event) {
   const std::size_t begin = block.more.size();
   std::uint32_t mask = 0, bit = 1;
   block.more.push_back(0);
-  for (const auto field : kWide) {
-    if (event.*field != kAbsent) {
-      const auto value = static_cast<std::uint64_t>(event.*field);
-      block.more.push_back(static_cast<std::uint32_t>(value));
-      block.more.push_back(static_cast<std::uint32_t>(value >> 32));
+  const auto push = [&](std::int64_t wide, bool there) {
+    if (there) {
+      const auto bits = static_cast<std::uint64_t>(wide);
+      block.more.push_back(static_cast<std::uint32_t>(bits));
+      block.more.push_back(static_cast<std::uint32_t>(bits >> 32));
       mask |= bit;
     }
     bit <<= 1;
-  }
+  };
+  push(event.valid_until_ns, event.valid_until_ns != kAbsent);
+  for (const auto field : kValues) push((event.*field).bits(), !(event.*field).empty());
   for (const auto field : kNarrow) {
     if (event.*field != 0) {
       block.more.push_back(event.*field);
@@ -84,13 +86,17 @@ Event PackedHistory::decode(const Fixed& core, const std::uint32_t*& more) {
   Event event = plain(core);
   const std::uint32_t mask = *more++;
   std::uint32_t bit = 1;
-  for (const auto field : kWide) {
+  const auto pop = [&](std::uint64_t otherwise) {
+    std::uint64_t bits = otherwise;
     if ((mask & bit) != 0) {
-      event.*field = static_cast<std::int64_t>(std::uint64_t{more[0]} | (std::uint64_t{more[1]} << 32));
+      bits = std::uint64_t{more[0]} | (std::uint64_t{more[1]} << 32);
       more += 2;
     }
     bit <<= 1;
-  }
+    return bits;
+  };
+  event.valid_until_ns = static_cast<std::int64_t>(pop(static_cast<std::uint64_t>(kAbsent)));
+  for (const auto field : kValues) event.*field = Value::from_bits(pop(0));
   for (const auto field : kNarrow) {
     if ((mask & bit) != 0) event.*field = *more++;
     bit <<= 1;

@@ -1,9 +1,9 @@
 // Reads Jepsen's EDN in one pass, without building a tree. Fields come in any order.
 #include <array>
-#include <charconv>
 #include <istream>
 
 #include "checker/history/edn_scanner.h"
+#include "checker/history/edn_value.h"
 #include "checker/history/event_appender.h"
 #include "checker/history/formats.h"
 
@@ -39,12 +39,6 @@ Field field_of(std::string_view name) {
     if (kNames[i] == name) return static_cast<Field>(i);
   }
   return name == "valid_until" ? Field::valid_until : Field::unknown;
-}
-
-bool parse_function(std::string_view name, Function& f) {
-  if (name == "lock") return f = Function::acquire, true;
-  if (name == "unlock") return f = Function::release, true;
-  return parse(name, f);
 }
 
 class EdnReader {
@@ -102,11 +96,13 @@ class EdnReader {
     if (scan_.peek() != '{') scan_.fail("a map `{...}`");
     scan_.get();
     event_ = Event{};
-    first_ = second_ = kAbsent;
-    pair_ = seen_type_ = seen_f_ = seen_process_ = seen_time_ = false;
+    value_.clear();
+    seen_type_ = seen_f_ = seen_process_ = seen_time_ = false;
     index_ = kAbsent;
     other_ = 0;
-    for (scan_.skip_space(); scan_.peek() != '}'; scan_.skip_space()) field();
+    for (scan_.skip_space(); scan_.peek() != '}'; scan_.skip_space()) {
+      if (!scan_.skip_discarded()) field();
+    }
     scan_.get();
     if (!seen_type_ || !seen_f_ || !seen_process_) {
       throw EdnProblem{line, column,
@@ -116,36 +112,11 @@ class EdnReader {
                                         : ":process") +
                            ", expected :type, :f and :process"};
     }
-    append();
-  }
-
-  void append() {
-    if (options_.keyed && pair_) {
-      event_.key = name_of_value(first_);
-      // Of a nested pair [key [from to]], first_ has the key, and the inner pair has the rest.
-      event_.value = second_;
-      if (event_.f == Function::cas && inner_) event_.token = inner_first_, event_.value = inner_second_;
-    } else if (pair_) {
-      if (event_.f == Function::cas) event_.token = first_, event_.value = second_;
-    } else {
-      event_.value = first_;
-    }
     if (event_.f == Function::other) event_.error = other_;
-    events_.append(event_, seen_time_, index_);
-  }
-
-  Symbol name_of_value(std::int64_t value) {
-    if (value == kAbsent) return 0;
-    if (is_text_value(value)) return symbol_of_value(value);
-    return number_name(value);
-  }
-  Symbol number_name(std::int64_t number) {
-    if (number >= 0 && number < static_cast<std::int64_t>(names_.size())) {
-      Symbol& name = names_[static_cast<std::size_t>(number)];
-      if (name == 0) name = result_.history.intern(std::to_string(number));
-      return name;
-    }
-    return result_.history.intern(std::to_string(number));
+    const std::string problem = value_.apply(options_.keyed, event_, result_.history);
+    if (!problem.empty()) throw EdnProblem{value_line_, value_column_, problem};
+    normalise_token(event_, result_.history);
+    events_.append(event_, seen_time_, index_, {line, column});
   }
 
   // A keyword without its colon, a string, a symbol.
@@ -160,86 +131,24 @@ class EdnReader {
     return token;
   }
 
-  // A scalar: a whole number as it is, nil as kAbsent, everything else as its text.
-  std::int64_t scalar() {
-    const int c = scan_.peek();
-    if (c == '"') {
-      scan_.string(scratch_);
-      return text_value(result_.history.intern(scratch_));
-    }
-    if (c == '{' || c == '[' || c == '(' || c == '#') {
-      scan_.skip_value();
-      return kAbsent;
-    }
-    const std::string_view token = scan_.token(scratch_);
-    if (token.empty()) scan_.fail("a value");
-    if (token == "nil") return kAbsent;
-    std::string_view digits = token;
-    if (digits.front() == '+') digits.remove_prefix(1);
-    if (digits.back() == 'N' || digits.back() == 'M') digits.remove_suffix(1);
-    std::int64_t number = 0;
-    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (end.ec == std::errc{} && end.ptr == digits.data() + digits.size()) return number;
-    return text_value(result_.history.intern(token.front() == ':' ? token.substr(1) : token));
-  }
   std::int64_t integer(std::string_view expected) {
     const std::uint64_t column = scan_.column();
-    const std::int64_t number = scalar();
-    if (is_text_value(number)) {
-      scan_.fail_found(result_.history.text(symbol_of_value(number)), column, expected);
-    }
-    return number;
+    const Value number = read_edn_datum(scan_, result_.history);
+    if (number.empty()) return kAbsent;
+    if (!number.is_number()) scan_.fail_found(result_.history.shown(number), column, expected);
+    return number.number();
   }
-  Symbol name() { return name_of_value(scalar()); }
-
-  void value() {
-    inner_ = false;
-    if (scan_.peek() == '#') {  // #jepsen.independent.Tuple [k v]
-      scan_.get();
-      if (scan_.peek() == '{' || scan_.peek() == '"') return scan_.skip_value();
-      scan_.token(scratch_);
-      scan_.skip_space();
+  Symbol name() { return name_of(read_edn_datum(scan_, result_.history), result_.history); }
+  // Small numbers are the names of most processes.
+  Symbol process_name() {
+    const Value value = read_edn_datum(scan_, result_.history);
+    const std::int64_t number = value.number_or(-1);
+    if (number < 0 || number >= static_cast<std::int64_t>(names_.size())) {
+      return name_of(value, result_.history);
     }
-    if (scan_.peek() == '{') {  // Jepsen's Hazelcast suite returns {:fence 7, ...}
-      scan_.get();
-      for (scan_.skip_space(); scan_.peek() != '}'; scan_.skip_space()) {
-        const Field which = field_of(word());
-        scan_.skip_space();
-        if (which == Field::fence || which == Field::token) {
-          event_.token = integer("a whole number");
-        } else {
-          scan_.skip_value();
-        }
-      }
-      scan_.get();
-      return;
-    }
-    if (scan_.peek() != '[' && scan_.peek() != '(') {
-      first_ = scalar();
-      return;
-    }
-    const int close = scan_.get() == '[' ? ']' : ')';
-    int count = 0;
-    for (scan_.skip_space(); scan_.peek() != close; scan_.skip_space()) {
-      if (scan_.peek() == '[' && count == 1) {  // [key [from to]]
-        scan_.get();
-        int inner = 0;
-        for (scan_.skip_space(); scan_.peek() != ']'; scan_.skip_space()) {
-          const std::int64_t part = scalar();
-          (inner == 0 ? inner_first_ : inner_second_) = part;
-          ++inner;
-        }
-        scan_.get();
-        inner_ = inner == 2;
-      } else {
-        const std::int64_t part = scalar();
-        if (count == 0) first_ = part;
-        if (count == 1) second_ = part;
-      }
-      ++count;
-    }
-    scan_.get();
-    pair_ = count == 2;
+    Symbol& known = names_[static_cast<std::size_t>(number)];
+    if (known == 0) known = name_of(value, result_.history);
+    return known;
   }
 
   void field() {
@@ -256,12 +165,13 @@ class EdnReader {
       }
       case Field::f: {
         const std::string_view f = word();
-        if (!parse_function(f, event_.f)) event_.f = Function::other, other_ = result_.history.intern(f);
+        if (!parse(f, event_.f)) event_.f = Function::other, other_ = result_.history.intern(f);
         seen_f_ = true;
         break;
       }
       case Field::process:
-        event_.process = name();
+        event_.process = process_name();
+        if (event_.process == 0) scan_.fail_found("nil", column, "the name or number of a process");
         seen_process_ = true;
         break;
       case Field::time:
@@ -269,7 +179,11 @@ class EdnReader {
         seen_time_ = event_.time_ns != kAbsent;
         break;
       case Field::index: index_ = integer("a whole number"); break;
-      case Field::value: value(); break;
+      case Field::value:
+        value_line_ = scan_.line();
+        value_column_ = column;
+        value_.read(scan_, result_.history);
+        break;
       case Field::error: event_.error = name(); break;
       case Field::key: event_.key = name(); break;
       case Field::id: event_.id = name(); break;
@@ -277,12 +191,14 @@ class EdnReader {
       case Field::mode: event_.mode = name(); break;
       case Field::node: event_.node = name(); break;
       case Field::token:
-      case Field::fence: event_.token = integer("a whole number"); break;
+      case Field::fence: event_.token = read_edn_datum(scan_, result_.history); break;
       case Field::valid_until: event_.valid_until_ns = integer("nanoseconds as a whole number"); break;
       case Field::permits: {
         const std::int64_t permits = integer("a count of permits");
-        event_.permits =
-            permits > 0 && permits <= std::int64_t{UINT32_MAX} ? static_cast<std::uint32_t>(permits) : 0;
+        if (permits != kAbsent && (permits < 1 || permits > std::int64_t{UINT32_MAX})) {
+          scan_.fail_found(std::to_string(permits), column, "a count of permits from 1 to 4294967295");
+        }
+        event_.permits = permits == kAbsent ? 0 : static_cast<std::uint32_t>(permits);
         break;
       }
       case Field::unknown: scan_.skip_value(); break;
@@ -297,10 +213,10 @@ class EdnReader {
   std::array<Symbol, 4096> names_{};  // of small numbers
   int close_ = 0;                     // what closes the vector or list around all events; 0: nothing does
   Event event_;
-  std::int64_t first_ = kAbsent, second_ = kAbsent, inner_first_ = kAbsent, inner_second_ = kAbsent;
+  EdnValue value_;
+  std::uint64_t value_line_ = 0, value_column_ = 0;
   std::int64_t index_ = kAbsent;
   Symbol other_ = 0;
-  bool pair_ = false, inner_ = false;
   bool seen_type_ = false, seen_f_ = false, seen_process_ = false, seen_time_ = false;
 };
 

@@ -53,7 +53,7 @@ class Sweep {
     for (std::size_t i = 0; i < spans_.size();) {
       std::size_t end = i;
       while (end < spans_.size() && spans_[end].key == spans_[i].key) ++end;
-      if (rules_.permits > 0) {
+      if (rules_.permits > 0 || spans_[i].limit > 0) {
         count_permits(i, end);
       } else {
         find_pairs(i, end);
@@ -116,13 +116,15 @@ class Sweep {
         std::pop_heap(open.begin(), open.end(), later);
         open.pop_back();
       }
-      if (taken + span.permits > rules_.permits) report(span, heaviest(open, span));
+      if (taken + span.permits > limit_of(span)) report(span, heaviest(open, span));
       if (span.from_ns == span.to_ns) continue;  // empty: over before the next one begins
       taken += span.permits;
       open.push_back(&span);
       std::push_heap(open.begin(), open.end(), later);
     }
   }
+
+  std::int64_t limit_of(const Span& span) const { return span.limit > 0 ? span.limit : rules_.permits; }
 
   // The fewest of `open` that leave too few permits for `span`.
   std::vector<const Span*> heaviest(std::vector<const Span*> open, const Span& span) const {
@@ -131,7 +133,7 @@ class Sweep {
     });
     std::int64_t sum = span.permits;
     std::size_t needed = 0;
-    while (needed < open.size() && sum <= rules_.permits) sum += open[needed++]->permits;
+    while (needed < open.size() && sum <= limit_of(span)) sum += open[needed++]->permits;
     open.resize(needed);
     return open;
   }

@@ -16,13 +16,15 @@ struct Span {
   Symbol key = 0;
   Symbol owner = 0;
   std::uint32_t permits = 1;
+  std::int64_t limit = 0;  // of a semaphore, when this span began; 0: rules.permits
   bool shared = false;     // may overlap other shared spans
   std::size_t number = 0;  // the caller's name of it; ties are put in this order
 };
 
 struct ExclusionRules {
-  bool reentrant = false;    // one owner may overlap itself
-  std::int64_t permits = 0;  // > 0: a semaphore of that many permits; 0: spans conflict in pairs
+  bool reentrant = false;  // one owner may overlap itself
+  // > 0: a semaphore of that many permits. 0: spans conflict in pairs, except where they have a limit.
+  std::int64_t permits = 0;
 };
 
 // Whether two spans conflict. Ignores rules.permits.

@@ -1,6 +1,9 @@
 #include "checker/holds/holds.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <set>
 
 #include "checker/invariant.h"
 
@@ -8,83 +11,95 @@ namespace holdfast::checker {
 
 std::string_view client_of(std::string_view process) { return process.substr(0, process.find('/')); }
 
-Pairs pair_events(const History& history) {
-  const auto& events = history.events();
-  Pairs pairs{std::vector<std::size_t>(events.size(), kNowhere)};
-  std::vector<std::vector<std::size_t>> open(
-      history.symbols());  // by process: invocations without completion
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    const Event& event = events[i];
-    std::vector<std::size_t>& mine = open[event.process];
-    if (event.type == EventType::invoke) {
-      mine.push_back(i);
-      continue;
-    }
-    const auto found = std::find_if(mine.begin(), mine.end(), [&](std::size_t at) {
-      const Event& invoked = events[at];
-      return invoked.f == event.f && invoked.key == event.key &&
-             (invoked.id == 0 || event.id == 0 || invoked.id == event.id) &&
-             (invoked.node == 0 || event.node == 0 || invoked.node == event.node);
-    });
-    if (found == mine.end()) continue;
-    pairs.other[i] = *found;
-    pairs.other[*found] = i;
-    mine.erase(found);
-  }
-  return pairs;
-}
-
 namespace {
 
 class Builder {
  public:
-  Builder(const History& history, const Pairs& pairs, bool reentrant)
-      : history_(history), pairs_(pairs), reentrant_(reentrant), open_(history.symbols()) {}
+  Builder(const History& history, const Pairs& pairs, const HoldOptions& options)
+      : history_(history),
+        pairs_(pairs),
+        options_(options),
+        open_(history.symbols()),
+        client_(history.symbols(), kNowhere) {}
 
-  std::vector<Hold> build() {
+  Holds build() {
     for (std::size_t i = 0; i < history_.events().size(); ++i) {
       const Event& event = history_.events()[i];
       switch (event.f) {
         case Function::acquire:
+          if (event.type == EventType::invoke) asked(event, i);
           if (event.type == EventType::ok) acquired(event, i);
           break;
         case Function::release:
           if (event.type == EventType::invoke) release_invoked(event, i);
+          if (event.type == EventType::ok) released(event, i);
           break;
         case Function::renew:
           if (event.type == EventType::ok) renewed(event, i);
           break;
         case Function::lost:
-          if (const std::size_t at = find(event, true); at != kNowhere) end(at, i, HoldEnd::told_lost);
+          if (const std::size_t at = find_of_client(event); at != kNowhere) end(at, i, HoldEnd::told_lost);
           break;
         case Function::crash: crashed(event, i); break;
         default: break;
       }
     }
-    return std::move(holds_);
+    return std::move(result_);
   }
 
  private:
-  static Symbol owner_of(const Event& event) { return event.owner != 0 ? event.owner : event.process; }
+  std::vector<Hold>& holds() { return result_.holds; }
+  const std::vector<Hold>& holds() const { return result_.holds; }
+  static std::uint32_t permits_of(const Event& event) { return event.permits == 0 ? 1 : event.permits; }
 
-  // The newest open hold that `event` is about; kNowhere: there is none. `by_client`: the process of a
-  // renewal or a loss is another one of the same client, and the event may lack the owner.
-  std::size_t find(const Event& event, bool by_client) const {
-    const auto& open = open_[event.key];
-    const std::string_view client = client_of(history_.text(event.process));
+  // An invocation may lack what its completion names, and the other way round.
+  Symbol owner_of(const Event& event, std::size_t position) const {
+    if (event.owner != 0) return event.owner;
+    const std::size_t other = pairs_.other[position];
+    if (other != kNowhere && history_.events()[other].owner != 0) return history_.events()[other].owner;
+    return event.process;
+  }
+  Symbol key_of(const Event& event, std::size_t position) const {
+    if (event.key != 0) return event.key;
+    const std::size_t other = pairs_.other[position];
+    return other == kNowhere ? 0 : history_.events()[other].key;
+  }
+  // The number of the client that a process belongs to.
+  std::size_t client_number(Symbol process) {
+    std::size_t& known = client_[process];
+    if (known == kNowhere) {
+      known = clients_.try_emplace(client_of(history_.text(process)), clients_.size()).first->second;
+    }
+    return known;
+  }
+
+  // The newest open hold of `owner` on `key`: that of the acquisition, if one is named; of the mode, if the
+  // owner has several; kNowhere: there is none.
+  std::size_t find(Symbol key, Symbol owner, Symbol id, bool shared) const {
+    std::size_t found = kNowhere;
+    const auto& open = open_[key];
     for (auto at = open.rbegin(); at != open.rend(); ++at) {
-      const Hold& hold = holds_[*at];
-      if (event.id != 0 && hold.id != 0) {
-        if (event.id == hold.id) return *at;
-      } else if (by_client && event.owner == 0 ? hold.client == client : hold.owner == owner_of(event)) {
-        return *at;
-      }
+      const Hold& hold = holds()[*at];
+      if (hold.owner != owner || (id != 0 && hold.id != 0 && hold.id != id)) continue;
+      if (hold.shared == shared) return *at;
+      if (found == kNowhere) found = *at;
+    }
+    return found;
+  }
+  // A renewal or a loss comes from another process of the client, and may lack the owner.
+  std::size_t find_of_client(const Event& event) {
+    const auto& open = open_[event.key];
+    const std::size_t client = client_number(event.process);
+    for (auto at = open.rbegin(); at != open.rend(); ++at) {
+      const Hold& hold = holds()[*at];
+      if (event.id != 0 && hold.id != 0 && hold.id != event.id) continue;
+      if (event.owner != 0 ? hold.owner == event.owner : client_number(hold.process) == client) return *at;
     }
     return kNowhere;
   }
 
   void end(std::size_t at, std::size_t position, HoldEnd how) {
-    Hold& hold = holds_[at];
+    Hold& hold = holds()[at];
     hold.ended = position;
     hold.to_ns = std::max(hold.from_ns, history_.events()[position].time_ns);
     hold.end = how;
@@ -92,9 +107,18 @@ class Builder {
     const auto place = std::find(open.begin(), open.end(), at);
     CHECKER_INVARIANT(place != open.end(), "a hold that ends is open");
     open.erase(place);
+    of_client_[client_number(hold.process)].erase(at);
   }
 
-  void promise(Hold& hold, const Event& event, std::size_t position) {
+  void open(Hold hold, std::uint32_t depth) {
+    const std::size_t at = holds().size();
+    open_[hold.key].push_back(at);
+    of_client_[client_number(hold.process)].insert(at);
+    holds().push_back(std::move(hold));
+    depth_.push_back(depth);
+  }
+
+  static void promise(Hold& hold, const Event& event, std::size_t position) {
     if (event.valid_until_ns == kAbsent || hold.valid_until_ns == kAbsent) return;
     if (event.time_ns > hold.valid_until_ns) return;  // a late renewal does not revive the hold
     if (event.valid_until_ns <= hold.valid_until_ns) return;
@@ -102,18 +126,24 @@ class Builder {
     hold.renewals.push_back(position);
   }
 
+  // An acquire that does not certainly fail may have taken something.
+  void asked(const Event& event, std::size_t position) {
+    const std::size_t end = pairs_.other[position];
+    if (end != kNowhere && history_.events()[end].type == EventType::fail) return;
+    const std::uint32_t permits =
+        std::max(permits_of(event), end == kNowhere ? 1 : permits_of(history_.events()[end]));
+    asked_[{key_of(event, position), owner_of(event, position)}] += permits;
+  }
+
   void acquired(const Event& event, std::size_t position) {
-    const std::size_t held = find(event, false);
-    std::uint32_t depth = 1;
-    if (held != kNowhere) {
-      const bool same = event.id != 0 && event.id == holds_[held].id;
-      if ((same || reentrant_) && event.mode == holds_[held].mode) {  // a re-entry
+    const Symbol key = key_of(event, position), owner = owner_of(event, position);
+    if (pairs_.other[position] == kNowhere) asked_[{key, owner}] += permits_of(event);
+    const bool shared = history_.text(event.mode) == "read";
+    if (options_.reentrant) {
+      const std::size_t held = find(key, owner, event.id, shared);
+      if (held != kNowhere && holds()[held].mode == event.mode) {
         ++depth_[held];
-        return promise(holds_[held], event, position);
-      }
-      if (same) {  // the acquisition changes its mode
-        depth = depth_[held];
-        end(held, position, HoldEnd::changed_mode);
+        return promise(holds()[held], event, position);
       }
     }
     Hold hold;
@@ -121,56 +151,138 @@ class Builder {
     hold.acquired = position;
     hold.from_ns = event.time_ns;
     hold.valid_until_ns = hold.granted_until_ns = event.valid_until_ns;
-    hold.key = event.key;
+    hold.key = key;
     hold.id = event.id;
-    hold.owner = owner_of(event);
+    hold.owner = owner;
     hold.process = event.process;
     hold.client = client_of(history_.text(event.process));
     hold.mode = event.mode;
-    hold.shared = history_.text(event.mode) == "read";
+    hold.shared = shared;
     hold.node = event.node;
     hold.token = event.token;
-    hold.permits = event.permits == 0 ? 1 : event.permits;
-    open_[event.key].push_back(holds_.size());
-    holds_.push_back(std::move(hold));
-    depth_.push_back(depth);
+    hold.permits = permits_of(event);
+    open(std::move(hold), 1);
   }
 
   void release_invoked(const Event& event, std::size_t position) {
-    const std::size_t at = find(event, false);
-    if (at == kNowhere) return;
-    // A release that failed, or whose outcome is unknown, ends the hold at any depth.
-    CHECKER_INVARIANT(depth_[at] > 0, "a hold that is open was entered more often than released");
     const std::size_t completion = pairs_.other[position];
-    const bool over = completion != kNowhere && history_.events()[completion].type != EventType::ok;
-    if (--depth_[at] == 0 || over) end(at, position, HoldEnd::released);
+    const Event* const answer = completion == kNowhere ? nullptr : &history_.events()[completion];
+    if (answer != nullptr && answer->type == EventType::fail && !says_lost(*answer)) return;
+    const Symbol key = key_of(event, position), owner = owner_of(event, position);
+    const bool shared = history_.text(event.mode) == "read";
+    std::size_t at = find(key, owner, event.id, shared);
+    if (answer != nullptr && answer->type == EventType::fail) {
+      if (at != kNowhere) end(at, position, HoldEnd::released);
+      return;
+    }
+    // A release of several permits may end several holds, or a part of one.
+    for (std::uint32_t left = permits_of(event); left > 0 && at != kNowhere;
+         at = find(key, owner, 0, shared)) {
+      Hold& hold = holds()[at];
+      if (hold.permits > left) {
+        Hold rest = hold;
+        rest.permits -= left;
+        rest.from_ns = std::max(hold.from_ns, event.time_ns);
+        end(at, position, HoldEnd::released);
+        return open(std::move(rest), 1);
+      }
+      left -= hold.permits;
+      if (--depth_[at] == 0) end(at, position, HoldEnd::released);
+    }
+  }
+  bool says_lost(const Event& answer) const {
+    if (!options_.failed_release_ends) return false;
+    const std::string_view error = history_.text(answer.error);
+    return error == "not-owner" || error == "lost";
+  }
+
+  void released(const Event& event, std::size_t position) {
+    std::int64_t& asked = asked_[{key_of(event, position), owner_of(event, position)}];
+    const std::size_t invoked = pairs_.other[position];
+    const std::int64_t permits =
+        permits_of(invoked == kNowhere || event.permits != 0 ? event : history_.events()[invoked]);
+    if (asked < permits) {
+      result_.unheld.push_back(position);
+    } else {
+      asked -= permits;
+    }
   }
 
   void renewed(const Event& event, std::size_t position) {
-    if (const std::size_t at = find(event, true); at != kNowhere) promise(holds_[at], event, position);
+    if (const std::size_t at = find_of_client(event); at != kNowhere) promise(holds()[at], event, position);
   }
 
   void crashed(const Event& event, std::size_t position) {
-    const std::string_view client = client_of(history_.text(event.process));
-    for (std::size_t key = 0; key < open_.size(); ++key) {
-      for (std::size_t i = open_[key].size(); i-- > 0;) {
-        if (holds_[open_[key][i]].client == client) end(open_[key][i], position, HoldEnd::crashed);
-      }
-    }
+    const std::set<std::size_t> dead = of_client_[client_number(event.process)];
+    for (const std::size_t at : dead) end(at, position, HoldEnd::crashed);
   }
 
   const History& history_;
   const Pairs& pairs_;
-  const bool reentrant_;
-  std::vector<std::vector<std::size_t>> open_;  // by key: indices of open holds, oldest first
-  std::vector<Hold> holds_;
+  const HoldOptions options_;
+  std::vector<std::vector<std::size_t>> open_;               // by key: indices of open holds, oldest first
+  std::vector<std::size_t> client_;                          // by process: its client's number
+  std::map<std::string_view, std::size_t> clients_;          // by name: the number
+  std::map<std::size_t, std::set<std::size_t>> of_client_;   // by client: indices of open holds
+  std::map<std::pair<Symbol, Symbol>, std::int64_t> asked_;  // by key and owner: permits to be released
+  Holds result_;
   std::vector<std::uint32_t> depth_;  // by hold
 };
 
 }  // namespace
 
-std::vector<Hold> build_holds(const History& history, const Pairs& pairs, bool reentrant) {
-  return Builder(history, pairs, reentrant).build();
+std::string doubted_unit(const History& history, const std::vector<Hold>& holds) {
+  const auto& events = history.events();
+  if (events.empty()) return {};
+  const std::int64_t begin = events.front().time_ns, end = events.back().time_ns, span = end - begin;
+  struct Unit {
+    std::int64_t factor;
+    std::string_view name;
+    std::size_t within = 0;
+  };
+  std::array<Unit, 3> units = {
+      {{1'000'000, "milliseconds"}, {1'000, "microseconds"}, {1'000'000'000, "seconds"}}};
+  constexpr std::int64_t kHour = std::int64_t{3'600} * 1'000'000'000;
+  std::size_t claims = 0, over = 0, far = 0, normal = 0;
+  for (const Hold& hold : holds) {
+    if (hold.granted_until_ns == kAbsent || hold.granted_until_ns >= kMostTime) continue;
+    ++claims;
+    const std::int64_t until = hold.granted_until_ns;
+    if (until <= hold.from_ns) {
+      ++over;
+    } else if (until > end + std::max<std::int64_t>(span, 1) * 1000 + std::int64_t{86'400} * 1'000'000'000) {
+      ++far;
+    } else {
+      ++normal;
+    }
+    for (Unit& unit : units) {
+      if (until > kMostTime / unit.factor || until < -kMostTime / unit.factor) continue;
+      const std::int64_t scaled = until * unit.factor;
+      if (scaled > hold.from_ns && scaled - end <= std::max(span, kHour)) ++unit.within;
+    }
+  }
+  if (claims == 0 || normal > 0) return {};
+  if (far == claims) {
+    return "every valid_until lies far beyond the history's end: it is of another unit or clock than `time`, "
+           "expected nanoseconds of one clock";
+  }
+  if (over < claims) return {};
+  for (const Unit& unit : units) {
+    if (unit.within * 10 < claims * 9) continue;
+    return "every valid_until is over at its grant, and would not be if it counted " +
+           std::string(unit.name) + ": expected nanoseconds of the clock of `time`";
+  }
+  if (std::all_of(holds.begin(), holds.end(),
+                  [&](const Hold& hold) { return hold.granted_until_ns < begin; })) {
+    return "every valid_until lies before the history's first event: it is of another clock than `time`, "
+           "expected "
+           "nanoseconds of one clock";
+  }
+  return {};
+}
+
+Holds find_holds(const History& history, const Pairs& pairs, const HoldOptions& options) {
+  return Builder(history, pairs, options).build();
 }
 
 }  // namespace holdfast::checker

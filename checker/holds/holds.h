@@ -1,29 +1,40 @@
-// Holds and claims: who held what, from when to when.
+// Holds and claims: who held what, from when to when. Every check takes them from here.
 //
-// A hold belongs to one acquisition. It begins when acquire returns ok. It ends when the outermost release is
-// invoked (whatever its outcome), when the client is told of the loss, or when the client dies. A change of
-// mode ends one hold and begins another. A claim is what the lock promised of a hold: the time from the grant
-// to `valid_until`, cut at the end of the hold. A renewal that returns before `valid_until` extends the
-// claim.
+// A hold belongs to one owner (the process where the history names none). It begins when acquire returns ok.
+// What the events of its owner mean for it:
+//
+//   release, ok or of unknown outcome   one entry less; after the outermost one it ended at the invocation
+//   release that fails, not-owner or    the hold ended at the invocation, at any depth (JSON lines; in
+//     lost                              Jepsen's formats a failed operation never happened)
+//   release that fails otherwise        nothing: it certainly took no effect
+//   lost                                the hold ended when the client was told
+//   crash of its client                 the hold ended there
+//   acquire in another mode             of a writer that reads: a second hold beside the first
+//   acquire that fails or is unknown    nothing
+//
+// An acquisition id tells holds of one owner apart; it never reaches the hold of another. A claim is what the
+// lock promised of a hold: the time from the grant to `valid_until`, cut at the end of the hold. A renewal
+// that returns before `valid_until` extends the claim. A hold without an end lasts for ever.
 #pragma once
 
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "checker/history/history.h"
+#include "checker/history/joiner.h"
 
 namespace holdfast::checker {
 
-inline constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
 inline constexpr std::int64_t kForever = std::numeric_limits<std::int64_t>::max();
 
 // The name of an event (Function::other) by which a thread tells that its work under a hold is over, though
 // it does not give it back.
 inline constexpr std::string_view kLeft = "leave";
 
-enum class HoldEnd : std::uint8_t { never, released, told_lost, crashed, changed_mode };
+enum class HoldEnd : std::uint8_t { never, released, told_lost, crashed };
 
 struct Hold {
   std::size_t invoked = kNowhere;   // position of the acquire's invocation
@@ -37,7 +48,7 @@ struct Hold {
   Symbol key = 0, id = 0, owner = 0, process = 0, mode = 0,
          node = 0;          // owner: the process where there is none
   std::string_view client;  // "c1" of the process "c1/0"
-  std::int64_t token = kAbsent;
+  Value token;
   std::uint32_t permits = 1;
   bool shared = false;  // mode "read"
   HoldEnd end = HoldEnd::never;
@@ -48,20 +59,31 @@ struct Hold {
   bool expired_at_return() const { return granted_until_ns != kAbsent && granted_until_ns <= from_ns; }
 };
 
-// Which invocation and which completion belong together: those of one process with the same function and key,
-// and the same id and node where both have one. The oldest open invocation comes first.
-struct Pairs {
-  std::vector<std::size_t> other;  // by position: the completion of an invocation, and back; kNowhere: none
+// What a history says of its locks.
+struct HoldOptions {
+  bool reentrant = false;           // an owner that acquires again what it holds enters deeper
+  bool failed_release_ends = true;  // false: a Jepsen format, where it never happened
 };
-Pairs pair_events(const History& history);
+struct Holds {
+  std::vector<Hold> holds;  // in the order of the positions at which they begin
+  // Positions of the completions of releases that succeeded though their owner had asked for nothing that
+  // was still to be released.
+  std::vector<std::size_t> unheld;
+};
+// O(n log n); for a semaphore times the holds of one owner that are open at a time.
+Holds find_holds(const History& history, const Pairs& pairs, const HoldOptions& options);
 
-// All holds, in the order of the positions at which they begin. `reentrant`: an owner that acquires again
-// what it holds enters deeper; else that is a second hold. (The same acquisition id always means the same
-// hold.)
-std::vector<Hold> build_holds(const History& history, const Pairs& pairs, bool reentrant);
+inline std::vector<Hold> build_holds(const History& history, const Pairs& pairs, bool reentrant) {
+  return find_holds(history, pairs, {.reentrant = reentrant}).holds;
+}
 inline std::vector<Hold> build_holds(const History& history, bool reentrant) {
   return build_holds(history, pair_events(history), reentrant);
 }
+
+// What is suspicious about the claims as a whole, in a sentence; "": nothing. All of them end outside the
+// time of the history, or nearly all would end within it if they were 10^3, 10^6 or 10^9 times greater: then
+// their unit or their clock is another one than that of `time`.
+std::string doubted_unit(const History& history, const std::vector<Hold>& holds);
 
 // "c1" of "c1/0#2".
 std::string_view client_of(std::string_view process);

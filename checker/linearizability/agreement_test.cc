@@ -59,12 +59,13 @@ struct Draw {
 };
 
 // Leases: each hold has an owner of its own and ends by itself, at some time after the end of its claim.
-std::vector<Operation> draw_leases() {
+std::vector<Operation> draw_leases(bool read_write) {
   std::vector<Operation> all;
   const auto holds = *rc::gen::inRange<Symbol>(1, 5);
   for (Symbol hold = 1; hold <= holds; ++hold) {
     Operation each;
     each.process = each.owner = hold;
+    each.shared = read_write && *rc::gen::arbitrary<bool>();
     each.call = *rc::gen::inRange<std::int64_t>(0, 10);
     each.ret = each.call + *rc::gen::inRange<std::int64_t>(0, 4);
     all.push_back(each);
@@ -81,7 +82,7 @@ std::vector<Operation> draw_leases() {
 
 // A few processes, each with operations one after another. An unknown outcome ends the process.
 std::vector<Operation> draw(const Model& model, std::string_view name, const Draw& how) {
-  if (model.leased()) return draw_leases();
+  if (model.leased()) return draw_leases(name == "leased-read-write");
   const auto processes = *rc::gen::inRange<int>(1, 5);
   const auto span = *rc::gen::inRange<int>(4, 14);
   std::vector<Operation> all;
@@ -111,15 +112,15 @@ std::vector<Operation> draw(const Model& model, std::string_view name, const Dra
         each.permits = name == "semaphore" ? *rc::gen::inRange<std::uint32_t>(1, 3) : 1;
         if (name.find("fenced") != std::string_view::npos && each.f == Function::acquire && !each.unknown &&
             *rc::gen::inRange(0, 5) != 0) {
-          each.token = each.ret + *rc::gen::inRange<std::int64_t>(0, 2);
+          each.token = Value(each.ret + *rc::gen::inRange<std::int64_t>(0, 2));
         }
       } else {
         const int which = *rc::gen::inRange(0, name == "cas-register" ? 3 : 2);
         each.f = which == 0 ? Function::read : which == 1 ? Function::write : Function::cas;
-        each.value = *rc::gen::inRange<std::int64_t>(0, how.values);
-        if (how.unique && each.f == Function::write) each.value = next_value++;
-        if (how.unique && each.f == Function::read) each.value = *rc::gen::inRange<std::int64_t>(0, 4);
-        if (each.f == Function::cas) each.token = *rc::gen::inRange<std::int64_t>(0, how.values);
+        each.value = Value(*rc::gen::inRange<std::int64_t>(0, how.values));
+        if (how.unique && each.f == Function::write) each.value = Value(next_value++);
+        if (how.unique && each.f == Function::read) each.value = Value(*rc::gen::inRange<std::int64_t>(0, 4));
+        if (each.f == Function::cas) each.token = Value(*rc::gen::inRange<std::int64_t>(0, how.values));
         if (each.f == Function::read) each.unknown = false;
       }
       time = each.ret;
@@ -129,13 +130,13 @@ std::vector<Operation> draw(const Model& model, std::string_view name, const Dra
       }
       if (name == "fair" && each.f == Function::acquire) {
         const std::int64_t asked = each.call;
-        if (*rc::gen::arbitrary<bool>()) each.value = asked + *rc::gen::inRange<std::int64_t>(0, 4);
-        each.failed = !each.unknown && each.value != kAbsent && *rc::gen::inRange(0, 6) == 0;
+        if (*rc::gen::arbitrary<bool>()) each.queued = asked + *rc::gen::inRange<std::int64_t>(0, 4);
+        each.failed = !each.unknown && each.queued != kAbsent && *rc::gen::inRange(0, 6) == 0;
         if (each.failed) acquire_next = true;
       }
       if (name == "semaphore" && *rc::gen::inRange(0, 10) == 0) {
         each.f = Function::resize;
-        each.value = *rc::gen::inRange<std::int64_t>(0, 5);
+        each.value = Value(*rc::gen::inRange<std::int64_t>(0, 5));
       }
       all.push_back(each);
       if (!each.unknown) continue;
@@ -157,8 +158,9 @@ std::string shown(const std::vector<Operation>& operations) {
     text += std::string(to_string(each.f)) + " p" + std::to_string(each.process) + " o" +
             std::to_string(each.owner) + " [" + std::to_string(each.call) + "," +
             (each.unknown ? "?" : std::to_string(each.ret)) + "]" + (each.shared ? " read" : "") + " k" +
-            std::to_string(each.permits) + (each.value == kAbsent ? "" : " v" + std::to_string(each.value)) +
-            (each.token == kAbsent ? "" : " t" + std::to_string(each.token)) + "\n";
+            std::to_string(each.permits) +
+            (each.value.empty() ? "" : " v" + std::to_string(each.value.number())) +
+            (each.token.empty() ? "" : " t" + std::to_string(each.token.number())) + "\n";
   }
   return text;
 }
@@ -184,7 +186,7 @@ struct Engines {
 
 ModelOptions draw_options() {
   ModelOptions options;
-  options.initial = *rc::gen::arbitrary<bool>() ? 0 : kAbsent;
+  if (*rc::gen::arbitrary<bool>()) options.initial = Value(0);
   options.permits = *rc::gen::inRange(1, 4);
   options.most_entries = *rc::gen::inRange(0, 3);
   return options;
@@ -229,8 +231,8 @@ std::string disagreement(std::string_view name, const ModelOptions& options, con
   // The operations that it names are a violation by themselves, for the models where it promises so.
   std::vector<Operation> part;
   for (const std::size_t at : linear->operations) part.push_back(operations[at]);
-  const bool alone = name == "mutex" || name == "register" || name == "read-write" || name == "fair" ||
-                     name == "leased-mutex";
+  const bool alone =
+      name == "mutex" || name == "register" || name == "read-write" || name == "fair" || model->leased();
   if (alone && brute(part, *model)) return "linear blames too little: " + text;
   return "";
 }
@@ -244,6 +246,8 @@ constexpr const char* kModels[] = {"mutex",
                                    "semaphore",
                                    "fair",
                                    "leased-mutex",
+                                   "reentrant-leased-mutex",
+                                   "leased-read-write",
                                    "register",
                                    "cas-register"};
 

@@ -62,14 +62,14 @@ TEST(DrawnHistories, RegistersAreJudgedRight) {
     for (const bool invalid : {false, true}) {
       const DrawnRegister drawn = draw_register_history({.operations = 40,
                                                          .clients = 4,
-                                                         .initial = seed % 2 == 0 ? 0 : kAbsent,
+                                                         .initial = seed % 2 == 0 ? Value(0) : Value(),
                                                          .unknown = seed % 3 == 0 ? 0.1 : 0,
                                                          .seed = seed,
                                                          .invalid = invalid});
       SCOPED_TRACE(seed);
       ReadHistory read;
       read.history = drawn.history;
-      testing::KnownVerdict known{.model = "cas-register", .initial = seed % 2 == 0 ? 0 : kAbsent};
+      testing::KnownVerdict known{.model = "cas-register", .initial = seed % 2 == 0 ? Value(0) : Value()};
       known.valid = !drawn.violation.has_value();
       if (drawn.violation) known.index = *drawn.violation;
       changed += known.valid ? 0 : 1;

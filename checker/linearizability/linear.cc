@@ -21,7 +21,7 @@ struct Core {
   std::size_t acquire = kNowhere, release = kNowhere;  // release: kNowhere: it was not released
   std::int64_t from = 0, to = kForever;
   Symbol owner = 0;
-  std::int64_t token = kAbsent;
+  Value token;
   std::size_t token_of = kNowhere;  // the acquire that returned the token: the outermost one or a re-entry
   bool shared = false;
   std::size_t under = kNowhere;  // a read core within a write hold of its owner: the core of that
@@ -33,6 +33,8 @@ struct OwnerHolds {
   std::int64_t depth = 0;
   std::size_t read_core = kNowhere;
   std::int64_t reads = 0;
+  // Entries that were ended as a whole, or never were: a release of one of them may still succeed.
+  std::int64_t spare = 0;
 };
 
 class LockCores {
@@ -123,8 +125,8 @@ class LockCores {
         violated(std::move(found));
       }
       ++owner.depth;
-      if (each.token == kAbsent) return;
-      if (core.token == kAbsent) {
+      if (each.token.empty()) return;
+      if (core.token.empty()) {
         core.token = each.token;
         core.token_of = at;
       } else if (fenced_ && core.token != each.token) {
@@ -140,11 +142,20 @@ class LockCores {
   }
 
   void release(std::size_t at, const Operation& each, OwnerHolds& owner) {
+    if (each.whole) {
+      owner.spare += owner.depth + owner.reads;
+      if (owner.depth > 0) close(owner.core, at);
+      if (owner.reads > 0) close(owner.read_core, at);
+      owner.depth = owner.reads = 0;
+      return;
+    }
     const bool write = !(read_write_ && each.shared) && owner.depth > 0;
     if (write) {
       if (--owner.depth == 0) close(owner.core, at);
     } else if (read_write_ && owner.reads > 0) {
       if (--owner.reads == 0) close(owner.read_core, at);
+    } else if (owner.spare > 0) {
+      --owner.spare;
     } else if (!each.unknown) {
       violated({.kind = "release-without-hold", .operations = {at}, .stuck = at});
     }
@@ -190,7 +201,7 @@ class LockCores {
     }
     const Core* greatest = nullptr;
     for (const Core* core : order) {
-      if (core->token == kAbsent) continue;
+      if (core->token.empty()) continue;
       if (greatest != nullptr && core->token <= greatest->token) {
         LinearResult found{.kind = "token-order", .stuck = core->acquire, .holder = greatest->acquire};
         for (const Core* each : {greatest, core}) {
@@ -219,6 +230,7 @@ class LockCores {
 bool owners_are_sequential(const std::vector<Operation>& operations) {
   std::vector<std::pair<std::int64_t, Symbol>> busy(std::size_t{most_owner(operations)} + 1, {INT64_MIN, 0});
   for (const Operation& each : operations) {
+    if (each.whole) continue;  // its owner acquires nothing any more, and what it holds ends at once
     auto& [until, process] = busy[each.owner];
     // At equal times operations of one process are ordered; those of two processes are not.
     const bool other = process != each.process && process != 0;
@@ -238,25 +250,34 @@ std::optional<LinearResult> linear_lock(const std::vector<Operation>& operations
   return LockCores(operations, reentrant, fenced, read_write, most_entries).run(why_not);
 }
 
-// Each hold is an acquire followed by the end of its claim (operations.h). Their cores must be disjoint.
+// Each hold is an acquire, and the end of its claim by the same process (operations.h). Their cores must not
+// conflict.
 std::optional<LinearResult> linear_leased(const std::vector<Operation>& operations) {
   std::vector<Span> spans;
-  std::vector<std::size_t> release(operations.size(), kNowhere);
+  Symbol most = 0;
+  for (const Operation& each : operations) most = std::max(most, each.process);
+  std::vector<std::size_t> span_of(std::size_t{most} + 1, kNowhere), release(operations.size(), kNowhere);
+  LinearResult result;
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const Operation& each = operations[i];
+    std::size_t& mine = span_of[each.process];
     if (each.f == Function::acquire) {
-      spans.push_back({.from_ns = each.ret, .to_ns = kForever, .owner = each.owner, .number = i});
-    } else if (!spans.empty() && spans.back().owner == each.owner) {
-      spans.back().to_ns = each.call;
-      release[spans.back().number] = i;
+      mine = spans.size();
+      spans.push_back(
+          {.from_ns = each.ret, .to_ns = kForever, .owner = each.owner, .shared = each.shared, .number = i});
+    } else if (mine != kNowhere) {
+      spans[mine].to_ns = each.call;
+      release[spans[mine].number] = i;
+    } else if (result.linearizable || each.ret < operations[result.stuck].ret) {
+      result = {.linearizable = false, .kind = "release-without-hold", .operations = {i}, .stuck = i};
     }
   }
-  const ExclusionResult found = sweep_exclusion(spans, {.reentrant = true}, 1);
-  if (found.count == 0) return LinearResult{};
-  LinearResult result{.linearizable = false, .kind = "double-hold"};
-  result.stuck = found.conflicts[0].number;
-  result.holder = found.conflicts[0].with[0];
-  for (const std::size_t acquire : {*result.holder, result.stuck}) {
+  const ExclusionResult found = sweep_exclusion(spans, {}, 1);
+  if (found.count == 0) return result;
+  const std::size_t second = found.conflicts[0].number, first = found.conflicts[0].with[0];
+  if (!result.linearizable && operations[result.stuck].ret <= operations[second].ret) return result;
+  result = {.linearizable = false, .kind = "double-hold", .operations = {}, .stuck = second, .holder = first};
+  for (const std::size_t acquire : {first, second}) {
     result.operations.push_back(acquire);
     if (release[acquire] != kNowhere) result.operations.push_back(release[acquire]);
   }
@@ -274,7 +295,9 @@ std::optional<LinearResult> check_linear(std::string_view model, const std::vect
     return linear_lock(operations, true, true, false, options.most_entries, why_not);
   }
   if (model == "read-write") return linear_lock(operations, false, false, true, 0, why_not);
-  if (model == "leased-mutex") return linear_leased(operations);
+  if (model == "leased-mutex" || model == "reentrant-leased-mutex" || model == "leased-read-write") {
+    return linear_leased(operations);
+  }
   if (model == "semaphore") return linear_semaphore(operations, options.permits, why_not);
   if (model == "fair") return linear_fair(operations, why_not);
   if (model == "mutex-anonymous") return linear_anonymous(operations, why_not);

@@ -34,7 +34,7 @@ std::optional<LinearResult> linear_semaphore(const std::vector<Operation>& opera
                                              std::string& why_not);
 std::optional<LinearResult> linear_fair(const std::vector<Operation>& operations, std::string& why_not);
 std::optional<LinearResult> linear_anonymous(const std::vector<Operation>& operations, std::string& why_not);
-std::optional<LinearResult> linear_register(const std::vector<Operation>& operations, std::int64_t initial,
+std::optional<LinearResult> linear_register(const std::vector<Operation>& operations, Value initial,
                                             std::string& why_not);
 
 // True when no owner invokes an operation while one of its own is open or of unknown outcome.

@@ -24,13 +24,13 @@ struct ValueCluster {
 
 }  // namespace
 
-std::optional<LinearResult> linear_register(const std::vector<Operation>& operations, std::int64_t initial,
+std::optional<LinearResult> linear_register(const std::vector<Operation>& operations, Value initial,
                                             std::string& why_not) {
   std::unordered_map<std::int64_t, std::size_t> of_value;
   std::vector<ValueCluster> clusters(1);
   clusters[0].first_end = kBefore;
   clusters[0].needed = true;
-  of_value[initial] = 0;
+  of_value[initial.bits()] = 0;
   std::unordered_map<Symbol, std::int64_t> ends;
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const Operation& each = operations[i];
@@ -45,7 +45,7 @@ std::optional<LinearResult> linear_register(const std::vector<Operation>& operat
       return std::nullopt;
     }
     if (each.f != Function::write) continue;
-    if (!of_value.try_emplace(each.value, clusters.size()).second) {
+    if (!of_value.try_emplace(each.value.bits(), clusters.size()).second) {
       why_not = "a value that is written twice";
       return std::nullopt;
     }
@@ -74,8 +74,8 @@ std::optional<LinearResult> linear_register(const std::vector<Operation>& operat
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const Operation& each = operations[i];
     if (each.f != Function::read) continue;
-    if (each.value == kAbsent && initial != kAbsent) continue;  // the history does not say what it read
-    const auto found = of_value.find(each.value);
+    if (each.value.empty() && !initial.empty()) continue;  // the history does not say what it read
+    const auto found = of_value.find(each.value.bits());
     if (found == of_value.end()) {
       violated("read-of-nothing", {i});
       continue;

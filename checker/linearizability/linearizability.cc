@@ -77,6 +77,8 @@ class Verifier {
     options.by_position = options_.jepsen;
     options.failed_release_ends = !options_.jepsen;
     options.leased = model_->leased();
+    options.reentrant = model_->reentrant();
+    options.one_hold = model_->one_hold();
     options.locks = model_->locks();
     options.queues = model_->queues();
     options.resizes = model_->resizes();
@@ -134,6 +136,12 @@ class Verifier {
     KeyVerdict verdict;
     verdict.key = key.key;
     std::string why_not;
+    if (model_->fenced() && !key.unordered.empty()) {
+      verdict.outcome = Outcome::unknown;
+      verdict.reason = fmt::format("the token {} of {} is no number, and tokens must rise",
+                                   names_.shown(key.unordered), name_of(key.key));
+      return verdict;
+    }
     if (options_.engine != Engine::search && options_.own_model == nullptr) {
       if (const auto linear = check_linear(options_.model, key.operations, options_.model_options, why_not)) {
         verdict.engine = Engine::linear;
@@ -273,8 +281,9 @@ class Verifier {
     const Operation& last = operations[stuck];
     const std::string who = owner_of(last), key = verdict.key == 0 ? "the lock" : words_.text(verdict.key);
     if (verdict.kind == "token-order") {
-      verdict.reason = fmt::format(
-          "{} was granted {} with token {}, which is not greater than one before it.", who, key, last.token);
+      verdict.reason =
+          fmt::format("{} was granted {} with token {}, which is not greater than one before it.", who, key,
+                      names_.shown(event(verdict.at).token));
     } else if (verdict.kind == "release-without-hold") {
       verdict.reason = fmt::format("{} released {} successfully without holding it.", who, key);
     } else if (verdict.kind == "overtaken") {
@@ -299,10 +308,7 @@ class Verifier {
     const Event event = this->event(position_of(operation));
     return words_.text(event.owner != 0 ? event.owner : event.process);
   }
-  std::string value(std::int64_t number) const {
-    if (number == kAbsent) return "nil";
-    return is_text_value(number) ? words_.text(symbol_of_value(number)) : std::to_string(number);
-  }
+  std::string value(Value shown) const { return names_.shown(shown); }
 
   const History* history_;
   const PackedHistory* packed_;  // one of these two is null

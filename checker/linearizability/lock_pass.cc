@@ -37,7 +37,7 @@ class Pass {
 
   // Takes the next event. False: the pass gives up.
   bool take(std::size_t position, std::int64_t time_ns, EventType type, Function f, Symbol process,
-            Symbol key_symbol, Symbol owner, std::int64_t token, Symbol error) {
+            Symbol key_symbol, Symbol owner, Value token, Symbol error) {
     if (!rules_.by_position) {
       if (time_ns < last_time_) return false;
       if (time_ns == last_time_ && last_violated_) return false;
@@ -45,7 +45,7 @@ class Pass {
       last_violated_ = false;
       last_time_ = time_ns;
     }
-    if (f > Function::release) return true;
+    if (f > Function::release) return f != Function::lost && f != Function::crash;  // they end holds
     if (process == 0) return false;
     Caller& mine = callers_[process];
     if (type == EventType::invoke) {
@@ -114,7 +114,7 @@ class Pass {
   struct Deep : Plain {
     std::int32_t depth = 0;
     Symbol greatest_of = 0;
-    std::int64_t greatest = kAbsent, present = kAbsent;  // tokens: of all grants, of the present hold
+    Value greatest, present;  // tokens: of all grants, of the present hold
   };
   using Key = std::conditional_t<Reentrant || Fenced, Deep, Plain>;
   struct Caller {               // by symbol, of processes and owners
@@ -133,7 +133,7 @@ class Pass {
     return OpenCall::released_held;
   }
 
-  bool grant(std::size_t position, Symbol process, const Caller& mine, Key& key, std::int64_t token) {
+  bool grant(std::size_t position, Symbol process, const Caller& mine, Key& key, Value token) {
     if (key.dead) return true;
     if (key.holder != 0 && (!Reentrant || key.holder != mine.owner)) {
       return violated(position, process, key.holder, mine, key);
@@ -146,24 +146,24 @@ class Pass {
     return true;
   }
 
-  bool tokens_and_depth(std::size_t position, Symbol process, const Caller& mine, Key& key,
-                        std::int64_t token) {
+  bool tokens_and_depth(std::size_t position, Symbol process, const Caller& mine, Key& key, Value token) {
     if (key.holder != 0) {
       if (rules_.most_entries > 0 && key.depth >= rules_.most_entries) {
         return violated(position, process, process, mine, key);
       }
       if constexpr (Fenced) {
-        if (token != kAbsent && key.present != kAbsent) {
+        if (!token.empty() && !key.present.empty()) {
           if (token != key.present) return violated(position, process, process, mine, key);
-          token = kAbsent;
+          token = {};
         }
       }
     } else {
-      key.present = kAbsent;
+      key.present = {};
     }
     if constexpr (Fenced) {
-      if (token != kAbsent) {
-        if (key.greatest != kAbsent && token <= key.greatest) {
+      if (!token.empty()) {
+        if (!token.is_number()) return false;  // the joined operations rank it
+        if (!key.greatest.empty() && token <= key.greatest) {
           return violated(position, process, key.greatest_of, mine, key);
         }
         key.greatest = key.present = token;
@@ -214,7 +214,7 @@ std::optional<LockPassResult> run(const PackedHistory& history, const LockPassRu
   history.for_each(
       [&](std::size_t i, const PackedHistory::Fixed& core) {
         going = going &&
-                pass.take(i, core.time_ns, core.type(), core.f(), core.process(), core.key, 0, kAbsent, 0);
+                pass.take(i, core.time_ns, core.type(), core.f(), core.process(), core.key, 0, Value{}, 0);
       },
       [&](std::size_t i, const PackedHistory::Fixed&, const Event& event) {
         going = going && pass.take(i, event.time_ns, event.type, event.f, event.process, event.key,

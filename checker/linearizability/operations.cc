@@ -1,6 +1,9 @@
 #include "checker/linearizability/operations.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
 
 #include "checker/invariant.h"
 
@@ -8,24 +11,15 @@ namespace holdfast::checker {
 
 namespace {
 
-// Throws where a completion has an earlier time than its invocation.
-void require_order(const History& history, std::int64_t invoked_ns, std::size_t invoked,
-                   const Event& completion, std::size_t completed) {
-  if (completion.time_ns >= invoked_ns) return;
-  throw HistoryError("process " + std::string(history.text(completion.process)) + " completes " +
-                         std::string(to_string(completion.f)) + " at event " + std::to_string(completed) +
-                         ", at an earlier time than its invocation, event " + std::to_string(invoked),
-                     completed);
-}
-
 class Extractor {
  public:
   // Uses the strings of `history`, not its events.
   Extractor(const History& history, const ExtractOptions& options)
       : history_(history),
         options_(options),
-        open_(history.symbols(), OpenOperation{}),
+        joiner_(history, !options.by_position),
         slot_(history.symbols(), 0),
+        next_name_(static_cast<Symbol>(history.symbols())),
         read_(find("read")),
         not_owner_(find("not-owner")),
         lost_(find("lost")) {}
@@ -34,31 +28,39 @@ class Extractor {
     if (!relevant(event.f) || position > options_.upto) return;
     if (options_.only[0] != 0 && event.process != options_.only[0] && event.process != options_.only[1])
       return;
-    CHECKER_INVARIANT(event.process < open_.size() && event.key < slot_.size(),
-                      "events use their own history's strings");
+    CHECKER_INVARIANT(event.key < slot_.size(), "events use their own history's strings");
     if (event.f == Function::queue) {
       if (event.type == EventType::ok) queued(event, position);
-    } else if (event.type == EventType::invoke) {
-      invoke(event, position);
-    } else {
-      complete(event, position);
+      return;
+    }
+    const Joiner::Joined joined = joiner_.take(event, position);
+    if (joined.problem != Joiner::Problem::none) fail(event, position, joined);
+    if (event.type == EventType::invoke) {
+      start(event, position);
+    } else if (joined.invocation != kNowhere) {
+      complete(event, position, joined.invocation);
+    } else if (event.type == EventType::ok) {  // a change of permits, told by one event
+      complete(event, position, (start(event, position), position));
     }
   }
-  std::vector<KeyOperations> finish() {
+
+  // `ends`: holds that ended because their client was told so, or died.
+  std::vector<KeyOperations> finish(const std::vector<const Hold*>& ends) {
+    for (const Hold* hold : ends) end(*hold);
     for (KeyOperations& key : result_) finish(key);
     return std::move(result_);
   }
 
  private:
-  struct OpenOperation {
-    std::size_t key = 0, operation = kNowhere;
+  struct Open {
+    std::size_t key = 0, operation = 0;
   };
 
   bool relevant(Function f) const {
     return options_.locks
                ? f == Function::acquire || f == Function::release ||
                      (options_.resizes && f == Function::resize) || (options_.queues && f == Function::queue)
-               : f == Function::read || f == Function::write || f == Function::cas;
+               : pairing_of(f) == Pairing::resource;
   }
   Symbol find(std::string_view text) const {
     for (Symbol symbol = 1; symbol < history_.symbols(); ++symbol) {
@@ -66,8 +68,8 @@ class Extractor {
     }
     return 0;
   }
-  std::int64_t rank(const Event& event, std::size_t position) const {
-    return options_.by_position ? static_cast<std::int64_t>(position) : event.time_ns;
+  std::int64_t rank(std::int64_t time_ns, std::size_t position) const {
+    return options_.by_position ? static_cast<std::int64_t>(position) : time_ns;
   }
   KeyOperations& of_key(Symbol key) {
     if (slot_[key] == 0) {
@@ -78,20 +80,17 @@ class Extractor {
     return result_[slot_[key] - 1];
   }
 
-  void invoke(const Event& event, std::size_t position) {
-    OpenOperation& open = open_[event.process];
-    if (open.operation != kNowhere) {
-      const Operation& before = result_[open.key].operations[open.operation];
-      throw HistoryError("process " + std::string(history_.text(event.process)) + " invokes " +
-                             std::string(to_string(event.f)) + " at event " + std::to_string(position) +
-                             " while its " + std::string(to_string(before.f)) + " of event " +
-                             std::to_string(before.invoked) + " is open",
-                         position);
+  [[noreturn]] void fail(const Event& event, std::size_t position, const Joiner::Joined& joined) const {
+    std::string open;
+    if (joined.invocation != kNowhere) {
+      const auto found = open_.find(joined.invocation);
+      CHECKER_INVARIANT(found != open_.end(), "what is open was invoked");
+      open = to_string(result_[found->second.key].operations[found->second.operation].f);
     }
-    start(event, position);
+    throw HistoryError(describe(history_, event, joined, open, joined.invocation), position);
   }
 
-  Operation& start(const Event& event, std::size_t position) {
+  void start(const Event& event, std::size_t position) {
     KeyOperations& key = of_key(event.key);
     Operation operation;
     operation.f = event.f;
@@ -100,36 +99,28 @@ class Extractor {
     operation.permits = event.permits == 0 ? 1 : event.permits;
     operation.process = event.process;
     operation.owner = event.owner != 0 ? event.owner : event.process;
-    operation.value = event.f == Function::read || event.f == Function::acquire ? kAbsent : event.value;
-    operation.token = event.f == Function::cas ? event.token : kAbsent;
-    operation.call = rank(event, position);
+    if (event.f != Function::read && event.f != Function::acquire) operation.value = event.value;
+    if (event.f == Function::cas) operation.token = event.token;
+    operation.call = rank(event.time_ns, position);
     operation.invoked = position;
-    open_[event.process] = {slot_[event.key] - 1, key.operations.size()};
+    open_[position] = {slot_[event.key] - 1, key.operations.size()};
+    if (event.f == Function::acquire) acquiring_[event.process] = position;
     key.operations.push_back(operation);
-    return key.operations.back();
   }
 
-  void complete(const Event& event, std::size_t position) {
-    OpenOperation& open = open_[event.process];
-    // A completion may lack the key: it is that of the open operation.
-    if (open.operation == kNowhere) {
-      if (event.type != EventType::ok) return;
-      start(event, position);  // without an invocation it takes no time
-    }
+  void complete(const Event& event, std::size_t position, std::size_t invocation) {
+    const auto found = open_.find(invocation);
+    CHECKER_INVARIANT(found != open_.end(), "what is completed is open");
+    const Open open = found->second;
+    open_.erase(found);
     Operation& operation = result_[open.key].operations[open.operation];
-    if (operation.f != event.f) {
-      throw HistoryError("process " + std::string(history_.text(event.process)) + " completes " +
-                             std::string(to_string(event.f)) + " at event " + std::to_string(position) +
-                             ", but its open operation is " + std::string(to_string(operation.f)),
-                         position);
-    }
-    if (!options_.by_position) require_order(history_, operation.call, operation.invoked, event, position);
     operation.completed = position;
+    if (event.owner != 0) operation.owner = event.owner;
     if (event.type == EventType::ok) {
       operation.unknown = false;
-      operation.ret = rank(event, position);
-      if (event.f == Function::read ||
-          (event.value != kAbsent && event.f != Function::cas && event.f != Function::acquire)) {
+      operation.ret = rank(event.time_ns, position);
+      if (event.f == Function::read || event.f == Function::dequeue ||
+          (!event.value.empty() && event.f != Function::cas && event.f != Function::acquire)) {
         operation.value = event.value;
       }
       if (event.f == Function::acquire) {
@@ -137,27 +128,43 @@ class Extractor {
         operation.shared = operation.shared || (event.mode != 0 && event.mode == read_);
         if (event.permits != 0) operation.permits = event.permits;
       }
-      if (event.owner != 0) operation.owner = event.owner;
     } else if (event.type == EventType::fail) {
-      const bool ends = options_.failed_release_ends && event.f == Function::release && event.error != 0 &&
-                        (event.error == not_owner_ || event.error == lost_);
-      if (options_.queues && event.f == Function::acquire && operation.value != kAbsent) {
+      if (options_.queues && event.f == Function::acquire && operation.queued != kAbsent) {
         operation.failed = true;
-        operation.ret = rank(event, position);
-      } else if (!ends) {
+        operation.ret = rank(event.time_ns, position);
+      } else if (options_.failed_release_ends && event.f == Function::release && event.error != 0 &&
+                 (event.error == not_owner_ || event.error == lost_)) {
+        operation.whole = options_.one_hold;
+      } else {
         drop_[open.key].push_back(open.operation);
       }
     }
-    open = OpenOperation{};
   }
 
   // The client was told that the process' open acquire waits.
   void queued(const Event& event, std::size_t position) {
-    const OpenOperation& open = open_[event.process];
-    if (open.operation == kNowhere) return;
-    Operation& operation = result_[open.key].operations[open.operation];
-    if (operation.f == Function::acquire && operation.value == kAbsent)
-      operation.value = rank(event, position);
+    const auto acquiring = acquiring_.find(event.process);
+    if (acquiring == acquiring_.end()) return;
+    const auto open = open_.find(acquiring->second);
+    if (open == open_.end()) return;
+    Operation& operation = result_[open->second.key].operations[open->second.operation];
+    if (operation.queued == kAbsent) operation.queued = rank(event.time_ns, position);
+  }
+
+  void end(const Hold& hold) {
+    if (slot_[hold.key] == 0) return;
+    Operation release;
+    release.f = Function::release;
+    release.unknown = true;
+    release.whole = options_.one_hold;
+    release.shared = hold.shared;
+    release.permits = hold.permits;
+    release.process = next_name_++;
+    release.owner = hold.owner;
+    release.call = rank(hold.to_ns, hold.ended);
+    release.invoked = hold.ended;
+    result_[slot_[hold.key] - 1].operations.push_back(release);
+    ends_.insert(hold.key);
   }
 
   void finish(KeyOperations& key) {
@@ -175,70 +182,170 @@ class Extractor {
       }
       key.operations.resize(kept);
     }
+    if (ends_.contains(key.key)) {
+      std::stable_sort(key.operations.begin(), key.operations.end(),
+                       [](const Operation& a, const Operation& b) { return a.invoked < b.invoked; });
+    }
+    if (options_.locks) {
+      begin_anew(key.operations);
+      std::vector<Value*> tokens;
+      for (Operation& each : key.operations) tokens.push_back(&each.token);
+      if (const auto no_number = history_.rank(tokens)) key.unordered = *no_number;
+    }
     if (options_.queues) key.operations = split_queued(key.operations);
+  }
+
+  // What an owner acquires after its holds were ended as a whole is another owner's: that ending cannot reach
+  // it. Its releases belong to what it acquired last.
+  void begin_anew(std::vector<Operation>& operations) {
+    struct Name {
+      Symbol now = 0;
+      bool over = false;
+    };
+    std::map<Symbol, Name> names;  // by owner; only of those whose holds were ended
+    for (Operation& each : operations) {
+      auto name = names.find(each.owner);
+      if (each.whole && name == names.end()) name = names.emplace(each.owner, Name{each.owner, false}).first;
+      if (name == names.end()) continue;
+      if (each.f == Function::acquire && name->second.over) name->second = {next_name_++, false};
+      each.owner = name->second.now;
+      if (each.whole) name->second.over = true;
+    }
   }
 
   const History& history_;
   const ExtractOptions options_;
-  std::vector<OpenOperation> open_;  // by process
-  std::vector<std::size_t> slot_;    // by key: 1 + index into result_
+  Joiner joiner_;
+  std::unordered_map<std::size_t, Open> open_;         // by the position of the invocation; only looked up
+  std::unordered_map<Symbol, std::size_t> acquiring_;  // by process: its last acquire; only looked up
+  std::vector<std::size_t> slot_;                      // by key: 1 + index into result_
   std::vector<KeyOperations> result_;
   std::vector<std::vector<std::size_t>> drop_;  // by key slot
+  std::set<Symbol> ends_;                       // keys with releases that end a hold as a whole
+  Symbol next_name_;                            // of owners and processes that the history does not name
   const Symbol read_, not_owner_, lost_;
 };
 
 // Each hold becomes an acquire, and a release of unknown outcome: it takes effect at any time from the end of
-// the claim on, or never.
-std::vector<KeyOperations> extract_leases(const History& history) {
+// the claim on, or never. A hold that begins under another one of its owner, as when a writer reads, has the
+// same owner; else each hold has its own, so that none constrains another one's order.
+std::vector<KeyOperations> extract_leases(const History& history, const ExtractOptions& options) {
   std::vector<KeyOperations> result;
   std::vector<std::size_t> slot(history.symbols(), 0);
   const auto& events = history.events();
-  for (const Hold& hold : build_holds(history, true)) {
-    if (slot[hold.key] == 0) {
-      result.push_back({hold.key, {}});
-      slot[hold.key] = result.size();
+  const auto operations_of = [&](Symbol key) -> std::vector<Operation>& {
+    if (slot[key] == 0) {
+      result.push_back({key, {}});
+      slot[key] = result.size();
     }
+    return result[slot[key] - 1].operations;
+  };
+  Joiner joiner(history, true);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (pairing_of(events[i].f) != Pairing::lock) continue;
+    const Joiner::Joined joined = joiner.take(events[i], i);
+    if (joined.problem == Joiner::Problem::none) continue;
+    const std::string open =
+        joined.invocation == kNowhere ? std::string() : std::string(to_string(events[joined.invocation].f));
+    throw HistoryError(describe(history, events[i], joined, open, joined.invocation), i);
+  }
+  const Pairs pairs = pair_events(history);
+  const Holds found = find_holds(
+      history, pairs, {.reentrant = options.reentrant, .failed_release_ends = options.failed_release_ends});
+  Symbol next = 1;
+  std::map<std::pair<Symbol, Symbol>, std::pair<std::int64_t, Symbol>> last;  // by key and owner: end, name
+  for (const Hold& hold : found.holds) {
+    std::vector<Operation>& operations = operations_of(hold.key);
     Operation acquire;
     acquire.f = Function::acquire;
     acquire.shared = hold.shared;
     acquire.permits = hold.permits;
-    // An owner and a process of its own, so that no hold constrains another one's order.
-    acquire.process = acquire.owner = static_cast<Symbol>(result[slot[hold.key] - 1].operations.size() + 1);
+    acquire.process = next++;
+    const std::int64_t to_ns = std::max(hold.from_ns, hold.has_claim() ? hold.claim_to_ns() : hold.to_ns);
+    auto& [last_to_ns, name] = last[{hold.key, hold.owner}];
+    if (name == 0 || last_to_ns <= hold.from_ns || !hold.shared) name = acquire.process;
+    last_to_ns = std::max(last_to_ns, to_ns);
+    acquire.owner = name;
     acquire.token = hold.token;
     acquire.invoked = hold.invoked == kNowhere ? hold.acquired : hold.invoked;
     acquire.completed = hold.acquired;
     acquire.call = events[acquire.invoked].time_ns;
-    require_order(history, acquire.call, acquire.invoked, events[hold.acquired], hold.acquired);
     acquire.ret = hold.from_ns;
+    acquire.unknown = false;
     Operation release = acquire;
     release.f = Function::release;
     release.unknown = true;
-    release.call = std::max(hold.from_ns, hold.has_claim() ? hold.claim_to_ns() : hold.to_ns);
+    release.call = to_ns;
     release.ret = kForever;
     release.completed = hold.ended == kNowhere ? hold.acquired : hold.ended;
-    auto& operations = result[slot[hold.key] - 1].operations;
     operations.push_back(acquire);
     if (release.call != kForever) operations.push_back(release);
   }
+  for (const std::size_t position : found.unheld) {
+    Operation release;
+    release.f = Function::release;
+    release.process = release.owner = next++;
+    release.completed = position;
+    release.invoked = pairs.other[position] == kNowhere ? position : pairs.other[position];
+    release.call = events[release.invoked].time_ns;
+    release.ret = events[position].time_ns;
+    operations_of(events[position].key).push_back(release);
+  }
+  for (KeyOperations& key : result) {
+    std::stable_sort(key.operations.begin(), key.operations.end(),
+                     [](const Operation& a, const Operation& b) { return a.call < b.call; });
+    std::vector<Value*> tokens;
+    for (Operation& each : key.operations) tokens.push_back(&each.token);
+    if (const auto no_number = history.rank(tokens)) key.unordered = *no_number;
+  }
   return result;
+}
+
+bool ends_holds(Function f) { return f == Function::lost || f == Function::crash; }
+
+std::vector<KeyOperations> finished(Extractor& extractor, const History& history,
+                                    const ExtractOptions& options) {
+  const std::vector<Hold> holds =
+      find_holds(history, pair_events(history),
+                 {.reentrant = options.reentrant, .failed_release_ends = options.failed_release_ends})
+          .holds;
+  std::vector<const Hold*> ends;
+  for (const Hold& hold : holds) {
+    if (hold.end == HoldEnd::told_lost || hold.end == HoldEnd::crashed) ends.push_back(&hold);
+  }
+  return extractor.finish(ends);
 }
 
 }  // namespace
 
 std::vector<KeyOperations> extract_operations(const History& history, const ExtractOptions& options) {
-  if (options.leased) return extract_leases(history);
+  if (options.leased) return extract_leases(history, options);
   Extractor extractor(history, options);
-  for (std::size_t i = 0; i < history.events().size(); ++i) extractor.take(history.events()[i], i);
-  return extractor.finish();
+  bool ends = false;
+  for (std::size_t i = 0; i < history.events().size(); ++i) {
+    const Event& event = history.events()[i];
+    extractor.take(event, i);
+    ends = ends || ends_holds(event.f);
+  }
+  if (!ends || !options.locks || options.by_position) return extractor.finish({});
+  return finished(extractor, history, options);
 }
 
 std::vector<KeyOperations> extract_operations(const PackedHistory& history, const ExtractOptions& options) {
-  if (options.leased) return extract_leases(history.unpack());
+  if (options.leased) return extract_leases(history.unpack(), options);
   Extractor extractor(history.names(), options);
+  bool ends = false;
   history.for_each(
-      [&](std::size_t i, const PackedHistory::Fixed& core) { extractor.take(PackedHistory::plain(core), i); },
-      [&](std::size_t i, const PackedHistory::Fixed&, const Event& event) { extractor.take(event, i); });
-  return extractor.finish();
+      [&](std::size_t i, const PackedHistory::Fixed& core) {
+        extractor.take(PackedHistory::plain(core), i);
+        ends = ends || ends_holds(core.f());
+      },
+      [&](std::size_t i, const PackedHistory::Fixed& core, const Event& event) {
+        extractor.take(event, i);
+        ends = ends || ends_holds(core.f());
+      });
+  if (!ends || !options.locks || options.by_position) return extractor.finish({});
+  return finished(extractor, history.unpack(), options);
 }
 
 ProcessOrder process_order(const std::vector<Operation>& operations) {
@@ -279,9 +386,12 @@ std::vector<Operation> split_queued(const std::vector<Operation>& operations) {
     Operation queue = each, grant = each, leave = each;
     queue.f = Function::queue;
     leave.f = Function::lost;
-    const bool told = each.value != kAbsent;
-    for (Operation* part : {&queue, &grant, &leave}) part->value = part->token = kAbsent;
-    queue.ret = told ? std::min(each.value, each.ret) : each.ret;
+    const bool told = each.queued != kAbsent;
+    for (Operation* part : {&queue, &grant, &leave}) {
+      part->queued = kAbsent;
+      part->token = {};
+    }
+    queue.ret = told ? std::min(each.queued, each.ret) : each.ret;
     queue.unknown = each.unknown && !told;
     queue.failed = grant.failed = leave.failed = false;
     grant.token = each.token;

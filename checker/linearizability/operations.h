@@ -17,12 +17,17 @@ struct Operation {
   bool unknown = false;  // unknown outcome: it took effect at any time after `call`, or never
   bool shared = false;   // mode "read"
   bool failed = false;   // an acquire that failed after it was queued (split_queued() only)
+  bool whole = false;    // a release that gives back all that its owner holds, at any depth; then unknown
   std::uint32_t permits = 1;
-  Symbol process = 0, owner = 0;  // owner: the process where the history names none
-  // read: the value that was read. write, cas: the new value. resize: the new number of permits. acquire: the
-  // time at which the client was told that it waits.
-  std::int64_t value = kAbsent;
-  std::int64_t token = kAbsent;  // acquire: the fencing token. cas: the expected value
+  // owner: the process where the history names none. After its holds were ended as a whole, an owner goes on
+  // under a number of its own.
+  Symbol process = 0, owner = 0;
+  // read: the value that was read. write, cas: the new value. resize: the new number of permits.
+  Value value;
+  // cas: the expected value. acquire: the fencing token; a number, of which only the order among those of its
+  // key counts, or what has no order.
+  Value token;
+  std::int64_t queued = kAbsent;  // acquire: the time at which the client was told that it waits
   // Of different processes, a comes before b when a.ret < b.call. Operations of one process come in the order
   // of `invoked`.
   std::int64_t call = 0, ret = kForever;
@@ -32,6 +37,7 @@ struct Operation {
 struct KeyOperations {
   Symbol key = 0;
   std::vector<Operation> operations;  // in the order of their invocations
+  Value unordered = {};               // a fencing token that is no number; tokens have no order then
 };
 
 struct ExtractOptions {
@@ -41,8 +47,10 @@ struct ExtractOptions {
   // True: a release that fails with `not-owner` or `lost` ends the hold, as in our own format. Every other
   // failed operation is dropped.
   bool failed_release_ends = true;
-  // A hold ends by itself at the end of its claim. Each hold becomes one acquire and one release, with an
-  // owner and a process of its own. Always by time.
+  bool reentrant = false;  // as HoldOptions of holds.h
+  bool one_hold = true;    // a hold that is told lost ends all of its owner's (`whole`); else itself alone
+  // A hold ends by itself at the end of its claim. Each hold becomes one acquire and one release, with a
+  // process of its own, and an owner that it shares with the holds that it began under. Always by time.
   bool leased = false;
   bool locks = true;     // acquire and release; else read, write and cas
   bool resizes = false;  // and resize
@@ -53,16 +61,9 @@ struct ExtractOptions {
   std::size_t upto = kNowhere;
 };
 
-// The history cannot come from processes that do one thing after another.
-class HistoryError : public std::runtime_error {
- public:
-  HistoryError(const std::string& problem, std::size_t at) : std::runtime_error(problem), position(at) {}
-  std::size_t position;
-};
-
-// Keys come in the order of their first event. Reads with an unknown outcome are dropped. Throws HistoryError
-// where a process invokes an operation while one of its own is open, completes another one than is open, or
-// completes it at an earlier time than it invoked it.
+// Keys come in the order of their first event. Reads with an unknown outcome are dropped. Where the client
+// was told that a hold is lost, or died, the hold ends by a release of unknown outcome (`whole`) at that
+// time. Throws HistoryError (joiner.h) for what processes that do one thing after another cannot produce.
 std::vector<KeyOperations> extract_operations(const History& history, const ExtractOptions& options);
 std::vector<KeyOperations> extract_operations(const PackedHistory& history, const ExtractOptions& options);
 

@@ -9,17 +9,19 @@ namespace {
 
 constexpr std::int64_t kBefore = std::numeric_limits<std::int64_t>::min();
 
+std::int64_t limit_of(const Operation& resize) { return resize.value.number_or(0); }
+
 // The limits are those of `known`, one after another; can a resize that may happen at any time from `call` on
 // ever set more than there is then?
 bool makes_room(const Operation& unknown, std::int64_t permits, const std::vector<const Operation*>& known) {
   std::int64_t before = permits;
   for (const Operation* each : known) {
     if (each->ret >= unknown.call) {
-      if (unknown.value > before || unknown.value > each->value) return true;
+      if (limit_of(unknown) > before || limit_of(unknown) > limit_of(*each)) return true;
     }
-    before = each->value;
+    before = limit_of(*each);
   }
-  return unknown.value > before;
+  return limit_of(unknown) > before;
 }
 
 struct LimitEvent {
@@ -83,10 +85,10 @@ std::optional<std::vector<PermitLimit>> permit_limits(const std::vector<Operatio
       return why_not = "a process that sets the number of permits and goes on at one time", std::nullopt;
     }
     until = each.ret;
-    falls = falls || each.value < limit;
+    falls = falls || limit_of(each) < limit;
     limits.push_back(
-        {.from = each.value < limit ? each.ret : each.call, .value = each.value, .operation = i});
-    limit = each.value;
+        {.from = limit_of(each) < limit ? each.ret : each.call, .value = limit_of(each), .operation = i});
+    limit = limit_of(each);
     known.push_back(&each);
   }
   for (std::size_t i = 0; i < operations.size(); ++i) {
@@ -94,9 +96,9 @@ std::optional<std::vector<PermitLimit>> permit_limits(const std::vector<Operatio
     if (each.f != Function::resize || !each.unknown || !makes_room(each, permits, known)) continue;
     // After all others it makes room from its call on. Before, there is a choice.
     if (each.call <= until) return why_not = "a number of permits that may have been set", std::nullopt;
-    if (each.value <= limit) continue;
-    limits.push_back({.from = each.call, .value = each.value, .operation = i});
-    limit = each.value;
+    if (limit_of(each) <= limit) continue;
+    limits.push_back({.from = each.call, .value = limit_of(each), .operation = i});
+    limit = limit_of(each);
   }
   return limits;
 }

@@ -27,11 +27,11 @@ std::string describe_effect(const History& history, const Event& event) {
     case Effect::lagging: return party + " gets its primary's writes late";
     case Effect::caught_up: return party + " gets its primary's writes again";
     case Effect::clock_stepped:
-      return fmt::format("the clock of {} jumps by {} ms", party, format_ms(event.value));
+      return fmt::format("the clock of {} jumps by {} ms", party, format_ms(event.value.number_or(0)));
     case Effect::clock_drifts:
       return event.value == 0 ? fmt::format("the clock of {} runs right again", party)
-                              : fmt::format("the clock of {} runs {} ppm {}", party, std::abs(event.value),
-                                            event.value > 0 ? "fast" : "slow");
+                              : fmt::format("the clock of {} runs {} ppm {}", party, std::abs(event.value.number_or(0)),
+                                            event.value.number_or(0) > 0 ? "fast" : "slow");
   }
   return party;
 }
@@ -52,7 +52,7 @@ std::string describe_event(const History& history, const Event& event, const Wor
       std::string line = "is granted " + key;
       if (event.node != 0) line += " by " + text(event.node);
       if (event.id != 0) line += " as " + text(event.id);
-      if (event.token != kAbsent) line += fmt::format(", token {}", event.token);
+      if (!event.token.empty()) line += ", token " + history.shown(event.token);
       if (event.valid_until_ns != kAbsent) line += ", valid until " + words.time(event.valid_until_ns);
       return line;
     }
@@ -69,13 +69,13 @@ std::string describe_event(const History& history, const Event& event, const Wor
     case Function::read:
       if (invoked) return "reads " + key;
       return ok ? fmt::format("reads {}: {}", key,
-                              event.value == kAbsent ? "nothing" : std::to_string(event.value))
+                              event.value.empty() ? "nothing" : history.shown(event.value))
                 : unclear("read of " + key);
     case Function::write:
     case Function::cas: {
       const std::string from =
-          event.f == Function::cas && event.token != kAbsent ? fmt::format(" over {}", event.token) : "";
-      const std::string value = event.value == kAbsent ? "" : fmt::format(" {}", event.value);
+          event.f == Function::cas && !event.token.empty() ? " over " + history.shown(event.token) : "";
+      const std::string value = event.value.empty() ? "" : " " + history.shown(event.value);
       if (invoked) return fmt::format("sets out to write{}{} to {}", value, from, key);
       return ok ? fmt::format("writes{}{} to {}", value, from, key) : unclear("write to " + key);
     }
@@ -101,7 +101,8 @@ std::string describe_event(const History& history, const Event& event, const Wor
     case Function::crash: return "dies";
     case Function::queue: return "waits in the queue of";
     case Function::resize:
-      return invoked ? fmt::format("sets {} to {}", key, event.value) : fmt::format("has set {}", key);
+      return invoked ? fmt::format("sets {} to {}", key, history.shown(event.value))
+                     : fmt::format("has set {}", key);
     case Function::count_down:
       return invoked ? "counts down " + key
              : ok    ? "has counted down " + key
@@ -110,13 +111,23 @@ std::string describe_event(const History& history, const Event& event, const Wor
       return invoked ? "waits for " + key + " to open"
              : ok    ? "finds " + key + " open"
                      : unclear("wait for " + key);
+    case Function::append:
+    case Function::enqueue:
+    case Function::dequeue:
+    case Function::add:
+    case Function::txn: {
+      const std::string what(to_string(event.f));
+      const std::string value = event.value.empty() ? "" : " " + history.shown(event.value);
+      if (invoked) return fmt::format("sets out to {}{} on {}", what, value, key);
+      return ok ? fmt::format("{}{} on {}: done", what, value, key) : unclear(what + " on " + key);
+    }
     case Function::other:
       if (text(event.error) == kLeft) return "is done with " + key + ", and does not release it";
       break;
   }
   std::string line = text(event.error);
   if (event.key != 0) line += " " + key;
-  if (event.value != kAbsent) line += fmt::format(": {}", event.value);
+  if (!event.value.empty()) line += ": " + history.shown(event.value);
   return fmt::format("{} ({})", line, to_string(event.type));
 }
 

@@ -206,7 +206,7 @@ class Writer {
                                        words_.time(hold.from_ns), words_.time(hold.to_ns));
         if (hold.has_claim()) text += "\nvalid until " + words_.time(hold.valid_until_ns);
         if (!hold.renewals.empty()) text += fmt::format("\n{} renewals", hold.renewals.size());
-        if (hold.token != kAbsent) text += fmt::format("\ntoken {}", hold.token);
+        if (!hold.token.empty()) text += "\ntoken " + history_.shown(hold.token);
         return hold_row(lanes_.of_process(hold.process), hold.from_ns, hold.to_ns, hold.valid_until_ns,
                         events_[hold.acquired], std::move(text), false, hold.acquired);
       }

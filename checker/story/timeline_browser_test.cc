@@ -175,7 +175,7 @@ History storm(int clients, int rounds, int keys) {
         Event event = made(at - (type == EventType::invoke ? 90 : 40), "ledger/" + std::to_string(key), type,
                            Function::store_grant, key, id);
         event.node = history.intern("r1");
-        event.value = 1;
+        event.value = Value(1);
         put(event);
       }
       Event granted = made(at, process, EventType::ok, Function::acquire, key, id);
@@ -197,7 +197,7 @@ History storm(int clients, int rounds, int keys) {
         event.f = Function::fault;
         event.key = history.intern("fault-with-a-long-name-" + std::to_string(fault));
         event.error = history.intern("a-kind-of-fault-" + std::to_string(fault % 10));
-        event.value = value;
+        event.value = Value(value);
         put(event);
       }
     }

@@ -14,7 +14,7 @@ namespace {
 
 struct Request {
   Function f = Function::read;
-  std::int64_t expected = kAbsent, value = kAbsent;  // as `token` and `value` of an Event
+  Value expected, value;  // as `token` and `value` of an Event
 };
 
 enum class Step : std::uint8_t { invoke, arrive, answer, arrive_lost, give_up };
@@ -72,8 +72,8 @@ class Drawing {
     const std::int64_t kind = random_.between(0, options_.with_cas ? 2 : 1);
     if (kind == 0) return request;
     request.f = kind == 1 ? Function::write : Function::cas;
-    request.value = random_.between(0, options_.values - 1);
-    if (kind == 2) request.expected = random_.between(0, options_.values - 1);
+    request.value = Value(random_.between(0, options_.values - 1));
+    if (kind == 2) request.expected = Value(random_.between(0, options_.values - 1));
     return request;
   }
   // True: the register was read, or has the new value.
@@ -126,7 +126,7 @@ class Drawing {
   History history_;
   std::vector<std::uint64_t> processes_;  // by client: its present number
   std::priority_queue<Scheduled, std::vector<Scheduled>, std::greater<>> queue_;
-  std::int64_t register_;
+  Value register_;
   std::int64_t now_us_ = 0;
   std::uint64_t number_ = 0, invoked_ = 0;
 };
@@ -135,7 +135,7 @@ class Drawing {
 struct Interval {
   std::size_t invoked = 0, completed = kNowhere;  // kNowhere: of unknown outcome
   Function f = Function::read;
-  std::int64_t value = kAbsent;
+  Value value;
 };
 
 std::vector<Interval> intervals_of(const History& history) {
@@ -156,21 +156,21 @@ std::vector<Interval> intervals_of(const History& history) {
 }
 
 // A value that `read` cannot have returned, if the argument above gives one.
-std::optional<std::int64_t> impossible_value(const std::vector<Interval>& intervals, const Interval& read,
-                                             std::int64_t values) {
+std::optional<Value> impossible_value(const std::vector<Interval>& intervals, const Interval& read,
+                                      std::int64_t values) {
   const Interval* before = nullptr;  // w: the later it was invoked, the fewer operations stand between
   for (const Interval& each : intervals) {
     if (each.completed < read.invoked && (before == nullptr || each.invoked > before->invoked))
       before = &each;
   }
   if (before == nullptr) return std::nullopt;
-  std::set<std::int64_t> possible = {before->value};
+  std::set<Value> possible = {before->value};
   for (const Interval& each : intervals) {
     const bool between = each.completed > before->invoked && each.invoked < read.completed;
     if (between && each.f != Function::read) possible.insert(each.value);
   }
   for (std::int64_t value = 0; value < values; ++value) {
-    if (!possible.contains(value)) return value;
+    if (!possible.contains(Value(value))) return Value(value);
   }
   return std::nullopt;
 }
@@ -181,7 +181,7 @@ DrawnRegister draw_register_history(const DrawRegisterOptions& options) {
   DrawnRegister drawn{Drawing(options).draw(), {}};
   if (!options.invalid) return drawn;
   const std::vector<Interval> intervals = intervals_of(drawn.history);
-  std::int64_t value = kAbsent;
+  Value value;
   for (const Interval& each : intervals) {
     if (each.f != Function::read || each.completed >= drawn.history.events().size() * 99 / 100) continue;
     if (drawn.violation && *drawn.violation > each.completed) continue;

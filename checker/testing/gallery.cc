@@ -45,15 +45,15 @@ const RegisterOf kRegisters[] = {
     {"register_291_operations_9_unknown",
      Format::jepsen_edn,
      {291, 9, 101},
-     {.operations = 291, .initial = 0, .unknown = 0.05, .seed = 2}},
+     {.operations = 291, .initial = Value(0), .unknown = 0.05, .seed = 2}},
     {"register_305_operations_10_clients",
      Format::jepsen_edn,
      {305, 0, 86},
-     {.operations = 305, .initial = 0, .seed = 4}},
+     {.operations = 305, .initial = Value(0), .seed = 4}},
     {"register_317_operations_15_clients",
      Format::jepsen_edn,
      {317, 0, 87},
-     {.operations = 317, .clients = 15, .initial = 0, .seed = 13}},
+     {.operations = 317, .clients = 15, .initial = Value(0), .seed = 13}},
 };
 
 KnownHistory known_history(const std::string& name, const Size& size, History history,
@@ -109,7 +109,7 @@ std::vector<KnownHistory> draw_gallery() {
 
 // Jepsen's old text log has no indices, no times and no keys.
 std::string log_of(const History& history) {
-  const auto number = [](std::int64_t value) { return value == kAbsent ? "nil" : std::to_string(value); };
+  const auto number = [&history](Value value) { return history.shown(value); };
   std::string text;
   for (const Event& event : history.events()) {
     text += "INFO  jepsen.util - " + std::string(history.text(event.process)) +

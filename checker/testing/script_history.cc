@@ -51,9 +51,9 @@ History history_of(std::string_view script) {
       else if (name == "error")
         event.error = history.intern(value);
       else if (name == "token")
-        event.token = std::stoll(value);
+        event.token = Value(std::stoll(value));
       else if (name == "value")
-        event.value = std::stoll(value);
+        event.value = Value(std::stoll(value));
       else if (name == "permits")
         event.permits = static_cast<std::uint32_t>(std::stoul(value));
       else if (name == "valid")

@@ -116,7 +116,7 @@ TEST(Fleet, TokensModesPermitsAndQueuesAreInTheHistory) {
     if (event.f != Function::acquire || event.type != EventType::ok) continue;
     (history.text(event.mode) == "read" ? readers : writers) += 1;
     EXPECT_EQ(event.permits, 1u);
-    EXPECT_GT(event.token, 0);
+    EXPECT_GT(event.token.number(), 0);
   }
   EXPECT_GT(readers, 3u);
   EXPECT_GT(writers, 3u);

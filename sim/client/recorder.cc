@@ -12,6 +12,10 @@ using checker::Symbol;
 
 namespace {
 
+checker::Value value_of(std::int64_t number) {
+  return number == kAbsent ? checker::Value() : checker::Value(number);
+}
+
 // An operation on a resource that returned ok.
 RunEventKind event_of(Function f) {
   switch (f) {
@@ -92,7 +96,7 @@ void Recorder::permits(std::string_view key, int permits) {
   event.f = Function::resize;
   event.process = history_.intern("nemesis");
   event.key = history_.intern(key);
-  event.value = permits;
+  event.value = checker::Value(permits);
   append(event);
 }
 
@@ -103,7 +107,7 @@ void Recorder::fault(const FaultAct& act, bool acts) {
   event.process = history_.intern("nemesis");
   event.key = history_.intern(act.fault);
   event.id = history_.intern(act.act);
-  event.value = acts ? 1 : 0;
+  event.value = checker::Value(acts ? 1 : 0);
   event.error = history_.intern(act.description);
   if (act.at_once) event.mode = history_.intern(checker::kAtOnce);
   append(event);
@@ -119,7 +123,7 @@ void Recorder::effect(const FaultAct& act, checker::Effect effect, std::string_v
   event.id = history_.intern(act.act);
   event.mode = history_.intern(checker::to_string(effect));
   event.node = history_.intern(party);
-  event.value = value;
+  event.value = value_of(value);
   append(event);
 }
 
@@ -379,7 +383,7 @@ void ThreadRecorder::acquire_ok(const Lock& lock) {
   mine.turn = ++turns_;
   if (mine.hold != nullptr) mine.hold->was_held = true;
   ok.valid_until_ns = client_.translate(valid_until);
-  if (const auto token = lock.token()) ok.token = static_cast<std::int64_t>(*token);
+  if (const auto token = lock.token()) ok.token = client_.recorder_.history().number(std::to_string(*token));
   if (mine.last == nullptr) mine.last = &client_.last_[lock.key()];
   *mine.last = id;
   client_.append(ok);
@@ -443,8 +447,8 @@ void ThreadRecorder::resource_invoked(Function f, std::string_view key, std::int
   const Keyed& mine = keyed(key);
   Event invoked = event(EventType::invoke, f, mine);
   invoked.id = hold_for(mine);
-  invoked.value = value;
-  invoked.token = shown;
+  invoked.value = value_of(value);
+  invoked.token = value_of(shown);
   client_.append(invoked);
   if (f == Function::await) client_.publish(RunEventKind::latch_waiting, key, 0, 0);
 }
@@ -453,8 +457,8 @@ void ThreadRecorder::resource_ok(Function f, std::string_view key, std::int64_t 
   const Keyed& mine = keyed(key);
   Event ok = event(EventType::ok, f, mine);
   ok.id = hold_for(mine);
-  ok.value = value;
-  ok.token = shown;
+  ok.value = value_of(value);
+  ok.token = value_of(shown);
   client_.append(ok);
   client_.publish(event_of(f), key, ok.id, 0);
 }
@@ -480,7 +484,7 @@ void ThreadRecorder::other(EventType type, std::string_view f, std::string_view 
   const Keyed& mine = keyed(key);
   Event told = event(type, Function::other, mine);
   told.id = hold_for(mine);
-  told.value = value;
+  told.value = value_of(value);
   told.error = client_.recorder_.history().intern(f);
   client_.append(told);
 }

@@ -150,7 +150,7 @@ TEST_F(RecorderTest, ModePermitsAndTokenAreTold) {
   for (std::size_t i = 1; i < events.size(); ++i) {
     EXPECT_EQ(history.text(events[i].mode), "read") << i;
     EXPECT_EQ(events[i].permits, 2u) << i;
-    EXPECT_EQ(events[i].token, i == 2 ? 17 : checker::kAbsent) << i;
+    EXPECT_EQ(events[i].token, i == 2 ? checker::Value(17) : checker::Value()) << i;
   }
 }
 

@@ -64,7 +64,7 @@ class ScheduledJob final : public Fleet {
     event.process = recorder().history().intern("schedule");
     event.key = recorder().history().intern(options().key);
     event.error = recorder().history().intern(kDue);
-    event.value = due_;
+    event.value = checker::Value(due_);
     recorder().append(event);
   }
 

@@ -103,7 +103,7 @@ class Transfer final : public Fleet {
       event.f = Function::read;
       event.process = recorder().history().intern("audit");
       event.key = recorder().history().intern(account(side));
-      event.value = accounts_->money(side);
+      event.value = checker::Value(accounts_->money(side));
       recorder().append(event);
     }
   }

@@ -36,7 +36,7 @@ void keep_ledger(Proxy& proxy, const LockKind& kind, Recorder& recorder) {
     event.node = history.intern(entry.node);
     event.mode = history.intern(entry.effect.mode);
     event.permits = entry.effect.permits;
-    if (entry.answered) event.value = entry.effect.took_effect ? 1 : 0;
+    if (entry.answered) event.value = checker::Value(entry.effect.took_effect ? 1 : 0);
     recorder.append(event);
   }));
 }

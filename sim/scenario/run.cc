@@ -97,8 +97,9 @@ std::uint64_t digest(const checker::History& history, std::uint64_t of_world) {
   for (const checker::Event& event : history.events()) {
     trace.add(static_cast<std::uint64_t>(event.time_ns));
     trace.add(static_cast<std::uint64_t>(event.valid_until_ns));
-    trace.add(static_cast<std::uint64_t>(event.token));
-    trace.add(static_cast<std::uint64_t>(event.value));
+    for (const checker::Value value : {event.token, event.value}) {
+      trace.add(static_cast<std::uint64_t>(value.empty() ? checker::kAbsent : value.number_or(value.bits())));
+    }
     trace.add((std::uint64_t{event.permits} << 16) | (static_cast<std::uint64_t>(event.type) << 8) |
               static_cast<std::uint64_t>(event.f));
     for (const checker::Symbol symbol :

@@ -7,7 +7,9 @@
 #include <chrono>
 
 #include "checker/history/effects.h"
+#include "checker/history/joiner.h"
 #include "checker/holds/holds.h"
+#include "sim/scenario/problem.h"
 #include "tools/holdfast/check_findings.h"
 #include "tools/holdfast/check_load.h"
 #include "tools/holdfast/check_plan.h"
@@ -50,8 +52,47 @@ Summary count_operations(const PackedHistory& history) {
   return summary;
 }
 
+std::vector<std::string> function_names() {
+  std::vector<std::string> names;
+  for (int f = 0; f < static_cast<int>(Function::other); ++f) {
+    names.emplace_back(to_string(static_cast<Function>(f)));
+  }
+  return names;
+}
+
+// What is wrong with the file as a whole, and what should be known of it.
+void look_at_file(const LoadedHistory& loaded, const CheckArguments& arguments, Checked& result) {
+  constexpr std::size_t kMostTold = 5;
+  std::size_t told = 0;
+  for (const NotUnderstood& each : loaded.read.not_understood) {
+    if (std::find(arguments.ignored.begin(), arguments.ignored.end(), each.f) != arguments.ignored.end())
+      continue;
+    if (++told > kMostTold) continue;
+    const Place place = loaded.read.places.of(each.first);
+    result.doubts.push_back(
+        fmt::format("{} event{} of the function `{}`, which is not known here, first at {}:{}{}; "
+                    "--ignore {} says that they do not matter",
+                    each.count, each.count == 1 ? "" : "s", each.f, place.line, place.column,
+                    sim::did_you_mean(each.f, function_names()), each.f));
+  }
+  if (told > kMostTold) result.doubts.push_back(fmt::format("{} more such functions", told - kMostTold));
+  if (loaded.read.cut_off) {
+    result.notes.push_back("the last line is cut off; what is before it was judged");
+  } else if (loaded.read.skipped > 0) {
+    result.doubts.push_back(fmt::format("{} broken lines or events skipped, the first: {}",
+                                        loaded.read.skipped, loaded.read.first_skipped));
+  }
+  if (loaded.read.times_fell == 0) return;
+  const std::string times =
+      fmt::format("times fall at {} event{}", loaded.read.times_fell, loaded.read.times_fell == 1 ? "" : "s");
+  result.notes.push_back(loaded.format == Format::jsonl
+                             ? times + "; the events were sorted by time"
+                             : times + "; in this format the order of events rules, and times do not");
+}
+
 // Violated before unknown before holds.
-Outcome sum_up(const std::vector<CheckLine>& lines) {
+Outcome sum_up(const std::vector<CheckLine>& lines, const std::vector<std::string>& doubts) {
+  if (!doubts.empty()) return Outcome::unknown;
   Outcome outcome = Outcome::holds;
   for (const CheckLine& line : lines) {
     if (line.outcome == Outcome::violated) return Outcome::violated;
@@ -105,10 +146,10 @@ class PlanRun {
     options.model_options.most_entries = arguments_.entries;
     options.budget.bytes = std::uint64_t{arguments_.memory_mb} << 20;
     if (const auto number = number_of(arguments_.init)) {
-      options.model_options.initial = *number;
+      options.model_options.initial = Value(*number);
     } else if (arguments_.init != "nil") {
       History names = loaded_.packed.names();
-      options.model_options.initial = text_value(names.intern(arguments_.init));
+      options.model_options.initial = names.text_value(arguments_.init);
     }
     return options;
   }
@@ -156,6 +197,12 @@ class PlanRun {
   }
 
   void check_view(const Check& check) {
+    if (loaded_.format != Format::jsonl && loaded_.read.times_fell > 0) {
+      result_.lines.push_back({.name = std::string(check.name()),
+                               .reason = "times fall, and this check goes by time",
+                               .counts = !plan_.usual});
+      return;
+    }
     CheckContext context;
     context.reentrant = result_.reentrant;
     context.permits = plan_.model == "semaphore" ? arguments_.permits : 0;
@@ -215,20 +262,26 @@ Checked check_history(const std::string& file, const CheckArguments& arguments) 
     const Clock::time_point read = Clock::now();
     result.format = loaded.format;
     result.events = loaded.packed.size();
+    const bool by_time = loaded.format == Format::jsonl;
+    if (arguments.keep_going) drop_misfits(loaded.packed, loaded.read, by_time);
+    require_joined(loaded.packed, loaded.read, by_time);
     result.skipped = loaded.read.skipped;
     result.first_skipped = loaded.read.first_skipped;
+    look_at_file(loaded, arguments, result);
     const CheckPlan plan = plan_checks(loaded.packed, loaded.format, arguments);
     result.model = plan.model;
     result.reentrant = is_reentrant(plan.model);
     PlanRun(loaded, plan, arguments, result).run();
-    result.outcome = sum_up(result.lines);
+    result.outcome = sum_up(result.lines, result.doubts);
     result.read_seconds = std::chrono::duration<double>(read - begin).count();
     result.judge_seconds = std::chrono::duration<double>(Clock::now() - read).count();
   } catch (const FormatError& error) {
     result.error = error.what();
   } catch (const HistoryError& error) {
-    result.error = fmt::format("{}: index {}: {}, expected each process to do one thing after another", file,
-                               loaded.read.index_of(error.position), error.what());
+    const Place place = loaded.read.place_of(error.position);
+    result.error =
+        fmt::format("{}:{}:{}: index {}: {}, expected each process to do one thing after another", file,
+                    place.line, place.column, loaded.read.index_of(error.position), error.what());
   }
   return result;
 }

@@ -25,6 +25,7 @@ struct CheckArguments {
   std::vector<std::string> checks;  // empty: those that are usual for the model
   std::optional<checker::Format> format;
   bool keyed = false;
+  std::vector<std::string> ignored;  // functions whose events do not matter
   checker::Engine engine = checker::Engine::automatic;
   std::string init = "nil";
   std::int64_t permits = 1;                              // semaphore
@@ -74,6 +75,8 @@ struct Checked {
   std::size_t keys = 0, operations = 0, by_linear = 0, by_search = 0;
   std::uint64_t events = 0, skipped = 0;
   std::string first_skipped;
+  std::vector<std::string> doubts;  // why the outcome is unknown whatever the checks say
+  std::vector<std::string> notes;   // what the reader should know of the file
   checker::Summary summary;
   bool whole = true;  // false: a huge history; its summary counts operations and nothing else
   // For pictures: all events, or of a huge history those around the first violation.

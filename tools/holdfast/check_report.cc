@@ -78,6 +78,9 @@ std::string check_line(const Checked& checked, const Terminal& terminal) {
     return fmt::format("{} {}\n", bad_sign(terminal), for_terminal(checked.error, terminal));
   std::string out = fmt::format("{} {}: {}", sign(checked.outcome, terminal),
                                 for_terminal(checked.file, terminal), to_string(checked.outcome));
+  if (!checked.doubts.empty()) {
+    return out + ": not understood: " + for_terminal(checked.doubts.front(), terminal) + "\n";
+  }
   for (const CheckLine& line : checked.lines) {
     if (line.outcome != checked.outcome || !line.counts) continue;
     const Finding* finding = first_of(checked, line.name);
@@ -119,10 +122,10 @@ std::string check_report(const Checked& checked, const CheckArguments& arguments
     }
   }
   if (!missing.empty()) out += fmt::format("    {} not looked at: {}\n", note, missing);
-  if (checked.skipped > 0) {
-    out += fmt::format("    {} {} broken lines skipped, the first: {}\n", note, checked.skipped,
-                       for_terminal(checked.first_skipped, terminal));
+  for (const std::string& doubt : checked.doubts) {
+    out += fmt::format("    {} not understood: {}\n", unknown_sign(terminal), for_terminal(doubt, terminal));
   }
+  for (const std::string& line : checked.notes) out += fmt::format("    {} {}\n", note, line);
   if (checked.keys > 1) {
     out += fmt::format("    {} {} keys, {} of them hold{}\n", note, checked.keys,
                        checked.keys - checked.bad_keys.size(), checked.bad_keys.empty() ? "" : "; not:");
@@ -220,6 +223,8 @@ nlohmann::ordered_json json_of(const Checked& checked) {
                               {"reason", line.reason},
                               {"violations", line.violations}});
   }
+  item["doubts"] = checked.doubts;
+  item["notes"] = checked.notes;
   item["violations"] = nlohmann::ordered_json::array();
   for (const Finding& finding : checked.findings) item["violations"].push_back(json_of(finding));
   item["events"] = checked.events;

@@ -134,6 +134,8 @@ void CommandLine::add_check() {
       ->type_name("FORMAT")
       ->check(Choice({"jsonl", "jepsen-edn", "jepsen-log"}));
   check->add_flag("--keyed", check_.keyed, "values are [key value] (Jepsen's independent keys)");
+  check->add_option("--ignore", check_.ignored, "events of this function do not matter (may be repeated)")
+      ->type_name("F");
   check->add_option("--engine", engine_, "how linearizability is decided")
       ->type_name("ENGINE")
       ->check(Choice({"auto", "search", "linear"}))

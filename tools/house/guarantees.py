@@ -69,6 +69,12 @@ def cell(expectations: list[dict], where: str) -> str:
         return "unavailable"
     if states("latch", False):
         return "holds"
+    named = {e["check"] for e in expectations}
+    if states("reached", True, marks=["granted-during-fault"]) and not named & {
+        "mutual-exclusion",
+        "lease-exclusion",
+    }:
+        return "unavailable"  # nobody is granted anything: there is nothing to compare
     for check in ("mutual-exclusion", "lease-exclusion"):
         if not states(check, False):
             raise Wrong(f"{where}: states neither a violation nor that {check} holds")

@@ -15,14 +15,19 @@ class FencedMutexModel : public Model {
   State initial() const override { return {0, 0, kAbsent, kAbsent}; }
   bool frees(const Operation& operation) const override { return operation.f == Function::release; }
   bool burdens(const Operation& operation) const override { return operation.f == Function::acquire; }
+  bool reentrant() const override { return reentrant_; }
+  bool fenced() const override { return true; }
   Symbol only_owner(const State& state) const override { return static_cast<Symbol>(state[0]); }
   bool step(State& state, const Operation& operation) const override {
     if (operation.f == Function::release) {
       if (state[0] != operation.owner) return false;
-      if (--state[1] == 0) state[0] = 0, state[2] = kAbsent;
+      if (operation.whole || --state[1] == 0) {
+        state[0] = state[1] = 0;
+        state[2] = kAbsent;
+      }
       return true;
     }
-    const std::int64_t token = operation.token;
+    const std::int64_t token = operation.token.empty() ? kAbsent : operation.token.bits();
     const bool again = state[0] != 0;
     if (again && (!reentrant_ || state[0] != operation.owner)) return false;
     if (again && most_ > 0 && state[1] >= most_) return false;

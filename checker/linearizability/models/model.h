@@ -16,9 +16,9 @@ namespace holdfast::checker {
 using State = std::vector<std::int64_t>;
 
 struct ModelOptions {
-  std::int64_t initial = kAbsent;  // register; kAbsent: nil
-  std::int64_t permits = 1;        // semaphore
-  std::int64_t most_entries = 0;   // reentrant locks: how often an owner may enter; 0: no bound
+  Value initial;                  // register; nothing: nil
+  std::int64_t permits = 1;       // semaphore
+  std::int64_t most_entries = 0;  // reentrant locks: how often an owner may enter; 0: no bound
 };
 
 class Model {
@@ -27,10 +27,12 @@ class Model {
   virtual State initial() const = 0;
   // True: `operation` is legal in `state`, and `state` becomes the state after it. False: `state` is
   // unspecified. REQUIRES: the result depends only on the state and the operation's f, owner, process,
-  // shared, permits, value and token.
+  // shared, whole, permits, value and token.
   virtual bool step(State& state, const Operation& operation) const = 0;
-  virtual bool locks() const { return true; }    // true: acquire and release; false: read, write and cas
-  virtual bool leased() const { return false; }  // holds end by themselves at valid_until
+  virtual bool locks() const { return true; }       // true: acquire and release; false: read, write and cas
+  virtual bool leased() const { return false; }     // holds end by themselves at valid_until
+  virtual bool one_hold() const { return true; }    // an owner has one hold at a time, however deep
+  virtual bool reentrant() const { return false; }  // an owner may enter again what it holds
   // Not 0: only operations of that owner are legal in the state. Makes the search faster, and changes no
   // verdict.
   virtual Symbol only_owner(const State&) const { return 0; }
@@ -46,6 +48,7 @@ class Model {
   virtual bool overwrites(const Operation&) const { return false; }
   virtual bool queues() const { return false; }   // acquires are split by split_queued() of operations.h
   virtual bool resizes() const { return false; }  // also resize
+  virtual bool fenced() const { return false; }   // reads tokens, and needs their order
   virtual bool owners() const { return true; }    // false: step() reads neither owner nor process
 };
 
@@ -68,6 +71,8 @@ std::unique_ptr<Model> make_read_write(const ModelOptions& options);
 std::unique_ptr<Model> make_semaphore(const ModelOptions& options);
 std::unique_ptr<Model> make_fair(const ModelOptions& options);
 std::unique_ptr<Model> make_leased_mutex(const ModelOptions& options);
+std::unique_ptr<Model> make_reentrant_leased_mutex(const ModelOptions& options);
+std::unique_ptr<Model> make_leased_read_write(const ModelOptions& options);
 std::unique_ptr<Model> make_register(const ModelOptions& options);
 std::unique_ptr<Model> make_cas_register(const ModelOptions& options);
 

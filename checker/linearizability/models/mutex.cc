@@ -1,5 +1,5 @@
 // mutex: free or held by one owner, who alone releases it. State: [owner], 0 = free.
-// leased-mutex: the same. extract_operations() turns the end of a lease into a release.
+// leased-mutex, reentrant-leased-mutex: the same. extract_operations() makes a release of the end of a lease.
 #include "checker/linearizability/models/model.h"
 
 namespace holdfast::checker {
@@ -24,14 +24,25 @@ class MutexModel : public Model {
   }
 };
 
+// The joining of holds makes one hold of an entry and its re-entries.
 class LeasedMutexModel : public MutexModel {
  public:
+  explicit LeasedMutexModel(bool reentrant) : reentrant_(reentrant) {}
   bool leased() const override { return true; }
+  bool reentrant() const override { return reentrant_; }
+
+ private:
+  const bool reentrant_;
 };
 
 }  // namespace
 
 std::unique_ptr<Model> make_mutex(const ModelOptions&) { return std::make_unique<MutexModel>(); }
-std::unique_ptr<Model> make_leased_mutex(const ModelOptions&) { return std::make_unique<LeasedMutexModel>(); }
+std::unique_ptr<Model> make_leased_mutex(const ModelOptions&) {
+  return std::make_unique<LeasedMutexModel>(false);
+}
+std::unique_ptr<Model> make_reentrant_leased_mutex(const ModelOptions&) {
+  return std::make_unique<LeasedMutexModel>(true);
+}
 
 }  // namespace holdfast::checker

@@ -12,6 +12,7 @@ namespace {
 class ReadWriteModel : public Model {
  public:
   State initial() const override { return {0}; }
+  bool one_hold() const override { return false; }
   bool frees(const Operation& operation) const override { return operation.f == Function::release; }
   bool burdens(const Operation& operation) const override { return operation.f == Function::acquire; }
   bool step(State& state, const Operation& operation) const override {
@@ -37,8 +38,16 @@ class ReadWriteModel : public Model {
   }
 };
 
+class LeasedReadWriteModel : public ReadWriteModel {
+ public:
+  bool leased() const override { return true; }
+};
+
 }  // namespace
 
+std::unique_ptr<Model> make_leased_read_write(const ModelOptions&) {
+  return std::make_unique<LeasedReadWriteModel>();
+}
 std::unique_ptr<Model> make_read_write(const ModelOptions&) { return std::make_unique<ReadWriteModel>(); }
 
 }  // namespace holdfast::checker

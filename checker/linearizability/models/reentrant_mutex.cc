@@ -11,6 +11,7 @@ class ReentrantMutexModel : public Model {
   State initial() const override { return {0, 0}; }
   bool frees(const Operation& operation) const override { return operation.f == Function::release; }
   bool burdens(const Operation& operation) const override { return operation.f == Function::acquire; }
+  bool reentrant() const override { return true; }
   Symbol only_owner(const State& state) const override { return static_cast<Symbol>(state[0]); }
   bool step(State& state, const Operation& operation) const override {
     if (operation.f == Function::acquire) {
@@ -21,7 +22,7 @@ class ReentrantMutexModel : public Model {
       return true;
     }
     if (state[0] != operation.owner) return false;
-    if (--state[1] == 0) state[0] = 0;
+    if (operation.whole || --state[1] == 0) state[0] = state[1] = 0;
     return true;
   }
 

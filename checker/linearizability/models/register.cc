@@ -11,8 +11,8 @@ namespace {
 
 class RegisterModel : public Model {
  public:
-  RegisterModel(bool with_cas, std::int64_t initial) : with_cas_(with_cas), initial_(initial) {}
-  State initial() const override { return {initial_}; }
+  RegisterModel(bool with_cas, Value initial) : with_cas_(with_cas), initial_(initial) {}
+  State initial() const override { return {initial_.bits()}; }
   bool locks() const override { return false; }
   bool owners() const override { return false; }
   bool observes(const Operation& operation) const override {
@@ -23,11 +23,11 @@ class RegisterModel : public Model {
   bool step(State& state, const Operation& operation) const override {
     switch (operation.f) {
       case Function::read:
-        return state[0] == operation.value || (operation.value == kAbsent && initial_ != kAbsent);
-      case Function::write: state[0] = operation.value; return true;
+        return state[0] == operation.value.bits() || (operation.value.empty() && !initial_.empty());
+      case Function::write: state[0] = operation.value.bits(); return true;
       case Function::cas:
-        if (!with_cas_ || state[0] != operation.token) return false;
-        state[0] = operation.value;
+        if (!with_cas_ || state[0] != operation.token.bits()) return false;
+        state[0] = operation.value.bits();
         return true;
       default: return false;
     }
@@ -35,7 +35,7 @@ class RegisterModel : public Model {
 
  private:
   const bool with_cas_;
-  const std::int64_t initial_;
+  const Value initial_;
 };
 
 }  // namespace

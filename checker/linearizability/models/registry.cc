@@ -14,6 +14,9 @@ const std::vector<ModelKind>& all_models() {
       {"semaphore", "N permits; N may change", make_semaphore},
       {"fair", "a mutex that grants in the order of its queue", make_fair},
       {"leased-mutex", "a mutex whose holds end by themselves at valid_until", make_leased_mutex},
+      {"reentrant-leased-mutex", "a leased mutex that its owner may enter again",
+       make_reentrant_leased_mutex},
+      {"leased-read-write", "a read-write lock whose holds end at valid_until", make_leased_read_write},
       {"register", "read and write", make_register},
       {"cas-register", "read, write and compare-and-set", make_cas_register},
   };

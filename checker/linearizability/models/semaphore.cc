@@ -13,11 +13,12 @@ class SemaphoreModel : public Model {
   State initial() const override { return {permits_, 0}; }
   bool frees(const Operation& operation) const override { return operation.f == Function::release; }
   bool burdens(const Operation& operation) const override { return operation.f == Function::acquire; }
+  bool one_hold() const override { return false; }
   bool resizes() const override { return true; }
   bool step(State& state, const Operation& operation) const override {
     const std::int64_t owner = operation.owner, wanted = operation.permits;
     if (operation.f == Function::resize) {
-      state[0] = operation.value;
+      state[0] = operation.value.number_or(0);
       return true;
     }
     std::size_t at = 2;

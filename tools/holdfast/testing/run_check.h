@@ -32,7 +32,7 @@ inline std::string expect_known_verdict(const std::string& path,
   std::string arguments = "--model " + known.model;
   if (known.keyed) arguments += " --keyed";
   if (known.model == "cas-register") {
-    arguments += " --init " + (known.initial == checker::kAbsent ? "nil" : std::to_string(known.initial));
+    arguments += " --init " + (known.initial.empty() ? "nil" : std::to_string(known.initial.number()));
   }
   std::string told;
   if (known.index) told = "index " + std::to_string(*known.index) + ": ";
