@@ -59,12 +59,13 @@ struct Draw {
 };
 
 // Leases: each hold has an owner of its own and ends by itself, at some time after the end of its claim.
-std::vector<Operation> draw_leases(bool read_write) {
+std::vector<Operation> draw_leases(bool read_write, bool semaphore) {
   std::vector<Operation> all;
   const auto holds = *rc::gen::inRange<Symbol>(1, 5);
   for (Symbol hold = 1; hold <= holds; ++hold) {
     Operation each;
     each.process = each.owner = hold;
+    each.permits = semaphore ? *rc::gen::inRange<std::uint32_t>(1, 3) : 1;
     each.shared = read_write && *rc::gen::arbitrary<bool>();
     each.call = *rc::gen::inRange<std::int64_t>(0, 10);
     each.ret = each.call + *rc::gen::inRange<std::int64_t>(0, 4);
@@ -82,7 +83,7 @@ std::vector<Operation> draw_leases(bool read_write) {
 
 // A few processes, each with operations one after another. An unknown outcome ends the process.
 std::vector<Operation> draw(const Model& model, std::string_view name, const Draw& how) {
-  if (model.leased()) return draw_leases(name == "leased-read-write");
+  if (model.leased()) return draw_leases(name == "leased-read-write", name == "leased-semaphore");
   const auto processes = *rc::gen::inRange<int>(1, 5);
   const auto span = *rc::gen::inRange<int>(4, 14);
   std::vector<Operation> all;
@@ -248,6 +249,7 @@ constexpr const char* kModels[] = {"mutex",
                                    "leased-mutex",
                                    "reentrant-leased-mutex",
                                    "leased-read-write",
+                                   "leased-semaphore",
                                    "register",
                                    "cas-register"};
 

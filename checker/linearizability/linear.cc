@@ -298,7 +298,8 @@ std::optional<LinearResult> check_linear(std::string_view model, const std::vect
   if (model == "leased-mutex" || model == "reentrant-leased-mutex" || model == "leased-read-write") {
     return linear_leased(operations);
   }
-  if (model == "semaphore") return linear_semaphore(operations, options.permits, why_not);
+  if (model == "semaphore" || model == "leased-semaphore")
+    return linear_semaphore(operations, options.permits, why_not);
   if (model == "fair") return linear_fair(operations, why_not);
   if (model == "mutex-anonymous") return linear_anonymous(operations, why_not);
   if (model == "register") return linear_register(operations, options.initial, why_not);

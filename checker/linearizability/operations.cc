@@ -250,9 +250,30 @@ std::vector<KeyOperations> extract_leases(const History& history, const ExtractO
     throw HistoryError(describe(history, events[i], joined, open, joined.invocation), i);
   }
   const Pairs pairs = pair_events(history);
+  for (std::size_t i = 0; options.resizes && i < events.size(); ++i) {
+    const Event& event = events[i];
+    const std::size_t other = pairs.other[i];
+    if (event.f != Function::resize || (event.type != EventType::invoke && other != kNowhere)) continue;
+    const EventType outcome = event.type != EventType::invoke ? event.type
+                              : other == kNowhere             ? EventType::info
+                                                              : events[other].type;
+    if (outcome == EventType::fail) continue;
+    Operation resize;
+    resize.f = Function::resize;
+    resize.value = event.value;
+    resize.unknown = outcome == EventType::info;
+    resize.invoked = i;
+    resize.completed = event.type == EventType::invoke ? other : i;
+    resize.call = event.time_ns;
+    if (!resize.unknown) resize.ret = events[resize.completed].time_ns;
+    operations_of(event.key).push_back(resize);
+  }
   const Holds found = find_holds(
       history, pairs, {.reentrant = options.reentrant, .failed_release_ends = options.failed_release_ends});
   Symbol next = 1;
+  for (KeyOperations& key : result) {
+    for (Operation& resize : key.operations) resize.process = resize.owner = next++;
+  }
   std::map<std::pair<Symbol, Symbol>, std::pair<std::int64_t, Symbol>> last;  // by key and owner: end, name
   for (const Hold& hold : found.holds) {
     std::vector<Operation>& operations = operations_of(hold.key);

@@ -70,7 +70,7 @@ TEST_F(CheckFile, EveryWayToWriteEdn) {
   const Ran ran = check(file("h.edn", kTwoOwners));
   EXPECT_EQ(ran.exit, 1);
   expect_all(ran, {"index 71: acquire of process 1 completes while process 0 holds since index 1",
-                   "mutex, guessed"});
+                   "mutex, guessed: the history has no valid_until"});
 }
 
 TEST_F(CheckFile, StandardInputSeveralFilesAndTheTotal) {

@@ -220,5 +220,88 @@ TEST_F(CheckFiles, ATextLogHasTabsOrBlanks) {
   refused(log("\t") + "INFO  jepsen.util - 2\t:invoke\t:cas\t[1", ":5:", "h.log");
 }
 
+// Acquires by different owners, one after another, all held.
+std::string grants(const std::string& fields, int count) {
+  std::string text;
+  for (int i = 1; i <= count; ++i) {
+    for (const std::string type : {"invoke", "ok"}) {
+      text += R"({"process":)" + std::to_string(i) + R"(,"f":"acquire","key":"k","time":)" +
+              std::to_string(10 * i + (type == "ok" ? 5 : 0)) + R"(,"type":")" + type + "\"" + fields + "}\n";
+    }
+  }
+  return text;
+}
+
+TEST_F(CheckFiles, TheGuessedModelFitsTheFields) {
+  const auto guessed = [&](const std::string& text, int exit, std::string_view model) {
+    const Ran ran = check(file(text));
+    EXPECT_EQ(ran.exit, exit) << ran.out;
+    expect_all(ran, {model});
+  };
+  const std::string lease = R"(,"valid_until":1000)";
+  guessed(grants("", 2), 1, "(mutex, guessed: the history has no valid_until,");
+  guessed(grants(lease, 2), 1, "(leased-mutex, guessed: the history has valid_until,");
+  guessed(grants(R"(,"mode":"read")", 2), 0,
+          "(read-write, guessed: the history has no valid_until and mode read,");
+  guessed(grants(lease + R"(,"mode":"read")", 2), 0, "(leased-read-write, guessed:");
+  guessed(grants(lease + R"(,"mode":"write")", 2), 1, "(leased-mutex, guessed:");
+  const std::string two = R"({"process":"p","type":"ok","f":"resize","key":"k","value":2,"time":1})"
+                          "\n";
+  guessed(two + grants("", 2), 0, "(semaphore, guessed: the history has no valid_until and resize,");
+  guessed(two + grants("", 3), 1, "(semaphore, guessed:");
+  guessed(two + grants(lease, 2), 0, "(leased-semaphore, guessed:");
+  guessed(two + grants(lease, 3), 1, "(leased-semaphore, guessed:");
+  guessed(grants(R"(,"permits":2)", 1), 2, "nobody says how many there are: --permits N does");
+}
+
+// A hold means the same in each check: what one blames, the other does, and what one passes, the other does.
+TEST_F(CheckFiles, ChecksAgreeOnHolds) {
+  const auto agree = [&](const std::string& text, const std::string& model, int exit) {
+    SCOPED_TRACE(text);
+    for (const std::string name : {"linearizable", "mutual-exclusion"}) {
+      EXPECT_EQ(check("--model " + model + " --permits 2 --check " + name + " " + file(text)).exit, exit)
+          << name;
+    }
+  };
+  const auto line = [](int time, const std::string& process, const std::string& type, const std::string& f,
+                       const std::string& rest = "") {
+    return R"({"time":)" + std::to_string(time) + R"(,"process":")" + process + R"(","type":")" + type +
+           R"(","f":")" + f + R"(","key":"k")" + rest + "}\n";
+  };
+  const auto did = [&](int time, const std::string& process, const std::string& f,
+                       const std::string& rest = "") {
+    return line(time, process, "invoke", f, rest) + line(time + 1, process, "ok", f, rest);
+  };
+  const std::string read = R"(,"mode":"read")", write = R"(,"mode":"write")";
+  // A writer that reads before it gives the writing back.
+  agree(did(10, "a", "acquire", write) + did(20, "a", "acquire", read) + did(30, "a", "release", write) +
+            did(40, "b", "acquire", read),
+        "read-write", 0);
+  // Two times one permit, given back at once.
+  const std::string both = R"(,"permits":2)";
+  agree(did(10, "a", "acquire") + did(20, "a", "acquire") + did(30, "a", "release", both) +
+            did(40, "b", "acquire", both),
+        "semaphore", 0);
+  // A death and a notice end a hold.
+  agree(did(10, "a/0", "acquire") + line(20, "a", "info", "crash") + did(30, "b/0", "acquire"), "mutex", 0);
+  agree(did(10, "a/0", "acquire", R"(,"id":"x")") + line(20, "a/watchdog", "ok", "lost", R"(,"id":"x")") +
+            did(30, "b/0", "acquire", R"(,"id":"y")"),
+        "mutex", 0);
+  // An id is of its owner alone.
+  agree(did(10, "a", "acquire", R"(,"id":"x")") + did(20, "b", "acquire", R"(,"id":"x")"), "reentrant-mutex",
+        1);
+  agree(did(10, "a", "acquire", R"(,"id":"x")") + line(20, "b", "invoke", "release", R"(,"id":"x")") +
+            line(21, "b", "fail", "release", R"(,"id":"x","error":"not-owner")") + did(30, "c", "acquire"),
+        "mutex", 1);
+  agree(did(10, "a", "acquire") + did(20, "a", "release") + did(30, "b", "release"), "mutex", 1);
+  // A release that fails otherwise gives nothing back; one that says that there is no hold ends it.
+  agree(did(10, "a", "acquire") + line(20, "a", "invoke", "release") +
+            line(21, "a", "fail", "release", R"(,"error":"unavailable")") + did(30, "b", "acquire"),
+        "mutex", 1);
+  agree(did(10, "a", "acquire") + line(20, "a", "invoke", "release") +
+            line(21, "a", "fail", "release", R"(,"error":"not-owner")") + did(30, "b", "acquire"),
+        "mutex", 0);
+}
+
 }  // namespace
 }  // namespace holdfast::tools

@@ -142,7 +142,7 @@ class PlanRun {
     options.model = plan_.model;
     options.engine = arguments_.engine;
     options.jepsen = loaded_.format != Format::jsonl;
-    options.model_options.permits = arguments_.permits;
+    options.model_options.permits = std::max<std::int64_t>(arguments_.permits, 1);
     options.model_options.most_entries = arguments_.entries;
     options.budget.bytes = std::uint64_t{arguments_.memory_mb} << 20;
     if (const auto number = number_of(arguments_.init)) {
@@ -205,7 +205,8 @@ class PlanRun {
     }
     CheckContext context;
     context.reentrant = result_.reentrant;
-    context.permits = plan_.model == "semaphore" ? arguments_.permits : 0;
+    const bool semaphore = plan_.model.ends_with("semaphore");
+    context.permits = semaphore ? std::max<std::int64_t>(arguments_.permits, 1) : 0;
     context.initial_stock = number_of(arguments_.init);
     context.promised_overtakes = arguments_.overtakes;
     context.model = plan_.model;
@@ -270,6 +271,10 @@ Checked check_history(const std::string& file, const CheckArguments& arguments) 
     look_at_file(loaded, arguments, result);
     const CheckPlan plan = plan_checks(loaded.packed, loaded.format, arguments);
     result.model = plan.model;
+    result.why_model = plan.why;
+    if (plan.permits_unknown) {
+      result.doubts.push_back("a semaphore, by its permits, but nobody says how many there are: --permits N does");
+    }
     result.reentrant = is_reentrant(plan.model);
     PlanRun(loaded, plan, arguments, result).run();
     result.outcome = sum_up(result.lines, result.doubts);

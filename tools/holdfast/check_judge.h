@@ -28,7 +28,7 @@ struct CheckArguments {
   std::vector<std::string> ignored;  // functions whose events do not matter
   checker::Engine engine = checker::Engine::automatic;
   std::string init = "nil";
-  std::int64_t permits = 1;                              // semaphore
+  std::int64_t permits = 0;                              // semaphore; 0: not said
   std::int64_t entries = 0;                              // reentrant locks; 0: no bound
   std::int64_t overtakes = 0;                            // fair-order
   unsigned memory_mb = 1024;                             // of a search
@@ -66,7 +66,7 @@ struct Checked {
   std::string file;
   std::string error;  // why the file was refused (exit 64); nothing else is set then
   checker::Format format = checker::Format::jsonl;
-  std::string model;
+  std::string model, why_model;  // why_model: of a guessed one: what speaks for it
   bool reentrant = false;
   checker::Outcome outcome = checker::Outcome::unknown;
   std::vector<CheckLine> lines;

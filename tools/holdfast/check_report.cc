@@ -107,8 +107,9 @@ std::string check_report(const Checked& checked, const CheckArguments& arguments
     }
     std::string name = line.name;
     if (name == "linearizable") {
-      name += fmt::format(" ({}{}, engine {})", checked.model, arguments.model.empty() ? ", guessed" : "",
-                          engines(checked));
+      const std::string guessed =
+          arguments.model.empty() ? ", guessed: the history has " + checked.why_model : std::string();
+      name += fmt::format(" ({}{}, engine {})", checked.model, guessed, engines(checked));
     }
     if (const Finding* finding = first_of(checked, line.name)) {
       out += fmt::format("    {} {}: {}\n      {}\n", bad_sign(terminal), name,

@@ -145,10 +145,9 @@ void CommandLine::add_check() {
                    "a register's value at the start, the stock: a number, a text or nil")
       ->type_name("VALUE")
       ->capture_default_str();
-  check->add_option("--permits", check_.permits, "of a semaphore")
+  check->add_option("--permits", check_.permits, "of a semaphore; without it and without `resize`: 1")
       ->type_name("N")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32))
-      ->capture_default_str();
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
   check->add_option("--entries", check_.entries, "how often a reentrant lock may be entered; 0: no bound")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);

@@ -72,6 +72,7 @@ std::unique_ptr<Model> make_semaphore(const ModelOptions& options);
 std::unique_ptr<Model> make_fair(const ModelOptions& options);
 std::unique_ptr<Model> make_leased_mutex(const ModelOptions& options);
 std::unique_ptr<Model> make_reentrant_leased_mutex(const ModelOptions& options);
+std::unique_ptr<Model> make_leased_semaphore(const ModelOptions& options);
 std::unique_ptr<Model> make_leased_read_write(const ModelOptions& options);
 std::unique_ptr<Model> make_register(const ModelOptions& options);
 std::unique_ptr<Model> make_cas_register(const ModelOptions& options);

@@ -16,6 +16,7 @@ const std::vector<ModelKind>& all_models() {
       {"leased-mutex", "a mutex whose holds end by themselves at valid_until", make_leased_mutex},
       {"reentrant-leased-mutex", "a leased mutex that its owner may enter again",
        make_reentrant_leased_mutex},
+      {"leased-semaphore", "a semaphore whose permits come back at valid_until", make_leased_semaphore},
       {"leased-read-write", "a read-write lock whose holds end at valid_until", make_leased_read_write},
       {"register", "read and write", make_register},
       {"cas-register", "read, write and compare-and-set", make_cas_register},

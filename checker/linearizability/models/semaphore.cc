@@ -46,8 +46,17 @@ class SemaphoreModel : public Model {
   const std::int64_t permits_;
 };
 
+class LeasedSemaphoreModel : public SemaphoreModel {
+ public:
+  using SemaphoreModel::SemaphoreModel;
+  bool leased() const override { return true; }
+};
+
 }  // namespace
 
+std::unique_ptr<Model> make_leased_semaphore(const ModelOptions& options) {
+  return std::make_unique<LeasedSemaphoreModel>(options.permits);
+}
 std::unique_ptr<Model> make_semaphore(const ModelOptions& options) {
   return std::make_unique<SemaphoreModel>(options.permits);
 }
