@@ -67,10 +67,10 @@ std::string end_of(const Wording& words, const Hold& hold) {
 }
 
 Witness witness_of(const History& history, const std::vector<Hold>& holds, const Conflict& found, bool claims,
-                   const ExclusionRules& rules) {
+                   const ExclusionRules& rules, std::int64_t permits) {
   const Wording words(history);
   const Hold& second = holds[found.number];
-  const Hold& first = holds[found.with.front()];
+  const Hold& first = found.with.empty() ? second : holds[found.with.front()];
   Witness witness;
   witness.key = words.text(second.key);
   witness.acquires = std::pair(first.acquired, second.acquired);
@@ -90,7 +90,7 @@ Witness witness_of(const History& history, const std::vector<Hold>& holds, const
 
   const std::string from = words.time(found.from_ns), to = words.time(found.to_ns);
   const bool doubled = claims || claims_conflict(first, second, rules);
-  if (rules.permits > 0) {
+  if (permits > 0) {
     std::int64_t taken = 0;
     std::string owners;
     for (std::size_t i = 0; i < involved.size(); ++i) {
@@ -98,8 +98,8 @@ Witness witness_of(const History& history, const std::vector<Hold>& holds, const
       owners += (i == 0 ? "" : i + 1 == involved.size() ? " and " : ", ") + words.owner(holds[involved[i]]);
     }
     witness.kind = doubled ? "double-grant" : first.has_claim() && second.has_claim() ? "overrun" : "overlap";
-    witness.why = fmt::format("{} hold {} of the {} permits of {} from {} to {}.", owners, taken,
-                              rules.permits, witness.key, from, to);
+    witness.why = fmt::format("{} hold{} {} of the {} permits of {} from {} to {}.", owners,
+                              involved.size() == 1 ? "s" : "", taken, permits, witness.key, from, to);
   } else if (doubled) {
     witness.kind = "double-grant";
     witness.why = fmt::format(
@@ -189,12 +189,14 @@ Verdict judge(const History& history, const std::vector<Hold>& holds, std::vecto
               const CheckContext& context) {
   const ExclusionRules rules{.reentrant = context.reentrant, .permits = context.permits};
   limit(history, holds, spans, context);
+  std::vector<std::int64_t> permits(holds.size(), rules.permits);  // by hold
+  for (const Span& span : spans) permits[span.number] = std::max(span.limit, rules.permits);
   const ExclusionResult found = sweep_exclusion(spans, rules, kWitnesses);
   Verdict verdict;
   verdict.outcome = found.count > 0 ? Outcome::violated : Outcome::holds;
   verdict.violations = found.count;
   for (const Conflict& each : found.conflicts) {
-    verdict.witnesses.push_back(witness_of(history, holds, each, claims, rules));
+    verdict.witnesses.push_back(witness_of(history, holds, each, claims, rules, permits[each.number]));
   }
   if (found.count > 0) {
     verdict.reason = verdict.witnesses.front().why;

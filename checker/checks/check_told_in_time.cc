@@ -34,14 +34,15 @@ class ToldInTime : public Check {
       const bool expired = hold.expired_at_return();
       std::int64_t due_ns = pauses.awake_from(hold.client, hold.valid_until_ns);
       due_ns = due_ns > kForever - context.told_slack_ns ? kForever : due_ns + context.told_slack_ns;
-      if (!expired && std::min(hold.to_ns, end_ns) <= due_ns) continue;
+      const std::int64_t believed_ns = std::min(hold.to_ns, end_ns);
+      if (!expired && believed_ns <= due_ns) continue;
       ++verdict.violations;
       if (verdict.witnesses.size() >= 16) continue;
       Witness witness;
       witness.kind = expired ? "expired-grant" : hold.end == HoldEnd::told_lost ? "told-late" : "not-told";
       witness.key = words.text(hold.key);
       witness.from_ns = hold.valid_until_ns;
-      witness.to_ns = std::min(hold.to_ns, end_ns);
+      witness.to_ns = believed_ns;
       const std::string held = hold.end == HoldEnd::never ? "believed in it to the end of the run"
                                : hold.end == HoldEnd::told_lost
                                    ? "was told so only at " + words.time(hold.to_ns)

@@ -167,11 +167,12 @@ class Builder {
   void release_invoked(const Event& event, std::size_t position) {
     const std::size_t completion = pairs_.other[position];
     const Event* const answer = completion == kNowhere ? nullptr : &history_.events()[completion];
-    if (answer != nullptr && answer->type == EventType::fail && !says_lost(*answer)) return;
     const Symbol key = key_of(event, position), owner = owner_of(event, position);
     const bool shared = history_.text(event.mode) == "read";
     std::size_t at = find(key, owner, event.id, shared);
-    if (answer != nullptr && answer->type == EventType::fail) {
+    const bool failed = answer != nullptr && answer->type == EventType::fail;
+    if (failed && !options_.failed_release_ends) return;
+    if (failed && says_lost(*answer)) {
       if (at != kNowhere) end(at, position, HoldEnd::released);
       return;
     }
@@ -191,7 +192,6 @@ class Builder {
     }
   }
   bool says_lost(const Event& answer) const {
-    if (!options_.failed_release_ends) return false;
     const std::string_view error = history_.text(answer.error);
     return error == "not-owner" || error == "lost";
   }

@@ -3,10 +3,11 @@
 // A hold belongs to one owner (the process where the history names none). It begins when acquire returns ok.
 // What the events of its owner mean for it:
 //
-//   release, ok or of unknown outcome   one entry less; after the outermost one it ended at the invocation
-//   release that fails, not-owner or    the hold ended at the invocation, at any depth (JSON lines; in
-//     lost                              Jepsen's formats a failed operation never happened)
-//   release that fails otherwise        nothing: it certainly took no effect
+//   release, whatever its outcome       one entry less; after the outermost one it ended at the invocation:
+//                                       who asks to release relies on it no longer
+//   release that fails, not-owner or    the hold ended at the invocation, at any depth
+//     lost
+//   release that fails, Jepsen formats  nothing: there a failed operation never happened
 //   lost                                the hold ended when the client was told
 //   crash of its client                 the hold ended there
 //   acquire in another mode             of a writer that reads: a second hold beside the first

@@ -26,18 +26,11 @@ template <bool Reentrant, bool Fenced>
 class Pass {
  public:
   Pass(const History& names, const LockPassRules& rules)
-      : rules_(rules), keys_(names.symbols()), callers_(names.symbols()) {
-    if (!rules.by_position || rules.failed_release_ends) {
-      for (Symbol symbol = 1; symbol < names.symbols(); ++symbol) {
-        if (names.text(symbol) == "not-owner") not_owner_ = symbol;
-        if (names.text(symbol) == "lost") lost_ = symbol;
-      }
-    }
-  }
+      : rules_(rules), keys_(names.symbols()), callers_(names.symbols()) {}
 
   // Takes the next event. False: the pass gives up.
   bool take(std::size_t position, std::int64_t time_ns, EventType type, Function f, Symbol process,
-            Symbol key_symbol, Symbol owner, Value token, Symbol error) {
+            Symbol key_symbol, Symbol owner, Value token) {
     if (!rules_.by_position) {
       if (time_ns < last_time_) return false;
       if (time_ns == last_time_ && last_violated_) return false;
@@ -84,9 +77,7 @@ class Pass {
         }
         break;
       case EventType::fail: {
-        const bool ends = rules_.failed_release_ends && f == Function::release && error != 0 &&
-                          (error == not_owner_ || error == lost_);
-        if (ends) break;
+        if (rules_.failed_release_ends && f == Function::release) break;
         if (mine.open == OpenCall::released_held) return false;
         if (mine.open != OpenCall::acquiring && key.dead) return false;
         --key.operations;
@@ -187,7 +178,6 @@ class Pass {
   const LockPassRules rules_;
   std::vector<Key> keys_;
   std::vector<Caller> callers_;
-  Symbol not_owner_ = 0, lost_ = 0;
   std::int64_t last_time_ = std::numeric_limits<std::int64_t>::min();
   bool lonely_ = true, last_violated_ = false, owners_apart_ = false;
   LockPassResult result_;
@@ -199,8 +189,8 @@ std::optional<LockPassResult> run(const History& history, const LockPassRules& r
   const std::vector<Event>& events = history.events();
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Event& event = events[i];
-    if (!pass.take(i, event.time_ns, event.type, event.f, event.process, event.key, event.owner, event.token,
-                   event.error)) {
+    if (!pass.take(i, event.time_ns, event.type, event.f, event.process, event.key, event.owner,
+                   event.token)) {
       return std::nullopt;
     }
   }
@@ -213,12 +203,12 @@ std::optional<LockPassResult> run(const PackedHistory& history, const LockPassRu
   bool going = true;
   history.for_each(
       [&](std::size_t i, const PackedHistory::Fixed& core) {
-        going = going &&
-                pass.take(i, core.time_ns, core.type(), core.f(), core.process(), core.key, 0, Value{}, 0);
+        going =
+            going && pass.take(i, core.time_ns, core.type(), core.f(), core.process(), core.key, 0, Value{});
       },
       [&](std::size_t i, const PackedHistory::Fixed&, const Event& event) {
         going = going && pass.take(i, event.time_ns, event.type, event.f, event.process, event.key,
-                                   event.owner, event.token, event.error);
+                                   event.owner, event.token);
       });
   if (!going) return std::nullopt;
   return pass.finish();

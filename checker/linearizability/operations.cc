@@ -132,9 +132,9 @@ class Extractor {
       if (options_.queues && event.f == Function::acquire && operation.queued != kAbsent) {
         operation.failed = true;
         operation.ret = rank(event.time_ns, position);
-      } else if (options_.failed_release_ends && event.f == Function::release && event.error != 0 &&
-                 (event.error == not_owner_ || event.error == lost_)) {
-        operation.whole = options_.one_hold;
+      } else if (options_.failed_release_ends && event.f == Function::release) {
+        operation.whole =
+            options_.one_hold && event.error != 0 && (event.error == not_owner_ || event.error == lost_);
       } else {
         drop_[open.key].push_back(open.operation);
       }

@@ -44,8 +44,8 @@ struct ExtractOptions {
   // True: events are ordered by position, as in Jepsen's formats. False: by time, and equal times are
   // concurrent.
   bool by_position = false;
-  // True: a release that fails with `not-owner` or `lost` ends the hold, as in our own format. Every other
-  // failed operation is dropped.
+  // True: a release that fails is one of unknown outcome; with `not-owner` or `lost` it ends the hold at any
+  // depth. As in our own format. Every other failed operation is dropped.
   bool failed_release_ends = true;
   bool reentrant = false;  // as HoldOptions of holds.h
   bool one_hold = true;    // a hold that is told lost ends all of its owner's (`whole`); else itself alone

@@ -29,9 +29,10 @@ std::string describe_effect(const History& history, const Event& event) {
     case Effect::clock_stepped:
       return fmt::format("the clock of {} jumps by {} ms", party, format_ms(event.value.number_or(0)));
     case Effect::clock_drifts:
-      return event.value == 0 ? fmt::format("the clock of {} runs right again", party)
-                              : fmt::format("the clock of {} runs {} ppm {}", party, std::abs(event.value.number_or(0)),
-                                            event.value.number_or(0) > 0 ? "fast" : "slow");
+      return event.value == 0
+                 ? fmt::format("the clock of {} runs right again", party)
+                 : fmt::format("the clock of {} runs {} ppm {}", party, std::abs(event.value.number_or(0)),
+                               event.value.number_or(0) > 0 ? "fast" : "slow");
   }
   return party;
 }

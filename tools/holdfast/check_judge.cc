@@ -273,7 +273,8 @@ Checked check_history(const std::string& file, const CheckArguments& arguments) 
     result.model = plan.model;
     result.why_model = plan.why;
     if (plan.permits_unknown) {
-      result.doubts.push_back("a semaphore, by its permits, but nobody says how many there are: --permits N does");
+      result.doubts.push_back(
+          "a semaphore, by its permits, but nobody says how many there are: --permits N does");
     }
     result.reentrant = is_reentrant(plan.model);
     PlanRun(loaded, plan, arguments, result).run();

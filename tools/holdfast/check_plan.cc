@@ -60,6 +60,7 @@ Contents contents_of(const PackedHistory& history) {
     found.sells = found.sells || f == Function::sell;
     found.cas = found.cas || f == Function::cas;
     if (f == Function::resize) resized.insert(fixed.key);
+    if (f == Function::acquire) acquired.insert(fixed.key);
   };
   history.for_each([&](std::size_t, const PackedHistory::Fixed& fixed) { look(fixed); },
                    [&](std::size_t, const PackedHistory::Fixed& fixed, const Event& event) {
@@ -68,10 +69,11 @@ Contents contents_of(const PackedHistory& history) {
                        found.claims = found.claims || event.valid_until_ns != checker::kAbsent;
                        found.reads = found.reads || history.text(event.mode) == "read";
                        found.permits = found.permits || event.permits > 1;
-                       if (!resized.empty()) found.resizes = found.resizes || resized.contains(fixed.key);
                      }
                      found.reentries = found.reentries || reentries.take(event);
                    });
+  found.resizes = std::any_of(resized.begin(), resized.end(),
+                              [&](checker::Symbol key) { return acquired.contains(key); });
   return found;
 }
 
