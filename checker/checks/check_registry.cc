@@ -12,7 +12,7 @@ const std::vector<const Check*>& all_checks() {
       &no_foreign_release_check(), &progress_check(),        &oversell_check(),
       &lost_update_check(),        &negative_stock_check(),  &balance_check(),
       &job_once_check(),           &latch_check(),           &effects_inside_hold_check(),
-      &no_abandoned_hold_check(),  &reached_check(),
+      &no_abandoned_hold_check(),  &truth_check(),           &reached_check(),
   };
   return checks;
 }

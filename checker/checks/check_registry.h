@@ -22,6 +22,7 @@ const Check& fair_order_check();
 const Check& latch_check();
 const Check& effects_inside_hold_check();
 const Check& no_abandoned_hold_check();
+const Check& truth_check();
 const Check& reached_check();
 
 }  // namespace holdfast::checker

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@
 namespace holdfast::sim {
 
 class Proxy;
+namespace embedded {
+class KeyspaceWitness;
+}
 
 enum class Topology { single, primary_replica, independent };
 enum class Persistence { none, rdb, aof_always, aof_everysec, aof_no };  // aof_no: appendfsync no
@@ -28,6 +32,8 @@ struct ClusterOptions {
   int min_replicas_to_write = 0;
   std::chrono::seconds min_replicas_max_lag{10};
   std::string folder = {};  // real: an existing folder for this run's data and logs; embedded: unused
+  // embedded: who is told what stands in the keyspace of the node of that name; outlives the cluster
+  std::function<embedded::KeyspaceWitness*(const std::string& node)> witness = {};
 };
 
 class ClusterNode {

@@ -122,6 +122,7 @@ class EmbeddedNode final : public ClusterNode {
                           {"min-replicas-max-lag", std::to_string(options_.min_replicas_max_lag.count())}};
     }
     options.announced_port = door_.port;
+    if (options_.witness) options.witness = options_.witness(name_);
     if (primary_) options.primary = *primary_;
     Process& process = *process_;
     process.start("redis", [&process, options, disk = disk_, presence = presence_]() mutable {

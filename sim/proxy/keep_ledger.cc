@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "checker/checks/truth.h"
 #include "sim/client/recorder.h"
 #include "sim/proxy/ledger.h"
 
@@ -35,6 +36,8 @@ void keep_ledger(Proxy& proxy, const LockKind& kind, Recorder& recorder) {
     event.owner = history.intern(entry.client);
     event.node = history.intern(entry.node);
     event.mode = history.intern(entry.effect.mode);
+    if (entry.effect.record.empty() && !entry.effect.handed_over)
+      event.mode = history.intern(checker::kOfItsClient);
     event.permits = entry.effect.permits;
     if (entry.answered) event.value = checker::Value(entry.effect.took_effect ? 1 : 0);
     recorder.append(event);

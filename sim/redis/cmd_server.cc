@@ -181,6 +181,7 @@ void swapdb(Call& c) {
     c.engine.touch_all_watchers(static_cast<int>(a), &second);
     c.engine.touch_all_watchers(static_cast<int>(b), &first);
     std::swap(first, second);
+    c.engine.databases_replaced();
     c.engine.signal_waiting(static_cast<int>(a));
     c.engine.signal_waiting(static_cast<int>(b));
   }

@@ -268,6 +268,7 @@ void Engine::call(Session& session, const CommandSpec& spec, Args argv, Out& out
   if (--depth_ == 0) {
     propagate_replicas_ = propagate_disk_ = true;
     flush_effects();
+    tell_touched(session.from_primary ? KeyspaceWitness::Cause::replicated : KeyspaceWitness::Cause::command);
   }
 }
 
@@ -384,6 +385,7 @@ void Engine::expire_actively() {
     for (Entry* entry : dbs_[static_cast<std::size_t>(db)].expired(now)) {
       delete_expired(db, *entry);
       flush_effects();  // each on its own, no transaction
+      tell_touched(KeyspaceWitness::Cause::expired);
     }
   }
 }
@@ -465,6 +467,7 @@ void Engine::flush_db(int index) {
   touch_all_watchers(index);
   add_dirty(static_cast<std::int64_t>(db(index).size()));
   db(index).clear();
+  reloaded_ = true;
 }
 
 }  // namespace holdfast::sim::embedded

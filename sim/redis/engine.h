@@ -17,6 +17,7 @@
 #include "sim/redis/command.h"
 #include "sim/redis/config.h"
 #include "sim/redis/disk.h"
+#include "sim/redis/keyspace_witness.h"
 #include "sim/redis/pubsub.h"
 #include "sim/redis/replication.h"
 #include "sim/redis/session.h"
@@ -97,6 +98,7 @@ class Engine {
   void watch(Session& session, std::string_view key);
   void unwatch_all(Session& session);
   void touch_watchers(int db, std::string_view key) {
+    if (witness_ != nullptr && db == 0) touched_.emplace_back(key);
     if (!watchers_.empty()) touch_watchers_slowly(db, key);
   }
   // All keys of `db` are about to go, and those of `instead` (or none) to come.
@@ -136,6 +138,11 @@ class Engine {
   std::function<void()> on_primary_changed;
   std::function<void()> on_ticks_needed;
 
+  // `witness` (nullptr: none) outlives the engine. It is told at once what was loaded.
+  void set_witness(KeyspaceWitness* witness);
+  void tell_loaded();                              // whatever stood in the databases before
+  void databases_replaced() { reloaded_ = true; }  // by the command at hand
+
   // After everything that ran outside process(): hands out pushed output, wakes unblocked sessions.
   void finish_batch();
 
@@ -153,6 +160,7 @@ class Engine {
   void note_effect(int db, Args argv, bool replicas, bool disk);
   void note_replacements(int db, std::size_t from);  // instead_ends_[from..]
   void flush_effects();
+  void tell_touched(KeyspaceWitness::Cause cause);
   void touch_watchers_slowly(int db, std::string_view key);
   void serve_lists();
   void end_blocking_when_due();
@@ -180,6 +188,10 @@ class Engine {
   std::vector<std::uint64_t> handed_out_;           // scratch of finish_batch()
   std::map<std::uint64_t, std::uint64_t> blocked_;  // order of blocking -> session
   std::vector<std::string_view> argv_;
+
+  KeyspaceWitness* witness_ = nullptr;
+  std::vector<std::string> touched_;  // keys of database 0 that it was not told of yet
+  bool reloaded_ = false;             // the command at hand replaced whole databases
 
   int depth_ = 0;
   bool out_of_memory_ = false;

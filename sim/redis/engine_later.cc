@@ -158,6 +158,27 @@ void Engine::unpause_clients() {
   end_blocking_when_due();
 }
 
+// --- the witness ---------------------------------------------------------------------------------------
+
+void Engine::set_witness(KeyspaceWitness* witness) {
+  witness_ = witness;
+  tell_loaded();
+}
+
+void Engine::tell_loaded() {
+  reloaded_ = false;
+  touched_.clear();
+  if (witness_ != nullptr) witness_->loaded(*this);
+}
+
+void Engine::tell_touched(KeyspaceWitness::Cause cause) {
+  if (reloaded_) return tell_loaded();
+  if (touched_.empty()) return;
+  std::vector<std::string> keys;
+  keys.swap(touched_);
+  for (const std::string& key : keys) witness_->changed(*this, key, cause);
+}
+
 // --- time ----------------------------------------------------------------------------------------------
 
 bool Engine::needs_ticks() const {

@@ -258,6 +258,7 @@ void Replication::full_sync(std::string_view id, std::int64_t offset, std::strin
   last_io_ms_ = engine_.wall_ms();
   send_ack();
   engine_.rewrite_append_only();
+  engine_.tell_loaded();
 }
 
 void Replication::partial_sync(std::string_view new_id) {

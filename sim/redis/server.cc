@@ -27,6 +27,7 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
       if (!why_not.empty()) throw std::invalid_argument(name + " " + value + ": " + why_not);
     }
     if (engine_->config().append_only) engine_->set_append_only(true);
+    engine_->set_witness(options_.witness);
     link_ = std::make_shared<ReplicaLink>(runtime_, network_, engine_,
                                           options_.announced_port != 0 ? options_.announced_port : port);
     engine_->on_primary_changed = [this] {

@@ -15,6 +15,7 @@
 #include "lib/net/network.h"
 #include "lib/runtime/runtime.h"
 #include "sim/redis/disk.h"
+#include "sim/redis/keyspace_witness.h"
 
 namespace holdfast::sim {
 
@@ -25,6 +26,7 @@ struct RedisServerOptions {
   Endpoint primary;                  // host "" : starts as a primary
   std::uint16_t announced_port = 0;  // what a replica tells its primary; 0: the port it listens at
   std::vector<std::pair<std::string, std::string>> settings = {};  // as by CONFIG SET, in this order
+  embedded::KeyspaceWitness* witness = nullptr;                    // outlives the server
 };
 
 class RedisServer {

@@ -16,6 +16,7 @@
 #include "sim/proxy/proxy.h"
 #include "sim/proxy/rules.h"
 #include "sim/scenario/director.h"
+#include "sim/truth/truth.h"
 
 namespace holdfast::sim {
 namespace {
@@ -25,6 +26,7 @@ namespace {
 struct Stage {
   std::unique_ptr<World> world;
   std::unique_ptr<Proxy> proxy;
+  std::unique_ptr<Truth> truth;  // null: nobody asked for it
   std::unique_ptr<Cluster> cluster;
   std::unique_ptr<Recorder> recorder;
   std::unique_ptr<Workload> workload;
@@ -37,11 +39,21 @@ std::unique_ptr<World> make_world(const RunOptions& options) {
   return make_real_world({.seed = options.seed});
 }
 
+bool asks_for_truth(const Scenario& scenario) {
+  return std::any_of(scenario.expectations.begin(), scenario.expectations.end(),
+                     [](const Expectation& expectation) { return expectation.check == "truth"; });
+}
+
 void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
   World& world = *stage.world;
   stage.proxy = std::make_unique<Proxy>(world);
   ClusterOptions cluster = scenario.cluster;
   cluster.folder = options.folder;
+  if (const Decoder* const decoder = find_decoder(scenario.lock->name);
+      decoder != nullptr && options.embedded && asks_for_truth(scenario)) {
+    stage.truth = std::make_unique<Truth>(world, *decoder, scenario.lock->quorum);
+    cluster.witness = [truth = stage.truth.get()](const std::string& node) { return truth->witness(node); };
+  }
   stage.cluster = options.embedded ? make_embedded_cluster(world, *stage.proxy, cluster)
                                    : make_real_cluster(world, *stage.proxy, cluster);
   stage.cluster->start();
@@ -57,6 +69,7 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
                             [&stage](const RunEvent&) { ++stage.waits; });
   stage.workload = make_workload(world, *stage.recorder, workload);
   keep_ledger(*stage.proxy, *scenario.lock, *stage.recorder);
+  if (stage.truth) stage.truth->keep(*stage.recorder);
   stage.director = std::make_unique<Director>(scenario, world, *stage.cluster, *stage.proxy, *stage.workload,
                                               *stage.recorder);
 }

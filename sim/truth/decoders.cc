@@ -1,0 +1,174 @@
+#include "sim/truth/decoders.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <memory>
+
+namespace holdfast::sim {
+namespace {
+
+using embedded::Entry;
+using embedded::Hash;
+using embedded::Keyspace;
+using embedded::SortedSet;
+
+constexpr std::int64_t kForeverMs = std::numeric_limits<std::int64_t>::max();
+
+// A key stands as long as the clock shows no more than its expiry.
+std::int64_t end_of(const Entry& entry) {
+  return entry.expires_at == embedded::kNoExpiry ? kForeverMs : entry.expires_at + 1;
+}
+
+template <class T>
+const T* value_of(const Entry* entry) {
+  if (entry == nullptr) return nullptr;
+  const auto* held = std::get_if<std::unique_ptr<T>>(&entry->value);
+  return held == nullptr ? nullptr : held->get();
+}
+
+std::vector<Holding> by_owner(std::vector<Holding> holdings) {
+  std::sort(holdings.begin(), holdings.end(),
+            [](const Holding& a, const Holding& b) { return a.owner < b.owner; });
+  return holdings;
+}
+
+std::optional<std::string> itself(std::string_view name) {
+  if (name.starts_with("holdfast:") || name.starts_with("redisson_")) return std::nullopt;
+  return std::string(name);
+}
+
+// STRING <key>: the owner. "<owner> called" is kept for somebody, and nobody's.
+std::vector<Holding> decode_string(Keyspace& keys, const std::string& lock) {
+  const Entry* const entry = keys.find(lock);
+  if (entry == nullptr) return {};
+  const std::string* const owner = std::get_if<std::string>(&entry->value);
+  if (owner == nullptr || owner->ends_with(" called")) return {};
+  return {{.owner = *owner, .until_ms = end_of(*entry)}};
+}
+
+// HASH <key> { owner: depth }.
+std::vector<Holding> decode_hash(Keyspace& keys, const std::string& lock) {
+  const Entry* const entry = keys.find(lock);
+  const Hash* const hash = value_of<Hash>(entry);
+  if (hash == nullptr) return {};
+  std::vector<Holding> holdings;
+  hash->each([&](const std::string& owner, const std::string& depth) {
+    holdings.push_back({.owner = owner, .until_ms = end_of(*entry)});
+    std::from_chars(depth.data(), depth.data() + depth.size(), holdings.back().depth);
+  });
+  return by_owner(std::move(holdings));
+}
+
+// The counter of tokens beside the lock.
+std::optional<std::string> lock_of_fenced(std::string_view name) {
+  return name.ends_with(":fencing") ? std::nullopt : itself(name);
+}
+
+// "PREFIX:{key}", or "PREFIX:key" where the key has a tag of its own.
+std::optional<std::string> beside(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  const bool tagged = name.size() > 2 && name.front() == '{' && name.find('}') == name.size() - 1;
+  return std::string(tagged ? name.substr(1, name.size() - 2) : name);
+}
+
+const Entry* find_beside(Keyspace& keys, std::string_view prefix, const std::string& lock) {
+  const Entry* const tagged = keys.find(std::string(prefix) + "{" + lock + "}");
+  return tagged != nullptr ? tagged : keys.find(std::string(prefix) + lock);
+}
+
+// Members by the end of their lease; the key's own expiry may come first.
+void add_members(const Entry* entry, std::vector<Holding>& holdings) {
+  const SortedSet* const members = value_of<SortedSet>(entry);
+  if (members == nullptr) return;
+  for (const SortedSet::Item& item : members->items()) {
+    holdings.push_back({.owner = item.member,
+                        .shared = true,
+                        .until_ms = std::min(static_cast<std::int64_t>(item.score), end_of(*entry))});
+  }
+}
+
+constexpr std::string_view kReaders = "holdfast:rw:readers:";
+
+std::optional<std::string> lock_of_read_write(std::string_view name) {
+  const auto readers = beside(name, kReaders);
+  return readers ? readers : itself(name);
+}
+
+// STRING <key>: the writer. ZSET of readers.
+std::vector<Holding> decode_read_write(Keyspace& keys, const std::string& lock) {
+  std::vector<Holding> holdings = decode_string(keys, lock);
+  add_members(find_beside(keys, kReaders, lock), holdings);
+  return by_owner(std::move(holdings));
+}
+
+constexpr std::string_view kTaken = "holdfast:semaphore:taken:";
+
+std::optional<std::string> lock_of_semaphore(std::string_view name) {
+  const auto taken = beside(name, kTaken);
+  return taken ? taken : itself(name);
+}
+
+// ZSET <key> of owners. HASH { owner: permits }: who is not in it has taken none.
+std::vector<Holding> decode_semaphore(Keyspace& keys, const std::string& lock) {
+  std::vector<Holding> holdings;
+  add_members(keys.find(lock), holdings);
+  const Hash* const taken = value_of<Hash>(find_beside(keys, kTaken, lock));
+  for (Holding& holding : holdings) {
+    const std::string* const text = taken == nullptr ? nullptr : taken->find(holding.owner);
+    if (text != nullptr) std::from_chars(text->data(), text->data() + text->size(), holding.permits);
+  }
+  std::erase_if(holdings, [](const Holding& holding) { return holding.permits == 0; });
+  return by_owner(std::move(holdings));
+}
+
+constexpr std::string_view kAnnotated = "lock:";
+
+std::optional<std::string> lock_of_annotation(std::string_view name) {
+  if (!name.starts_with(kAnnotated)) return std::nullopt;
+  return std::string(name.substr(kAnnotated.size()));
+}
+std::vector<Holding> decode_annotation(Keyspace& keys, const std::string& lock) {
+  return decode_string(keys, std::string(kAnnotated) + lock);
+}
+
+const std::map<std::string_view, Decoder>& decoders() {
+  static const Decoder string{itself, decode_string}, hash{itself, decode_hash};
+  static const Decoder semaphore{lock_of_semaphore, decode_semaphore};
+  static const std::map<std::string_view, Decoder> all = {
+      {"reentrant", string},
+      {"non-reentrant", string},
+      {"fair", string},
+      {"spin", string},
+      {"fenced", string},
+      {"redlock", string},
+      {"multi", string},
+      {"redisson", hash},
+      {"read-write", {lock_of_read_write, decode_read_write}},
+      {"semaphore", semaphore},
+      {"permit-semaphore", semaphore},
+      {"annotation", {lock_of_annotation, decode_annotation}},
+      {"annotation-renewing", {lock_of_annotation, decode_annotation}},
+      {"lock-interface", string},
+      {"lock-interface-fair", string},
+      {"lock-interface-watchdog-thread-local", string},
+      {"lock-interface-watchdog-blind", string},
+      {"get-del-unlock", string},
+      {"setnx-expire", string},
+      {"fencing-incr", {lock_of_fenced, decode_string}},
+      {"redlock-classic", string},
+      {"redisson-3.13-reentrant", hash},
+      {"redisson-3.13-redlock", hash},
+  };
+  return all;
+}
+
+}  // namespace
+
+const Decoder* find_decoder(std::string_view lock_kind) {
+  const auto found = decoders().find(lock_kind);
+  return found == decoders().end() ? nullptr : &found->second;
+}
+
+}  // namespace holdfast::sim
