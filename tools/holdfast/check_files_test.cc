@@ -117,6 +117,7 @@ TEST_F(CheckFiles, AWrongUnitIsSuspected) {
             R"(,"valid_until":1700000000005})" + "\n";
   }
   unknown(text, "--check lease-exclusion", "would not be if it counted milliseconds");
+  unknown(text, "", "would not be if it counted milliseconds");
 }
 
 TEST_F(CheckFiles, NothingToCompareIsUnknown) {
@@ -130,6 +131,7 @@ TEST_F(CheckFiles, NothingToCompareIsUnknown) {
 {"process":1,"type":"ok","f":"acquire","time":7200000000200,"valid_until":7200000000150}
 )";
   unknown(over, "--check lease-exclusion", "there was nothing to compare");
+  unknown(over, "", "there was nothing to compare");
 }
 
 TEST_F(CheckFiles, TokensAreComparedAsNumbers) {

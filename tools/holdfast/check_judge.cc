@@ -277,6 +277,11 @@ Checked check_history(const std::string& file, const CheckArguments& arguments) 
           "a semaphore, by its permits, but nobody says how many there are: --permits N does");
     }
     result.reentrant = is_reentrant(plan.model);
+    if (plan.model.find("leased") != std::string::npos) {
+      const History whole = loaded.packed.unpack();
+      const std::string doubt = doubted_unit(whole, build_holds(whole, result.reentrant));
+      if (!doubt.empty()) result.doubts.push_back(doubt);
+    }
     PlanRun(loaded, plan, arguments, result).run();
     result.outcome = sum_up(result.lines, result.doubts);
     result.read_seconds = std::chrono::duration<double>(read - begin).count();
