@@ -13,7 +13,7 @@ namespace {
 DrawOperations few(std::uint64_t seed) {
   DrawOperations draw{.model = "semaphore"};
   draw.operations = 8 + seed % 20;
-  draw.clients = 2 + seed % 5;
+  draw.clients = static_cast<std::uint32_t>(2 + seed % 5);
   draw.resize = 0.2;
   draw.unknown = seed % 4 == 0 ? 0.1 : 0;
   draw.seed = seed;

@@ -39,7 +39,7 @@ TEST(PlainSearch, AgreesOnSmallHistories) {
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     SearchCase each = search_cases(208)[8 + seed % 200];
     each.draw.operations = 10 + seed % 25;
-    each.draw.clients = 2 + seed % 5;
+    each.draw.clients = static_cast<std::uint32_t>(2 + seed % 5);
     each.draw.unknown = static_cast<double>(seed % 4) / 10;
     each.draw.seed = seed;
     each.draw.invalid = seed % 3 != 0;

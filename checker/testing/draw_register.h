@@ -26,7 +26,7 @@ struct DrawRegisterOptions {
   std::uint64_t operations = 300;
   std::uint32_t clients = 10;
   std::int64_t values = 5;  // written: 0 .. values - 1
-  Value initial;            // nothing: nil
+  Value initial = {};       // nothing: nil
   double unknown = 0;
   std::uint64_t seed = 1;
   bool invalid = false;  // the latest read (within 99% of the events) that can be changed as above

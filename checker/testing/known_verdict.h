@@ -10,8 +10,8 @@
 namespace holdfast::checker::testing {
 
 struct KnownVerdict {
-  std::string model;  // "mutex" or "cas-register"
-  Value initial;      // of a register; nothing: nil
+  std::string model;   // "mutex" or "cas-register"
+  Value initial = {};  // of a register; nothing: nil
   bool keyed = false;
   bool valid = true;
   // Not valid: the index of the first completion that no order explains, where it is known; for a mutex also

@@ -13,7 +13,7 @@ namespace holdfast::tools {
 
 struct CheckPlan {
   std::string model;
-  std::string why;               // of a guessed model: what speaks for it
+  std::string why = {};          // of a guessed model: what speaks for it
   bool permits_unknown = false;  // a guessed semaphore, and nobody said how many permits there are
   std::vector<std::string> checks;
   bool usual = true;  // nobody named checks: one that lacks a field is listed, and does not count

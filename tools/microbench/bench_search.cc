@@ -47,7 +47,7 @@ double median(std::vector<double> of) {
 struct Row {
   SearchCase what;
   std::size_t operations = 0, unknown = 0;
-  std::optional<bool> ours, plain;
+  std::optional<bool> ours = {}, plain = {};
   double ours_ms = 0, plain_ms = 0;
   std::uint64_t ours_steps = 0, plain_configurations = 0;
 };

@@ -16,7 +16,7 @@ namespace holdfast::checker {
 using State = std::vector<std::int64_t>;
 
 struct ModelOptions {
-  Value initial;                  // register; nothing: nil
+  Value initial = {};             // register; nothing: nil
   std::int64_t permits = 1;       // semaphore
   std::int64_t most_entries = 0;  // reentrant locks: how often an owner may enter; 0: no bound
 };
