@@ -219,9 +219,8 @@ TEST(BenchCommand, AnInterruptEndsTheMeasurementThatRuns) {
     std::filesystem::create_directory(below);
     const Ran ran =
         shell("TMPDIR=" + below + " " + holdfast::testing::build_path("holdfast") + " bench --seconds 600 " +
-              what + " --json " + file + " >" + said + " 2>&1 & pid=$!; until grep -q ' 0 of ' " + said +
-              " || grep -q '^0 of ' " + said +
-              "; do kill -0 $pid || exit 99; sleep 0.05; done; sleep 0.5; kill -INT $pid; wait $pid");
+              what + " --json " + file + " >" + said + " 2>&1 & pid=$!; until grep -qE '(^| )[0-9]+ of ' " +
+              said + "; do kill -0 $pid || exit 99; sleep 0.05; done; sleep 0.5; kill -INT $pid; wait $pid");
     EXPECT_EQ(ran.exit, 130) << what << ran.out;
     const auto document = read_json(file);
     EXPECT_EQ(document.at("complete"), false) << what;
