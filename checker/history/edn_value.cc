@@ -9,17 +9,8 @@ namespace {
 
 constexpr int kMostDepth = 100;
 
-void append_quoted(std::string_view text, std::string& out) {
-  out += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  out += '"';
-}
-
 void append_canonical(const History& history, Value value, std::string& out) {
-  if (value.kind() == Value::Kind::text) return append_quoted(history.text(value.symbol()), out);
+  if (value.kind() == Value::Kind::text) return append_edn_text(history.text(value.symbol()), out);
   out += history.shown(value);
 }
 
@@ -99,6 +90,15 @@ Value read_scalar(EdnScanner& scan, History& history) {
 }
 
 }  // namespace
+
+void append_edn_text(std::string_view text, std::string& out) {
+  out += '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  out += '"';
+}
 
 Value read_edn_datum(EdnScanner& scan, History& history, int depth) {
   if (depth > kMostDepth) scan.fail("less depth");

@@ -37,6 +37,9 @@ class EdnValue {
 // Any value as a Value: nil, a number, a text, or a structure in canonical form.
 Value read_edn_datum(EdnScanner& scan, History& history, int depth = 0);
 
+// Appends the text as a string of EDN, with its quotes.
+void append_edn_text(std::string_view text, std::string& out);
+
 // A name: the digits of a number, a text, a keyword without its colon. 0: nil.
 Symbol name_of(Value value, History& history);
 

@@ -20,7 +20,6 @@ class EventAppender {
   // before it; if no event has one, its position.
   void append(Event& event, bool has_time, std::int64_t index, Place place);
   bool any_time() const { return timed_ > 0; }
-  bool all_timed() const { return timed_ == size_; }
 
  private:
   void note_other(const Event& event);

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <streambuf>
 
+#include "checker/history/edn_value.h"
 #include "checker/history/event_appender.h"
 
 namespace holdfast::checker {
@@ -113,15 +114,6 @@ ReadHistory read_history(std::istream& in, const FormatOptions& options) {
 }
 
 namespace {
-
-void append_edn_text(std::string_view text, std::string& out) {
-  out += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  out += '"';
-}
 
 // A structure of JSON lines that EDN writes in another way has a tag: #json "{...}".
 void append_edn_value(const History& history, Value value, std::string& out) {
