@@ -6,12 +6,6 @@ namespace holdfast::checker {
 
 namespace {
 
-Symbol most_owner(const std::vector<Operation>& operations) {
-  Symbol most = 0;
-  for (const Operation& each : operations) most = std::max(most, each.owner);
-  return most;
-}
-
 // By owner: it does one thing after another, and nothing after an unknown outcome.
 std::vector<bool> sequential_owners(const std::vector<Operation>& operations) {
   const std::size_t owners = std::size_t{most_owner(operations)} + 1;

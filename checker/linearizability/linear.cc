@@ -11,12 +11,6 @@ namespace holdfast::checker {
 
 namespace {
 
-Symbol most_owner(const std::vector<Operation>& operations) {
-  Symbol most = 0;
-  for (const Operation& each : operations) most = std::max(most, each.owner);
-  return most;
-}
-
 struct Core {
   std::size_t acquire = kNowhere, release = kNowhere;  // release: kNowhere: it was not released
   std::int64_t from = 0, to = kForever;

@@ -369,6 +369,12 @@ std::vector<KeyOperations> extract_operations(const PackedHistory& history, cons
   return finished(extractor, history.unpack(), options);
 }
 
+Symbol most_owner(const std::vector<Operation>& operations) {
+  Symbol most = 0;
+  for (const Operation& each : operations) most = std::max(most, each.owner);
+  return most;
+}
+
 ProcessOrder process_order(const std::vector<Operation>& operations) {
   ProcessOrder order{std::vector<std::size_t>(operations.size(), kNowhere),
                      std::vector<bool>(operations.size(), false)};

@@ -67,6 +67,9 @@ struct ExtractOptions {
 std::vector<KeyOperations> extract_operations(const History& history, const ExtractOptions& options);
 std::vector<KeyOperations> extract_operations(const PackedHistory& history, const ExtractOptions& options);
 
+// The greatest owner among them; 0: there are none.
+Symbol most_owner(const std::vector<Operation>& operations);
+
 // How the operations of each process follow one another.
 struct ProcessOrder {
   std::vector<std::size_t> previous;  // by operation: the one before it with a known outcome; kNowhere: none
