@@ -250,12 +250,16 @@ constexpr const char* kModels[] = {"mutex",
                                    "reentrant-leased-mutex",
                                    "leased-read-write",
                                    "leased-semaphore",
+                                   "session-lock",
                                    "register",
                                    "cas-register"};
+// What data_models_test.cc asks.
+constexpr const char* kDataModels[] = {"kv"};
 
 TEST(Agreement, IsAskedOfEveryModel) {
-  EXPECT_EQ(std::size(kModels), all_models().size());
+  EXPECT_EQ(std::size(kModels) + std::size(kDataModels), all_models().size());
   for (const char* name : kModels) EXPECT_NE(find_model(name), nullptr) << name;
+  for (const char* name : kDataModels) EXPECT_NE(find_model(name), nullptr) << name;
 }
 
 class AgreementOf : public ::testing::TestWithParam<const char*> {};

@@ -281,7 +281,8 @@ std::optional<LinearResult> linear_leased(const std::vector<Operation>& operatio
 
 std::optional<LinearResult> check_linear(std::string_view model, const std::vector<Operation>& operations,
                                          const ModelOptions& options, std::string& why_not) {
-  if (model == "mutex") return linear_lock(operations, false, false, false, 0, why_not);
+  if (model == "mutex" || model == "session-lock")
+    return linear_lock(operations, false, false, false, 0, why_not);
   if (model == "reentrant-mutex")
     return linear_lock(operations, true, false, false, options.most_entries, why_not);
   if (model == "fenced-mutex") return linear_lock(operations, false, true, false, 0, why_not);

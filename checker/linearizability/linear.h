@@ -26,6 +26,11 @@ struct LinearResult {
 std::optional<LinearResult> check_linear(std::string_view model, const std::vector<Operation>& operations,
                                          const ModelOptions& options, std::string& why_not);
 
+// The same by Model::decide(), where the model has it. The stuck operation is found by bisection, so this
+// takes O(log n) decisions if there is no order.
+std::optional<LinearResult> check_linear(const Model& model, const std::vector<Operation>& operations,
+                                         std::string& why_not);
+
 // The algorithms behind check_linear().
 std::optional<LinearResult> linear_lock(const std::vector<Operation>& operations, bool reentrant, bool fenced,
                                         bool read_write, std::int64_t most_entries, std::string& why_not);

@@ -104,6 +104,7 @@ class Verifier {
     options.locks = model_->locks();
     options.queues = model_->queues();
     options.resizes = model_->resizes();
+    options.sessions = model_->sessions();
     return history_ != nullptr ? extract_operations(*history_, options)
                                : extract_operations(*packed_, options);
   }
@@ -154,48 +155,96 @@ class Verifier {
   }
   static constexpr std::size_t kMostPasses = 16;  // each one reads all events again
 
+  // What is judged by itself: the operations of a key, or a part of them.
+  struct Subject {
+    const Model& model;
+    const std::vector<Operation>& operations;
+    bool prepared = false;
+    Subject with(const std::vector<Operation>& part) const { return {model, part, prepared}; }
+  };
+
   KeyVerdict judge_key(const KeyOperations& key) {
     KeyVerdict verdict;
     verdict.key = key.key;
-    std::string why_not;
-    if (model_->fenced() && !key.unordered.empty()) {
+    const auto unknown = [&](std::string reason) {
       verdict.outcome = Outcome::unknown;
-      verdict.reason = fmt::format("the token {} of {} is no number, and tokens must rise",
-                                   names_.shown(key.unordered), name_of(key.key));
+      verdict.reason = std::move(reason);
       return verdict;
+    };
+    if (model_->fenced() && !key.unordered.empty()) {
+      return unknown(fmt::format("the token {} of {} is no number, and tokens must rise",
+                                 names_.shown(key.unordered), name_of(key.key)));
     }
-    if (options_.engine != Engine::search && options_.own_model == nullptr) {
-      if (const auto linear = check_linear(options_.model, key.operations, options_.model_options, why_not)) {
+    for (const Operation& each : key.operations) {
+      if (model_->locks() || model_->takes(each.f)) continue;
+      return unknown(fmt::format("the model has no {}, and {} has one", to_string(each.f), name_of(key.key)));
+    }
+    std::vector<ModelPart> parts;
+    try {
+      parts = model_->prepare(names_, key.operations);
+    } catch (const BadOperation& error) {
+      verdict.at = error.position;
+      return unknown(fmt::format("{} has {}", name_of(key.key), error.what()));
+    }
+    if (parts.empty()) return judge_part({*model_, key.operations}, key.key);
+    // What was left out as it need not happen may be all.
+    verdict.engine = Engine::linear;
+    for (const ModelPart& part : parts) {
+      KeyVerdict found = judge_part({*part.model, part.operations, true}, key.key);
+      const Engine engine = verdict.engine == Engine::search ? Engine::search : found.engine;
+      const bool worse = found.outcome == Outcome::violated
+                             ? verdict.outcome != Outcome::violated || found.at < verdict.at
+                             : found.outcome == Outcome::unknown && verdict.outcome == Outcome::holds;
+      if (worse) verdict = std::move(found);
+      verdict.engine = engine;
+    }
+    return verdict;
+  }
+
+  // nullopt: no algorithm but the search decides it.
+  std::optional<LinearResult> by_linear(const Subject& subject, std::string& why_not) const {
+    if (options_.own_model == nullptr && !subject.prepared) {
+      return check_linear(options_.model, subject.operations, options_.model_options, why_not);
+    }
+    return check_linear(subject.model, subject.operations, why_not);
+  }
+
+  KeyVerdict judge_part(const Subject& subject, Symbol key) {
+    KeyVerdict verdict;
+    verdict.key = key;
+    std::string why_not;
+    if (options_.engine != Engine::search) {
+      if (const auto linear = by_linear(subject, why_not)) {
         verdict.engine = Engine::linear;
-        if (!linear->linearizable) told_by_linear(key.operations, *linear, verdict);
+        if (!linear->linearizable) told_by_linear(subject, *linear, verdict);
         return verdict;
       }
     }
     verdict.engine = Engine::search;
     if (options_.engine == Engine::linear) {
       verdict.outcome = Outcome::unknown;
-      verdict.reason = fmt::format("the linear engine cannot decide {}: {}", name_of(key.key), why_not);
+      verdict.reason = fmt::format("the linear engine cannot decide {}: {}", name_of(key), why_not);
       return verdict;
     }
-    const SearchResult found = search(key.operations, *model_, options_.budget);
+    const SearchResult found = search(subject.operations, subject.model, options_.budget);
     if (found.outcome == SearchOutcome::out_of_budget) {
       verdict.outcome = Outcome::unknown;
       const bool interrupted = std::string_view(found.spent) == "interrupted";
       verdict.reason = fmt::format(
           "the search {} on {}, after {} configurations, {} at one time; the first {} completions have an "
           "order",
-          interrupted ? "was interrupted" : "spent its " + std::string(found.spent), name_of(key.key),
+          interrupted ? "was interrupted" : "spent its " + std::string(found.spent), name_of(key),
           found.steps, found.widest, found.settled);
     } else if (found.outcome == SearchOutcome::not_linearizable) {
-      told_by_search(key.operations, found.stuck, verdict);
+      told_by_search(subject, found.stuck, verdict);
     }
     return verdict;
   }
 
   std::string name_of(Symbol key) const { return key == 0 ? "the history" : "key " + words_.text(key); }
 
-  void told_by_linear(const std::vector<Operation>& operations, const LinearResult& found,
-                      KeyVerdict& verdict) {
+  void told_by_linear(const Subject& subject, const LinearResult& found, KeyVerdict& verdict) {
+    const std::vector<Operation>& operations = subject.operations;
     verdict.outcome = Outcome::violated;
     verdict.kind = found.kind;
     verdict.at = position_of(operations[found.stuck]);
@@ -205,7 +254,8 @@ class Verifier {
       const auto fails = [&](const std::vector<Operation>& part) {
         if (options_.budget.stop && options_.budget.stop({}) != nullptr) return false;
         std::string ignored;
-        const auto again = check_linear(options_.model, part, options_.model_options, ignored);
+        if (const auto again = subject.model.decide(part, ignored)) return *again == found.kind;
+        const auto again = by_linear(subject.with(part), ignored);
         return again && !again->linearizable && again->kind == found.kind;
       };
       std::vector<Operation> part;
@@ -230,7 +280,8 @@ class Verifier {
     explain(operations, found.stuck, found.holder, verdict);
   }
 
-  void told_by_search(const std::vector<Operation>& operations, std::size_t stuck, KeyVerdict& verdict) {
+  void told_by_search(const Subject& subject, std::size_t stuck, KeyVerdict& verdict) {
+    const std::vector<Operation>& operations = subject.operations;
     verdict.outcome = Outcome::violated;
     verdict.kind = "no-order";
     verdict.at = position_of(operations[stuck]);
@@ -243,7 +294,7 @@ class Verifier {
       small.steps = std::min<std::uint64_t>(small.steps, 200'000);
       const std::size_t same = operations[stuck].invoked;
       const auto fails = [&](const std::vector<Operation>& part) {
-        const SearchResult again = search(part, *model_, small);
+        const SearchResult again = search(part, subject.model, small);
         return again.outcome == SearchOutcome::not_linearizable && part[again.stuck].invoked == same;
       };
       std::vector<Operation> part;
@@ -319,9 +370,14 @@ class Verifier {
           fmt::format("{} was granted {} while {} held it.", who, key, owner_of(operations[*holder]));
     } else {
       std::string what(to_string(last.f));
-      if (last.f == Function::read) what += " of " + value(last.value);
-      if (last.f == Function::write) what += " of " + value(last.value);
-      if (last.f == Function::cas) what += " from " + value(last.token) + " to " + value(last.value);
+      if (last.f == Function::cas) {
+        what += " from " + value(last.token) + " to " + value(last.value);
+      } else if (pairing_of(last.f) == Pairing::resource) {
+        // The operation may have a number in place of its value.
+        const bool asks = last.f == Function::read || last.f == Function::dequeue;
+        const Value told = event(verdict.at).value;
+        what += " of " + value(told.empty() && !asks ? event(last.invoked).value : told);
+      }
       verdict.reason = fmt::format("No order of the operations explains the {} by {}.", what, who);
     }
   }

@@ -44,9 +44,14 @@ class Extractor {
     }
   }
 
-  // `ends`: holds that ended because their client was told so, or died.
-  std::vector<KeyOperations> finish(const std::vector<const Hold*>& ends) {
-    for (const Hold* hold : ends) end(*hold);
+  // A hold that ended because its client was told so, or died. `asked`: the invocation of the event that
+  // ended it, if it has one.
+  struct End {
+    const Hold* hold;
+    std::size_t asked = kNowhere;
+  };
+  std::vector<KeyOperations> finish(const std::vector<End>& ends) {
+    for (const End& each : ends) end(*each.hold, each.asked);
     for (KeyOperations& key : result_) finish(key);
     return std::move(result_);
   }
@@ -151,7 +156,7 @@ class Extractor {
     if (operation.queued == kAbsent) operation.queued = rank(event.time_ns, position);
   }
 
-  void end(const Hold& hold) {
+  void end(const Hold& hold, std::size_t asked) {
     if (slot_[hold.key] == 0) return;
     Operation release;
     release.f = Function::release;
@@ -163,6 +168,7 @@ class Extractor {
     release.owner = hold.owner;
     release.call = rank(hold.to_ns, hold.ended);
     release.invoked = hold.ended;
+    release.completed = asked;  // so that a witness has it
     result_[slot_[hold.key] - 1].operations.push_back(release);
     ends_.insert(hold.key);
   }
@@ -322,17 +328,38 @@ std::vector<KeyOperations> extract_leases(const History& history, const ExtractO
   return result;
 }
 
-bool ends_holds(Function f) { return f == Function::lost || f == Function::crash; }
+// An event that may end holds without their release.
+bool ends_holds(const Event& event, const ExtractOptions& options) {
+  if (!options.locks || (options.by_position && !options.sessions)) return false;
+  return event.f == Function::lost || event.f == Function::crash ||
+         (options.by_position && event.type == EventType::info);
+}
+
+// Jepsen's formats: a process that completes by `info` is over.
+History with_crashes(const History& history) {
+  History changed = history.names();
+  const Symbol nemesis = changed.intern("nemesis");
+  for (Event event : history.events()) {
+    if (event.type == EventType::info && event.process != nemesis && event.f != Function::lost) {
+      event.f = Function::crash;
+    }
+    changed.append(event);
+  }
+  return changed;
+}
 
 std::vector<KeyOperations> finished(Extractor& extractor, const History& history,
                                     const ExtractOptions& options) {
+  const bool by_info = options.sessions && options.by_position;
   const std::vector<Hold> holds =
-      find_holds(history, pair_events(history),
+      find_holds(by_info ? with_crashes(history) : history, pair_events(history),
                  {.reentrant = options.reentrant, .failed_release_ends = options.failed_release_ends})
           .holds;
-  std::vector<const Hold*> ends;
+  const Pairs asked = by_info ? pair_events(history) : Pairs{};
+  std::vector<Extractor::End> ends;
   for (const Hold& hold : holds) {
-    if (hold.end == HoldEnd::told_lost || hold.end == HoldEnd::crashed) ends.push_back(&hold);
+    if (hold.end != HoldEnd::told_lost && hold.end != HoldEnd::crashed) continue;
+    ends.push_back({&hold, by_info ? asked.other[hold.ended] : kNowhere});
   }
   return extractor.finish(ends);
 }
@@ -346,9 +373,9 @@ std::vector<KeyOperations> extract_operations(const History& history, const Extr
   for (std::size_t i = 0; i < history.events().size(); ++i) {
     const Event& event = history.events()[i];
     extractor.take(event, i);
-    ends = ends || ends_holds(event.f);
+    ends = ends || ends_holds(event, options);
   }
-  if (!ends || !options.locks || options.by_position) return extractor.finish({});
+  if (!ends) return extractor.finish({});
   return finished(extractor, history, options);
 }
 
@@ -358,14 +385,15 @@ std::vector<KeyOperations> extract_operations(const PackedHistory& history, cons
   bool ends = false;
   history.for_each(
       [&](std::size_t i, const PackedHistory::Fixed& core) {
-        extractor.take(PackedHistory::plain(core), i);
-        ends = ends || ends_holds(core.f());
-      },
-      [&](std::size_t i, const PackedHistory::Fixed& core, const Event& event) {
+        const Event event = PackedHistory::plain(core);
         extractor.take(event, i);
-        ends = ends || ends_holds(core.f());
+        ends = ends || ends_holds(event, options);
+      },
+      [&](std::size_t i, const PackedHistory::Fixed&, const Event& event) {
+        extractor.take(event, i);
+        ends = ends || ends_holds(event, options);
       });
-  if (!ends || !options.locks || options.by_position) return extractor.finish({});
+  if (!ends) return extractor.finish({});
   return finished(extractor, history.unpack(), options);
 }
 

@@ -52,9 +52,12 @@ struct ExtractOptions {
   // A hold ends by itself at the end of its claim. Each hold becomes one acquire and one release, with a
   // process of its own, and an owner that it shares with the holds that it began under. Always by time.
   bool leased = false;
-  bool locks = true;     // acquire and release; else read, write and cas
+  bool locks = true;     // acquire and release; else operations on the resource
   bool resizes = false;  // and resize
-  bool queues = false;   // acquires are split by split_queued()
+  // Holds end by `lost` and `crash` in every format. By position, what a client completes with `info` is its
+  // crash: in Jepsen such a process never acts again, and its connection is closed.
+  bool sessions = false;
+  bool queues = false;  // acquires are split by split_queued()
   // Only events of these processes (0: of all), up to and including position `upto`. What is open then has an
   // unknown outcome.
   Symbol only[2] = {0, 0};

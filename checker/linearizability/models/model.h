@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +23,15 @@ struct ModelOptions {
   std::int64_t most_entries = 0;  // reentrant locks: how often an owner may enter; 0: no bound
 };
 
+// What an operation carries has no meaning under the model, so nobody knows whether an order exists.
+class BadOperation : public std::runtime_error {
+ public:
+  BadOperation(const Operation& operation, const std::string& problem);
+  std::size_t position;  // in the history
+};
+
+struct ModelPart;
+
 class Model {
  public:
   virtual ~Model() = default;
@@ -29,7 +40,23 @@ class Model {
   // unspecified. REQUIRES: the result depends only on the state and the operation's f, owner, process,
   // shared, whole, permits, value and token.
   virtual bool step(State& state, const Operation& operation) const = 0;
-  virtual bool locks() const { return true; }       // true: acquire and release; false: read, write and cas
+  virtual bool locks() const { return true; }  // true: acquire and release; false: what takes() says
+  // The operations on the resource (Pairing::resource) that have a meaning here. REQUIRES: !locks().
+  virtual bool takes(Function f) const {
+    return f == Function::read || f == Function::write || f == Function::cas;
+  }
+  // The operations of one key in the form that step() takes, where that is not how the history has them
+  // (texts, lists): values become numbers into tables, and what need not happen is left out. In parts, each
+  // of which is judged by itself with a model that has the tables. Empty: this model takes them as they are.
+  // `names`: of the history. Throws BadOperation.
+  virtual std::vector<ModelPart> prepare(const History& names,
+                                         const std::vector<Operation>& operations) const;
+  // Whether an order exists, without a search: "" if so, else what is wrong, as one of the kinds of the check
+  // `linearizable`. nullopt: it cannot say here; `why_not` says why. REQUIRES: `operations` in the order of
+  // their invocations.
+  virtual std::optional<std::string_view> decide(const std::vector<Operation>& operations,
+                                                 std::string& why_not) const;
+  virtual bool sessions() const { return false; }   // holds end with their owner's session, in every format
   virtual bool leased() const { return false; }     // holds end by themselves at valid_until
   virtual bool one_hold() const { return true; }    // an owner has one hold at a time, however deep
   virtual bool reentrant() const { return false; }  // an owner may enter again what it holds
@@ -50,6 +77,11 @@ class Model {
   virtual bool resizes() const { return false; }  // also resize
   virtual bool fenced() const { return false; }   // reads tokens, and needs their order
   virtual bool owners() const { return true; }    // false: step() reads neither owner nor process
+};
+
+struct ModelPart {
+  std::unique_ptr<Model> model;
+  std::vector<Operation> operations;  // in the order of their invocations
 };
 
 struct ModelKind {
@@ -76,5 +108,7 @@ std::unique_ptr<Model> make_leased_semaphore(const ModelOptions& options);
 std::unique_ptr<Model> make_leased_read_write(const ModelOptions& options);
 std::unique_ptr<Model> make_register(const ModelOptions& options);
 std::unique_ptr<Model> make_cas_register(const ModelOptions& options);
+std::unique_ptr<Model> make_session_lock(const ModelOptions& options);
+std::unique_ptr<Model> make_kv(const ModelOptions& options);
 
 }  // namespace holdfast::checker

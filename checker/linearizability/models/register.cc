@@ -15,6 +15,9 @@ class RegisterModel : public Model {
   State initial() const override { return {initial_.bits()}; }
   bool locks() const override { return false; }
   bool owners() const override { return false; }
+  bool takes(Function f) const override {
+    return f == Function::read || f == Function::write || (with_cas_ && f == Function::cas);
+  }
   bool observes(const Operation& operation) const override {
     return operation.f == Function::read ||
            (operation.f == Function::cas && operation.value == operation.token);

@@ -3,6 +3,17 @@
 
 namespace holdfast::checker {
 
+BadOperation::BadOperation(const Operation& operation, const std::string& problem)
+    : std::runtime_error(problem),
+      position(operation.completed == kNowhere ? operation.invoked : operation.completed) {}
+
+std::vector<ModelPart> Model::prepare(const History&, const std::vector<Operation>&) const { return {}; }
+
+std::optional<std::string_view> Model::decide(const std::vector<Operation>&, std::string& why_not) const {
+  why_not = "there is no linear algorithm for this model";
+  return std::nullopt;
+}
+
 const std::vector<ModelKind>& all_models() {
   static const std::vector<ModelKind> models = {
       {"mutex", "one owner at a time, which alone releases it", make_mutex},
@@ -18,8 +29,10 @@ const std::vector<ModelKind>& all_models() {
        make_reentrant_leased_mutex},
       {"leased-semaphore", "a semaphore whose permits come back at valid_until", make_leased_semaphore},
       {"leased-read-write", "a read-write lock whose holds end at valid_until", make_leased_read_write},
+      {"session-lock", "a mutex whose hold ends with its owner's session: by a crash", make_session_lock},
       {"register", "read and write", make_register},
       {"cas-register", "read, write and compare-and-set", make_cas_register},
+      {"kv", "texts by key: put, get and append (Porcupine's kv)", make_kv},
   };
   return models;
 }
