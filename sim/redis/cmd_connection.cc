@@ -288,29 +288,30 @@ void client_getredir(Call& c) { c.out.integer(-1); }
 
 void add_connection_commands(Specs& specs) {
   constexpr std::uint32_t kC = kNoScript | kWhilePaused;
-  specs.insert(specs.end(), {
-                                {"ping", ping, -1, kFast | kInPubSub},
-                                {"echo", echo, 2, kFast},
-                                {"select", select, 2, kFast},
-                                {"quit", quit, -1, kNoAuth | kNoScript | kFast | kInPubSub | kInMulti},
-                                {"reset", reset, 1, kNoAuth | kNoScript | kFast | kInPubSub | kInMulti},
-                                {"auth", auth, -2, kNoAuth | kNoScript | kFast},
-                                {"hello", hello, -1, kNoAuth | kNoScript | kFast},
-                                {"client", nullptr, -2, kNoScript | kContainer},
-                                {"client|id", client_id, 2, kNoScript},
-                                {"client|getname", client_getname, 2, kNoScript},
-                                {"client|setname", client_setname, 3, kNoScript},
-                                {"client|info", client_info, 2, kNoScript},
-                                {"client|list", client_list, -2, kNoScript},
-                                {"client|kill", client_kill, -3, kNoScript},
-                                {"client|reply", client_reply, 3, kNoScript},
-                                {"client|no-evict", client_noevict, 3, kNoScript},
-                                {"client|pause", client_pause, -3, kC},
-                                {"client|unpause", client_unpause, 2, kC},
-                                {"client|unblock", client_unblock, -3, kNoScript},
-                                {"client|getredir", client_getredir, 2, kNoScript},
-                                {"client|caching", client_ok, 3, kNoScript},
-                            });
+  specs.insert(specs.end(),
+               {
+                   {"ping", ping, -1, kFast | kInPubSub},
+                   {"echo", echo, 2, kFast},
+                   {"select", select, 2, kFast},
+                   {"quit", quit, -1, kAllowBusy | kNoAuth | kNoScript | kFast | kInPubSub | kInMulti},
+                   {"reset", reset, 1, kAllowBusy | kNoAuth | kNoScript | kFast | kInPubSub | kInMulti},
+                   {"auth", auth, -2, kAllowBusy | kNoAuth | kNoScript | kFast},
+                   {"hello", hello, -1, kAllowBusy | kNoAuth | kNoScript | kFast},
+                   {"client", nullptr, -2, kNoScript | kContainer},
+                   {"client|id", client_id, 2, kNoScript},
+                   {"client|getname", client_getname, 2, kNoScript},
+                   {"client|setname", client_setname, 3, kNoScript},
+                   {"client|info", client_info, 2, kNoScript},
+                   {"client|list", client_list, -2, kNoScript},
+                   {"client|kill", client_kill, -3, kNoScript},
+                   {"client|reply", client_reply, 3, kNoScript},
+                   {"client|no-evict", client_noevict, 3, kNoScript},
+                   {"client|pause", client_pause, -3, kC},
+                   {"client|unpause", client_unpause, 2, kC},
+                   {"client|unblock", client_unblock, -3, kNoScript},
+                   {"client|getredir", client_getredir, 2, kNoScript},
+                   {"client|caching", client_ok, 3, kNoScript},
+               });
 }
 
 }  // namespace holdfast::sim::embedded

@@ -122,7 +122,7 @@ void add_replication_commands(Specs& specs) {
   specs.insert(specs.end(), {
                                 {"replicaof", replicaof, 3, kR},
                                 {"slaveof", replicaof, 3, kR},
-                                {"replconf", replconf, -1, kR | kWhilePaused},
+                                {"replconf", replconf, -1, kR | kWhilePaused | kAllowBusy},
                                 {"psync", psync, -3, kR | kNoMulti | kWhilePaused},
                                 {"sync", sync, 1, kR | kNoMulti | kWhilePaused},
                                 {"wait", wait, 3, kNoScript},

@@ -11,7 +11,7 @@ namespace holdfast::sim::embedded {
 namespace {
 
 void time(Call& c) {
-  const std::int64_t now_us = c.engine.wall_us();
+  const std::int64_t now_us = c.engine.frozen_us();  // in a script it stands still
   c.out.array(2);
   c.out.bulk_integer(now_us / 1'000'000);
   c.out.bulk_integer(now_us % 1'000'000);
@@ -89,13 +89,18 @@ void lastsave(Call& c) { c.out.integer(c.engine.last_save_s()); }
 
 void shutdown(Call& c) {
   bool save = !c.engine.config().save_points.empty();
+  bool save_asked = true;  // by not saying NOSAVE
   for (std::size_t i = 1; i < c.argc(); ++i) {
     if (c.option(i, "NOSAVE"))
-      save = false;
+      save = save_asked = false;
     else if (c.option(i, "SAVE"))
       save = true;
     else if (!c.option(i, "NOW") && !c.option(i, "FORCE"))
       return c.out.error(kSyntax);
+  }
+  if (c.engine.script_paused() && save_asked) {
+    return c.out.error(
+        "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
   }
   if (save) c.engine.save();
   c.engine.request_shutdown();
@@ -208,7 +213,7 @@ void add_server_commands(Specs& specs) {
                                 {"bgsave", bgsave, -1, kA},
                                 {"bgrewriteaof", bgrewriteaof, 1, kA},
                                 {"lastsave", lastsave, 1, kFast},
-                                {"shutdown", shutdown, -1, kA | kNoMulti},
+                                {"shutdown", shutdown, -1, kA | kNoMulti | kAllowBusy},
                                 {"debug", nullptr, -2, kA | kContainer},
                                 {"debug|sleep", debug_sleep, 3, kA},
                                 {"debug|set-active-expire", debug_set_active_expire, 3, kA},

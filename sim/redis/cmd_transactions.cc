@@ -62,11 +62,11 @@ void unwatch(Call& c) {
 void add_transaction_commands(Specs& specs) {
   constexpr std::uint32_t kT = kNoScript | kFast | kInMulti;
   specs.insert(specs.end(), {
-                                {"multi", multi, 1, kT},
+                                {"multi", multi, 1, kT | kAllowBusy},
                                 {"exec", exec, 1, kNoScript | kInMulti},
-                                {"discard", discard, 1, kT},
-                                {"watch", watch, -2, kT, {1, -1, 1}},
-                                {"unwatch", unwatch, 1, kNoScript | kFast},
+                                {"discard", discard, 1, kT | kAllowBusy},
+                                {"watch", watch, -2, kT | kAllowBusy, {1, -1, 1}},
+                                {"unwatch", unwatch, 1, kNoScript | kFast | kAllowBusy},
                             });
 }
 

@@ -34,6 +34,8 @@ enum CommandFlag : std::uint32_t {
   kInPubSub = 1u << 12,  // allowed while subscribed
   kInMulti = 1u << 13,   // executed, not queued, inside MULTI
   kWhilePaused = 1u << 14,
+  kRunsScripts = 1u << 15,  // compiles or runs Lua
+  kAllowBusy = 1u << 16,    // answered while a script keeps the server busy
 };
 
 struct Keys {

@@ -212,6 +212,8 @@ std::string Config::set(std::string_view given, std::string_view value) {
     replica_read_only = text == "yes";
   } else if (name == "replica-serve-stale-data") {
     replica_serve_stale_data = text == "yes";
+  } else if (name == "busy-reply-threshold") {
+    busy_reply_threshold_ms = number;
   } else if (name == "repl-timeout") {
     repl_timeout_s = number;
   } else if (name == "repl-ping-replica-period") {

@@ -30,6 +30,7 @@ class Config {
   std::int64_t repl_timeout_s = 60;
   std::int64_t repl_ping_period_s = 10;
   std::int64_t repl_backlog_bytes = 1024 * 1024;
+  std::int64_t busy_reply_threshold_ms = 5000;  // 0: a script never makes the server busy
   std::string password;
   bool replica_read_only = true;
   bool replica_serve_stale_data = true;

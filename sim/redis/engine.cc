@@ -36,7 +36,7 @@ Engine::Engine(Runtime& runtime, PersistenceMode mode, Disk* disk, std::uint16_t
   }
 }
 
-Engine::~Engine() = default;
+Engine::~Engine() { abandon_script(); }
 
 std::int64_t Engine::wall_us() const {
   return duration_cast<microseconds>(runtime_.wall_now().time_since_epoch()).count();
@@ -84,6 +84,7 @@ void Engine::close_later(Session& session) {
 }
 
 void Engine::process(Session& session) {
+  if (script_paused() && !busy_ && session.blocked == Blocked::no) block(session, Blocked::by_script, 0);
   while (session.blocked == Blocked::no && !session.closed && !session.close_after_reply) {
     std::size_t next = session.in_pos;
     const auto status = session.parser.parse(session.in, next, argv_);
@@ -149,12 +150,24 @@ void Engine::run_request(Session& session, Args argv) {
       session.queue.add(*spec, argv);
       session.queued_flags |= flags;
       session.out.raw("+QUEUED\r\n");
-    } else {
+    } else if (((spec->flags | (session.in_multi ? session.queued_flags : 0)) & kRunsScripts) == 0) {
       call(session, *spec, argv, session.out);
-      session.last_write_offset = replication_.offset();
-      if (!ready_lists_.empty()) serve_lists();
+      end_call(session);
+    } else if (run_scripted(session, *spec, argv)) {
+      end_call(session);
+    } else {
+      return;  // continue_script() does the rest
     }
   }
+  end_reply(session, before);
+}
+
+void Engine::end_call(Session& session) {
+  session.last_write_offset = replication_.offset();
+  if (!ready_lists_.empty() && !script_paused()) serve_lists();
+}
+
+void Engine::end_reply(Session& session, std::size_t before) {
   if (session.reply_mode != ReplyMode::on) {
     if (session.reply_mode != ReplyMode::skip_next) session.out.bytes.resize(before);
     if (session.reply_mode == ReplyMode::skip_this) session.reply_mode = ReplyMode::on;
@@ -242,6 +255,11 @@ bool Engine::admit(Session& session, const CommandSpec& spec, Args argv, std::ui
            "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
     return false;
   }
+  if (busy_ && (spec.flags & kAllowBusy) == 0 && !session.from_primary) {
+    reject(session, &spec,
+           "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
+    return false;
+  }
   if (paused_until_ms_ > mono_ms() && session.replica == ReplicaState::none && !session.from_primary &&
       (spec.flags & kWhilePaused) == 0 && (paused_all_ || may_replicate)) {
     block(session, Blocked::by_pause, 0);
@@ -251,7 +269,10 @@ bool Engine::admit(Session& session, const CommandSpec& spec, Args argv, std::ui
 }
 
 void Engine::call(Session& session, const CommandSpec& spec, Args argv, Out& out) {
-  if (depth_++ == 0) frozen_now_ = wall_ms();
+  if (depth_++ == 0) {
+    frozen_us_ = wall_us();
+    frozen_now_ = frozen_us_ / 1000;
+  }
   Call c{*this, session, out, spec, argv, frozen_now_};
   const std::int64_t dirty_before = dirty_;
   const std::size_t instead_before = instead_ends_.size();
@@ -309,6 +330,10 @@ void Engine::note_replacements(int db, std::size_t from) {
 
 void Engine::flush_effects() {
   if (effects_.empty()) return;
+  if (abandoning_) {
+    effects_.clear();
+    return pending_bytes_.clear();
+  }
   static constexpr std::string_view kMulti = "*1\r\n$5\r\nMULTI\r\n";
   static constexpr std::string_view kExec = "*1\r\n$4\r\nEXEC\r\n";
   const bool transaction = effects_.size() > 1;

@@ -67,6 +67,7 @@ class Engine {
   bool needs_ticks() const;  // false: nothing is pending, tick() may rest until the next process()
   std::int64_t wall_ms() const;
   std::int64_t wall_us() const;
+  std::int64_t frozen_us() const { return frozen_us_; }  // when the command at hand began
   std::int64_t mono_ms() const;
 
   // --- used by commands --------------------------------------------------------------------------------
@@ -134,6 +135,15 @@ class Engine {
   void answer_waits();  // after an acknowledgement
   std::vector<Keyspace>& databases() { return dbs_; }
 
+  // --- a script that takes time (engine_scripts.cc) ----------------------------------------------------
+  bool script_paused() const { return job_.kept != nullptr; }
+  std::int64_t script_rest_ms() const { return job_.rest_ms; }  // how long it stands still
+  void continue_script();
+  void pass_script_time(std::int64_t ms);  // called by the script itself
+  // What the owner does when a script pauses: it calls continue_script() script_rest_ms() later, again and
+  // again while script_paused(). Not set: no script pauses, and one that takes too long is killed.
+  std::function<void()> on_script_paused;
+
   // What the owner does when the primary to follow changes (it owns the link).
   std::function<void()> on_primary_changed;
   std::function<void()> on_ticks_needed;
@@ -152,9 +162,22 @@ class Engine {
     std::size_t begin, end;  // of pending_bytes_
     bool replicas, disk;
   };
+  struct Job {  // the command that runs scripts
+    Session* session = nullptr;
+    std::shared_ptr<Session> kept;  // once it has paused
+    const CommandSpec* spec = nullptr;
+    Args argv;
+    std::int64_t started_ms = 0, rest_ms = 0, unpaused_ms = 0;
+    std::string reply;  // so far
+  };
   void run_request(Session& session, Args argv);
   // False: refused (answered) or put off. `flags`: those of the command with these arguments.
   bool admit(Session& session, const CommandSpec& spec, Args argv, std::uint32_t& flags);
+  bool run_scripted(Session& session, const CommandSpec& spec, Args argv);  // false: paused
+  void end_call(Session& session);
+  void end_reply(Session& session, std::size_t begin);
+  void admit_held_back();
+  void abandon_script();
   // Answers with an error; what was queued is lost at EXEC, and at once when EXEC itself is refused.
   void reject(Session& session, const CommandSpec* spec, std::string_view error);
   void note_effect(int db, Args argv, bool replicas, bool disk);
@@ -193,13 +216,15 @@ class Engine {
   std::vector<std::string> touched_;  // keys of database 0 that it was not told of yet
   bool reloaded_ = false;             // the command at hand replaced whole databases
 
+  Job job_;
+  bool busy_ = false, abandoning_ = false;
   int depth_ = 0;
   bool out_of_memory_ = false;
   std::int64_t used_memory_ = 0, used_memory_at_ = -1;  // at that `dirty_`
   bool in_batch_ = false;
   std::uint64_t next_block_ = 1;
   std::int64_t next_second_ms_ = 0;
-  std::int64_t frozen_now_ = 0;
+  std::int64_t frozen_now_ = 0, frozen_us_ = 0;
   std::int64_t dirty_ = 0, dirty_at_save_ = 0;
   std::vector<Effect> effects_;
   std::string pending_bytes_;

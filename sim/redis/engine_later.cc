@@ -195,6 +195,7 @@ bool Engine::needs_ticks() const {
 }
 
 void Engine::tick() {
+  if (script_paused()) return;
   const std::int64_t now = mono_ms();
   if (paused_until_ms_ != 0 && paused_until_ms_ <= now) unpause_clients();
   end_blocking_when_due();

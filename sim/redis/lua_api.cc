@@ -8,6 +8,7 @@
 
 #include "lib/runtime/check.h"
 #include "sim/redis/command.h"
+#include "sim/redis/lua_guards.h"
 #include "sim/redis/script_engine.h"
 
 extern "C" {
@@ -428,9 +429,9 @@ void install_redis_api(lua_State* lua, ScriptEngine& engine) {
   lua_setglobal(lua, "next");
   lua_pushcclosure(lua, pairs_through, 1);
   lua_setglobal(lua, "pairs");
-  lua_pushcfunction(lua, plain_pcall);
-  lua_setglobal(lua, "pcall");
+  lua_register(lua, "pcall", plain_pcall);
   make_redis_table(lua, engine);
+  install_guards(lua, engine);
   lua_getglobal(lua, "math");
   set_function(lua, "random", math_random, engine);
   set_function(lua, "randomseed", math_randomseed, engine);

@@ -21,7 +21,7 @@ void install_redis_api(lua_State* lua, ScriptEngine& engine);
 // Pushes one RESP reply at bytes[pos..] as a Lua value.
 void push_reply(lua_State* lua, std::string_view bytes, std::size_t& pos);
 // Pops the value on top and writes it as Redis answers it.
-void write_value(lua_State* lua, Out& out, int script_protocol, int depth = 0);
+void write_value(lua_State* lua, Out& out, int script_protocol);
 // How a number is handed to a command: as "%.17g" prints it. Returns the length; no NUL is written.
 std::size_t write_number(double value, char (&text)[64]);
 // Sets KEYS and ARGV for the script about to run.

@@ -1,5 +1,7 @@
 #include "sim/redis/lua_heap.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -9,32 +11,71 @@
 
 namespace holdfast::sim::embedded {
 
+namespace {
+
+// Maps a step of the arena exactly there, or nothing.
+bool map_at(std::byte* where, std::size_t bytes) {
+  void* const got = ::mmap(where, bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (got == where) return true;
+  if (got != MAP_FAILED) ::munmap(got, bytes);
+  return false;
+}
+
+}  // namespace
+
+LuaHeap::LuaHeap() {
+  // The system puts mappings side by side, downwards; 64 GiB below them is room that it will not need.
+  // Valgrind begins with low addresses and goes upwards: there it is above them.
+  constexpr std::uintptr_t kFrom = 16, kMostTries = 4096;
+  void* const somewhere = retry_allocation([]() -> void* {
+    void* const got = ::mmap(nullptr, kStepBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return got == MAP_FAILED ? nullptr : got;
+  });
+  if (somewhere == nullptr) throw std::bad_alloc();
+  ::munmap(somewhere, kStepBytes);
+  const std::uintptr_t there = reinterpret_cast<std::uintptr_t>(somewhere) / kArenaAlign;
+  const bool downwards = there > kFrom;
+  for (std::uintptr_t i = kFrom; i < kFrom + kMostTries && arena_ == nullptr; ++i) {
+    if (downwards && i >= there) break;
+    auto* const where = reinterpret_cast<std::byte*>((downwards ? there - i : there + i) * kArenaAlign);
+    if (map_at(where, kStepBytes)) arena_ = where;
+  }
+  if (arena_ == nullptr) throw std::bad_alloc();
+  usable_ = kStepBytes;
+}
+
+LuaHeap::~LuaHeap() { ::munmap(arena_, usable_); }
+
 void* LuaHeap::take(std::size_t bytes) {
-  if (bytes > kHuge) return std::malloc(bytes);
-  if (bytes > kLargest) return retry_allocation([&] { return std::malloc(bytes); });
+  if (in_use_ + bytes > limit_) return nullptr;
+  given_out_ += bytes;
+  if (bytes > kLargest) {
+    void* const block =
+        bytes > kHuge ? std::malloc(bytes) : retry_allocation([&] { return std::malloc(bytes); });
+    if (block != nullptr) in_use_ += bytes;
+    return block;
+  }
+  const std::size_t rounded = (list_of(bytes) + 1) * kGrain;
   Free*& list = free_[list_of(bytes)];
   if (list != nullptr) {
     Free* const block = list;
     list = block->next;
+    in_use_ += bytes;
     return block;
   }
-  const std::size_t rounded = (list_of(bytes) + 1) * kGrain;
-  if (fresh_bytes_ < rounded) {
-    try {
-      slabs_.push_back(std::make_unique_for_overwrite<std::byte[]>(kSlabBytes));
-    } catch (const std::bad_alloc&) {
-      return nullptr;
-    }
-    fresh_ = slabs_.back().get();  // what was left of the last one stays unused
-    fresh_bytes_ = kSlabBytes;
+  if (used_ + rounded > usable_) {  // what is given out does not depend on the size of a step
+    if (usable_ + kStepBytes > kArenaBytes || !map_at(arena_ + usable_, kStepBytes)) return nullptr;
+    usable_ += kStepBytes;
   }
-  void* const block = fresh_;
-  fresh_ += rounded;
-  fresh_bytes_ -= rounded;
+  void* const block = arena_ + used_;
+  used_ += rounded;
+  in_use_ += bytes;
   return block;
 }
 
 void LuaHeap::give_back(void* block, std::size_t bytes) noexcept {
+  in_use_ -= bytes;
   if (bytes > kLargest) return std::free(block);
   free_[list_of(bytes)] = new (block) Free{free_[list_of(bytes)]};
 }
@@ -46,14 +87,25 @@ void* LuaHeap::allocate(void* heap, void* block, std::size_t old_bytes, std::siz
     return nullptr;
   }
   if (old_bytes == 0) return self.take(new_bytes);
-  if (old_bytes > kLargest && new_bytes > kHuge) return std::realloc(block, new_bytes);
-  if (old_bytes > kLargest && new_bytes > kLargest)
-    return retry_allocation([&] { return std::realloc(block, new_bytes); });
-  if (old_bytes <= kLargest && new_bytes <= kLargest && list_of(old_bytes) == list_of(new_bytes))
+  if (old_bytes > kLargest && new_bytes > kLargest) {
+    if (new_bytes > old_bytes && self.in_use_ - old_bytes + new_bytes > self.limit_) return nullptr;
+    void* const moved = new_bytes > kHuge ? std::realloc(block, new_bytes)
+                                          : retry_allocation([&] { return std::realloc(block, new_bytes); });
+    if (moved == nullptr) return nullptr;
+    self.in_use_ += new_bytes - old_bytes;
+    self.given_out_ += new_bytes;
+    return moved;
+  }
+  if (old_bytes <= kLargest && new_bytes <= kLargest && list_of(old_bytes) == list_of(new_bytes)) {
+    self.in_use_ += new_bytes - old_bytes;
     return block;
+  }
   void* const moved = self.take(new_bytes);
-  if (moved == nullptr)
-    return new_bytes <= old_bytes ? block : nullptr;  // Lua relies on shrinking not to fail
+  if (moved == nullptr) {
+    if (new_bytes > old_bytes) return nullptr;
+    self.in_use_ -= old_bytes - new_bytes;
+    return block;  // Lua relies on shrinking not to fail
+  }
   std::memcpy(moved, block, std::min(old_bytes, new_bytes));
   self.give_back(block, old_bytes);
   return moved;

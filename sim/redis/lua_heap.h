@@ -1,30 +1,52 @@
 // LuaHeap: memory of one Lua state. Scripts make and drop many small tables and strings; those come from
 // lists of free blocks, by size, and go back there. What is large goes to malloc.
 //
+// Small blocks lie in an arena whose first address is a multiple of 4 GiB, and are given out in an order that
+// depends on the requests alone. So the lower 32 bits of the address of a small block are the same in every
+// run. That fixes the order of pairs() over keys that are objects: Lua 5.1 hashes the lower 32 bits of an
+// address (ltable.c, hashpointer; llimits.h, IntPoint), and every table, function and thread is a small
+// block (at most kLargest bytes: a function with 60 upvalues). serial() is that number. The alternative, a
+// sort of the keys in pairs(), would have to invent an order and would change what next() costs.
+//
+// A script has at most kMostBytes; beyond that Lua raises "not enough memory". What the server itself asks of
+// the state, outside the script's protected call, has a reserve: there an error would end the program.
+//
 // Not thread-safe, like the Lua state that it serves.
 #pragma once
 
 #include <array>
 #include <cstddef>
-#include <memory>
-#include <vector>
+#include <cstdint>
 
 namespace holdfast::sim::embedded {
 
 class LuaHeap {
  public:
-  LuaHeap() = default;
+  static constexpr std::size_t kMostBytes = 448 * 1024 * 1024, kReserveBytes = 64 * 1024 * 1024;
+
+  LuaHeap();  // throws std::bad_alloc
+  ~LuaHeap();
   LuaHeap(const LuaHeap&) = delete;
   LuaHeap& operator=(const LuaHeap&) = delete;
 
   // lua_Alloc with a LuaHeap as its user data (Lua 5.1 reference manual, section 3.7).
   static void* allocate(void* heap, void* block, std::size_t old_bytes, std::size_t new_bytes);
 
+  // The same number in every run, and another one for each small block that is in use.
+  static std::uint32_t serial(const void* block) {
+    return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(block));
+  }
+  void protect_reserve(bool on) { limit_ = on ? kMostBytes : kMostBytes + kReserveBytes; }
+  std::size_t in_use() const { return in_use_; }
+  // Bytes given out so far, what was given back included: a measure of work.
+  std::uint64_t given_out() const { return given_out_; }
+
  private:
   struct Free {
     Free* next;
   };
-  static constexpr std::size_t kGrain = 16, kLargest = 512, kSlabBytes = 32 * 1024;
+  static constexpr std::size_t kGrain = 16, kLargest = 512, kStepBytes = 128 * 1024;
+  static constexpr std::size_t kArenaAlign = std::size_t{1} << 32, kArenaBytes = std::size_t{1} << 30;
   // A script that asks for more than this and does not get it has an error of its own, as on a real server.
   // Nobody has to make room for it.
   static constexpr std::size_t kHuge = 16u << 20;
@@ -34,9 +56,11 @@ class LuaHeap {
   void give_back(void* block, std::size_t bytes) noexcept;
 
   std::array<Free*, kLargest / kGrain> free_{};
-  std::vector<std::unique_ptr<std::byte[]>> slabs_;
-  std::byte* fresh_ = nullptr;  // the rest of the newest slab
-  std::size_t fresh_bytes_ = 0;
+  std::byte* arena_ = nullptr;
+  std::size_t used_ = 0, usable_ = 0;  // of the arena: given out once; mapped
+  std::size_t in_use_ = 0;             // bytes, large blocks included
+  std::size_t limit_ = kMostBytes + kReserveBytes;
+  std::uint64_t given_out_ = 0;
 };
 
 }  // namespace holdfast::sim::embedded

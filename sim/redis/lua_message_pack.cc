@@ -172,7 +172,7 @@ std::uint64_t take(lua_State* lua, Input& in, std::size_t bytes) {
   return value;
 }
 
-void unpack_value(lua_State* lua, Input& in, int depth);
+void unpack_value(lua_State* lua, Input& in);
 
 void text(lua_State* lua, Input& in, std::uint64_t size) {
   if (in.left < size) luaL_error(lua, "Missing bytes in input.");
@@ -180,25 +180,27 @@ void text(lua_State* lua, Input& in, std::uint64_t size) {
   in.at += size;
   in.left -= size;
 }
-void array(lua_State* lua, Input& in, std::uint64_t count, int depth) {
+void array(lua_State* lua, Input& in, std::uint64_t count) {
   lua_newtable(lua);
+  luaL_checkstack(lua, 1, "in function mp_decode_to_lua_array");
   for (std::uint64_t i = 1; i <= count; ++i) {
-    unpack_value(lua, in, depth + 1);
-    lua_rawseti(lua, -2, static_cast<int>(i));
+    lua_pushnumber(lua,
+                   static_cast<double>(i));  // below the value, as in Redis: it says how deep one may nest
+    unpack_value(lua, in);
+    lua_rawset(lua, -3);
   }
 }
-void map(lua_State* lua, Input& in, std::uint64_t count, int depth) {
+void map(lua_State* lua, Input& in, std::uint64_t count) {
   lua_newtable(lua);
   for (std::uint64_t i = 0; i < count; ++i) {
-    unpack_value(lua, in, depth + 1);
-    unpack_value(lua, in, depth + 1);
+    unpack_value(lua, in);
+    unpack_value(lua, in);
     lua_settable(lua, -3);
   }
 }
 
-void unpack_value(lua_State* lua, Input& in, int depth) {
-  luaL_checkstack(lua, 4, "too many return values at once; use unpack_one or unpack_limit instead.");
-  if (depth > 1000) luaL_error(lua, "Bad data format in input.");
+void unpack_value(lua_State* lua, Input& in) {
+  luaL_checkstack(lua, 1, "too many return values at once; use unpack_one or unpack_limit instead.");
   const auto mark = static_cast<unsigned>(take(lua, in, 1));
   const auto integer = [&](std::size_t bytes) {
     const auto shift = static_cast<int>(64 - 8 * bytes);
@@ -207,8 +209,8 @@ void unpack_value(lua_State* lua, Input& in, int depth) {
   };
   if (mark <= 0x7F) return lua_pushnumber(lua, mark);
   if (mark >= 0xE0) return lua_pushnumber(lua, static_cast<double>(static_cast<int>(mark) - 256));
-  if (mark <= 0x8F) return map(lua, in, mark & 15, depth);
-  if (mark <= 0x9F) return array(lua, in, mark & 15, depth);
+  if (mark <= 0x8F) return map(lua, in, mark & 15);
+  if (mark <= 0x9F) return array(lua, in, mark & 15);
   if (mark <= 0xBF) return text(lua, in, mark & 31);
   switch (mark) {
     case 0xC0: return lua_pushnil(lua);
@@ -233,10 +235,10 @@ void unpack_value(lua_State* lua, Input& in, int depth) {
     case 0xDA: return text(lua, in, take(lua, in, 2));
     case 0xC6:
     case 0xDB: return text(lua, in, take(lua, in, 4));
-    case 0xDC: return array(lua, in, take(lua, in, 2), depth);
-    case 0xDD: return array(lua, in, take(lua, in, 4), depth);
-    case 0xDE: return map(lua, in, take(lua, in, 2), depth);
-    case 0xDF: return map(lua, in, take(lua, in, 4), depth);
+    case 0xDC: return array(lua, in, take(lua, in, 2));
+    case 0xDD: return array(lua, in, take(lua, in, 4));
+    case 0xDE: return map(lua, in, take(lua, in, 2));
+    case 0xDF: return map(lua, in, take(lua, in, 4));
     default: luaL_error(lua, "Bad data format in input.");
   }
 }
@@ -251,7 +253,7 @@ int unpack_some(lua_State* lua, long limit, long offset, bool tell_offset) {
   }
   Input in{reinterpret_cast<const unsigned char*>(bytes) + offset, size - static_cast<std::size_t>(offset)};
   int count = 0;
-  for (; in.left > 0 && (limit == 0 || count < limit); ++count) unpack_value(lua, in, 0);
+  for (; in.left > 0 && (limit == 0 || count < limit); ++count) unpack_value(lua, in);
   if (!tell_offset) return count;
   lua_pushnumber(lua, in.left == 0 ? -1.0 : static_cast<double>(size - in.left));
   lua_insert(lua, -(count + 1));

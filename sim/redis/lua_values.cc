@@ -126,21 +126,21 @@ void push_reply(lua_State* lua, std::string_view bytes, std::size_t& pos) {
 namespace {
 
 // The entries of the table on top, written as a map or (their keys alone) a set. Pops the table.
-void write_entries(lua_State* lua, Out& out, int script_protocol, int depth, bool is_map) {
+void write_entries(lua_State* lua, Out& out, int script_protocol, bool is_map) {
   std::size_t count = 0;
   for (lua_pushnil(lua); lua_next(lua, -2) != 0; lua_pop(lua, 1)) ++count;
   is_map ? out.map(count) : out.set(count);
   for (lua_pushnil(lua); lua_next(lua, -2) != 0;) {
     lua_pushvalue(lua, -2);
-    write_value(lua, out, script_protocol, depth + 1);
-    is_map ? write_value(lua, out, script_protocol, depth + 1) : lua_pop(lua, 1);
+    write_value(lua, out, script_protocol);
+    is_map ? write_value(lua, out, script_protocol) : lua_pop(lua, 1);
   }
   lua_pop(lua, 1);
 }
 
 // {double = 1.5} and the other tables that name a kind of reply. True when the one on top was one; what it
 // says has been written, and the table is still there.
-bool write_named_kind(lua_State* lua, Out& out, int script_protocol, int depth) {
+bool write_named_kind(lua_State* lua, Out& out, int script_protocol) {
   const auto has = [&](const char* name, int type) {
     lua_pushstring(lua, name);
     lua_rawget(lua, -2);
@@ -179,7 +179,7 @@ bool write_named_kind(lua_State* lua, Out& out, int script_protocol, int depth) 
   }
   for (const bool is_map : {true, false}) {
     if (!has(is_map ? "map" : "set", LUA_TTABLE)) continue;
-    write_entries(lua, out, script_protocol, depth, is_map);
+    write_entries(lua, out, script_protocol, is_map);
     return true;
   }
   return false;
@@ -187,7 +187,7 @@ bool write_named_kind(lua_State* lua, Out& out, int script_protocol, int depth) 
 
 }  // namespace
 
-void write_value(lua_State* lua, Out& out, int script_protocol, int depth) {
+void write_value(lua_State* lua, Out& out, int script_protocol) {
   switch (lua_type(lua, -1)) {
     case LUA_TSTRING: {
       std::size_t size = 0;
@@ -209,7 +209,7 @@ void write_value(lua_State* lua, Out& out, int script_protocol, int depth) {
       break;
     }
     case LUA_TTABLE: {
-      if (depth > 200 || lua_checkstack(lua, 4) == 0) {
+      if (lua_checkstack(lua, 4) == 0) {  // at some 8,000, as in Redis
         out.error("ERR reached lua stack limit");
         break;
       }
@@ -232,7 +232,7 @@ void write_value(lua_State* lua, Out& out, int script_protocol, int depth) {
         break;
       }
       lua_pop(lua, 1);
-      if (write_named_kind(lua, out, script_protocol, depth)) break;
+      if (write_named_kind(lua, out, script_protocol)) break;
       std::size_t count = 0;
       for (;; ++count) {  // up to the first nil
         lua_rawgeti(lua, -1, static_cast<int>(count + 1));
@@ -243,7 +243,7 @@ void write_value(lua_State* lua, Out& out, int script_protocol, int depth) {
       out.array(count);
       for (std::size_t i = 1; i <= count; ++i) {
         lua_rawgeti(lua, -1, static_cast<int>(i));
-        write_value(lua, out, script_protocol, depth + 1);
+        write_value(lua, out, script_protocol);
       }
       break;
     }

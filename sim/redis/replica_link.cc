@@ -59,6 +59,8 @@ void ReplicaLink::follow_once() {
   MonotonicTime next_ack = runtime_.now() + seconds(1);
   const auto followed = [&] { return !stopped_ && generation_ == replication.link_generation(); };
   while (followed()) {
+    wait_for_script();
+    if (!followed()) break;
     replication.apply(in_, in_pos_);
     in_.erase(0, in_pos_);
     in_pos_ = 0;
@@ -74,6 +76,13 @@ void ReplicaLink::follow_once() {
                engine_->wall_ms() - heard_ms > engine_->config().repl_timeout_s * 1000) {
       break;
     }
+  }
+}
+
+// A replica that is busy with a script of its own lets the stream gather (Redis: processInputBuffer()).
+void ReplicaLink::wait_for_script() {
+  while (!stopped_ && engine_->script_paused()) {
+    runtime_.sleep_for(std::chrono::milliseconds(engine_->script_rest_ms()));
   }
 }
 
@@ -139,6 +148,8 @@ bool ReplicaLink::synchronise() {
   if (generation_ != replication.link_generation()) return false;
   const std::string snapshot = in_.substr(in_pos_, static_cast<std::size_t>(size));
   in_pos_ += static_cast<std::size_t>(size);
+  wait_for_script();
+  if (stopped_ || generation_ != replication.link_generation()) return false;
   replication.full_sync(id, offset, snapshot);
   engine_->finish_batch();
   return true;

@@ -22,8 +22,9 @@ class ReplicaLink : public std::enable_shared_from_this<ReplicaLink> {
  private:
   void follow_once();                                       // one connection, from connecting to its end
   bool ask(std::string_view request, std::string& answer);  // one line
-  IoStatus read_some(MonotonicTime deadline);               // [parks] more into in_
-  bool fill();                                              // the same, with the replication time-out
+  void wait_for_script();
+  IoStatus read_some(MonotonicTime deadline);  // [parks] more into in_
+  bool fill();                                 // the same, with the replication time-out
   bool line(std::string& text);
   bool synchronise();
   bool acknowledge();  // [parks] writes what the replication wants to say

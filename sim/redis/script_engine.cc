@@ -7,9 +7,24 @@
 #include "lib/runtime/check.h"
 #include "sim/redis/engine.h"
 #include "sim/redis/lua_api.h"
+#include "sim/redis/lua_guards.h"
 #include "sim/redis/lua_heap.h"
 
 namespace holdfast::sim::embedded {
+
+namespace {
+
+char engine_key;  // its address is a registry key
+
+void on_count(lua_State* lua, lua_Debug*) {
+  lua_pushlightuserdata(lua, &engine_key);
+  lua_rawget(lua, LUA_REGISTRYINDEX);
+  auto* const engine = static_cast<ScriptEngine*>(lua_touserdata(lua, -1));
+  lua_pop(lua, 1);
+  engine->count(lua);
+}
+
+}  // namespace
 
 std::string sha1_hex(std::string_view bytes) {
   unsigned char digest[SHA_DIGEST_LENGTH];
@@ -31,8 +46,14 @@ void ScriptEngine::open() {
   heap_ = std::make_unique<LuaHeap>();
   lua_ = lua_newstate(&LuaHeap::allocate, heap_.get());
   HF_CHECK(lua_ != nullptr, "no memory for a Lua state");
+  lua_pushlightuserdata(lua_, &engine_key);
+  lua_pushlightuserdata(lua_, this);
+  lua_rawset(lua_, LUA_REGISTRYINDEX);
   install_redis_api(lua_, *this);
+  set_hook();
 }
+
+void ScriptEngine::set_hook() { lua_sethook(lua_, on_count, LUA_MASKCOUNT, kInstructionsPerCount); }
 
 void ScriptEngine::close() {
   if (lua_ != nullptr) lua_close(lua_);
@@ -42,6 +63,32 @@ void ScriptEngine::close() {
 }
 
 void ScriptEngine::flush() { close(); }
+
+void ScriptEngine::abandon() {
+  if (!stack_.paused()) return;
+  abandoned_ = true;
+  HF_CHECK(stack_.resume(), "a script that was abandoned paused once more");
+}
+
+void ScriptEngine::count(lua_State* lua) {
+  const std::uint64_t given_out = heap_->given_out();
+  spent_ +=
+      kInstructionsPerCount + static_cast<std::int64_t>(given_out - seen_given_out_) / kBytesPerInstruction;
+  seen_given_out_ = given_out;
+  if (spent_ >= kInstructionsPerSlice && !killed_ && !abandoned_) {
+    const std::int64_t slices = spent_ / kInstructionsPerSlice;
+    spent_ %= kInstructionsPerSlice;
+    heap_->protect_reserve(false);
+    engine_.pass_script_time(slices * kMsPerSlice);
+    heap_->protect_reserve(true);
+  }
+  if (!killed_ && !abandoned_) return;
+  lua_sethook(lua, on_count, LUA_MASKLINE, 0);  // at each line from here on: no pcall keeps it alive
+  lua_createtable(lua, 0, 1);
+  lua_pushliteral(lua, "ERR Script killed by user with SCRIPT KILL...");
+  lua_setfield(lua, -2, "err");
+  lua_error(lua);
+}
 
 std::string ScriptEngine::load(std::string_view body, std::string& error) {
   std::string sha1 = sha1_hex(body);
@@ -91,7 +138,7 @@ std::string ScriptEngine::load(std::string_view body, std::string& error) {
       }
     }
   }
-  if (luaL_loadbuffer(lua_, code.data(), code.size(), "@user_script") != 0) {
+  if (load_text(lua_, code.data(), code.size(), "@user_script") != 0) {
     error = "ERR Error compiling script (new function): " + std::string(lua_tostring(lua_, -1));
     lua_pop(lua_, 1);
     return {};
@@ -121,9 +168,10 @@ void ScriptEngine::run(Call& call, std::string_view sha1, std::size_t key_count,
   const Script script = scripts_.find(sha1)->second;
   call_ = &call;
   read_only_ = read_only || script.no_writes;
-  wrote_ = false;
+  wrote_ = killed_ = false;
+  spent_ = 0;
+  seen_given_out_ = heap_->given_out();
   scratch_.protocol = 2;
-  random_state_ = 0;
   if (script.shebang && !script.no_writes) {
     if (read_only) return call.out.error("ERR Can not execute a script with write flag using *_ro command.");
     const std::string_view refused = engine_.refuse_write(call.session);
@@ -137,12 +185,23 @@ void ScriptEngine::run(Call& call, std::string_view sha1, std::size_t key_count,
     return call.out.error(
         "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'");
   }
+  std::size_t bytes = 0;
+  for (const std::string_view word : call.argv) bytes += word.size();
+  if (2 * bytes > LuaHeap::kReserveBytes && heap_->in_use() + 2 * bytes > LuaHeap::kMostBytes) {
+    return call.out.error("ERR not enough memory");  // what Lua itself could not say outside a protected call
+  }
+  set_hook();
+  const std::string name(sha1);          // the words of the request are gone when a script pauses
   const int database = call.session.db;  // a SELECT of the script's is its own
   const int top = lua_gettop(lua_);
   set_script_arguments(lua_, call.argv.subspan(3, key_count), call.argv.subspan(3 + key_count));
+  call.argv = {};
   const int handler = push_error_handler(lua_);
+  heap_->protect_reserve(true);
   lua_rawgeti(lua_, LUA_REGISTRYINDEX, script.function);
-  if (lua_pcall(lua_, 0, 1, handler) == 0) {
+  const int status = lua_pcall(lua_, 0, 1, handler);
+  heap_->protect_reserve(false);
+  if (status == 0) {
     write_value(lua_, call.out, scratch_.protocol);
   } else {
     const auto field = [&](const char* name) {
@@ -158,12 +217,14 @@ void ScriptEngine::run(Call& call, std::string_view sha1, std::size_t key_count,
       return text;
     };
     const std::string source = field("source");
-    std::string message = field("err") + " script: " + std::string(sha1);
+    std::string message = field("err") + " script: " + name;
     if (!source.empty()) message += ", on " + source + ":" + field("line") + ".";
     call.out.error(message);
     ++engine_.stats().errors;
   }
   lua_settop(lua_, top);
+  constexpr std::size_t kCollectFrom = 16u << 20;
+  if (heap_->in_use() > kCollectFrom) lua_gc(lua_, LUA_GCCOLLECT, 0);
   call.session.db = database;
   call_ = nullptr;
 }
@@ -171,10 +232,12 @@ void ScriptEngine::run(Call& call, std::string_view sha1, std::size_t key_count,
 const std::string& ScriptEngine::call_command(Args argv, bool& refused) {
   scratch_.bytes.clear();
   refused = true;
+  charge(kInstructionsPerCall);
   const auto refuse = [&](std::string_view text) -> const std::string& {
     scratch_.error(text);
     return scratch_.bytes;
   };
+  if (abandoned_) return refuse("ERR The server is gone");
   const CommandSpec* container = nullptr;
   const CommandSpec* spec = CommandTable::instance().find(argv, container);
   if (spec == nullptr) return refuse("ERR Unknown Redis command called from script");
@@ -198,14 +261,15 @@ const std::string& ScriptEngine::call_command(Args argv, bool& refused) {
   if ((spec->flags & kWrite) != 0) wrote_ = true;
   refused = false;
   engine_.call(call_->session, *spec, argv, scratch_);
+  charge(static_cast<std::int64_t>(scratch_.bytes.size()) / kBytesPerInstruction);
   return scratch_.bytes;
 }
 
 void ScriptEngine::set_propagation(bool replicas, bool disk) { engine_.set_propagation(replicas, disk); }
 
-// The generator of Redis (drand48's recurrence), so that math.random draws the same numbers.
+// The generator of Redis (drand48's recurrence), so that math.random draws the same numbers: from the start
+// of the server on, from script to script, and on from what the last math.randomseed left.
 double ScriptEngine::random_fraction() {
-  if (random_state_ == 0) seed_random(0);
   random_state_ = (random_state_ * 0x5DEECE66Du + 0xB) & 0xFFFFFFFFFFFFu;
   const auto draw = static_cast<std::int64_t>(random_state_ >> 17);
   constexpr std::int64_t kMax = INT32_MAX;
@@ -274,23 +338,34 @@ void script_flush(Call& c) {
   c.engine.scripts().flush();
   c.out.ok();
 }
-void script_kill(Call& c) { c.out.error("NOTBUSY No scripts in execution right now."); }
+void script_kill(Call& c) {
+  if (!c.engine.script_paused()) return c.out.error("NOTBUSY No scripts in execution right now.");
+  if (c.engine.scripts().wrote()) {
+    return c.out.error(
+        "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either "
+        "wait "
+        "the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.");
+  }
+  c.engine.scripts().kill();
+  c.out.ok();
+}
 void script_debug(Call& c) { c.out.ok(); }
 
 }  // namespace
 
 void add_script_commands(Specs& specs) {
   constexpr std::uint32_t kS = kNoScript;
+  constexpr std::uint32_t kRun = kNoScript | kRunsScripts;
   specs.insert(specs.end(), {
-                                {"eval", eval, -3, kS | kMayReplicate},
-                                {"eval_ro", eval_ro, -3, kS | kReadonly},
-                                {"evalsha", evalsha, -3, kS | kMayReplicate},
-                                {"evalsha_ro", evalsha_ro, -3, kS | kReadonly},
+                                {"eval", eval, -3, kRun | kMayReplicate},
+                                {"eval_ro", eval_ro, -3, kRun | kReadonly},
+                                {"evalsha", evalsha, -3, kRun | kMayReplicate},
+                                {"evalsha_ro", evalsha_ro, -3, kRun | kReadonly},
                                 {"script", nullptr, -2, kS | kContainer},
-                                {"script|load", script_load, 3, kS},
+                                {"script|load", script_load, 3, kRun},
                                 {"script|exists", script_exists, -3, kS},
                                 {"script|flush", script_flush, -2, kS},
-                                {"script|kill", script_kill, 2, kS},
+                                {"script|kill", script_kill, 2, kS | kAllowBusy},
                                 {"script|debug", script_debug, 3, kS},
                             });
 }

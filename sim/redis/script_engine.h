@@ -1,8 +1,14 @@
 // ScriptEngine: EVAL and related commands on PUC Lua 5.1, with what Redis 7.0 adds and forbids: conversions,
 // error texts, protected globals, cjson and bit.
 //
-// Scripts are compiled once and kept by SHA-1. A script runs to its end without parking; effects of what it
-// did before an error stay.
+// Scripts are compiled once and kept by SHA-1. Effects of what a script did before an error stay.
+//
+// All of this runs on a stack of its own (script_stack.h). Most scripts run to their end at once and take no
+// time. A long one takes kMsPerSlice for each kInstructionsPerSlice: of the VM, which a hook counts by
+// kInstructionsPerCount, plus kInstructionsPerCall for each redis.call, one for each kBytesPerInstruction of
+// memory or reply, and a count for each new coroutine. (That is a hundred million instructions a second;
+// redis-server 7.0.15 does some two hundred on a machine of 2023.) Then the script stands still until
+// Engine::continue_script(), so that the time of the world goes on (engine_scripts.cc).
 #pragma once
 
 #include <cstdint>
@@ -11,12 +17,17 @@
 #include <string_view>
 
 #include "sim/redis/command.h"
+#include "sim/redis/script_stack.h"
 
 struct lua_State;
 
 namespace holdfast::sim::embedded {
 
 std::string sha1_hex(std::string_view bytes);
+
+inline constexpr int kInstructionsPerCount = 1000;
+inline constexpr std::int64_t kInstructionsPerSlice = 100'000, kInstructionsPerCall = 100;
+inline constexpr std::int64_t kBytesPerInstruction = 16, kMsPerSlice = 1;
 
 class LuaHeap;
 
@@ -37,7 +48,16 @@ class ScriptEngine {
   // Runs a known script; REQUIRES: knows(sha1). argv as of EVALSHA: argv[2] = number of keys.
   void run(Call& call, std::string_view sha1, std::size_t key_count, bool read_only);
 
+  ScriptStack& stack() { return stack_; }
+  bool wrote() const { return wrote_; }
+  // The script that is paused ends by an error when it goes on, whatever it catches (SCRIPT KILL).
+  void kill() { killed_ = true; }
+  // The script that is paused, if any, ends now and calls no command any more.
+  void abandon();
+
   // --- for the functions that scripts call ---
+  void charge(std::int64_t instructions) { spent_ += instructions; }
+  void count(lua_State* lua);  // kInstructionsPerCount were executed
   // One redis.call: the reply goes to reply_bytes(). False: refused, the text is in it as an error reply.
   const std::string& call_command(Args argv, bool& refused);
   Call* running() { return call_; }
@@ -56,6 +76,7 @@ class ScriptEngine {
   };
   void open();
   void close();
+  void set_hook();
 
   Engine& engine_;
   std::unique_ptr<LuaHeap> heap_;
@@ -63,10 +84,13 @@ class ScriptEngine {
   StringMap<Script> scripts_;
   Call* call_ = nullptr;
   bool read_only_ = false;
-  bool wrote_ = false;
+  bool wrote_ = false, killed_ = false, abandoned_ = false;
+  std::int64_t spent_ = 0;  // instructions for which no time has passed yet
+  std::uint64_t seen_given_out_ = 0;
   bool allow_oom_ = false;
   Out scratch_;
-  std::uint64_t random_state_ = 0;
+  std::uint64_t random_state_ = 0x1234'ABCD'330E;  // where that of redis-server begins (rand.c)
+  ScriptStack stack_;
 };
 
 }  // namespace holdfast::sim::embedded

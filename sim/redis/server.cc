@@ -35,6 +35,7 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
       link_->poke();
     };
     engine_->on_ticks_needed = [this] { wake_clock(); };
+    engine_->on_script_paused = [this] { run_script(); };
   }
 
   Endpoint endpoint() const { return listener_->endpoint(); }
@@ -85,7 +86,9 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
     connections_.clear();  // joins
     link_task_ = Task();
     clock_task_ = Task();
+    script_task_ = Task();
     engine_->on_primary_changed = nullptr;
+    engine_->on_script_paused = nullptr;
     engine_->on_ticks_needed = nullptr;
   }
 
@@ -98,6 +101,19 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
   void start_link() {
     if (stopped_) return;
     link_task_ = runtime_.spawn("redis-link", [link = link_] { link->serve(); });
+  }
+
+  // A task for as long as a script takes time.
+  void run_script() {
+    if (stopped_ || script_runs_) return;
+    script_runs_ = true;
+    script_task_ = runtime_.spawn("redis-script", [self = shared_from_this()] {
+      while (!self->stopped_ && self->engine_->script_paused()) {
+        self->runtime_.sleep_for(std::chrono::milliseconds(self->engine_->script_rest_ms()));
+        if (!self->stopped_) self->engine_->continue_script();
+      }
+      self->script_runs_ = false;
+    });
   }
 
   void wake_clock() {
@@ -137,9 +153,9 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
   std::shared_ptr<ReplicaLink> link_;
   std::list<Task> connections_;
   std::size_t reap_from_ = 16;
-  Task link_task_, clock_task_;
+  Task link_task_, clock_task_, script_task_;
   Parker* clock_parker_ = nullptr;
-  bool clock_running_ = false, stopped_ = false;
+  bool clock_running_ = false, script_runs_ = false, stopped_ = false;
 };
 
 RedisServer::RedisServer(Runtime& runtime, Network& network, RedisServerOptions options)

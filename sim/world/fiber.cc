@@ -24,6 +24,13 @@
 #endif
 #endif
 
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define VALGRIND_STACK_REGISTER(start, end) 0u
+#define VALGRIND_STACK_DEREGISTER(id) static_cast<void>(id)
+#endif
+
 #ifdef HOLDFAST_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
@@ -52,10 +59,16 @@ std::size_t page_bytes() noexcept {
   return bytes;
 }
 
+std::size_t guard_bytes(std::size_t stack_bytes) noexcept {
+  return stack_bytes >= 1024 * 1024 ? 16 * page_bytes() : page_bytes();
+}
+
+// Free stacks of the usual size and of one other, which embedded servers take for their scripts.
 struct Pool {
-  static constexpr std::size_t kMost = 16384;
+  static constexpr std::size_t kMost = 16384, kMostLarge = 64;
   std::mutex mutex;
-  std::vector<Stack> free;
+  std::vector<Stack> usual, large;
+  std::vector<Stack>& of(std::size_t bytes) { return bytes >= 1024 * 1024 ? large : usual; }
 };
 
 Pool& pool() {
@@ -71,23 +84,26 @@ Stack take_stack(std::size_t bytes) {
   {
     Pool& all = pool();
     const std::lock_guard lock(all.mutex);
-    if (!all.free.empty() && all.free.back().bytes == bytes) {
-      const Stack stack = all.free.back();
-      all.free.pop_back();
+    std::vector<Stack>& free = all.of(bytes);
+    if (!free.empty() && free.back().bytes == bytes) {
+      const Stack stack = free.back();
+      free.pop_back();
       return stack;
     }
   }
+  const std::size_t guard = guard_bytes(bytes);
   void* const mapped = retry_allocation([&]() -> void* {
-    void* const got = ::mmap(nullptr, bytes + page, PROT_READ | PROT_WRITE,
+    void* const got = ::mmap(nullptr, bytes + guard, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     return got == MAP_FAILED ? nullptr : got;
   });
   if (mapped == nullptr) throw std::bad_alloc();
-  if (::mprotect(mapped, page, PROT_NONE) != 0) {
-    ::munmap(mapped, bytes + page);
+  if (::mprotect(mapped, guard, PROT_NONE) != 0) {
+    ::munmap(mapped, bytes + guard);
     throw std::bad_alloc();
   }
-  return {static_cast<char*>(mapped) + page, bytes};
+  char* const bottom = static_cast<char*>(mapped) + guard;
+  return {bottom, bytes, VALGRIND_STACK_REGISTER(bottom, bottom + bytes)};
 }
 
 void return_stack(Stack stack) noexcept {
@@ -95,15 +111,19 @@ void return_stack(Stack stack) noexcept {
   {
     Pool& all = pool();
     const std::lock_guard lock(all.mutex);
-    if (all.free.size() < Pool::kMost && (all.free.empty() || all.free.back().bytes == stack.bytes)) {
+    std::vector<Stack>& free = all.of(stack.bytes);
+    const std::size_t most = &free == &all.usual ? Pool::kMost : Pool::kMostLarge;
+    if (free.size() < most && (free.empty() || free.back().bytes == stack.bytes)) {
       try {
-        all.free.push_back(stack);
+        free.push_back(stack);
         return;
       } catch (const std::bad_alloc&) {  // unmapped below
       }
     }
   }
-  ::munmap(stack.bottom - page_bytes(), stack.bytes + page_bytes());
+  VALGRIND_STACK_DEREGISTER(stack.valgrind_id);
+  const std::size_t guard = guard_bytes(stack.bytes);
+  ::munmap(stack.bottom - guard, stack.bytes + guard);
 }
 
 FiberContext::~FiberContext() {

@@ -23,10 +23,13 @@ inline constexpr std::size_t kDefaultStackBytes =
     64 * 1024;
 #endif
 
-// A mapped stack; below it lies one page that faults.
+// A mapped stack; below it lies a guard that faults: a page, and 64 KiB below a stack of 1 MiB or more, where
+// foreign code runs whose frames may be larger than a page. Valgrind is told of it (its manual, "The Client
+// Request mechanism"); else it takes every switch for a wild change of the stack pointer.
 struct Stack {
   char* bottom = nullptr;  // lowest usable address
   std::size_t bytes = 0;
+  unsigned valgrind_id = 0;
 };
 
 // Process-wide pool, so that worlds which follow each other do not map anew. Thread-safe.

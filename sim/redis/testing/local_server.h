@@ -46,7 +46,9 @@ class StillRuntime final : public Runtime {
 class LocalServer {
  public:
   explicit LocalServer(PersistenceMode mode = PersistenceMode::none, Disk* disk = nullptr)
-      : engine(runtime, mode, disk, 6379) {}
+      : engine(runtime, mode, disk, 6379) {
+    engine.on_script_paused = [] {};  // pass() goes on with it
+  }
 
   // The bytes that session `number` gets for a line in redis-cli's quoting; "" while it is blocked.
   std::string ask(std::string_view line, int number = 1) {
@@ -71,6 +73,10 @@ class LocalServer {
   // Time passes, with the server's ticks.
   void pass(Duration time) {
     constexpr auto kTick = std::chrono::milliseconds(Engine::kTickMs);
+    for (; engine.script_paused() && time > Duration::zero(); time -= std::chrono::milliseconds(1)) {
+      runtime.advance(std::chrono::milliseconds(1));
+      engine.continue_script();
+    }
     for (; time > Duration::zero(); time -= kTick) {
       runtime.advance(std::min<Duration>(time, kTick));
       engine.tick();

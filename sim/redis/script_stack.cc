@@ -1,0 +1,55 @@
+#include "sim/redis/script_stack.h"
+
+#include <utility>
+
+#include "lib/runtime/check.h"
+
+namespace holdfast::sim::embedded {
+namespace {
+constexpr std::size_t kStackBytes = 8 * 1024 * 1024;
+}  // namespace
+
+ScriptStack::~ScriptStack() { HF_CHECK(body_ == nullptr, "a stack goes while something runs on it"); }
+
+bool ScriptStack::run(std::function<void()> body) {
+  HF_CHECK(body_ == nullptr, "one thing at a time runs on a stack");
+  if (!prepared_) {
+    own_.prepare(kStackBytes, &ScriptStack::enter, this);
+    prepared_ = true;
+  }
+  body_ = std::move(body);
+  return go_on();
+}
+
+bool ScriptStack::resume() {
+  HF_CHECK(paused(), "nothing to go on with");
+  return go_on();
+}
+
+bool ScriptStack::go_on() {
+  caller_.adopt_thread();
+  inside_ = true;
+  caller_.switch_to(own_);
+  inside_ = false;
+  if (body_ != nullptr) return false;
+  if (thrown_ != nullptr) std::rethrow_exception(std::exchange(thrown_, nullptr));
+  return true;
+}
+
+void ScriptStack::pause() { own_.switch_to(caller_); }
+
+// Never left: between two bodies it is suspended here.
+void ScriptStack::enter(void* argument) noexcept {
+  auto& self = *static_cast<ScriptStack*>(argument);
+  while (true) {
+    try {
+      self.body_();
+    } catch (...) {
+      self.thrown_ = std::current_exception();
+    }
+    self.body_ = nullptr;
+    self.own_.switch_to(self.caller_);
+  }
+}
+
+}  // namespace holdfast::sim::embedded
