@@ -15,7 +15,7 @@
 namespace holdfast::sim::embedded {
 namespace {
 
-constexpr int kMaxInteger = 8;
+constexpr int kMaxInteger = 32;  // bytes; those beyond the eighth are zero, and are not looked at
 constexpr int kNativeAlign = 8;
 
 struct Layout {
@@ -188,11 +188,14 @@ int unpack(lua_State* lua) {
       case 'T':
       case 'i':
       case 'I': {
-        const std::uint64_t bits = get_integer(data + pos, size, layout.little);
+        std::uint64_t bits = get_integer(data + pos, size, layout.little);
         const bool is_signed = option == 'b' || option == 'h' || option == 'l' || option == 'i';
         if (is_signed && size > 0) {
-          const int shift = 64 - 8 * size;
-          lua_pushnumber(lua, static_cast<double>(static_cast<std::int64_t>(bits << shift) >> shift));
+          // Above eight bytes this is what redis-server does on x86-64, where counts of shifts are modulo 64.
+          const std::uint64_t sign_and_above = ~std::uint64_t{0}
+                                               << static_cast<unsigned>((8 * size - 1) & 63);
+          if ((bits & sign_and_above) != 0) bits |= sign_and_above;
+          lua_pushnumber(lua, static_cast<double>(static_cast<std::int64_t>(bits)));
         } else {
           lua_pushnumber(lua, static_cast<double>(bits));
         }

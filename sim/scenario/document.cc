@@ -1,25 +1,11 @@
 #include "sim/scenario/document.h"
 
-#include <cstring>
-
-#include "lib/runtime/check.h"
-
-// toml++ 3.3 (Debian 12) asserts in parse_key() what a table header need not begin with (`[ = 1`, `[ ,]`),
-// and in the lines below that reports the very same as an error with its place. So this one assertion is left
-// to them: assertions stay on, and each other one guards what its function relies on.
-namespace holdfast::sim {
-inline void toml_assertion_failed(const char* text) {
-  HF_CHECK(std::strcmp(text, "is_bare_key_character(*cp) || is_string_delimiter(*cp)") == 0, text);
-}
-}  // namespace holdfast::sim
-#define TOML_ASSERT(...)                              \
-  static_cast<void>(static_cast<bool>(__VA_ARGS__) || \
-                    (::holdfast::sim::toml_assertion_failed(#__VA_ARGS__), true))
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
+
+#include "sim/scenario/toml_library.h"
 
 namespace holdfast::sim {
 namespace {

@@ -337,6 +337,10 @@ TEST(ParseScenario, ComplaintsNameLineColumnExpectationAndSuggestion) {
       {"[\v", "f.toml:1:2: not valid TOML"},
       {"a = 1\n[[ = 1", "f.toml:2:4: not valid TOML"},
       {"[ . ]", "f.toml:1:3: not valid TOML"},
+      // Characters for which it had undefined behaviour: the sanitizer of that tells.
+      {"schema = 1\u01A8", "f.toml:1:11: not valid TOML"},
+      {"schema = 1 \u2C5F", "f.toml:1:12: not valid TOML"},
+      {"schema\u1C66 = 1", "f.toml:1:7: not valid TOML"},
       {with("time  = \"10s\"", "time  = \"0s\""), "`time` is zero"},
       {std::string("\x00\xff\x13garbage\x80", 11), "f.toml:1:1: not valid TOML"},
       {"", "the file has no `schema`"},
