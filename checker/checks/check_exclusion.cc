@@ -146,12 +146,12 @@ class PermitLimits {
       if (limits.empty()) {
         // What was there before the first change is what the context says, else nobody knows.
         limits.push_back({std::numeric_limits<std::int64_t>::min(), kForever,
-                          initial_ > 0 ? initial_ : std::max<std::int64_t>(value.number(), 1)});
+                          initial_ > 0 ? initial_ : std::max<std::int64_t>(value.number(), 1), true});
       }
       if (known) {
-        for (Limit& limit : limits) limit.to_ns = std::min(limit.to_ns, done_ns);
+        for (Limit& limit : limits) limit.to_ns = limit.known ? std::min(limit.to_ns, done_ns) : kForever;
       }
-      limits.push_back({event.time_ns, kForever, value.number()});
+      limits.push_back({event.time_ns, kForever, value.number(), known});
     }
   }
 
@@ -169,6 +169,7 @@ class PermitLimits {
  private:
   struct Limit {
     std::int64_t from_ns, to_ns, permits;
+    bool known = true;  // false: of unknown outcome, so it may show at any time from then on
   };
   const std::int64_t initial_;
   std::map<Symbol, std::vector<Limit>> of_key_;

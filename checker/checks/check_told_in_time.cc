@@ -59,16 +59,17 @@ class ToldInTime : public Check {
       std::sort(witness.events.begin(), witness.events.end());
       verdict.witnesses.push_back(std::move(witness));
     }
-    verdict.outcome = verdict.violations > 0  ? Outcome::violated
-                      : claims < holds.size() ? Outcome::unknown
-                                              : Outcome::holds;
+    verdict.outcome = verdict.violations > 0                 ? Outcome::violated
+                      : claims == 0 || claims < holds.size() ? Outcome::unknown
+                                                             : Outcome::holds;
     if (verdict.outcome == Outcome::violated) {
       verdict.reason = verdict.witnesses.front().why;
       verdict.out_of_bounds = !context.clocks_within_bounds;
     } else if (verdict.outcome == Outcome::unknown) {
-      verdict.reason = claims == 0 ? "the history has no valid_until"
-                                   : fmt::format("{} of {} grants have no valid_until", holds.size() - claims,
-                                                 holds.size());
+      verdict.reason = holds.empty() ? "the history has no grants"
+                       : claims == 0 ? "the history has no valid_until"
+                                     : fmt::format("{} of {} grants have no valid_until",
+                                                   holds.size() - claims, holds.size());
     } else {
       verdict.reason = fmt::format("{} claims, every holder was told in time", claims);
     }

@@ -56,8 +56,12 @@ Format guess_format(std::string_view head) {
   const bool apart = !head.starts_with(':');
   skip(" \t\r\n");
   if (!head.starts_with(':')) return Format::jepsen_edn;
-  const char value = head.size() > 1 ? head[1] : ' ';
-  const bool keyword = apart && ((value >= 'a' && value <= 'z') || (value >= 'A' && value <= 'Z'));
+  head.remove_prefix(1);
+  const std::string_view value = head.substr(0, head.find_first_of(" \t\r\n,}"));
+  const bool letter =
+      !value.empty() && ((value[0] >= 'a' && value[0] <= 'z') || (value[0] >= 'A' && value[0] <= 'Z'));
+  const bool of_json = value == "null" || value == "true" || value == "false";
+  const bool keyword = apart && letter && !of_json;
   return keyword ? Format::jepsen_edn : Format::jsonl;
 }
 

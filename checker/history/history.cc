@@ -55,6 +55,7 @@ struct History::Table {
   std::vector<std::string_view> texts;  // by symbol
   std::vector<std::uint32_t> hashes;    // by symbol, so that growing reads no text
   std::vector<Symbol> slots;            // 0: empty. A power of two, at most half full
+  bool jepsen = false;
 
   Table() : texts{std::string_view{}}, hashes{0}, slots(1024, 0) {}
 
@@ -119,6 +120,7 @@ std::size_t History::symbols() const { return table_->texts.size(); }
 
 History History::subset(const std::vector<std::size_t>& positions) const {
   History copy;
+  if (jepsen()) copy.set_jepsen();
   copy.reserve(positions.size());
   for (const std::size_t position : positions) {
     CHECKER_INVARIANT(position < events_.size(), "positions of a subset lie in the history");
@@ -191,6 +193,9 @@ std::optional<Value> History::rank(const std::vector<Value*>& values) const {
   }
   return std::nullopt;
 }
+
+void History::set_jepsen() { table_->jepsen = true; }
+bool History::jepsen() const { return table_->jepsen; }
 
 History History::names() const {
   History shared;

@@ -96,6 +96,10 @@ class History {
   History subset(const std::vector<std::size_t>& positions) const;
   // A history without events that shares this one's table of strings.
   History names() const;
+  // The file was of a Jepsen format: what failed never happened. Told by the reader, once for all histories
+  // that share a table of strings.
+  void set_jepsen();
+  bool jepsen() const;
 
  private:
   Symbol intern_value(std::string_view text);

@@ -44,7 +44,9 @@ Field field_of(std::string_view name) {
 class EdnReader {
  public:
   EdnReader(std::istream& in, const FormatOptions& options)
-      : scan_(in), options_(options), events_(result_, options.into) {}
+      : scan_(in), options_(options), events_(result_, options.into) {
+    result_.history.set_jepsen();
+  }
 
   ReadHistory read() {
     try {

@@ -16,12 +16,14 @@ bool conflict(const Span& a, const Span& b, const ExclusionRules& rules) {
 namespace {
 
 // The order of the sweep: by start. At equal starts empty spans come first, so that every span before an
-// empty one that it overlaps began strictly earlier.
+// empty one that it overlaps began strictly earlier; then those of the lowest limit, which have room only if
+// they come before the others.
 bool before(const Span& a, const Span& b) {
   if (a.key != b.key) return a.key < b.key;
   if (a.from_ns != b.from_ns) return a.from_ns < b.from_ns;
   const bool a_empty = a.from_ns == a.to_ns, b_empty = b.from_ns == b.to_ns;
   if (a_empty != b_empty) return a_empty;
+  if (a.limit != b.limit) return a.limit < b.limit;
   return a.number < b.number;
 }
 

@@ -50,20 +50,21 @@ class Builder {
  private:
   std::vector<Hold>& holds() { return result_.holds; }
   const std::vector<Hold>& holds() const { return result_.holds; }
-  static std::uint32_t permits_of(const Event& event) { return event.permits == 0 ? 1 : event.permits; }
 
   // An invocation may lack what its completion names, and the other way round.
+  Symbol said(const Event& event, std::size_t position, Symbol Event::*field) const {
+    const std::size_t other = pairs_.other[position];
+    return event.*field != 0 || other == kNowhere ? event.*field : history_.events()[other].*field;
+  }
   Symbol owner_of(const Event& event, std::size_t position) const {
-    if (event.owner != 0) return event.owner;
-    const std::size_t other = pairs_.other[position];
-    if (other != kNowhere && history_.events()[other].owner != 0) return history_.events()[other].owner;
-    return event.process;
+    const Symbol owner = said(event, position, &Event::owner);
+    return owner != 0 ? owner : event.process;
   }
-  Symbol key_of(const Event& event, std::size_t position) const {
-    if (event.key != 0) return event.key;
-    const std::size_t other = pairs_.other[position];
-    return other == kNowhere ? 0 : history_.events()[other].key;
+  Symbol key_of(const Event& event, std::size_t position) const { return said(event, position, &Event::key); }
+  std::uint32_t permits_of(const Event& event, std::size_t position) const {
+    return std::max<std::uint32_t>(said(event, position, &Event::permits), 1);
   }
+  bool is_shared(Symbol mode) const { return history_.text(mode) == "read"; }
   // The number of the client that a process belongs to.
   std::size_t client_number(Symbol process) {
     std::size_t& known = client_[process];
@@ -130,18 +131,19 @@ class Builder {
   void asked(const Event& event, std::size_t position) {
     const std::size_t end = pairs_.other[position];
     if (end != kNowhere && history_.events()[end].type == EventType::fail) return;
-    const std::uint32_t permits =
-        std::max(permits_of(event), end == kNowhere ? 1 : permits_of(history_.events()[end]));
-    asked_[{key_of(event, position), owner_of(event, position)}] += permits;
+    const std::size_t granted = end == kNowhere ? position : end;
+    asked_[{key_of(event, position), owner_of(event, position)}] +=
+        permits_of(history_.events()[granted], granted);
   }
 
   void acquired(const Event& event, std::size_t position) {
     const Symbol key = key_of(event, position), owner = owner_of(event, position);
-    if (pairs_.other[position] == kNowhere) asked_[{key, owner}] += permits_of(event);
-    const bool shared = history_.text(event.mode) == "read";
+    if (pairs_.other[position] == kNowhere) asked_[{key, owner}] += permits_of(event, position);
+    const Symbol mode = said(event, position, &Event::mode), id = said(event, position, &Event::id);
+    const bool shared = is_shared(mode);
     if (options_.reentrant) {
-      const std::size_t held = find(key, owner, event.id, shared);
-      if (held != kNowhere && holds()[held].mode == event.mode) {
+      const std::size_t held = find(key, owner, id, shared);
+      if (held != kNowhere && holds()[held].shared == shared) {
         ++depth_[held];
         return promise(holds()[held], event, position);
       }
@@ -152,15 +154,15 @@ class Builder {
     hold.from_ns = event.time_ns;
     hold.valid_until_ns = hold.granted_until_ns = event.valid_until_ns;
     hold.key = key;
-    hold.id = event.id;
+    hold.id = id;
     hold.owner = owner;
     hold.process = event.process;
     hold.client = client_of(history_.text(event.process));
-    hold.mode = event.mode;
+    hold.mode = mode;
     hold.shared = shared;
     hold.node = event.node;
     hold.token = event.token;
-    hold.permits = permits_of(event);
+    hold.permits = permits_of(event, position);
     open(std::move(hold), 1);
   }
 
@@ -168,16 +170,16 @@ class Builder {
     const std::size_t completion = pairs_.other[position];
     const Event* const answer = completion == kNowhere ? nullptr : &history_.events()[completion];
     const Symbol key = key_of(event, position), owner = owner_of(event, position);
-    const bool shared = history_.text(event.mode) == "read";
-    std::size_t at = find(key, owner, event.id, shared);
+    const bool shared = is_shared(said(event, position, &Event::mode));
+    std::size_t at = find(key, owner, said(event, position, &Event::id), shared);
     const bool failed = answer != nullptr && answer->type == EventType::fail;
-    if (failed && !options_.failed_release_ends) return;
+    if (failed && (!options_.failed_release_ends || history_.jepsen())) return;
     if (failed && says_lost(*answer)) {
       if (at != kNowhere) end(at, position, HoldEnd::released);
       return;
     }
     // A release of several permits may end several holds, or a part of one.
-    for (std::uint32_t left = permits_of(event); left > 0 && at != kNowhere;
+    for (std::uint32_t left = permits_of(event, position); left > 0 && at != kNowhere;
          at = find(key, owner, 0, shared)) {
       Hold& hold = holds()[at];
       if (hold.permits > left) {
@@ -198,9 +200,7 @@ class Builder {
 
   void released(const Event& event, std::size_t position) {
     std::int64_t& asked = asked_[{key_of(event, position), owner_of(event, position)}];
-    const std::size_t invoked = pairs_.other[position];
-    const std::int64_t permits =
-        permits_of(invoked == kNowhere || event.permits != 0 ? event : history_.events()[invoked]);
+    const std::int64_t permits = permits_of(event, position);
     if (asked < permits) {
       result_.unheld.push_back(position);
     } else {

@@ -63,7 +63,7 @@ struct Hold {
 // What a history says of its locks.
 struct HoldOptions {
   bool reentrant = false;           // an owner that acquires again what it holds enters deeper
-  bool failed_release_ends = true;  // false: a Jepsen format, where it never happened
+  bool failed_release_ends = true;  // false, or History::jepsen(): it never happened
 };
 struct Holds {
   std::vector<Hold> holds;  // in the order of the positions at which they begin

@@ -18,6 +18,7 @@ struct Core {
   Value token;
   std::size_t token_of = kNowhere;  // the acquire that returned the token: the outermost one or a re-entry
   bool shared = false;
+  bool late = false;             // released after it had ended as a whole
   std::size_t under = kNowhere;  // a read core within a write hold of its owner: the core of that
 };
 
@@ -27,7 +28,8 @@ struct OwnerHolds {
   std::int64_t depth = 0;
   std::size_t read_core = kNowhere;
   std::int64_t reads = 0;
-  // Entries that were ended as a whole, or never were: a release of one of them may still succeed.
+  // Entries of `core` that ended as a whole, or not yet: a release of one of them may still succeed, and then
+  // it was there until then.
   std::int64_t spare = 0;
 };
 
@@ -137,7 +139,7 @@ class LockCores {
 
   void release(std::size_t at, const Operation& each, OwnerHolds& owner) {
     if (each.whole) {
-      owner.spare += owner.depth + owner.reads;
+      if (owner.depth > 0) owner.spare = owner.depth;
       if (owner.depth > 0) close(owner.core, at);
       if (owner.reads > 0) close(owner.read_core, at);
       owner.depth = owner.reads = 0;
@@ -148,9 +150,14 @@ class LockCores {
       if (--owner.depth == 0) close(owner.core, at);
     } else if (read_write_ && owner.reads > 0) {
       if (--owner.reads == 0) close(owner.read_core, at);
+    } else if (each.unknown) {
+      return;
     } else if (owner.spare > 0) {
       --owner.spare;
-    } else if (!each.unknown) {
+      cores_[owner.core].to = each.call;
+      cores_[owner.core].release = at;
+      cores_[owner.core].late = true;
+    } else {
       violated({.kind = "release-without-hold", .operations = {at}, .stuck = at});
     }
   }
@@ -172,6 +179,12 @@ class LockCores {
     const Core& second = cores_[found.conflicts[0].number];
     const Core& first = cores_[found.conflicts[0].with[0]];
     LinearResult result{.kind = "double-hold", .stuck = second.acquire, .holder = first.acquire};
+    // It was a release after the end of the hold that showed that it had not ended.
+    for (const Core* core : {&first, &second}) {
+      if (!core->late || operations_[core->release].ret <= operations_[result.stuck].ret) continue;
+      result.stuck = core->release;
+      result.kind = "release-without-hold";
+    }
     for (const Core* core : {&first, &second}) {
       for (const Core* each : {core, core->under == kNowhere ? core : &cores_[core->under]}) {
         result.operations.push_back(each->acquire);
@@ -224,8 +237,11 @@ class LockCores {
 bool owners_are_sequential(const std::vector<Operation>& operations) {
   std::vector<std::pair<std::int64_t, Symbol>> busy(std::size_t{most_owner(operations)} + 1, {INT64_MIN, 0});
   for (const Operation& each : operations) {
-    if (each.whole) continue;  // its owner acquires nothing any more, and what it holds ends at once
     auto& [until, process] = busy[each.owner];
+    if (each.whole) {  // its owner acquires nothing any more, and what it holds ends at once
+      if (each.call < until || (each.call == until && process != each.process)) return false;
+      continue;
+    }
     // At equal times operations of one process are ordered; those of two processes are not.
     const bool other = process != each.process && process != 0;
     if (until == kForever || each.call < until || (other && each.call == until)) return false;

@@ -77,7 +77,11 @@ class Pass {
         }
         break;
       case EventType::fail: {
-        if (rules_.failed_release_ends && f == Function::release) break;
+        if (rules_.failed_release_ends && f == Function::release) {
+          // Of several entries it may have ended all.
+          if (Reentrant && mine.open == OpenCall::released_held && key.holder == mine.owner) return false;
+          break;
+        }
         if (mine.open == OpenCall::released_held) return false;
         if (mine.open != OpenCall::acquiring && key.dead) return false;
         --key.operations;

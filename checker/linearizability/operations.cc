@@ -121,6 +121,8 @@ class Extractor {
     Operation& operation = result_[open.key].operations[open.operation];
     operation.completed = position;
     if (event.owner != 0) operation.owner = event.owner;
+    operation.shared = operation.shared || (event.mode != 0 && event.mode == read_);
+    if (event.permits != 0) operation.permits = event.permits;
     if (event.type == EventType::ok) {
       operation.unknown = false;
       operation.ret = rank(event.time_ns, position);
@@ -130,8 +132,6 @@ class Extractor {
       }
       if (event.f == Function::acquire) {
         operation.token = event.token;
-        operation.shared = operation.shared || (event.mode != 0 && event.mode == read_);
-        if (event.permits != 0) operation.permits = event.permits;
       }
     } else if (event.type == EventType::fail) {
       if (options_.queues && event.f == Function::acquire && operation.queued != kAbsent) {
@@ -277,8 +277,13 @@ std::vector<KeyOperations> extract_leases(const History& history, const ExtractO
   const Holds found = find_holds(
       history, pairs, {.reentrant = options.reentrant, .failed_release_ends = options.failed_release_ends});
   Symbol next = 1;
+  std::map<Symbol, Symbol> changer;  // by process: its name here; its changes come in its own order
   for (KeyOperations& key : result) {
-    for (Operation& resize : key.operations) resize.process = resize.owner = next++;
+    for (Operation& resize : key.operations) {
+      Symbol& name = changer[events[resize.invoked].process];
+      if (name == 0) name = next++;
+      resize.process = resize.owner = name;
+    }
   }
   std::map<std::pair<Symbol, Symbol>, std::pair<std::int64_t, Symbol>> last;  // by key and owner: end, name
   for (const Hold& hold : found.holds) {
@@ -330,9 +335,9 @@ std::vector<KeyOperations> extract_leases(const History& history, const ExtractO
 
 // An event that may end holds without their release.
 bool ends_holds(const Event& event, const ExtractOptions& options) {
-  if (!options.locks || (options.by_position && !options.sessions)) return false;
+  if (!options.locks) return false;
   return event.f == Function::lost || event.f == Function::crash ||
-         (options.by_position && event.type == EventType::info);
+         (options.sessions && options.by_position && event.type == EventType::info);
 }
 
 // Jepsen's formats: a process that completes by `info` is over.

@@ -1,0 +1,152 @@
+// What the oracle (oracle_test.cc) found in readers, holds, checks and engines, each in the fewest lines.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "checker/checks/check.h"
+#include "checker/history/formats.h"
+#include "checker/linearizability/linearizability.h"
+
+namespace holdfast::checker {
+namespace {
+
+History read(const std::string& text) {
+  std::istringstream in(text);
+  return read_history(in, {}).history;
+}
+
+Outcome checked(const std::string& text, std::string_view check, const CheckContext& context = {}) {
+  return find_check(check)->run(read(text), context).outcome;
+}
+
+Outcome linearizable(const std::string& text, const std::string& model, bool jepsen = false,
+                     Engine engine = Engine::automatic) {
+  LinearizabilityOptions options;
+  options.model = model;
+  options.model_options.permits = 2;
+  options.jepsen = jepsen;
+  options.engine = engine;
+  return check_linearizable(read(text), options).outcome;
+}
+
+TEST(OracleFound, AFailedReleaseOfEdnNeverHappenedForAnyCheck) {
+  const std::string text = R"({:process 0 :type :invoke :f :acquire :time 0}
+                              {:process 0 :type :ok :f :acquire :time 1}
+                              {:process 0 :type :invoke :f :release :time 2}
+                              {:process 0 :type :fail :f :release :error :not-owner :time 3}
+                              {:process 1 :type :invoke :f :acquire :time 4}
+                              {:process 1 :type :ok :f :acquire :time 5})";
+  EXPECT_EQ(linearizable(text, "mutex", true), Outcome::violated);
+  EXPECT_EQ(checked(text, "mutual-exclusion"), Outcome::violated);
+}
+
+TEST(OracleFound, ALossEndsAHoldInEdnToo) {
+  for (const char* end :
+       {"{:process 0 :type :info :f :lost :time 2}", "{:process 0 :type :info :f :crash :time 2}"}) {
+    const std::string text = R"({:process 0 :type :invoke :f :acquire :time 0}
+                                {:process 0 :type :ok :f :acquire :time 1})" +
+                             std::string(end) + R"({:process 1 :type :invoke :f :acquire :time 4}
+                                                   {:process 1 :type :ok :f :acquire :time 5})";
+    EXPECT_EQ(linearizable(text, "mutex", true), Outcome::holds) << end;
+    EXPECT_EQ(checked(text, "mutual-exclusion"), Outcome::holds) << end;
+  }
+}
+
+TEST(OracleFound, ToldInTimeComparesNothingWithoutGrants) {
+  EXPECT_EQ(checked(R"({"process":1,"type":"invoke","f":"acquire"})", "told-in-time"), Outcome::unknown);
+}
+
+TEST(OracleFound, AFirstFieldThatIsNullIsJson) {
+  EXPECT_EQ(guess_format(R"({"owner" :null,"process":1,"type":"ok","f":"acquire"})"), Format::jsonl);
+  EXPECT_EQ(guess_format(R"({"note" :true})"), Format::jsonl);
+  EXPECT_EQ(guess_format(R"({"type" :ok})"), Format::jepsen_edn);
+}
+
+TEST(OracleFound, WhatOnlyTheInvocationNamesCounts) {
+  const std::string readers = R"({"time":0,"process":1,"type":"invoke","f":"acquire","mode":"read"}
+{"time":1,"process":1,"type":"ok","f":"acquire"}
+{"time":2,"process":2,"type":"invoke","f":"acquire","mode":"read"}
+{"time":3,"process":2,"type":"ok","f":"acquire"})";
+  EXPECT_EQ(checked(readers, "mutual-exclusion"), Outcome::holds);
+  const std::string permits = R"({"time":0,"process":1,"type":"invoke","f":"acquire","permits":2}
+{"time":1,"process":1,"type":"ok","f":"acquire"}
+{"time":2,"process":2,"type":"invoke","f":"acquire"}
+{"time":3,"process":2,"type":"ok","f":"acquire"})";
+  EXPECT_EQ(checked(permits, "mutual-exclusion", {.permits = 2}), Outcome::violated);
+}
+
+TEST(OracleFound, AReleaseAfterALossShowsThatTheHoldWasStillThere) {
+  const std::string text = R"({"time":0,"process":1,"type":"invoke","f":"acquire"}
+{"time":1,"process":1,"type":"ok","f":"acquire"}
+{"time":2,"process":1,"type":"info","f":"lost"}
+{"time":3,"process":2,"type":"invoke","f":"acquire"}
+{"time":4,"process":2,"type":"ok","f":"acquire"}
+{"time":5,"process":1,"type":"invoke","f":"release"}
+{"time":6,"process":1,"type":"ok","f":"release"})";
+  for (const Engine engine : {Engine::automatic, Engine::linear, Engine::search}) {
+    EXPECT_EQ(linearizable(text, "mutex", false, engine), Outcome::violated) << to_string(engine);
+  }
+}
+
+TEST(OracleFound, AnAcquireThatIsOpenWhileAnotherThreadLosesTheHoldMayComeAfterwards) {
+  const std::string text = R"({"time":0,"process":"c/0","owner":"c","type":"invoke","f":"acquire"}
+{"time":1,"process":"c/0","owner":"c","type":"ok","f":"acquire"}
+{"time":2,"process":"c/1","owner":"c","type":"invoke","f":"acquire"}
+{"time":3,"process":"c/0","owner":"c","type":"info","f":"lost"}
+{"time":4,"process":"c/1","owner":"c","type":"ok","f":"acquire"})";
+  EXPECT_EQ(linearizable(text, "mutex"), Outcome::holds);
+}
+
+TEST(OracleFound, NotOwnerEndsEveryEntryBeforeItsAnswerComes) {
+  const std::string text = R"({"time":0,"process":1,"type":"invoke","f":"acquire"}
+{"time":1,"process":1,"type":"ok","f":"acquire"}
+{"time":2,"process":1,"type":"invoke","f":"acquire"}
+{"time":3,"process":1,"type":"ok","f":"acquire"}
+{"time":4,"process":1,"type":"invoke","f":"release"}
+{"time":5,"process":2,"type":"invoke","f":"acquire"}
+{"time":6,"process":2,"type":"ok","f":"acquire"}
+{"time":7,"process":1,"type":"fail","f":"release","error":"not-owner"})";
+  EXPECT_EQ(linearizable(text, "reentrant-mutex"), Outcome::holds);
+}
+
+TEST(OracleFound, ReentriesMayBeSpeltWithAnotherModeThatIsExclusive) {
+  const std::string text = R"({"time":0,"process":1,"type":"invoke","f":"acquire"}
+{"time":1,"process":1,"type":"ok","f":"acquire"}
+{"time":2,"process":1,"type":"invoke","f":"acquire","mode":"write"}
+{"time":3,"process":1,"type":"ok","f":"acquire","mode":"write"}
+{"time":4,"process":1,"type":"invoke","f":"release"}
+{"time":5,"process":1,"type":"fail","f":"release","error":"not-owner"}
+{"time":6,"process":2,"type":"invoke","f":"acquire"}
+{"time":7,"process":2,"type":"ok","f":"acquire"})";
+  EXPECT_EQ(checked(text, "mutual-exclusion", {.reentrant = true}), Outcome::holds);
+}
+
+constexpr std::string_view kChanges = R"({"time":0,"process":"a","type":"ok","f":"resize","value":4}
+{"time":0,"process":"a","type":"ok","f":"resize","value":1}
+{"time":1,"process":1,"type":"invoke","f":"acquire","permits":2}
+{"time":2,"process":1,"type":"ok","f":"acquire","permits":2,"valid_until":9})";
+
+TEST(OracleFound, ChangesByOneProcessKeepTheirOrderAtOneTime) {
+  EXPECT_EQ(linearizable(std::string(kChanges), "leased-semaphore"), Outcome::violated);
+}
+
+TEST(OracleFound, AChangeOfUnknownOutcomeMayShowAfterLaterOnes) {
+  const std::string text = R"({"time":0,"process":"a","type":"invoke","f":"resize","value":2}
+{"time":1,"process":"a","type":"info","f":"resize","value":2}
+{"time":2,"process":"a","type":"ok","f":"resize","value":1}
+{"time":3,"process":1,"type":"invoke","f":"acquire","permits":2}
+{"time":4,"process":1,"type":"ok","f":"acquire","permits":2})";
+  EXPECT_EQ(checked(text, "mutual-exclusion", {.permits = 1}), Outcome::holds);
+}
+
+TEST(OracleFound, HoldsThatBeginTogetherAreTakenInTheOrderThatHasRoom) {
+  const std::string text = R"({"time":0,"process":1,"type":"invoke","f":"acquire"}
+{"time":1,"process":"a","type":"ok","f":"resize","value":2}
+{"time":2,"process":2,"type":"invoke","f":"acquire","permits":2}
+{"time":3,"process":1,"type":"ok","f":"acquire"}
+{"time":3,"process":2,"type":"ok","f":"acquire","permits":2})";
+  EXPECT_EQ(checked(text, "mutual-exclusion", {.permits = 3}), Outcome::holds);
+}
+
+}  // namespace
+}  // namespace holdfast::checker
