@@ -17,7 +17,9 @@ std::string line(const std::string& process, const std::string& type, const std:
 }
 
 std::string audit(int a, int b, int time) {
-  return line("audit", "ok", "read", "a", std::to_string(a), time) +
+  return line("audit", "invoke", "read", "a", "", time) +
+         line("audit", "ok", "read", "a", std::to_string(a), time) +
+         line("audit", "invoke", "read", "b", "", time) +
          line("audit", "ok", "read", "b", std::to_string(b), time);
 }
 
@@ -83,6 +85,15 @@ TEST(Balance, LacksAnAuditOrTransfers) {
   EXPECT_EQ(judge("").outcome, Outcome::unknown);
   EXPECT_EQ(judge(audit(1, 1, 0) + audit(1, 1, 1)).outcome, Outcome::unknown);
   EXPECT_EQ(judge(transfer("c1/0", 90, 110, 10)).outcome, Outcome::unknown);
+}
+
+// An event without a value is nothing to count, and no reason to fall over.
+TEST(Balance, AnEventWithoutAValue) {
+  EXPECT_EQ(judge(line("audit", "ok", "read", "a", "", 1)).outcome, Outcome::unknown);
+  EXPECT_EQ(judge(audit(1, 1, 0) + line("c1/0", "invoke", "debit", "a", "", 5) +
+                  line("c1/0", "ok", "debit", "a", "", 6) + audit(1, 1, 9))
+                .outcome,
+            Outcome::holds);
 }
 
 }  // namespace

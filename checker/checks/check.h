@@ -38,10 +38,11 @@ struct CheckContext {
   std::int64_t permits = 0;                        // > 0: a semaphore of that many permits
   std::optional<std::int64_t> initial_stock = {};  // oversell, lost-update, negative-stock
   std::optional<std::int64_t> final_stock = {};
-  std::int64_t lease_ns = 0;           // progress: the longest lease
-  std::int64_t progress_bound_ns = 0;  // progress: the scenario's bound after the longest lease left
-  std::int64_t end_ns = 0;             // when the run ended
-  bool run_ended_by_itself = true;     // false: the run's time limit ended it
+  std::int64_t lease_ns = 0;  // progress: the longest lease
+  // progress, latch: the scenario's bound after the longest lease left; 0: nobody says
+  std::int64_t progress_bound_ns = 0;
+  std::int64_t end_ns = 0;                       // when the run ended
+  bool run_ended_by_itself = true;               // false: the run's time limit ended it
   std::vector<std::string> required_marks = {};  // reached
   bool clocks_within_bounds = true;
   std::int64_t promised_overtakes = 0;  // fair-order: how often a waiter may be overtaken

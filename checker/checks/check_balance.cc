@@ -41,6 +41,7 @@ class Balance : public Check {
     std::map<Symbol, Account> accounts;
     for (std::size_t i = 0; i < events.size(); ++i) {
       if (events[i].f != Function::read || history.text(events[i].process) != "audit") continue;
+      if (events[i].type != EventType::ok || events[i].value.empty()) continue;
       Account& account = accounts[events[i].key];
       if (account.opened == kNowhere) {
         account.opened = i;
@@ -86,7 +87,7 @@ class Balance : public Check {
       if (event.f != Function::other || event.type != EventType::invoke) continue;
       const std::string_view what = history.text(event.error);
       if (what != "debit" && what != "credit") continue;
-      const std::int64_t change = what == "debit" ? -event.value.number() : event.value.number();
+      const std::int64_t moved = event.value.number_or(0), change = what == "debit" ? -moved : moved;
       Account& account = accounts[event.key];
       const std::size_t end = pairs.other[i];
       if (end != kNowhere && events[end].type == EventType::ok) {

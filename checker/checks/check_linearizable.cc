@@ -21,7 +21,10 @@ class Linearizable : public Check {
   }
   Verdict run(const History& history, const CheckContext& context) const override {
     LinearizabilityOptions options;
-    options.model = context.model.empty() ? usual_model(history, context) : context.model;
+    options.model =
+        context.model.empty()
+            ? usual_lock_model(history, {.reentrant = context.reentrant, .counts = context.permits > 0})
+            : context.model;
     options.model_options.permits = std::max<std::int64_t>(context.permits, 1);
     if (context.initial_stock) options.model_options.initial = Value(*context.initial_stock);
     Verdict verdict;
@@ -44,15 +47,6 @@ class Linearizable : public Check {
   }
 
  private:
-  static std::string usual_model(const History& history, const CheckContext& context) {
-    if (context.permits > 0) return "semaphore";
-    const auto& events = history.events();
-    const bool leased = std::any_of(events.begin(), events.end(), [](const Event& event) {
-      return event.f == Function::acquire && event.valid_until_ns != kAbsent;
-    });
-    return leased ? "leased-mutex" : context.reentrant ? "reentrant-mutex" : "mutex";
-  }
-
   static Witness witness_of(const History& history, const KeyVerdict& key) {
     Witness witness;
     witness.kind = key.kind;

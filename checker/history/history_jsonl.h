@@ -16,6 +16,9 @@
 
 namespace holdfast::checker {
 
+// The member that makes the first line of a file its header.
+inline constexpr std::string_view kHeaderMember = "holdfast-run";
+
 // Appends the line of the event at `position`, with its newline. `index` is written as the event's index.
 void append_jsonl(const History& history, std::size_t position, std::uint64_t index, std::string& out);
 
@@ -68,6 +71,8 @@ struct ReadHistory {
   std::vector<std::size_t> order;    // sort_by_time(): by position: the position in the file; else empty
   std::uint64_t times_fell = 0;      // how often an event has an earlier time than the one before it
   std::vector<NotUnderstood> not_understood;  // by first
+  std::string header;                         // the header line (checks/questions.h); "": there is none
+  Place header_place;
   std::uint64_t index_of(std::size_t position) const { return index.empty() ? position : index[position]; }
   Place place_of(std::size_t position) const { return places.of(order.empty() ? position : order[position]); }
 };

@@ -50,6 +50,7 @@ class LineParser {
     }
     skip_space();
     if (at_ != line_.size()) broken("the end of the line: one event a line");
+    if (seen_header_) return event_;
     if (!seen_type_) throw Broken{line_.size() - 1, "no field `type`, expected invoke, ok, fail or info"};
     if (!seen_f_) throw Broken{line_.size() - 1, "no field `f`, expected acquire, release, ..."};
     if (!seen_process_) throw Broken{line_.size() - 1, "no field `process`, expected a name or a number"};
@@ -58,6 +59,7 @@ class LineParser {
     return event_;
   }
   bool has_time() const { return seen_time_; }
+  bool is_header() const { return seen_header_; }
 
  private:
   [[noreturn]] void broken_at(std::size_t at, std::string_view expected) const {
@@ -322,6 +324,7 @@ class LineParser {
     if (!take(':')) broken("`:`");
     skip_space();
     const std::size_t begin = at_;
+    if (seen_header_) return skip_value();  // its members mean something else
     switch (which) {
       case Name::index: index = integer("a whole number"); break;
       case Name::time:
@@ -363,6 +366,10 @@ class LineParser {
         event_.permits = permits == kAbsent ? 0 : static_cast<std::uint32_t>(permits);
         break;
       }
+      case Name::header:
+        seen_header_ = true;
+        skip_value();
+        break;
       case Name::unknown: skip_value(); break;
     }
   }
@@ -383,12 +390,13 @@ class LineParser {
     valid_until,
     node,
     error,
+    header,
     unknown
   };
   static Name name_of(std::string_view name) {
-    constexpr std::array<std::string_view, 15> kNames = {"index", "time",  "process",     "type", "f",
-                                                         "key",   "id",    "owner",       "mode", "permits",
-                                                         "value", "token", "valid_until", "node", "error"};
+    constexpr std::array<std::string_view, 16> kNames = {
+        "index", "time",    "process", "type",  "f",           "key",  "id",    "owner",
+        "mode",  "permits", "value",   "token", "valid_until", "node", "error", kHeaderMember};
     for (std::size_t i = 0; i < kNames.size(); ++i) {
       if (kNames[i] == name) return static_cast<Name>(i);
     }
@@ -402,7 +410,7 @@ class LineParser {
   std::size_t at_ = 0;
   Event event_;
   Symbol other_ = 0;
-  bool seen_type_ = false, seen_f_ = false, seen_process_ = false, seen_time_ = false;
+  bool seen_type_ = false, seen_f_ = false, seen_process_ = false, seen_time_ = false, seen_header_ = false;
 };
 
 // Says what the file is, where a line is broken because the file is something else.
@@ -442,6 +450,15 @@ ReadHistory read_jsonl(std::istream& in, const ReadOptions& options) {
       LineParser parser(line, result.history, scratch);
       std::int64_t index = kAbsent;
       Event event = parser.parse(index);
+      if (parser.is_header()) {
+        if (events.size() > 0 || !result.header.empty()) {
+          throw Broken{begin,
+                       "found the header of a run, expected it on the first line only: one run a file"};
+        }
+        result.header = line.substr(begin);
+        result.header_place = {lines.number(), begin + 1};
+        continue;
+      }
       if (events.size() > 0 && parser.has_time() != events.any_time()) {
         throw Broken{begin, parser.has_time()
                                 ? "a field `time`, which the events before it lack, expected it in "

@@ -83,7 +83,7 @@ std::vector<Operation> draw_leases(bool read_write, bool semaphore) {
 
 // A few processes, each with operations one after another. An unknown outcome ends the process.
 std::vector<Operation> draw(const Model& model, std::string_view name, const Draw& how) {
-  if (model.leased()) return draw_leases(name == "leased-read-write", name == "leased-semaphore");
+  if (model.leased()) return draw_leases(name.ends_with("read-write"), name == "leased-semaphore");
   const auto processes = *rc::gen::inRange<int>(1, 5);
   const auto span = *rc::gen::inRange<int>(4, 14);
   std::vector<Operation> all;
@@ -106,10 +106,10 @@ std::vector<Operation> draw(const Model& model, std::string_view name, const Dra
         const bool stray = *rc::gen::inRange(0, 10) == 0;
         each.f = acquire_next != stray ? Function::acquire : Function::release;
         acquire_next = each.f == Function::release;
-        if (name.starts_with("reentrant") || name == "semaphore" || name == "read-write") {
+        if (name.starts_with("reentrant") || name == "semaphore" || name.ends_with("read-write")) {
           acquire_next = *rc::gen::arbitrary<bool>();
         }
-        each.shared = name == "read-write" && *rc::gen::arbitrary<bool>();
+        each.shared = name.ends_with("read-write") && *rc::gen::arbitrary<bool>();
         each.permits = name == "semaphore" ? *rc::gen::inRange<std::uint32_t>(1, 3) : 1;
         if (name.find("fenced") != std::string_view::npos && each.f == Function::acquire && !each.unknown &&
             *rc::gen::inRange(0, 5) != 0) {
@@ -232,8 +232,8 @@ std::string disagreement(std::string_view name, const ModelOptions& options, con
   // The operations that it names are a violation by themselves, for the models where it promises so.
   std::vector<Operation> part;
   for (const std::size_t at : linear->operations) part.push_back(operations[at]);
-  const bool alone =
-      name == "mutex" || name == "register" || name == "read-write" || name == "fair" || model->leased();
+  const bool alone = name == "mutex" || name == "register" || name.ends_with("read-write") ||
+                     name == "fair" || model->leased();
   if (alone && brute(part, *model)) return "linear blames too little: " + text;
   return "";
 }
@@ -244,11 +244,13 @@ constexpr const char* kModels[] = {"mutex",
                                    "fenced-mutex",
                                    "reentrant-fenced-mutex",
                                    "read-write",
+                                   "reentrant-read-write",
                                    "semaphore",
                                    "fair",
                                    "leased-mutex",
                                    "reentrant-leased-mutex",
                                    "leased-read-write",
+                                   "reentrant-leased-read-write",
                                    "leased-semaphore",
                                    "session-lock",
                                    "register",

@@ -100,7 +100,8 @@ class LockCores {
       }
       return;
     }
-    if (owner.reads > 0) {  // a reader may not become a writer
+    const bool writes = reentrant_ && owner.depth > 0;
+    if (owner.reads > 0 && !writes) {  // a reader may not become a writer
       violated({.kind = "double-hold",
                 .operations = {cores_[owner.read_core].acquire, at},
                 .stuck = at,
@@ -306,7 +307,9 @@ std::optional<LinearResult> check_linear(std::string_view model, const std::vect
     return linear_lock(operations, true, true, false, options.most_entries, why_not);
   }
   if (model == "read-write") return linear_lock(operations, false, false, true, 0, why_not);
-  if (model == "leased-mutex" || model == "reentrant-leased-mutex" || model == "leased-read-write") {
+  if (model == "reentrant-read-write") return linear_lock(operations, true, false, true, 0, why_not);
+  if (model == "leased-mutex" || model == "reentrant-leased-mutex" || model == "leased-read-write" ||
+      model == "reentrant-leased-read-write") {
     return linear_leased(operations);
   }
   if (model == "semaphore" || model == "leased-semaphore")

@@ -439,4 +439,14 @@ std::string describe(const PackedHistory& history, const KeyVerdict& verdict,
   return describe_events(history.names(), verdict, history.event(verdict.at), held, index);
 }
 
+std::string usual_lock_model(const History& history, const LockTraits& traits) {
+  const auto& events = history.events();
+  const bool leased = std::any_of(events.begin(), events.end(), [](const Event& event) {
+    return event.f == Function::acquire && event.valid_until_ns != kAbsent;
+  });
+  const std::string lease = leased ? "leased-" : "";
+  if (traits.counts) return lease + "semaphore";
+  return (traits.reentrant ? "reentrant-" : "") + lease + (traits.shared ? "read-write" : "mutex");
+}
+
 }  // namespace holdfast::checker

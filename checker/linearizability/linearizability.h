@@ -64,6 +64,15 @@ LinearizabilityResult check_linearizable(const History& history, const Lineariza
 
 LinearizabilityResult check_linearizable(const PackedHistory& history, const LinearizabilityOptions& options);
 
+// What a lock is known to be, where its model is to be named.
+struct LockTraits {
+  bool reentrant = false;
+  bool counts = false;  // permits
+  bool shared = false;  // modes
+};
+// The model of such a lock: a leased one where a grant of the history has valid_until.
+std::string usual_lock_model(const History& history, const LockTraits& traits);
+
 // "index 1995: acquire of process 18 ..." for the first violation, with the indices of the file.
 std::string describe(const History& history, const KeyVerdict& verdict,
                      const std::vector<std::uint64_t>& index);

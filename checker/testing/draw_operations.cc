@@ -97,7 +97,7 @@ class LockDrawing {
     const bool again = client.held > 0 && reentrant_ && client.held < 3 && random_.chance(0.3);
     each.f = client.held == 0 || again ? Function::acquire : Function::release;
     if (each.f == Function::acquire && client.held == 0) {
-      client.shared = options_.model == "read-write" && random_.chance(0.6);
+      client.shared = options_.model.ends_with("read-write") && random_.chance(0.6);
       client.permits = 1;
       if (options_.model == "semaphore")
         client.permits = static_cast<std::uint32_t>(

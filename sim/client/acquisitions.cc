@@ -67,4 +67,24 @@ void Acquisitions::all_over() {
   for (Acquisition* const acquisition : order_) acquisition->held = acquisition->granting = false;
 }
 
+void Renewals::begun(checker::Symbol key, std::string_view record, checker::Symbol id) {
+  if (under_way_.size() == kRemembered) under_way_.pop_front();
+  under_way_.push_back({key, id, std::string(record)});
+}
+
+checker::Symbol Renewals::answered(checker::Symbol key, std::string_view record, checker::Symbol id) {
+  auto meant = under_way_.end();
+  for (auto each = under_way_.begin(); each != under_way_.end(); ++each) {
+    if (each->key != key || each->record != record) continue;
+    if (meant == under_way_.end()) meant = each;
+    if (each->id != id) continue;
+    meant = each;
+    break;
+  }
+  if (meant == under_way_.end()) return id;
+  const checker::Symbol renewed = meant->id;
+  under_way_.erase(meant);
+  return renewed;
+}
+
 }  // namespace holdfast::sim

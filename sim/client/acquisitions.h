@@ -58,4 +58,23 @@ class Acquisitions {
   Acquisition* latest_ = nullptr;  // found or added last: it is asked for several times in a row
 };
 
+// Renewals of a client that are under way. A lock may call its next hold the same, so an answer is for the
+// hold that was renewed, not for the one that has the name now. Bounded: some locks never answer for a hold
+// that is over.
+class Renewals {
+ public:
+  void begun(checker::Symbol key, std::string_view record, checker::Symbol id);
+  // Which of them is answered: that of `id`, who has the name now, else the oldest; `id` if there is none.
+  checker::Symbol answered(checker::Symbol key, std::string_view record, checker::Symbol id);
+  void all_over() { under_way_.clear(); }
+
+ private:
+  struct Renewal {
+    checker::Symbol key, id;
+    std::string record;
+  };
+  static constexpr std::size_t kRemembered = 64;
+  std::deque<Renewal> under_way_;  // oldest first
+};
+
 }  // namespace holdfast::sim

@@ -3,6 +3,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 #include "lib/lock/multi/multi_lock.h"
 #include "lib/lock/reentrant/reentrant_lock.h"
@@ -14,7 +16,8 @@ namespace holdfast::sim {
 namespace {
 
 // Tells of a multi lock over "<key>:a" and "<key>:b" what its members tell of themselves. The hold has the
-// name of the first member's acquisition, and is promised as long as both are.
+// name of the first member's acquisition, and is promised as long as both are. Renewals of the members that
+// are under way together are one: it is over when the last of them is answered, and confirmed if all are.
 class MultiObserver final : public LockObserver {
  public:
   MultiObserver(LockObserver* outer, std::string key) : outer_(outer), key_(std::move(key)) {}
@@ -25,13 +28,34 @@ class MultiObserver final : public LockObserver {
     const std::size_t member = event.key.back() == 'a' ? 0 : 1;
     if (event.valid_until) valid_until_[member] = *event.valid_until;
     if (event.sent_at) sent_at_[member] = *event.sent_at;
-    if (event.kind == Kind::acquired && member == 0) hold_ = event.acquisition;
-    if (member == 1 && (event.kind == Kind::renewing || event.kind == Kind::renew_failed)) return;
     LockEvent told = event;
+    switch (event.kind) {
+      case Kind::acquired:
+        if (member == 0) hold_ = event.acquisition;
+        renewing_[member] = false;  // of the hold before
+        break;
+      case Kind::released:
+      case Kind::lost: renewing_[member] = false; break;
+      case Kind::renewing: {
+        const bool begun = renewing_[1 - member];
+        renewing_[member] = true;
+        if (begun) return;
+        failed_.reset();
+        break;
+      }
+      case Kind::renewed:
+      case Kind::renew_failed:
+        if (!std::exchange(renewing_[member], false)) return;  // of the hold before
+        if (event.kind == Kind::renew_failed && !failed_) failed_ = event;
+        if (renewing_[1 - member]) return;
+        if (failed_) told = *failed_;
+        break;
+      default: break;
+    }
     told.key = key_;
     told.acquisition = hold_;
-    if (event.valid_until) told.valid_until = std::min(valid_until_[0], valid_until_[1]);
-    if (event.sent_at) told.sent_at = std::min(sent_at_[0], sent_at_[1]);
+    if (told.valid_until) told.valid_until = std::min(valid_until_[0], valid_until_[1]);
+    if (told.sent_at) told.sent_at = std::min(sent_at_[0], sent_at_[1]);
     outer_->on_event(told);
   }
 
@@ -40,6 +64,8 @@ class MultiObserver final : public LockObserver {
   const std::string key_;
   std::string hold_;
   MonotonicTime valid_until_[2] = {}, sent_at_[2] = {};
+  bool renewing_[2] = {};
+  std::optional<LockEvent> failed_;  // of the renewal under way
 };
 
 // A MultiLock under the name of the key that it stands for.

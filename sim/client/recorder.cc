@@ -148,6 +148,7 @@ void ClientRecorder::started(Process& process, Duration lease) {
   process_ = &process;
   lease_ = lease;
   acquisitions_.all_over();
+  renewals_.all_over();
   for (auto& [thread, generation] : generations_) ++generation;
   publish(RunEventKind::client_started, "", 0, 0);
 }
@@ -251,10 +252,12 @@ void ClientRecorder::on_event(const LockEvent& told) noexcept {
     case LockEvent::Kind::renewing:
       event.f = Function::renew;
       event.type = EventType::invoke;
+      renewals_.begun(event.key, told.acquisition, event.id);
       append(event);
       return;
     case LockEvent::Kind::renewed:
       event.f = Function::renew;
+      event.id = renewals_.answered(event.key, told.acquisition, event.id);
       event.type = EventType::ok;
       event.valid_until_ns = translate(told.valid_until);
       append(event);
@@ -262,6 +265,7 @@ void ClientRecorder::on_event(const LockEvent& told) noexcept {
       return;
     case LockEvent::Kind::renew_failed:
       event.f = Function::renew;
+      event.id = renewals_.answered(event.key, told.acquisition, event.id);
       event.type = EventType::info;
       event.error = history.intern(told.reason);
       append(event);

@@ -147,8 +147,9 @@ class ClientRecorder : public LockObserver {
   std::uint64_t next_acquisition_ = 1;
   Acquisitions acquisitions_;
   std::map<std::string, checker::Symbol, std::less<>> last_;  // by key
-  std::map<int, std::uint64_t> generations_;                  // thread -> unknown outcomes so far
-  std::map<TaskId, ThreadRecorder*> threads_;                 // by the task that each lives on
+  Renewals renewals_;
+  std::map<int, std::uint64_t> generations_;   // thread -> unknown outcomes so far
+  std::map<TaskId, ThreadRecorder*> threads_;  // by the task that each lives on
 };
 
 // What one thread of a client does, in program order. REQUIRES: made and used on the task of that thread.

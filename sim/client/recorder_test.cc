@@ -198,6 +198,42 @@ TEST_F(RecorderTest, ARecordThatIsUsedAgainIsAnotherAcquisition) {
   EXPECT_EQ(all[9], "c1/0 ok release k c1-2");
 }
 
+// A renewal is answered for the hold for which it was sent, whatever the lock calls the next one.
+TEST_F(RecorderTest, ALateAnswerBelongsToTheHoldThatWasRenewed) {
+  as_client([&](Process& process, ClientRecorder& client) {
+    ThreadRecorder thread(client, 0);
+    const auto told = [&](LockEvent::Kind kind) {
+      client.on_event({.kind = kind, .key = "k", .acquisition = "thread-7"});
+    };
+    const auto hold = [&](bool answered_late) {
+      thread.acquire_invoked("k");
+      client.asked_acquisition("thread-7");
+      if (answered_late) told(LockEvent::Kind::renew_failed);
+      told(LockEvent::Kind::acquired);
+      thread.acquire_ok(Told(process.runtime(), "k", "thread-7", std::nullopt));
+      told(LockEvent::Kind::renewing);
+    };
+    const auto release = [&] {
+      thread.release_invoked("k");
+      thread.release_ok("k");
+    };
+    hold(false);
+    release();
+    hold(true);
+    release();  // and this renewal is never answered
+    hold(false);
+    told(LockEvent::Kind::renewed);
+  });
+  std::vector<std::string> renewals;
+  for (const std::string& line : lines()) {
+    if (line.find("watchdog") != std::string::npos) renewals.push_back(line);
+  }
+  EXPECT_EQ(renewals,
+            (std::vector<std::string>{"c1/watchdog invoke renew k c1-1", "c1/watchdog info renew k c1-1",
+                                      "c1/watchdog invoke renew k c1-2", "c1/watchdog invoke renew k c1-3",
+                                      "c1/watchdog ok renew k c1-3"}));
+}
+
 TEST_F(RecorderTest, AnUnknownOutcomeRenamesTheThread) {
   as_client([&](Process&, ClientRecorder& client) {
     ThreadRecorder thread(client, 0);

@@ -99,10 +99,11 @@ class Transfer final : public Fleet {
     if (!accounts_) return;
     for (std::size_t side = 0; side < kSides.size(); ++side) {
       checker::Event event;
-      event.type = checker::EventType::ok;
       event.f = Function::read;
       event.process = recorder().history().intern("audit");
       event.key = recorder().history().intern(account(side));
+      recorder().append(event);
+      event.type = checker::EventType::ok;
       event.value = checker::Value(accounts_->money(side));
       recorder().append(event);
     }

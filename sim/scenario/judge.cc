@@ -7,11 +7,8 @@
 namespace holdfast::sim {
 
 bool matches(const Expectation& expectation, const checker::Verdict& verdict) {
-  if (!expectation.violated) return verdict.outcome == checker::Outcome::holds;
-  if (verdict.outcome != checker::Outcome::violated) return false;
-  if (expectation.kind.empty()) return true;
-  return std::any_of(verdict.witnesses.begin(), verdict.witnesses.end(),
-                     [&](const checker::Witness& witness) { return witness.kind == expectation.kind; });
+  const auto wanted = expectation.violated ? checker::Outcome::violated : checker::Outcome::holds;
+  return checker::shows(verdict, wanted, expectation.kind);
 }
 
 namespace {

@@ -2,6 +2,8 @@
 // the time is up; then every process is ended, and the checks read the history.
 #include "sim/scenario/run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -9,6 +11,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "checker/linearizability/linearizability.h"
 #include "sim/client/recorder.h"
 #include "sim/client/workload.h"
 #include "sim/cluster/cluster.h"
@@ -39,9 +42,9 @@ std::unique_ptr<World> make_world(const RunOptions& options) {
   return make_real_world({.seed = options.seed});
 }
 
-bool asks_for_truth(const Scenario& scenario) {
+bool asks_for(const Scenario& scenario, std::string_view check) {
   return std::any_of(scenario.expectations.begin(), scenario.expectations.end(),
-                     [](const Expectation& expectation) { return expectation.check == "truth"; });
+                     [&](const Expectation& expectation) { return expectation.check == check; });
 }
 
 void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
@@ -50,7 +53,7 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
   ClusterOptions cluster = scenario.cluster;
   cluster.folder = options.folder;
   if (const Decoder* const decoder = find_decoder(scenario.lock->name);
-      decoder != nullptr && options.embedded && asks_for_truth(scenario)) {
+      decoder != nullptr && options.embedded && asks_for(scenario, "truth")) {
     stage.truth = std::make_unique<Truth>(world, *decoder, scenario.lock->quorum);
     cluster.witness = [truth = stage.truth.get()](const std::string& node) { return truth->witness(node); };
   }
@@ -133,8 +136,12 @@ checker::CheckContext context_of(const Stage& stage, const Scenario& scenario, c
   context.reentrant = lock.reentrant;
   context.permits = lock.counts_permits ? scenario.workload.permits : 0;
   context.promised_overtakes = scenario.overtakes;
-  // Locks that expire, the usual case, are what the check looks for itself.
-  context.model = lock.counts_permits ? "semaphore" : lock.shared ? "read-write" : lock.fair ? "fair" : "";
+  // Nobody keeps a queue over a fault, so the fair model judges a run only where the scenario asks for it.
+  context.model = lock.fair && asks_for(scenario, "linearizable")
+                      ? "fair"
+                      : checker::usual_lock_model(stage.recorder->history(), {.reentrant = lock.reentrant,
+                                                                              .counts = lock.counts_permits,
+                                                                              .shared = lock.shared});
   stage.workload->tell(context);
   context.lease_ns = scenario.workload.lease.count();
   context.progress_bound_ns = scenario.progress_bound.count();
@@ -145,11 +152,26 @@ checker::CheckContext context_of(const Stage& stage, const Scenario& scenario, c
   return context;
 }
 
-void judge(const Stage& stage, const Scenario& scenario, checker::CheckContext context, RunResult& result) {
-  const checker::History& history = stage.recorder->history();
+checker::Questions questions_of(const Scenario& scenario, checker::CheckContext context, std::uint64_t seed) {
+  checker::Questions questions;
+  questions.title = fmt::format("{}, seed {}", scenario.title(), seed);
+  questions.context = std::move(context);
   for (const Expectation& expectation : scenario.expectations) {
-    context.required_marks = expectation.marks;
-    result.verdicts.push_back(checker::find_check(expectation.check)->run(history, context));
+    questions.asked.push_back(
+        {.check = expectation.check,
+         .expected = expectation.violated ? checker::Outcome::violated : checker::Outcome::holds,
+         .kind = expectation.kind,
+         .seeds = expectation.seeds.to_string() == "all" ? "" : expectation.seeds.to_string(),
+         .marks = expectation.marks});
+  }
+  return questions;
+}
+
+void judge(const checker::History& history, RunResult& result) {
+  for (const checker::Question& question : result.questions.asked) {
+    checker::CheckContext context = result.questions.context;
+    context.required_marks = question.marks;
+    result.verdicts.push_back(checker::find_check(question.check)->run(history, context));
   }
 }
 
@@ -178,7 +200,8 @@ RunResult run_once(const Scenario& scenario, const RunOptions& options) {
   result.waits = stage.waits;
   result.figures = stage.workload->figures(stage.recorder->history());
   result.summed_up = stage.workload->sum_up(result.figures);
-  judge(stage, scenario, context, result);
+  result.questions = questions_of(scenario, std::move(context), options.seed);
+  judge(stage.recorder->history(), result);
   result.trace = digest(stage.recorder->history(), options.embedded ? stage.world->trace().digest() : 0);
   if (options.keep_history) result.history = stage.recorder->history();
   return result;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "checker/checks/check.h"
+#include "checker/checks/questions.h"
 #include "checker/history/history.h"
 #include "sim/scenario/scenario.h"
 
@@ -31,7 +31,8 @@ struct RunResult {
   std::uint64_t grants = 0, waits = 0;
   std::vector<Figure> figures;             // what the workload came to: Workload::figures()
   std::string summed_up;                   // the same as a line for people, "": nothing to say
-  std::vector<checker::Verdict> verdicts;  // of the scenario's expectations, in their order
+  checker::Questions questions;            // of the scenario's expectations, in their order
+  std::vector<checker::Verdict> verdicts;  // the answers, likewise
   checker::History history;                // empty unless it was asked for
 };
 

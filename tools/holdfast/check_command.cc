@@ -20,6 +20,13 @@ namespace {
 
 ExitCode code_of(const Checked& checked) {
   if (!checked.error.empty()) return kUsage;
+  if (checked.as_expected) {
+    switch (*checked.as_expected) {
+      case checker::Question::Answer::met: return kMet;
+      case checker::Question::Answer::missed: return kFailed;
+      case checker::Question::Answer::unknown: return kUnknown;
+    }
+  }
   switch (checked.outcome) {
     case checker::Outcome::holds: return kMet;
     case checker::Outcome::violated: return kFailed;

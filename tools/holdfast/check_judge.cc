@@ -95,10 +95,33 @@ Outcome sum_up(const std::vector<CheckLine>& lines, const std::vector<std::strin
   if (!doubts.empty()) return Outcome::unknown;
   Outcome outcome = Outcome::holds;
   for (const CheckLine& line : lines) {
+    if (!line.counts) continue;
     if (line.outcome == Outcome::violated) return Outcome::violated;
-    if (line.outcome == Outcome::unknown && line.counts) outcome = Outcome::unknown;
+    if (line.outcome == Outcome::unknown) outcome = Outcome::unknown;
   }
   return outcome;
+}
+
+// What came of everything that was expected together.
+Question::Answer answer_of(const std::vector<CheckLine>& lines, const std::vector<std::string>& doubts) {
+  using Answer = Question::Answer;
+  if (!doubts.empty()) return Answer::unknown;
+  Answer all = Answer::met;
+  for (const CheckLine& line : lines) {
+    if (!line.counts) continue;
+    if (line.answer == Answer::missed) return Answer::missed;
+    if (line.answer == Answer::unknown) all = Answer::unknown;
+  }
+  return all;
+}
+
+// Why the check cannot be run without knowing what was asked of the run; "": it can.
+std::string missing_for(const Check& check, const Question& question, const CheckContext& context) {
+  if (check.name() == "progress" && context.progress_bound_ns == 0)
+    return "nobody says how long is too long: `progress_ns` of a header or of --expect FILE does";
+  if (check.name() == "reached" && question.marks.empty())
+    return "nobody says which marks: a question of a header or of --expect FILE does";
+  return "";
 }
 
 // Runs the planned checks over a loaded history and gathers their lines and findings.
@@ -111,17 +134,22 @@ class PlanRun {
   void run() {
     const bool huge = loaded_.packed.size() > kHuge;
     // A check that was asked for by name sees all events, however many there are.
-    const bool asked = !plan_.usual && (plan_.checks.size() > 1 || plan_.checks[0] != "linearizable");
+    const bool asked = std::any_of(plan_.checks.begin(), plan_.checks.end(), [](const PlannedCheck& planned) {
+      return planned.asked && planned.question.check != "linearizable";
+    });
     if (!huge || asked) view_.show_all();
-    for (const std::string& name : plan_.checks) {
+    for (const PlannedCheck& planned : plan_.checks) {
+      const std::string& name = planned.question.check;
+      if (answered_before(planned.question)) continue;
       if (name == "linearizable") {
-        check_linearizability();
+        check_linearizability(planned);
       } else if (!view_.whole()) {
-        result_.lines.push_back({.name = name,
-                                 .reason = fmt::format("more than {} events: --check asks for it", kHuge),
-                                 .counts = false});
+        add_line({.name = name,
+                  .reason = fmt::format("more than {} events: --check asks for it", kHuge),
+                  .counts = false},
+                 planned.question, {});
       } else {
-        check_view(*find_check(name));
+        check_view(*find_check(name), planned);
       }
     }
     result_.whole = view_.whole();
@@ -142,7 +170,7 @@ class PlanRun {
     options.model = plan_.model;
     options.engine = arguments_.engine;
     options.jepsen = loaded_.format != Format::jsonl;
-    options.model_options.permits = std::max<std::int64_t>(arguments_.permits, 1);
+    options.model_options.permits = std::max<std::int64_t>(plan_.context.permits, 1);
     options.model_options.most_entries = arguments_.entries;
     options.budget.bytes = std::uint64_t{arguments_.memory_mb} << 20;
     if (const auto number = number_of(arguments_.init)) {
@@ -154,7 +182,7 @@ class PlanRun {
     return options;
   }
 
-  void check_linearizability() {
+  void check_linearizability(const PlannedCheck& planned) {
     LinearizabilityOptions options = linearizability_options();
     std::optional<SearchWatch> watch(std::in_place, arguments_.timeout, "judging " + result_.file);
     options.progress = [&](std::size_t done, std::size_t all) { watch->key_done(done, all); };
@@ -166,6 +194,8 @@ class PlanRun {
     result_.by_linear = judged.by_linear;
     result_.by_search = judged.by_search;
     CheckLine line{.name = "linearizable", .outcome = judged.outcome, .reason = judged.reason};
+    // A run that asked its own questions need not have used a lock at all.
+    line.counts = planned.asked || judged.operations > 0 || !plan_.checks.front().asked;
     for (const KeyVerdict& key : judged.keys) {
       result_.bad_keys.emplace_back(loaded_.packed.text(key.key), key.outcome);
       if (key.outcome != Outcome::violated) continue;
@@ -173,7 +203,14 @@ class PlanRun {
       if (result_.findings.size() < kMostFindings) add(key);
     }
     if (line.violations > 0) line.reason = judged.first()->reason;
-    result_.lines.push_back(std::move(line));
+    Verdict verdict;
+    verdict.outcome = judged.outcome;
+    for (const KeyVerdict& key : judged.keys) {
+      if (key.outcome != Outcome::violated) continue;
+      verdict.witnesses.emplace_back();
+      verdict.witnesses.back().kind = key.kind;
+    }
+    add_line(std::move(line), planned.question, verdict);
   }
 
   void add(const KeyVerdict& key) {
@@ -196,30 +233,65 @@ class PlanRun {
     return std::max(end, witness.from_ns);
   }
 
-  void check_view(const Check& check) {
+  void add_line(CheckLine line, const Question& question, const Verdict& verdict) {
+    line.wanted = question.wanted();
+    line.of_some_seeds = !question.seeds.empty();
+    line.answer = question.answered_by(verdict);
+    result_.lines.push_back(std::move(line));
+    answers_.push_back({question, verdict});
+  }
+
+  static bool counts(const PlannedCheck& planned, const Verdict& verdict) {
+    if (!planned.asked) return verdict.outcome != Outcome::unknown;
+    // What some seeds do not reach says nothing against the lock.
+    return verdict.outcome == Outcome::holds || planned.question.check != "reached" ||
+           planned.question.seeds.empty();
+  }
+
+  // The same question with another expectation needs no other run of the check.
+  bool answered_before(const Question& question) {
+    for (std::size_t i = 0; i < answers_.size(); ++i) {
+      const Answered& before = answers_[i];
+      if (before.question.check != question.check || before.question.marks != question.marks) continue;
+      CheckLine line = result_.lines[i];
+      line.repeats = true;
+      line.wanted = question.wanted();
+      line.of_some_seeds = !question.seeds.empty();
+      line.answer = question.answered_by(before.verdict);
+      result_.lines.push_back(std::move(line));
+      answers_.push_back({question, before.verdict});
+      return true;
+    }
+    return false;
+  }
+
+  void check_view(const Check& check, const PlannedCheck& planned) {
     if (loaded_.format != Format::jsonl && loaded_.read.times_fell > 0) {
-      result_.lines.push_back({.name = std::string(check.name()),
-                               .reason = "times fall, and this check goes by time",
-                               .counts = !plan_.usual});
+      add_line({.name = std::string(check.name()),
+                .reason = "times fall, and this check goes by time",
+                .counts = planned.asked},
+               planned.question, {});
       return;
     }
-    CheckContext context;
-    context.reentrant = result_.reentrant;
-    const bool semaphore = plan_.model.ends_with("semaphore");
-    context.permits = semaphore ? std::max<std::int64_t>(arguments_.permits, 1) : 0;
-    context.initial_stock = number_of(arguments_.init);
-    context.promised_overtakes = arguments_.overtakes;
-    context.model = plan_.model;
-    for (const Event& event : view_.history().events())
-      context.end_ns = std::max(context.end_ns, event.time_ns);
-    const Verdict verdict = check.run(view_.history(), context);
-    result_.lines.push_back({.name = std::string(check.name()),
-                             .outcome = verdict.outcome,
-                             .reason = verdict.reason,
-                             .violations = verdict.violations,
-                             .counts = !(plan_.usual && verdict.outcome == Outcome::unknown)});
+    CheckContext context = plan_.context;
+    context.required_marks = planned.question.marks;
+    if (context.end_ns == 0) {
+      for (const Event& event : view_.history().events())
+        context.end_ns = std::max(context.end_ns, event.time_ns);
+    }
+    const std::string missing = missing_for(check, planned.question, context);
+    Verdict verdict;
+    verdict.reason = missing;
+    if (missing.empty()) verdict = check.run(view_.history(), context);
+    add_line({.name = std::string(check.name()),
+              .outcome = verdict.outcome,
+              .reason = verdict.reason,
+              .violations = verdict.violations,
+              .counts = counts(planned, verdict)},
+             planned.question, verdict);
     if (verdict.outcome != Outcome::violated) return;
     for (const Witness& witness : verdict.witnesses) {
+      if (witness.events.empty()) continue;  // a mark that was missed is no event
       if (result_.findings.size() >= kMostFindings) return;
       result_.findings.push_back(finding_of(loaded_, view_, check.name(), witness));
     }
@@ -231,6 +303,11 @@ class PlanRun {
   Checked& result_;
   HistoryView view_;
   std::vector<Hold> holds_;  // of the view; empty: not built yet
+  struct Answered {
+    Question question;
+    Verdict verdict;
+  };
+  std::vector<Answered> answers_;  // one for each line, in their order
 };
 
 }  // namespace
@@ -238,7 +315,7 @@ class PlanRun {
 std::vector<NamedVerdict> verdicts_of(const Checked& checked) {
   std::vector<NamedVerdict> verdicts;
   for (const CheckLine& line : checked.lines) {
-    if (!line.counts) continue;
+    if (!line.counts || line.repeats) continue;
     NamedVerdict named;
     named.check = line.name;
     named.verdict.outcome = line.outcome;
@@ -269,14 +346,22 @@ Checked check_history(const std::string& file, const CheckArguments& arguments) 
     result.skipped = loaded.read.skipped;
     result.first_skipped = loaded.read.first_skipped;
     look_at_file(loaded, arguments, result);
-    const CheckPlan plan = plan_checks(loaded.packed, loaded.format, arguments);
+    std::optional<Questions> run;
+    if (!arguments.expect.empty()) {
+      run = read_questions(arguments.expect);
+    } else if (!loaded.read.header.empty()) {
+      const Place place = loaded.read.header_place;
+      run = parse_questions(loaded.read.header, file, place.line, place.column);
+      result.run = run->title.empty() ? "without a title" : run->title;
+    }
+    const CheckPlan plan = plan_checks(loaded.packed, loaded.format, arguments, run ? &*run : nullptr);
     result.model = plan.model;
     result.why_model = plan.why;
     if (plan.permits_unknown) {
       result.doubts.push_back(
           "a semaphore, by its permits, but nobody says how many there are: --permits N does");
     }
-    result.reentrant = is_reentrant(plan.model);
+    result.reentrant = plan.context.reentrant;
     if (plan.model.find("leased") != std::string::npos) {
       const History whole = loaded.packed.unpack();
       const std::string doubt = doubted_unit(whole, build_holds(whole, result.reentrant));
@@ -284,6 +369,7 @@ Checked check_history(const std::string& file, const CheckArguments& arguments) 
     }
     PlanRun(loaded, plan, arguments, result).run();
     result.outcome = sum_up(result.lines, result.doubts);
+    if (!arguments.expect.empty()) result.as_expected = answer_of(result.lines, result.doubts);
     result.read_seconds = std::chrono::duration<double>(read - begin).count();
     result.judge_seconds = std::chrono::duration<double>(Clock::now() - read).count();
   } catch (const FormatError& error) {

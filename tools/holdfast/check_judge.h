@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "checker/checks/check.h"
+#include "checker/checks/questions.h"
 #include "checker/checks/summary.h"
 #include "checker/history/formats.h"
 #include "checker/linearizability/linearizability.h"
@@ -22,7 +22,8 @@ namespace holdfast::tools {
 struct CheckArguments {
   std::vector<std::string> files;   // "-": standard input
   std::string model;                // "": guessed from the history
-  std::vector<std::string> checks;  // empty: those that are usual for the model
+  std::vector<std::string> checks;  // empty: those of the run, and those that are usual for the model
+  std::string expect;               // a file with the questions of a run, instead of the header; "": none
   std::optional<checker::Format> format;
   bool keyed = false;
   std::vector<std::string> ignored;  // functions whose events do not matter
@@ -59,16 +60,22 @@ struct CheckLine {
   checker::Outcome outcome = checker::Outcome::unknown;
   std::string reason;
   std::uint64_t violations = 0;
-  bool counts = true;  // false: a usual check for which the history lacks a field
+  bool counts = true;          // false: a usual check for which the history lacks a field
+  bool repeats = false;        // the line of the same check before it, with another expectation
+  bool of_some_seeds = false;  // it was expected of a share of the seeds, not of each
+  std::string wanted = {};     // what was expected of it, "" nothing: "violated (double-grant)"
+  checker::Question::Answer answer = checker::Question::Answer::met;
 };
 
 struct Checked {
   std::string file;
   std::string error;  // why the file was refused (exit 64); nothing else is set then
   checker::Format format = checker::Format::jsonl;
+  std::string run;               // whose questions its header has, "storm/fair, seed 7"; "": it has none
   std::string model, why_model;  // why_model: of a guessed one: what speaks for it
   bool reentrant = false;
   checker::Outcome outcome = checker::Outcome::unknown;
+  std::optional<checker::Question::Answer> as_expected;  // --expect: of all its questions together
   std::vector<CheckLine> lines;
   std::vector<Finding> findings;  // by check; of linearizable the first of each violated key
   std::vector<std::pair<std::string, checker::Outcome>> bad_keys;  // keys that do not hold

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 #include <tuple>
 #include <utility>
 
-#include "checker/checks/check.h"
+#include "checker/history/history_jsonl.h"
 #include "checker/linearizability/models/model.h"
 #include "sim/scenario/problem.h"
 #include "tools/holdfast/commands.h"
@@ -87,11 +89,10 @@ std::pair<std::string, std::string> guess_model(const Contents& contents) {
   if (contents.resizes || contents.permits) {
     return {lease + "semaphore", contents.resizes ? claims + " and resize" : claims + " and permits"};
   }
-  if (contents.reads) return {lease + "read-write", claims + " and mode read"};
-  if (contents.reentries) {
-    return {"reentrant-" + lease + "mutex", claims + " and acquisitions that were entered again"};
-  }
-  return {lease + "mutex", claims};
+  const std::string reentrant = contents.reentries ? "reentrant-" : "";
+  const std::string again = contents.reentries ? " and acquisitions that were entered again" : "";
+  if (contents.reads) return {reentrant + lease + "read-write", claims + " and mode read" + again};
+  return {reentrant + lease + "mutex", claims + again};
 }
 
 std::vector<std::string> usual_checks(const std::string& model, checker::Format format, bool sells,
@@ -121,16 +122,9 @@ void require_model(const std::string& model) {
 
 void require_checks(const std::vector<std::string>& checks) {
   std::vector<std::string> known;
-  for (const checker::Check* check : checker::all_checks()) {
-    // These two need a scenario: its bound, its marks.
-    if (check->name() != "progress" && check->name() != "reached") known.emplace_back(check->name());
-  }
+  for (const checker::Check* check : checker::all_checks()) known.emplace_back(check->name());
   for (const std::string& check : checks) {
     if (std::find(known.begin(), known.end(), check) != known.end()) continue;
-    if (checker::find_check(check) != nullptr) {
-      throw BadUsage("--check: `" + check + "` needs what only a scenario says, expected " +
-                     sim::one_of(known));
-    }
     throw BadUsage("--check: no check `" + check + "`, expected " + sim::one_of(known) +
                    sim::did_you_mean(check, known));
   }
@@ -160,16 +154,59 @@ std::optional<std::int64_t> number_of(const std::string& text) {
 
 bool is_reentrant(const std::string& model) { return model.starts_with("reentrant"); }
 
-CheckPlan plan_checks(const PackedHistory& history, checker::Format format, const CheckArguments& arguments) {
+CheckPlan plan_checks(const PackedHistory& history, checker::Format format, const CheckArguments& arguments,
+                      const checker::Questions* run) {
   const Contents contents = contents_of(history);
-  CheckPlan plan{.model = arguments.model, .checks = arguments.checks, .usual = arguments.checks.empty()};
-  if (plan.model.empty()) std::tie(plan.model, plan.why) = guess_model(contents);
-  plan.permits_unknown = !contents.resizes && arguments.permits == 0 && plan.model.ends_with("semaphore") &&
-                         arguments.model.empty();
-  if (plan.usual) {
-    plan.checks = usual_checks(plan.model, format, contents.sells, number_of(arguments.init).has_value());
+  CheckPlan plan;
+  plan.model = arguments.model;
+  if (run != nullptr) plan.context = run->context;
+  if (plan.model.empty()) plan.model = plan.context.model;
+  const bool guessed = plan.model.empty();
+  if (guessed) std::tie(plan.model, plan.why) = guess_model(contents);
+  const bool semaphore = plan.model.ends_with("semaphore");
+  plan.permits_unknown = guessed && semaphore && !contents.resizes && arguments.permits == 0;
+
+  checker::CheckContext& context = plan.context;
+  context.model = plan.model;
+  if (run == nullptr || !arguments.model.empty()) context.reentrant = is_reentrant(plan.model);
+  if (!semaphore) {
+    context.permits = 0;
+  } else if (arguments.permits > 0 || context.permits == 0) {
+    context.permits = std::max<std::int64_t>(arguments.permits, 1);
   }
+  if (const auto stock = number_of(arguments.init)) context.initial_stock = stock;
+  if (arguments.overtakes > 0) context.promised_overtakes = arguments.overtakes;
+
+  const auto add = [&plan](checker::Question question, bool asked) {
+    const bool there = std::any_of(plan.checks.begin(), plan.checks.end(), [&](const PlannedCheck& planned) {
+      return planned.question.check == question.check &&
+             (!asked ||
+              (planned.question.marks == question.marks && planned.question.wanted() == question.wanted()));
+    });
+    if (!there) plan.checks.push_back({std::move(question), asked});
+  };
+  for (const std::string& check : arguments.checks) add({.check = check}, true);
+  if (!arguments.checks.empty()) return plan;
+  if (run != nullptr) {
+    for (const checker::Question& question : run->asked) add(question, true);
+    if (!arguments.expect.empty() && !plan.checks.empty()) return plan;
+  }
+  for (const std::string& check :
+       usual_checks(plan.model, format, contents.sells, context.initial_stock.has_value()))
+    add({.check = check}, false);
   return plan;
+}
+
+checker::Questions read_questions(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw BadUsage("--expect: " + file + ": this file cannot be opened");
+  std::string first;
+  std::getline(stream, first);
+  if (first.find(checker::kHeaderMember) != std::string::npos && first.ends_with('}'))
+    return checker::parse_questions(first, file);
+  std::ostringstream rest;
+  rest << stream.rdbuf();
+  return checker::parse_questions(first + "\n" + rest.str(), file);
 }
 
 void require_sane(const CheckArguments& arguments) {

@@ -6,21 +6,31 @@
 #include <string>
 #include <vector>
 
+#include "checker/checks/questions.h"
 #include "checker/history/packed_history.h"
 #include "tools/holdfast/check_judge.h"
 
 namespace holdfast::tools {
 
+struct PlannedCheck {
+  checker::Question question;
+  bool asked = true;  // by the user or the run; a usual one that lacks a field is listed, and does not count
+};
+
 struct CheckPlan {
   std::string model;
   std::string why = {};          // of a guessed model: what speaks for it
   bool permits_unknown = false;  // a guessed semaphore, and nobody said how many permits there are
-  std::vector<std::string> checks;
-  bool usual = true;  // nobody named checks: one that lacks a field is listed, and does not count
+  std::vector<PlannedCheck> checks;
+  checker::CheckContext context = {};  // without what only the history says
 };
 
+// `run`: what was asked of the run, null: nobody says. The command line outranks it.
 CheckPlan plan_checks(const checker::PackedHistory& history, checker::Format format,
-                      const CheckArguments& arguments);
+                      const CheckArguments& arguments, const checker::Questions* run);
+
+// The questions in a file of JSON, or in the header of a history. Throws BadUsage, checker::FormatError.
+checker::Questions read_questions(const std::string& file);
 
 // Reentrant: an owner may enter again what it holds.
 bool is_reentrant(const std::string& model);

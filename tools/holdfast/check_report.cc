@@ -47,6 +47,22 @@ std::string indented(const std::string& text, const std::string& by) {
   return out;
 }
 
+std::string headline(const Checked& checked, const Terminal& terminal) {
+  const std::string file = for_terminal(checked.file, terminal);
+  if (!checked.as_expected || *checked.as_expected == Question::Answer::unknown)
+    return fmt::format("{} {}: {}", sign(checked.outcome, terminal), file, to_string(checked.outcome));
+  const bool met = *checked.as_expected == Question::Answer::met;
+  return fmt::format("{} {}: {}, {}", met ? good_sign(terminal) : bad_sign(terminal), file,
+                     to_string(checked.outcome), met ? "as expected" : "not as expected");
+}
+
+// " (expected)", " (expected: holds)"; "" nothing was expected.
+std::string expectation(const CheckLine& line) {
+  if (line.wanted.empty()) return "";
+  if (line.answer == Question::Answer::met && !line.of_some_seeds) return " (as expected)";
+  return " (expected: " + line.wanted + ")";
+}
+
 // The dots between counts as commas.
 std::string without_dots(std::string text) {
   const std::string_view dot = " ·";
@@ -76,17 +92,20 @@ std::string witness_text(const Checked& checked, const Finding& finding, bool ke
 std::string check_line(const Checked& checked, const Terminal& terminal) {
   if (!checked.error.empty())
     return fmt::format("{} {}\n", bad_sign(terminal), for_terminal(checked.error, terminal));
-  std::string out = fmt::format("{} {}: {}", sign(checked.outcome, terminal),
-                                for_terminal(checked.file, terminal), to_string(checked.outcome));
+  std::string out = headline(checked, terminal);
   if (!checked.doubts.empty()) {
     return out + ": not understood: " + for_terminal(checked.doubts.front(), terminal) + "\n";
   }
   for (const CheckLine& line : checked.lines) {
-    if (line.outcome != checked.outcome || !line.counts) continue;
+    const bool told = checked.as_expected == Question::Answer::missed
+                          ? line.answer == Question::Answer::missed
+                          : line.outcome == checked.outcome;
+    if (!told || !line.counts) continue;
     const Finding* finding = first_of(checked, line.name);
     out += fmt::format(": {}{}: {}", line.name,
                        line.name == "linearizable" ? " (" + checked.model + ")" : std::string(),
                        for_terminal(finding != nullptr ? finding->at : line.reason, terminal));
+    out += expectation(line);
     break;
   }
   return out + "\n";
@@ -96,10 +115,16 @@ std::string check_report(const Checked& checked, const CheckArguments& arguments
   if (!checked.error.empty()) return {};  // the error goes to standard error
   const Terminal& terminal = arguments.terminal;
   const std::string note = note_sign(terminal);
-  std::string out = fmt::format("{} {}: {}\n", sign(checked.outcome, terminal),
-                                for_terminal(checked.file, terminal), to_string(checked.outcome));
+  std::string out = headline(checked, terminal) + "\n";
+  if (!checked.run.empty())
+    out += fmt::format("    {} asked what the run asked: {}\n", note, for_terminal(checked.run, terminal));
   std::string missing;
   for (const CheckLine& line : checked.lines) {
+    if (!line.counts && !line.wanted.empty()) {
+      out += fmt::format("    {} {}: {}{}\n", note, line.name, for_terminal(line.reason, terminal),
+                         expectation(line));
+      continue;
+    }
     if (!line.counts) {
       missing += fmt::format("{}{} ({})", missing.empty() ? "" : ", ", line.name,
                              for_terminal(lacking(line.reason), terminal));
@@ -108,18 +133,21 @@ std::string check_report(const Checked& checked, const CheckArguments& arguments
     std::string name = line.name;
     if (name == "linearizable") {
       const std::string guessed =
-          arguments.model.empty() ? ", guessed: the history has " + checked.why_model : std::string();
+          checked.why_model.empty() ? std::string() : ", guessed: the history has " + checked.why_model;
       name += fmt::format(" ({}{}, engine {})", checked.model, guessed, engines(checked));
     }
-    if (const Finding* finding = first_of(checked, line.name)) {
-      out += fmt::format("    {} {}: {}\n      {}\n", bad_sign(terminal), name,
-                         for_terminal(finding->at, terminal), for_terminal(finding->witness.why, terminal));
+    if (line.repeats) {
+      out += fmt::format("    {} {}: the same{}\n", sign(line.outcome, terminal), name, expectation(line));
+    } else if (const Finding* finding = first_of(checked, line.name)) {
+      out += fmt::format("    {} {}: {}{}\n      {}\n", bad_sign(terminal), name,
+                         for_terminal(finding->at, terminal), expectation(line),
+                         for_terminal(finding->witness.why, terminal));
       if (line.violations > 1) {
         out += fmt::format("      {} violations in all\n", line.violations);
       }
     } else {
-      out += fmt::format("    {} {}: {}\n", sign(line.outcome, terminal), name,
-                         for_terminal(line.reason, terminal));
+      out += fmt::format("    {} {}: {}{}\n", sign(line.outcome, terminal), name,
+                         for_terminal(line.reason, terminal), expectation(line));
     }
   }
   if (!missing.empty()) out += fmt::format("    {} not looked at: {}\n", note, missing);
@@ -216,6 +244,8 @@ nlohmann::ordered_json json_of(const Checked& checked) {
   item["format"] = to_string(checked.format);
   item["model"] = checked.model;
   item["verdict"] = to_string(checked.outcome);
+  if (!checked.run.empty()) item["run"] = checked.run;
+  if (checked.as_expected) item["as_expected"] = *checked.as_expected == Question::Answer::met;
   item["checks"] = nlohmann::ordered_json::array();
   for (const CheckLine& line : checked.lines) {
     item["checks"].push_back({{"check", line.name},
@@ -223,6 +253,10 @@ nlohmann::ordered_json json_of(const Checked& checked) {
                               {"counts", line.counts},
                               {"reason", line.reason},
                               {"violations", line.violations}});
+    if (!line.wanted.empty()) {
+      item["checks"].back()["expected"] = line.wanted;
+      item["checks"].back()["as_expected"] = line.answer == Question::Answer::met;
+    }
   }
   item["doubts"] = checked.doubts;
   item["notes"] = checked.notes;

@@ -121,18 +121,28 @@ void CommandLine::add_check() {
   check->add_option("HISTORY", check_.files, "files; `-` is standard input")->required()->type_name("FILE");
   check
       ->add_option("-m,--model", check_.model,
-                   "of `holdfast list models`; without it: leased-mutex where the history has valid_until, "
+                   "of `holdfast list models`; without it: that of the run, else leased-mutex where the "
+                   "history has valid_until, "
                    "mutex where "
                    "it has acquires, else cas-register or register")
       ->type_name("MODEL")
       ->check(Choice(model_names()));
-  check->add_option("--check", check_.checks, "only this check (may be repeated), instead of the usual ones")
+  check
+      ->add_option("--check", check_.checks,
+                   "only this check (may be repeated), instead of those of the run and the usual ones")
       ->type_name("CHECK")
       ->check(Choice(check_names()))
       ->allow_extra_args(false);
   check->add_option("--format", format_, "without it: by the content")
       ->type_name("FORMAT")
       ->check(Choice({"jsonl", "jepsen-edn", "jepsen-log"}));
+  check
+      ->add_option(
+          "--expect", check_.expect,
+          "judge by these questions and exit 0 if all are answered as expected: a file like the header "
+          "of a history that `run` kept, or such a history. Without it the header of the history "
+          "itself says what else is asked, and a violation is exit 1 whatever was expected")
+      ->type_name("FILE");
   check->add_flag("--keyed", check_.keyed, "values are [key value] (Jepsen's independent keys)");
   check->add_option("--ignore", check_.ignored, "events of this function do not matter (may be repeated)")
       ->type_name("F");

@@ -128,7 +128,7 @@ void write_kept_run(const std::string& folder, const KeptRun& run, const checker
   const std::string description = folder + "/run.json";
   std::error_code ignored;
   std::filesystem::remove(description, ignored);  // of an earlier run, whose files are replaced
-  write_file(folder + "/history.jsonl", checker::to_jsonl(history));
+  write_file(folder + "/history.jsonl", to_header(run.questions) + "\n" + checker::to_jsonl(history));
   // Foreign bytes in a name must not cost the report.
   write_file(description, json_of(run).dump(2, ' ', true, Json::error_handler_t::replace) + "\n");
   if (const std::string story = story_of(run, history, {}); !story.empty())

@@ -1,6 +1,6 @@
 // Kept run: one run as a folder below --out, and back again.
 //
-//   history.jsonl   everything that happened (`holdfast check` reads it)
+//   history.jsonl   what was asked, then everything that happened (`holdfast check` reads it)
 //   timeline.html   the same as a page
 //   story.txt       the violation as a picture, when there is one
 //   run.json        what was run, what was found, the line that runs it again
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "checker/checks/check.h"
+#include "checker/checks/questions.h"
 #include "checker/history/history.h"
 #include "tools/holdfast/terminal.h"
 
@@ -32,7 +32,8 @@ struct KeptRun {
   std::uint64_t seed = 0;
   std::string trace;
   bool reentrant = false;
-  std::string shop;  // what it cost, "" nothing was sold
+  std::string shop;                   // what it cost, "" nothing was sold
+  checker::Questions questions = {};  // written to the header of the history; run.json has none
   std::vector<KeptVerdict> verdicts;
   std::optional<std::size_t> told;  // the verdict that this run was kept for
   bool expected = false;            // the file expects it

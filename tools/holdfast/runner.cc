@@ -42,6 +42,7 @@ KeptRun describe_run(const CaseResult& result, const sim::RunResult& run, const 
   kept.trace = fmt::format("{:016x}", run.trace);
   kept.reentrant = scenario.lock->reentrant;
   kept.shop = run.summed_up;
+  kept.questions = run.questions;
   for (std::size_t i = 0; i < run.verdicts.size(); ++i) {
     const checker::Verdict& verdict = run.verdicts[i];
     const sim::Expectation& expectation = scenario.expectations[i];

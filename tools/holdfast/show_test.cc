@@ -84,7 +84,7 @@ TEST_F(Show, TellsOfAHistoryToo) {
   fs::copy(history, path("h.jsonl"));
   const Ran ran = holdfast("show " + path("h.jsonl") + " --timeline " + path("t.html"));
   EXPECT_EQ(ran.exit, 0) << ran.err;
-  EXPECT_TRUE(ran.says("DOUBLE HOLD")) << ran.out;
+  EXPECT_TRUE(ran.says("DOUBLE GRANT")) << ran.out;
   EXPECT_TRUE(ran.says("reproduce   " + kTool + " check " + path("h.jsonl") + "\n")) << ran.out;
   EXPECT_NE(read_text(path("t.html")).find("<canvas"), std::string::npos);
 }

@@ -106,6 +106,8 @@ std::unique_ptr<Model> make_leased_mutex(const ModelOptions& options);
 std::unique_ptr<Model> make_reentrant_leased_mutex(const ModelOptions& options);
 std::unique_ptr<Model> make_leased_semaphore(const ModelOptions& options);
 std::unique_ptr<Model> make_leased_read_write(const ModelOptions& options);
+std::unique_ptr<Model> make_reentrant_read_write(const ModelOptions& options);
+std::unique_ptr<Model> make_reentrant_leased_read_write(const ModelOptions& options);
 std::unique_ptr<Model> make_register(const ModelOptions& options);
 std::unique_ptr<Model> make_cas_register(const ModelOptions& options);
 std::unique_ptr<Model> make_session_lock(const ModelOptions& options);
