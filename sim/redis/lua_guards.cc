@@ -1,11 +1,11 @@
 #include "sim/redis/lua_guards.h"
 
-#include <algorithm>
 #include <cstdio>
 
 #include <lua5.1/lua.hpp>
 
 #include "sim/redis/lua_heap.h"
+#include "sim/redis/lua_patterns.h"
 #include "sim/redis/script_engine.h"
 
 namespace holdfast::sim::embedded {
@@ -156,21 +156,6 @@ int load_function(lua_State* lua) {
   return 2;
 }
 
-// string.find, match, gmatch, gsub. Lua's matcher calls itself at each of these characters, without a bound.
-int with_pattern(lua_State* lua) {
-  constexpr std::ptrdiff_t kMostDescents = 16 * 1024;
-  if (lua_type(lua, 2) == LUA_TSTRING) {
-    std::size_t size = 0;
-    const char* const pattern = lua_tolstring(lua, 2, &size);
-    if (std::count_if(pattern, pattern + size, [](char c) {
-          return c == '?' || c == '*' || c == '+' || c == '-' || c == '(' || c == ')';
-        }) > kMostDescents) {
-      return luaL_error(lua, "pattern too complex");
-    }
-  }
-  return with_cost(lua);
-}
-
 // coroutine.create, coroutine.wrap. The instructions of a coroutine are counted on their own, so each may run
 // one count unseen.
 int with_coroutine(lua_State* lua) {
@@ -194,8 +179,7 @@ int load_text(lua_State* lua, const char* text, unsigned long size, const char* 
 
 void install_guards(lua_State* lua, ScriptEngine& engine) {
   lua_getglobal(lua, LUA_STRLIBNAME);
-  for (const char* name : {"find", "match", "gmatch", "gsub", "gfind"})
-    replace(lua, name, with_pattern, engine);
+  install_patterns(lua, engine);
   for (const char* name : {"byte", "char", "format", "lower", "rep", "reverse", "sub", "upper"}) {
     replace(lua, name, with_cost, engine);
   }

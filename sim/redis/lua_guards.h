@@ -1,6 +1,6 @@
 // What stands between scripts and the parts of Lua's own library that could hurt the harness, or show a
-// script what differs from run to run: addresses, compiled code, patterns that descend too deeply, coroutines
-// that no budget counts.
+// script what differs from run to run: addresses, compiled code, work and coroutines that no budget counts,
+// patterns (lua_patterns.h).
 #pragma once
 
 struct lua_State;

@@ -57,7 +57,8 @@ class ScriptEngine {
 
   // --- for the functions that scripts call ---
   void charge(std::int64_t instructions) { spent_ += instructions; }
-  void count(lua_State* lua);  // kInstructionsPerCount were executed
+  // kInstructionsPerCount were executed; time may pass meanwhile. Raises an error of Lua when it was killed.
+  void count(lua_State* lua);
   // One redis.call: the reply goes to reply_bytes(). False: refused, the text is in it as an error reply.
   const std::string& call_command(Args argv, bool& refused);
   Call* running() { return call_; }

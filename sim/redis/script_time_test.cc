@@ -65,6 +65,21 @@ TEST(ScriptTime, AScriptTakesTimeByItsInstructions) {
   EXPECT_EQ(s.take(), ":5\r\n");
 }
 
+// redis-server cannot be helped here: its matcher asks nobody.
+TEST(ScriptTime, APatternThatNeverEndsIsKilled) {
+  LocalServer s;
+  for (const char* call : {"find(%s)", "match(%s)", "gsub(%s, '')", "gmatch(%s)()"}) {
+    std::string script = call;
+    script.replace(script.find("%s"), 2, "('a'):rep(99), ('a?'):rep(99) .. ('a'):rep(99) .. 'b'");
+    EXPECT_EQ(s.ask("EVAL \"return string." + script + "\" 0"), "");
+    s.pass(seconds(6));
+    EXPECT_EQ(s.ask("PING", 2), kBusy);
+    EXPECT_EQ(s.ask("SCRIPT KILL", 2), "+OK\r\n");
+    s.pass(milliseconds(1));
+    EXPECT_TRUE(s.take().starts_with("-ERR Script killed by user")) << script;
+  }
+}
+
 TEST(ScriptTime, EffectsOfAnUnendedScriptAreNotKept) {
   Disk disk;
   {
@@ -142,8 +157,10 @@ TEST(HostileScripts, RepliesNestAsDeepAsLuaAllows) {
 
 TEST(HostileScripts, APatternThatRedisServerDiesOfIsRefused) {
   LocalServer s;
-  const std::string answer =
+  std::string answer =
       s.ask("EVAL \"return string.find(string.rep('a',300000), string.rep('a?',300000))\" 0");
+  s.pass(milliseconds(10));
+  answer += s.take();
   EXPECT_TRUE(answer.starts_with("-ERR user_script:1: pattern too complex")) << answer;
   EXPECT_EQ(s.ask("EVAL \"return string.find(string.rep('a',16000), string.rep('a?',16000))\" 0"), ":1\r\n");
 }
