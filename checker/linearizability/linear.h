@@ -26,7 +26,10 @@ struct LinearResult {
 std::optional<LinearResult> check_linear(std::string_view model, const std::vector<Operation>& operations,
                                          const ModelOptions& options, std::string& why_not);
 
-// The same by Model::decide(), where the model has it. The stuck operation is found by bisection, so this
+// By Model::decide(), where the model has it: "" if an order exists, else what is wrong.
+std::optional<std::string_view> decide_linear(const Model& model, const std::vector<Operation>& operations,
+                                              std::string& why_not);
+// The same by decide_linear(), where the model has it. The stuck operation is found by bisection, so this
 // takes O(log n) decisions if there is no order.
 std::optional<LinearResult> check_linear(const Model& model, const std::vector<Operation>& operations,
                                          std::string& why_not);

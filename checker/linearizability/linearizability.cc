@@ -159,8 +159,8 @@ class Verifier {
   struct Subject {
     const Model& model;
     const std::vector<Operation>& operations;
-    bool prepared = false;
-    Subject with(const std::vector<Operation>& part) const { return {model, part, prepared}; }
+    const std::vector<Operation>* asked = nullptr;  // before they were prepared; null: they were not
+    Subject with(const std::vector<Operation>& part) const { return {model, part, asked}; }
   };
 
   KeyVerdict judge_key(const KeyOperations& key) {
@@ -190,7 +190,7 @@ class Verifier {
     // What was left out as it need not happen may be all.
     verdict.engine = Engine::linear;
     for (const ModelPart& part : parts) {
-      KeyVerdict found = judge_part({*part.model, part.operations, true}, key.key);
+      KeyVerdict found = judge_part({*part.model, part.operations, &key.operations}, key.key);
       const Engine engine = verdict.engine == Engine::search ? Engine::search : found.engine;
       const bool worse = found.outcome == Outcome::violated
                              ? verdict.outcome != Outcome::violated || found.at < verdict.at
@@ -203,7 +203,7 @@ class Verifier {
 
   // nullopt: no algorithm but the search decides it.
   std::optional<LinearResult> by_linear(const Subject& subject, std::string& why_not) const {
-    if (options_.own_model == nullptr && !subject.prepared) {
+    if (options_.own_model == nullptr && subject.asked == nullptr) {
       return check_linear(options_.model, subject.operations, options_.model_options, why_not);
     }
     return check_linear(subject.model, subject.operations, why_not);
@@ -254,7 +254,7 @@ class Verifier {
       const auto fails = [&](const std::vector<Operation>& part) {
         if (options_.budget.stop && options_.budget.stop({}) != nullptr) return false;
         std::string ignored;
-        if (const auto again = subject.model.decide(part, ignored)) return *again == found.kind;
+        if (const auto again = decide_linear(subject.model, part, ignored)) return *again == found.kind;
         const auto again = by_linear(subject.with(part), ignored);
         return again && !again->linearizable && again->kind == found.kind;
       };
@@ -272,7 +272,10 @@ class Verifier {
       }
       if (kept.size() > 4 && fails(part)) {
         std::vector<std::size_t> fewer;
-        for (const std::size_t at : shrink(part, fails)) fewer.push_back(kept[at]);
+        // Every decision reads all of them.
+        const std::size_t most =
+            subject.asked == nullptr ? 2000 : std::max<std::size_t>(200, 500'000 / part.size());
+        for (const std::size_t at : shrink(part, fails, most)) fewer.push_back(kept[at]);
         kept = std::move(fewer);
       }
     }
@@ -293,9 +296,27 @@ class Verifier {
       SearchBudget small = options_.budget;
       small.steps = std::min<std::uint64_t>(small.steps, 200'000);
       const std::size_t same = operations[stuck].invoked;
-      const auto fails = [&](const std::vector<Operation>& part) {
-        const SearchResult again = search(part, subject.model, small);
+      // Preparing anew costs as much as a search that finds its way.
+      std::uint64_t left = subject.asked == nullptr ? 4 * kShrinkSteps : kShrinkSteps;
+      const auto stuck_alike = [&](const std::vector<Operation>& part, const Model& model) {
+        small.steps = std::min(small.steps, left);
+        if (small.steps == 0) return false;
+        const SearchResult again = search(part, model, small);
+        left -= std::min(left, again.steps + part.size());
         return again.outcome == SearchOutcome::not_linearizable && part[again.stuck].invoked == same;
+      };
+      std::map<std::size_t, const Operation*> asked;  // by invocation
+      if (subject.asked != nullptr) {
+        for (const Operation& each : *subject.asked) asked[each.invoked] = &each;
+      }
+      const auto fails = [&](const std::vector<Operation>& part) {
+        if (asked.empty()) return stuck_alike(part, subject.model);
+        // What a model has prepared is right for these operations only, and not for fewer.
+        std::vector<Operation> anew;
+        for (const Operation& each : part) anew.push_back(*asked.at(each.invoked));
+        const std::vector<ModelPart> parts = model_->prepare(names_, anew);
+        return std::any_of(parts.begin(), parts.end(),
+                           [&](const ModelPart& each) { return stuck_alike(each.operations, *each.model); });
       };
       std::vector<Operation> part;
       for (const std::size_t at : kept) part.push_back(operations[at]);
@@ -314,6 +335,8 @@ class Verifier {
     keep(operations, kept, verdict);
     explain(operations, stuck, holder, verdict);
   }
+
+  static constexpr std::uint64_t kShrinkSteps = 500'000;  // of all searches together
 
   // The acquire whose hold is there when the stuck one completes: the last grant whose owner has not invoked
   // a release.
@@ -373,13 +396,28 @@ class Verifier {
       if (last.f == Function::cas) {
         what += " from " + value(last.token) + " to " + value(last.value);
       } else if (pairing_of(last.f) == Pairing::resource) {
-        // The operation may have a number in place of its value.
-        const bool asks = last.f == Function::read || last.f == Function::dequeue;
-        const Value told = event(verdict.at).value;
-        what += " of " + value(told.empty() && !asks ? event(last.invoked).value : told);
+        what += " of " + value(value_of(last, verdict.at));
       }
-      verdict.reason = fmt::format("No order of the operations explains the {} by {}.", what, who);
+      verdict.reason = fmt::format("No order of the operations explains the {} by {}{}.", what, who,
+                                   what_is_wrong(verdict.kind));
     }
+  }
+  // Of the violations that a model decides by itself.
+  static std::string_view what_is_wrong(std::string_view kind) {
+    if (kind == "dequeue-of-nothing") return ": a value was taken out that nobody had put in by then";
+    if (kind == "dequeued-twice") return ": a value was put in once and taken out twice";
+    if (kind == "out-of-order") return ": what was put in first did not come out first";
+    if (kind == "not-empty") return ": the queue was never empty meanwhile";
+    if (kind == "lost-element") return ": a read lacks what was inside before";
+    if (kind == "element-twice") return ": a read has a value twice";
+    if (kind == "read-of-nothing") return ": a read has what nobody had put in by then";
+    return "";
+  }
+  // The operation may have a number in place of its value.
+  Value value_of(const Operation& operation, std::size_t completion) const {
+    const bool asks = operation.f == Function::read || operation.f == Function::dequeue;
+    const Value told = event(completion).value;
+    return told.empty() && !asks ? event(operation.invoked).value : told;
   }
   // Read from the event: the operation's own owner is only a number where the model is leased.
   std::string owner_of(const Operation& operation) const {

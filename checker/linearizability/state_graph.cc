@@ -9,7 +9,7 @@ namespace holdfast::checker {
 
 namespace {
 
-constexpr std::size_t kMostListedKinds = 4096;
+constexpr std::size_t kMostListedKinds = 512;  // listing takes a step of the model for each
 constexpr std::uint64_t kMostRowBytes = std::uint64_t{1} << 24;
 // Of a state but its numbers: a node, a vector, and rows of vectors that are there twice while they grow.
 constexpr std::uint64_t kStateBytes = 320;

@@ -52,8 +52,9 @@ class Model {
   virtual std::vector<ModelPart> prepare(const History& names,
                                          const std::vector<Operation>& operations) const;
   // Whether an order exists, without a search: "" if so, else what is wrong, as one of the kinds of the check
-  // `linearizable`. nullopt: it cannot say here; `why_not` says why. REQUIRES: `operations` in the order of
-  // their invocations.
+  // `linearizable`. nullopt: it cannot say here; `why_not` says why. By times alone: what one process invokes
+  // at the time of its return counts as concurrent; decide_linear() sees to that. REQUIRES: `operations` in
+  // the order of their invocations.
   virtual std::optional<std::string_view> decide(const std::vector<Operation>& operations,
                                                  std::string& why_not) const;
   virtual bool sessions() const { return false; }   // holds end with their owner's session, in every format
@@ -112,5 +113,6 @@ std::unique_ptr<Model> make_register(const ModelOptions& options);
 std::unique_ptr<Model> make_cas_register(const ModelOptions& options);
 std::unique_ptr<Model> make_session_lock(const ModelOptions& options);
 std::unique_ptr<Model> make_kv(const ModelOptions& options);
+std::unique_ptr<Model> make_multi_register(const ModelOptions& options);
 
 }  // namespace holdfast::checker

@@ -36,6 +36,7 @@ const std::vector<ModelKind>& all_models() {
       {"register", "read and write", make_register},
       {"cas-register", "read, write and compare-and-set", make_cas_register},
       {"kv", "texts by key: put, get and append (Porcupine's kv)", make_kv},
+      {"multi-register", "registers that one txn reads and writes together (Knossos's)", make_multi_register},
   };
   return models;
 }
