@@ -13,8 +13,10 @@ class Linearizable : public Check {
  public:
   std::string_view name() const override { return "linearizable"; }
   std::vector<std::string_view> kinds() const override {
-    return {"double-hold",      "too-deep", "token-order",     "release-without-hold", "overtaken",
-            "too-many-permits", "no-order", "read-of-nothing", "read-before-write",    "stale-read"};
+    return {"double-hold",       "too-deep",         "token-order",        "release-without-hold",
+            "overtaken",         "too-many-permits", "no-order",           "read-of-nothing",
+            "read-before-write", "stale-read",       "dequeue-of-nothing", "dequeued-twice",
+            "out-of-order",      "not-empty",        "lost-element",       "element-twice"};
   }
   std::string_view about() const override {
     return "some order of the operations explains the history under the model";

@@ -114,5 +114,6 @@ std::unique_ptr<Model> make_cas_register(const ModelOptions& options);
 std::unique_ptr<Model> make_session_lock(const ModelOptions& options);
 std::unique_ptr<Model> make_kv(const ModelOptions& options);
 std::unique_ptr<Model> make_multi_register(const ModelOptions& options);
+std::unique_ptr<Model> make_fifo_queue(const ModelOptions& options);
 
 }  // namespace holdfast::checker

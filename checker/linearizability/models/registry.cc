@@ -37,6 +37,7 @@ const std::vector<ModelKind>& all_models() {
       {"cas-register", "read, write and compare-and-set", make_cas_register},
       {"kv", "texts by key: put, get and append (Porcupine's kv)", make_kv},
       {"multi-register", "registers that one txn reads and writes together (Knossos's)", make_multi_register},
+      {"fifo-queue", "what is put in first comes out first", make_fifo_queue},
   };
   return models;
 }
