@@ -115,5 +115,6 @@ std::unique_ptr<Model> make_session_lock(const ModelOptions& options);
 std::unique_ptr<Model> make_kv(const ModelOptions& options);
 std::unique_ptr<Model> make_multi_register(const ModelOptions& options);
 std::unique_ptr<Model> make_fifo_queue(const ModelOptions& options);
+std::unique_ptr<Model> make_unordered_queue(const ModelOptions& options);
 
 }  // namespace holdfast::checker

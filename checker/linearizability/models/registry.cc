@@ -38,6 +38,7 @@ const std::vector<ModelKind>& all_models() {
       {"kv", "texts by key: put, get and append (Porcupine's kv)", make_kv},
       {"multi-register", "registers that one txn reads and writes together (Knossos's)", make_multi_register},
       {"fifo-queue", "what is put in first comes out first", make_fifo_queue},
+      {"unordered-queue", "what is put in comes out, in any order", make_unordered_queue},
   };
   return models;
 }
