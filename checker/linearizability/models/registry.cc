@@ -39,6 +39,7 @@ const std::vector<ModelKind>& all_models() {
       {"multi-register", "registers that one txn reads and writes together (Knossos's)", make_multi_register},
       {"fifo-queue", "what is put in first comes out first", make_fifo_queue},
       {"unordered-queue", "what is put in comes out, in any order", make_unordered_queue},
+      {"set", "values are added, and a read returns them all", make_set},
   };
   return models;
 }
