@@ -256,7 +256,8 @@ constexpr const char* kModels[] = {"mutex",
                                    "register",
                                    "cas-register"};
 // What data_models_test.cc asks.
-constexpr const char* kDataModels[] = {"kv", "multi-register", "fifo-queue", "unordered-queue", "set"};
+constexpr const char* kDataModels[] = {"kv",  "multi-register", "fifo-queue", "unordered-queue",
+                                       "set", "counter"};
 
 TEST(Agreement, IsAskedOfEveryModel) {
   EXPECT_EQ(std::size(kModels) + std::size(kDataModels), all_models().size());

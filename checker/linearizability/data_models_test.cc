@@ -317,7 +317,7 @@ void agree(const std::string& model, int histories) {
   ::testing::Test::RecordProperty("by_linear", by_linear);
 }
 
-constexpr const char* kModels[] = {"kv", "multi-register", "fifo-queue", "unordered-queue", "set"};
+constexpr const char* kModels[] = {"kv", "multi-register", "fifo-queue", "unordered-queue", "set", "counter"};
 
 class DataModel : public ::testing::TestWithParam<const char*> {};
 TEST_P(DataModel, AgreesWithItsDefinition) { agree(GetParam(), 2000); }

@@ -256,6 +256,37 @@ TEST_F(CheckFiles, TheGuessedModelFitsTheFields) {
   guessed(grants(R"(,"permits":2)", 1), 2, "nobody says how many there are: --permits N does");
 }
 
+TEST_F(CheckFiles, TheGuessedModelFitsTheFunctions) {
+  const auto guessed = [&](const std::string& text, int exit, std::string_view model) {
+    const Ran ran = check(file(text, "h.edn"));
+    EXPECT_EQ(ran.exit, exit) << ran.out;
+    expect_all(ran, {model});
+  };
+  const auto did = [](const std::string& f, const std::string& value) {
+    std::string text;
+    for (const char* type : {"invoke", "ok"})
+      text += "{:process 0, :type :" + std::string(type) + ", :f :" + f + ", :value " + value + "}\n";
+    return text;
+  };
+  guessed(did("append", "\"a\"") + did("get", "\"a\""), 0, "(kv, guessed: the history has append,");
+  guessed(did("put", "\"a\"") + did("get", "\"b\""), 1, "(register, guessed:");
+  guessed(did("get", "\"\"") + did("put", "\"a\""), 0,
+          "(kv, guessed: the history has reads of an empty text");
+  guessed(did("txn", "[[:w :x 1]]") + did("txn", "[[:r :x 2]]"), 1, "(multi-register, guessed:");
+  guessed(did("txn", "[[:append :x 1]]"), 2, "a txn with [:append :x 1], expected a list of [:r");
+  guessed(did("add", "1") + did("read", "#{1}"), 0,
+          "(set, guessed: the history has add, and reads of lists,");
+  guessed(did("add", "1") + did("read", "2"), 1, "(counter, guessed:");
+  guessed(did("add", "1"), 2, "--model set or --model counter says it");
+  guessed(did("enqueue", "1") + did("dequeue", "2"), 1, "(unordered-queue, guessed:");
+  guessed(did("enqueue", "1") + did("dequeue", "1"), 2, "nobody says whether its order counts");
+  guessed(did("enqueue", "1") + did("read", "1"), 2, "the model has no read, and the history has one");
+  guessed(did("acquire", "nil") + "{:process 0, :type :info, :f :crash}\n" +
+              "{:process 1, :type :invoke, :f :acquire}\n{:process 1, :type :ok, :f :acquire}\n",
+          0, "(session-lock, guessed: the history has no valid_until, and clients that crash,");
+  EXPECT_EQ(check("--model fifo-queue " + file(did("enqueue", "1") + did("dequeue", "1"), "h.edn")).exit, 0);
+}
+
 // A hold means the same in each check: what one blames, the other does, and what one passes, the other does.
 TEST_F(CheckFiles, ChecksAgreeOnHolds) {
   const auto agree = [&](const std::string& text, const std::string& model, int exit) {

@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 #include <sstream>
-#include <tuple>
 #include <utility>
 
 #include "checker/history/history_jsonl.h"
@@ -30,7 +29,26 @@ struct Contents {
   bool permits = false;    // acquires of several permits
   bool resizes = false;    // of a key that is acquired
   bool reentries = false;  // an owner was granted anew, by the same acquisition, what it held
+  bool crashes = false;    // of a client, told by an event of its own
+  // Operations of data structures.
+  bool appends = false, queues = false, adds = false, txns = false;
+  bool read_lists = false, read_numbers = false;                   // what reads returned
+  bool read_empty = false, wrote_empty = false, read_nil = false;  // the empty text
 };
+
+// What an event of the resource says of its kind of object.
+void look_at_resource(const PackedHistory& history, const Event& event, Contents& found) {
+  const bool ok = event.type == checker::EventType::ok;
+  const checker::Value value = event.value;
+  const bool empty_text = value.kind() == checker::Value::Kind::text && history.text(value.symbol()).empty();
+  if (event.f == Function::read && ok) {
+    found.read_lists = found.read_lists || value.kind() == checker::Value::Kind::structure;
+    found.read_numbers = found.read_numbers || value.is_number();
+    found.read_empty = found.read_empty || empty_text;
+    found.read_nil = found.read_nil || value.empty();
+  }
+  found.wrote_empty = found.wrote_empty || (event.f == Function::write && empty_text);
+}
 
 // An owner that is granted the acquisition that it holds already, before it gives anything back.
 class Reentries {
@@ -61,33 +79,71 @@ Contents contents_of(const PackedHistory& history) {
     found.acquires = found.acquires || f == Function::acquire || f == Function::release;
     found.sells = found.sells || f == Function::sell;
     found.cas = found.cas || f == Function::cas;
+    found.appends = found.appends || f == Function::append;
+    found.queues = found.queues || f == Function::enqueue || f == Function::dequeue;
+    found.adds = found.adds || f == Function::add;
+    found.txns = found.txns || f == Function::txn;
+    found.crashes =
+        found.crashes || (f == Function::crash && fixed.process() != PackedHistory::kManyProcesses &&
+                          history.text(fixed.process()) != "nemesis");
     if (f == Function::resize) resized.insert(fixed.key);
     if (f == Function::acquire) acquired.insert(fixed.key);
   };
-  history.for_each([&](std::size_t, const PackedHistory::Fixed& fixed) { look(fixed); },
-                   [&](std::size_t, const PackedHistory::Fixed& fixed, const Event& event) {
-                     look(fixed);
-                     if (fixed.f() == Function::acquire) {
-                       found.claims = found.claims || event.valid_until_ns != checker::kAbsent;
-                       found.reads = found.reads || history.text(event.mode) == "read";
-                       found.permits = found.permits || event.permits > 1;
-                     }
-                     found.reentries = found.reentries || reentries.take(event);
-                   });
+  history.for_each(
+      [&](std::size_t, const PackedHistory::Fixed& fixed) {
+        look(fixed), look_at_resource(history, PackedHistory::plain(fixed), found);
+      },
+      [&](std::size_t, const PackedHistory::Fixed& fixed, const Event& event) {
+        look(fixed);
+        look_at_resource(history, event, found);
+        if (fixed.f() == Function::acquire) {
+          found.claims = found.claims || event.valid_until_ns != checker::kAbsent;
+          found.reads = found.reads || history.text(event.mode) == "read";
+          found.permits = found.permits || event.permits > 1;
+        }
+        found.reentries = found.reentries || reentries.take(event);
+      });
   found.resizes = std::any_of(resized.begin(), resized.end(),
                               [&](checker::Symbol key) { return acquired.contains(key); });
   return found;
 }
 
-// The model, and what speaks for it.
-std::pair<std::string, std::string> guess_model(const Contents& contents) {
-  if (!contents.acquires) {
-    return contents.cas ? std::pair("cas-register", "cas") : std::pair("register", "no acquire and no cas");
+struct Guess {
+  std::string model, why, if_it_holds = {};
+};
+
+// Of operations on data structures alone. Two sorts at once are nobody's; the first model then says so.
+Guess guess_data_model(const Contents& contents) {
+  if (contents.txns) return {"multi-register", "txn"};
+  if (contents.appends) return {"kv", "append"};
+  if (contents.queues) {
+    return {"unordered-queue", "enqueue and dequeue",
+            "a queue, but nobody says whether its order counts: --model fifo-queue or --model "
+            "unordered-queue does"};
   }
+  if (contents.adds) {
+    if (contents.read_lists) return {"set", "add, and reads of lists"};
+    if (contents.read_numbers) return {"counter", "add, and reads of numbers"};
+    return {"set", "add", "adds, and no read that shows of what: --model set or --model counter says it"};
+  }
+  if (contents.cas) return {"cas-register", "cas"};
+  // Where nothing was put, Porcupine's store reads the empty text.
+  if (contents.read_empty && !contents.wrote_empty && !contents.read_nil) {
+    return {"kv", "reads of an empty text that nobody wrote"};
+  }
+  return {"register", "no acquire and no cas"};
+}
+
+// The model, and what speaks for it.
+Guess guess_model(const Contents& contents, checker::Format format) {
+  if (!contents.acquires) return guess_data_model(contents);
   const std::string lease = contents.claims ? "leased-" : "";
   const std::string claims = contents.claims ? "valid_until" : "no valid_until";
   if (contents.resizes || contents.permits) {
     return {lease + "semaphore", contents.resizes ? claims + " and resize" : claims + " and permits"};
+  }
+  if (contents.crashes && !contents.claims && !contents.reads && format != checker::Format::jsonl) {
+    return {"session-lock", "no valid_until, and clients that crash"};
   }
   const std::string reentrant = contents.reentries ? "reentrant-" : "";
   const std::string again = contents.reentries ? " and acquisitions that were entered again" : "";
@@ -162,7 +218,12 @@ CheckPlan plan_checks(const PackedHistory& history, checker::Format format, cons
   if (run != nullptr) plan.context = run->context;
   if (plan.model.empty()) plan.model = plan.context.model;
   const bool guessed = plan.model.empty();
-  if (guessed) std::tie(plan.model, plan.why) = guess_model(contents);
+  if (guessed) {
+    Guess guess = guess_model(contents, format);
+    plan.model = std::move(guess.model);
+    plan.why = std::move(guess.why);
+    plan.if_it_holds = std::move(guess.if_it_holds);
+  }
   const bool semaphore = plan.model.ends_with("semaphore");
   plan.permits_unknown = guessed && semaphore && !contents.resizes && arguments.permits == 0;
 

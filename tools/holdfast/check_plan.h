@@ -19,7 +19,9 @@ struct PlannedCheck {
 
 struct CheckPlan {
   std::string model;
-  std::string why = {};          // of a guessed model: what speaks for it
+  std::string why = {};  // of a guessed model: what speaks for it
+  std::string if_it_holds =
+      {};  // of a guessed model that asks less than another one would: what is open then
   bool permits_unknown = false;  // a guessed semaphore, and nobody said how many permits there are
   std::vector<PlannedCheck> checks;
   checker::CheckContext context = {};  // without what only the history says

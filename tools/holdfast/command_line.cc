@@ -121,10 +121,8 @@ void CommandLine::add_check() {
   check->add_option("HISTORY", check_.files, "files; `-` is standard input")->required()->type_name("FILE");
   check
       ->add_option("-m,--model", check_.model,
-                   "of `holdfast list models`; without it: that of the run, else leased-mutex where the "
-                   "history has valid_until, "
-                   "mutex where "
-                   "it has acquires, else cas-register or register")
+                   "of `holdfast list models`; without it: that of the run, else it is guessed from the "
+                   "functions and fields of the history, and the report says why")
       ->type_name("MODEL")
       ->check(Choice(model_names()));
   check

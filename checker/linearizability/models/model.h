@@ -117,5 +117,6 @@ std::unique_ptr<Model> make_multi_register(const ModelOptions& options);
 std::unique_ptr<Model> make_fifo_queue(const ModelOptions& options);
 std::unique_ptr<Model> make_unordered_queue(const ModelOptions& options);
 std::unique_ptr<Model> make_set(const ModelOptions& options);
+std::unique_ptr<Model> make_counter(const ModelOptions& options);
 
 }  // namespace holdfast::checker

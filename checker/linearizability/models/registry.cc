@@ -40,6 +40,7 @@ const std::vector<ModelKind>& all_models() {
       {"fifo-queue", "what is put in first comes out first", make_fifo_queue},
       {"unordered-queue", "what is put in comes out, in any order", make_unordered_queue},
       {"set", "values are added, and a read returns them all", make_set},
+      {"counter", "adds, and reads of the sum", make_counter},
   };
   return models;
 }
