@@ -97,6 +97,10 @@ Value parse_toml(std::string_view text, const std::string& name) {
     if (at.line == 0) at = {name, 1, 1};
     throw BadScenario(at, "not valid TOML: " + std::string(error.description()) +
                               ", expected a scenario file (TOML, `schema = 1`)");
+  } catch (const TomlGaveUp& failed) {
+    throw BadScenario({name, 1, 1}, "not valid TOML: the TOML library met what it does not expect (" +
+                                        std::string(failed.what()) +
+                                        "), expected a scenario file (TOML, `schema = 1`)");
   }
 }
 

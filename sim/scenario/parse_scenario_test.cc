@@ -337,6 +337,7 @@ TEST(ParseScenario, ComplaintsNameLineColumnExpectationAndSuggestion) {
       {"[\v", "f.toml:1:2: not valid TOML"},
       {"a = 1\n[[ = 1", "f.toml:2:4: not valid TOML"},
       {"[ . ]", "f.toml:1:3: not valid TOML"},
+      {"a = 1979-05-27T:7", "f.toml:1:16: not valid TOML"},
       // Characters for which it had undefined behaviour: the sanitizer of that tells.
       {"schema = 1\u01A8", "f.toml:1:11: not valid TOML"},
       {"schema = 1 \u2C5F", "f.toml:1:12: not valid TOML"},
