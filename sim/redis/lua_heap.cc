@@ -9,6 +9,20 @@
 
 #include "lib/runtime/retry_allocation.h"
 
+// The leak sanitizer looks for pointers in what malloc gave out, not in what is mapped: blocks of malloc that
+// only the arena knows of would be leaks to it.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HOLDFAST_LSAN 1
+#endif
+#endif
+#if defined(HOLDFAST_LSAN) || defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#else
+#define __lsan_register_root_region(begin, bytes) static_cast<void>(0)
+#define __lsan_unregister_root_region(begin, bytes) static_cast<void>(0)
+#endif
+
 namespace holdfast::sim::embedded {
 
 namespace {
@@ -17,7 +31,10 @@ namespace {
 bool map_at(std::byte* where, std::size_t bytes) {
   void* const got = ::mmap(where, bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  if (got == where) return true;
+  if (got == where) {
+    __lsan_register_root_region(where, bytes);
+    return true;
+  }
   if (got != MAP_FAILED) ::munmap(got, bytes);
   return false;
 }
@@ -45,7 +62,12 @@ LuaHeap::LuaHeap() {
   usable_ = kStepBytes;
 }
 
-LuaHeap::~LuaHeap() { ::munmap(arena_, usable_); }
+LuaHeap::~LuaHeap() {
+  for (std::size_t step = 0; step < usable_; step += kStepBytes) {
+    __lsan_unregister_root_region(arena_ + step, kStepBytes);
+  }
+  ::munmap(arena_, usable_);
+}
 
 void* LuaHeap::take(std::size_t bytes) {
   if (in_use_ + bytes > limit_) return nullptr;

@@ -9,7 +9,12 @@ namespace {
 constexpr std::size_t kStackBytes = 8 * 1024 * 1024;
 }  // namespace
 
-ScriptStack::~ScriptStack() { HF_CHECK(body_ == nullptr, "a stack goes while something runs on it"); }
+ScriptStack::~ScriptStack() {
+  HF_CHECK(body_ == nullptr, "a stack goes while something runs on it");
+  if (!prepared_) return;
+  caller_.adopt_thread();
+  caller_.switch_to(own_);  // with no body: it ends
+}
 
 bool ScriptStack::run(std::function<void()> body) {
   HF_CHECK(body_ == nullptr, "one thing at a time runs on a stack");
@@ -38,10 +43,11 @@ bool ScriptStack::go_on() {
 
 void ScriptStack::pause() { own_.switch_to(caller_); }
 
-// Never left: between two bodies it is suspended here.
+// Suspended here between two bodies; left when it goes on without one, so that the address sanitizer, which
+// keeps a second stack for each fiber, lets go of that.
 void ScriptStack::enter(void* argument) noexcept {
   auto& self = *static_cast<ScriptStack*>(argument);
-  while (true) {
+  while (self.body_ != nullptr) {
     try {
       self.body_();
     } catch (...) {
@@ -50,6 +56,7 @@ void ScriptStack::enter(void* argument) noexcept {
     self.body_ = nullptr;
     self.own_.switch_to(self.caller_);
   }
+  self.own_.exit_to(self.caller_);
 }
 
 }  // namespace holdfast::sim::embedded
