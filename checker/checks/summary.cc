@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "checker/holds/holds.h"
 #include "checker/holds/wording.h"
@@ -16,31 +17,50 @@ namespace {
 class Contention {
  public:
   explicit Contention(const History& history)
-      : present_(history.symbols(), 0), arrivals_(history.symbols(), 0) {}
+      : present_(history.symbols(), 0),
+        arrivals_(history.symbols(), 0),
+        met_(history.events().size(), kNobody) {}
 
   void invoked(Symbol key, std::size_t position) {
-    met_[position] = {present_[key] > 0, arrivals_[key] + 1};
+    met_[position] = 2 * (arrivals_[key] + 1) + (present_[key] > 0 ? 1 : 0);
     ++present_[key];
     ++arrivals_[key];
   }
-  void failed(Symbol key, std::size_t invoked) {
-    --present_[key];
-    met_.erase(invoked);
-  }
+  void failed(Symbol key) { --present_[key]; }
   // True: the grant was contended. Its process counts as present until ended().
   bool granted(Symbol key, std::size_t invoked) {
-    const auto found = met_.find(invoked);
-    if (found == met_.end()) return false;
-    const bool met = found->second.first || arrivals_[key] != found->second.second;
-    met_.erase(found);
-    return met;
+    const std::uint64_t met = met_[invoked];
+    return met != kNobody && (met % 2 == 1 || arrivals_[key] != met / 2);
   }
   void ended(Symbol key) { --present_[key]; }
 
  private:
   std::vector<int> present_;             // by key: how many ask for it or hold it
   std::vector<std::uint64_t> arrivals_;  // by key: how many have asked for it so far
-  std::map<std::size_t, std::pair<bool, std::uint64_t>> met_;
+  // By position of an acquire's invocation: twice the arrivals so far, and one more where somebody was there.
+  std::vector<std::uint64_t> met_;
+  static constexpr std::uint64_t kNobody = 0;
+};
+
+// How many operations ended how. The last column: they did not.
+class Outcomes {
+ public:
+  void count(Function f, std::size_t column) { ++counts_[static_cast<std::size_t>(f)][column]; }
+  void tell(Summary& summary) const {
+    for (std::size_t f = 0; f < counts_.size(); ++f) {
+      for (std::size_t column = 0; column <= kPending; ++column) {
+        if (counts_[f][column] == 0) continue;
+        summary.operations[std::string(to_string(static_cast<Function>(
+            f)))][column == kPending ? "pending" : std::string(to_string(static_cast<EventType>(column)))] =
+            counts_[f][column];
+      }
+    }
+  }
+  static constexpr std::size_t kPending = 4;
+
+ private:
+  std::array<std::array<std::uint64_t, kPending + 1>, static_cast<std::size_t>(Function::other) + 1>
+      counts_{};
 };
 
 }  // namespace
@@ -54,19 +74,22 @@ Summary summarize(const History& history, bool reentrant) {
   for (const Event& event : events) last_ns = std::max(last_ns, event.time_ns);
   if (!events.empty()) summary.length_ns = last_ns - events.front().time_ns;
 
-  std::map<std::size_t, std::size_t> hold_of, end_of;  // by position
+  std::vector<std::size_t> hold_of(events.size(), kNowhere);  // by position
+  std::vector<bool> ends(events.size(), false);
   for (std::size_t i = 0; i < holds.size(); ++i) {
     hold_of[holds[i].acquired] = i;
-    if (holds[i].ended != kNowhere && holds[i].end != HoldEnd::crashed) end_of[holds[i].ended] = i;
+    if (holds[i].ended != kNowhere && holds[i].end != HoldEnd::crashed) ends[holds[i].ended] = true;
   }
   Contention contention(history);
+  Outcomes outcomes;
   std::vector<bool> contended(holds.size(), false);
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Event& event = events[i];
     if (event.type == EventType::invoke && pairs.other[i] == kNowhere) {
-      ++summary.operations[std::string(to_string(event.f))]["pending"];
-    } else if (event.type != EventType::invoke && event.f < Function::store_grant) {
-      ++summary.operations[std::string(to_string(event.f))][std::string(to_string(event.type))];
+      outcomes.count(event.f, Outcomes::kPending);
+    } else if (event.type != EventType::invoke &&
+               (event.f < Function::store_grant || pairing_of(event.f) == Pairing::resource)) {
+      outcomes.count(event.f, static_cast<std::size_t>(event.type));
     }
     if (event.f == Function::renew && event.type == EventType::ok) ++summary.renewals;
     if (event.f == Function::lost) ++summary.losses;
@@ -76,16 +99,17 @@ Summary summarize(const History& history, bool reentrant) {
       if (event.type == EventType::invoke) {
         contention.invoked(event.key, i);
       } else if (pairs.other[i] != kNowhere) {
-        const auto hold = hold_of.find(i);
-        if (hold != hold_of.end()) {
-          contended[hold->second] = contention.granted(event.key, pairs.other[i]);
+        if (hold_of[i] != kNowhere) {
+          contended[hold_of[i]] = contention.granted(event.key, pairs.other[i]);
         } else {
-          contention.failed(event.key, pairs.other[i]);  // refused, unknown, or deeper into what it holds
+          contention.failed(event.key);  // refused, unknown, or deeper into what it holds
         }
       }
     }
-    if (const auto hold = end_of.find(i); hold != end_of.end()) contention.ended(event.key);
+    if (ends[i]) contention.ended(event.key);
   }
+  outcomes.tell(summary);
+  std::map<Symbol, KeySummary*> keys;
   for (std::size_t i = 0; i < holds.size(); ++i) {
     const Hold& hold = holds[i];
     const std::int64_t to_ns = std::min(hold.to_ns, last_ns);
@@ -93,7 +117,9 @@ Summary summarize(const History& history, bool reentrant) {
         hold.has_claim() ? std::max<std::int64_t>(0, std::min(hold.claim_to_ns(), last_ns) - hold.from_ns)
                          : 0;
     const std::int64_t wait_ns = hold.invoked == kNowhere ? 0 : hold.from_ns - events[hold.invoked].time_ns;
-    for (KeySummary* each : {&summary.keys[std::string(history.text(hold.key))], &summary.total}) {
+    KeySummary*& key = keys[hold.key];
+    if (key == nullptr) key = &summary.keys[std::string(history.text(hold.key))];
+    for (KeySummary* each : {key, &summary.total}) {
       ++each->grants;
       each->contended_grants += contended[i] ? 1 : 0;
       each->held_ns += to_ns - hold.from_ns;

@@ -33,5 +33,17 @@ TEST(Summary, WeighsAPass) {
             "locks       2 grants, 1 contended, held 9.000 ms, claimed 9.000 ms, longest wait 8.000 ms\n");
 }
 
+// Before, only what a lock or a register does was counted.
+TEST(Summary, CountsOperationsOfDataStructures) {
+  const History history = testing::history_of(R"(
+    1 c1/0 invoke append k value=1
+    2 c1/0 ok append k value=1
+    3 c1/0 invoke dequeue k
+    4 c1/0 fail dequeue k
+  )");
+  EXPECT_EQ(summarize(history, false).operations.at("append").at("ok"), 1U);
+  EXPECT_EQ(summarize(history, false).operations.at("dequeue").at("fail"), 1U);
+}
+
 }  // namespace
 }  // namespace holdfast::checker

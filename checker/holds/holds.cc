@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <set>
 
 #include "checker/invariant.h"
 
@@ -108,13 +107,19 @@ class Builder {
     const auto place = std::find(open.begin(), open.end(), at);
     CHECKER_INVARIANT(place != open.end(), "a hold that ends is open");
     open.erase(place);
-    of_client_[client_number(hold.process)].erase(at);
+    std::vector<std::size_t>& same = of_client_[client_number(hold.process)];
+    same[place_[at]] = same.back();
+    place_[same.back()] = place_[at];
+    same.pop_back();
   }
 
   void open(Hold hold, std::uint32_t depth) {
     const std::size_t at = holds().size();
     open_[hold.key].push_back(at);
-    of_client_[client_number(hold.process)].insert(at);
+    const std::size_t client = client_number(hold.process);
+    if (of_client_.size() <= client) of_client_.resize(client + 1);
+    place_.push_back(of_client_[client].size());
+    of_client_[client].push_back(at);
     holds().push_back(std::move(hold));
     depth_.push_back(depth);
   }
@@ -213,7 +218,10 @@ class Builder {
   }
 
   void crashed(const Event& event, std::size_t position) {
-    const std::set<std::size_t> dead = of_client_[client_number(event.process)];
+    const std::size_t client = client_number(event.process);
+    if (client >= of_client_.size()) return;
+    std::vector<std::size_t> dead = of_client_[client];
+    std::sort(dead.begin(), dead.end());
     for (const std::size_t at : dead) end(at, position, HoldEnd::crashed);
   }
 
@@ -223,7 +231,8 @@ class Builder {
   std::vector<std::vector<std::size_t>> open_;               // by key: indices of open holds, oldest first
   std::vector<std::size_t> client_;                          // by process: its client's number
   std::map<std::string_view, std::size_t> clients_;          // by name: the number
-  std::map<std::size_t, std::set<std::size_t>> of_client_;   // by client: indices of open holds
+  std::vector<std::vector<std::size_t>> of_client_;          // by client: indices of open holds
+  std::vector<std::size_t> place_;                           // by hold: its place there
   std::map<std::pair<Symbol, Symbol>, std::int64_t> asked_;  // by key and owner: permits to be released
   Holds result_;
   std::vector<std::uint32_t> depth_;  // by hold
