@@ -62,12 +62,22 @@ std::string_view EdnScanner::token(std::string& scratch) {
     at_ = end;
     return whole;
   }
-  while (!delimiter(peek())) scratch += static_cast<char>(get());
+  const std::uint64_t column = this->column();
+  while (!delimiter(peek())) {
+    scratch += static_cast<char>(get());
+    require_short(scratch, line_, column);
+  }
   return scratch;
+}
+
+void EdnScanner::require_short(const std::string& text, std::uint64_t line, std::uint64_t column) const {
+  if (text.size() <= kMostText) return;
+  throw EdnProblem{line, column, "a word or a string of more than 64 MiB, expected events", true};
 }
 
 void EdnScanner::string(std::string& text) {
   text.clear();
+  const std::uint64_t line = line_, column = this->column();
   get();
   for (;;) {
     const int c = get();
@@ -75,6 +85,7 @@ void EdnScanner::string(std::string& text) {
     if (c == '"') return;
     if (c != '\\') {
       text += static_cast<char>(c);
+      require_short(text, line, column);
       continue;
     }
     const int escaped = get();

@@ -13,6 +13,7 @@ namespace holdfast::checker {
 struct EdnProblem {
   std::uint64_t line = 0, column = 0;
   std::string problem;
+  bool hopeless = false;  // this is no file of EDN; to go on is no use
 };
 
 class EdnScanner {
@@ -61,8 +62,10 @@ class EdnScanner {
   static bool delimiter(int c);
 
  private:
+  static constexpr std::size_t kMostText = std::size_t{1} << 26;  // of a word or a string
   bool fill();
   int peek_second();
+  void require_short(const std::string& text, std::uint64_t line, std::uint64_t column) const;
 
   std::istream* in_ = nullptr;  // null: there is no more than the text
   std::vector<char> buffer_;

@@ -433,7 +433,7 @@ std::string explained(std::string_view line, std::size_t begin, const Broken& pr
 ReadHistory read_jsonl(std::istream& in, const ReadOptions& options) {
   ReadHistory result;
   EventAppender events(result, options.into);
-  LineReader lines(in);
+  LineReader lines(in, options.file);
   std::string_view line;
   std::string scratch;
   std::uint64_t last_broken = 0;

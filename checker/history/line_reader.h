@@ -4,8 +4,12 @@
 #include <cstdint>
 #include <cstring>
 #include <istream>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "checker/history/format_error.h"
 
 namespace holdfast::checker {
 
@@ -14,9 +18,11 @@ enum class LineEnd : std::uint8_t { newline, missing };  // missing: the last li
 
 class LineReader {
  public:
-  explicit LineReader(std::istream& in) : in_(in), buffer_(std::size_t{1} << 18) {}
+  LineReader(std::istream& in, std::string file)
+      : in_(in), file_(std::move(file)), buffer_(std::size_t{1} << 18) {}
 
-  // The next line, without "\n" or "\r\n"; valid until the next call. False: the stream is over.
+  // The next line, without "\n" or "\r\n"; valid until the next call. False: the stream is over. Throws
+  // FormatError for a line of more than 64 MiB: what has no lines is no file of events.
   bool next(std::string_view& line) {
     std::size_t searched = 0;
     for (;;) {
@@ -45,6 +51,7 @@ class LineReader {
   LineEnd ended() const { return ended_; }          // the same line
 
  private:
+  static constexpr std::size_t kMostLine = std::size_t{1} << 26;  // a power of two
   static std::string_view without_return(std::string_view line) {
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     return line;
@@ -55,6 +62,9 @@ class LineReader {
       end_ -= begin_;
       begin_ = 0;
     }
+    if (end_ >= kMostLine) {
+      throw FormatError(file_, number_ + 1, 1, "a line of more than 64 MiB, expected an event");
+    }
     if (end_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);  // a very long line
     if (!in_) return false;
     in_.read(buffer_.data() + end_, static_cast<std::streamsize>(buffer_.size() - end_));
@@ -63,6 +73,7 @@ class LineReader {
   }
 
   std::istream& in_;
+  std::string file_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;
   std::uint64_t number_ = 0;

@@ -81,7 +81,7 @@ class EdnReader {
       event();
     } catch (const EdnProblem& problem) {
       FormatError error(options_.file, problem.line, problem.column, problem.problem);
-      if (!options_.keep_going) throw error;
+      if (!options_.keep_going || problem.hopeless) throw error;
       if (result_.skipped++ == 0) result_.first_skipped = error.what();
       if (scan_.peek() == EdnScanner::kEnd) return false;
       if (scan_.line() == problem.line) scan_.skip_line();

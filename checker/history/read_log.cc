@@ -58,7 +58,7 @@ std::string_view bare(std::string_view word) { return word.starts_with(':') ? wo
 class LogReader {
  public:
   LogReader(std::istream& in, const FormatOptions& options)
-      : lines_(in), options_(options), events_(result_, options.into) {
+      : lines_(in, options.file), options_(options), events_(result_, options.into) {
     result_.history.set_jepsen();
   }
 

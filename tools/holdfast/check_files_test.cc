@@ -336,5 +336,16 @@ TEST_F(CheckFiles, ChecksAgreeOnHolds) {
         "mutex", 0);
 }
 
+// A device or a binary file has no lines; nobody reads it until the memory is full.
+TEST_F(CheckFiles, AFileWithoutLinesHasAnEnd) {
+  const Ran zeros = check("/dev/zero");
+  EXPECT_EQ(zeros.exit, 64) << zeros.out;
+  expect_all(zeros, {"/dev/zero:1:1: a line of more than 64 MiB, expected an event"});
+  EXPECT_EQ(check("--format jsonl --keep-going /dev/zero").exit, 64);
+  const Ran edn = check("--format jepsen-edn --keep-going /dev/zero");
+  EXPECT_EQ(edn.exit, 64) << edn.out;
+  expect_all(edn, {"/dev/zero:1:1: a word or a string of more than 64 MiB, expected events"});
+}
+
 }  // namespace
 }  // namespace holdfast::tools
