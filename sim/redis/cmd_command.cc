@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sim/redis/command.h"
+#include "sim/redis/command_keys.h"
 #include "sim/redis/engine.h"
 #include "sim/redis/glob.h"
 
@@ -31,13 +32,22 @@ std::vector<const CommandSpec*> subcommands_of(const CommandSpec& container) {
   return result;
 }
 
-// EVAL and its like: the number of keys is an argument.
-bool counts_its_keys(const CommandSpec& spec) { return spec.name.starts_with("eval"); }
-
 std::vector<std::string_view> names_of(const CommandSpec& spec, std::span<const Name> names) {
   std::vector<std::string_view> result;
   for (const Name& name : names) {
     if ((spec.flags & name.flag) != 0) result.push_back(name.text);
+  }
+  return result;
+}
+
+std::vector<std::string_view> categories_of(const CommandSpec& spec) {
+  std::vector<std::string_view> result = names_of(spec, kCategories);
+  if ((spec.flags & kFast) == 0) result.emplace_back("@slow");
+  for (const std::string_view start : {"eval", "script", "function"}) {
+    if (spec.name.starts_with(start)) result.emplace_back("@scripting");
+  }
+  for (const std::string_view name : {"discard", "exec", "multi", "unwatch", "watch"}) {
+    if (spec.name == name) result.emplace_back("@transaction");
   }
   return result;
 }
@@ -52,13 +62,12 @@ void describe(Call& c, const CommandSpec& spec) {
   c.out.bulk(spec.name);
   c.out.integer(spec.arity);
   std::vector<std::string_view> flags = names_of(spec, kFlags);
-  if (counts_its_keys(spec)) flags.emplace_back("movablekeys");
+  if (has_movable_keys(spec)) flags.emplace_back("movablekeys");
   statuses(c, flags);
   c.out.integer(spec.keys.first);
   c.out.integer(spec.keys.last);
   c.out.integer(spec.keys.step);
-  std::vector<std::string_view> categories = names_of(spec, kCategories);
-  if ((spec.flags & kFast) == 0) categories.emplace_back("@slow");
+  const std::vector<std::string_view> categories = categories_of(spec);
   statuses(c, categories);
   c.out.set(0);  // tips
   c.out.set(0);  // key specifications: first, last and step say the same
@@ -105,7 +114,7 @@ void command_list(Call& c) {
   for (const CommandSpec& spec : CommandTable::instance().all()) {
     bool listed = kind.empty() || (kind == "pattern" && glob_match(wanted, spec.name));
     if (kind == "aclcat") {
-      for (const std::string_view category : names_of(spec, kCategories))
+      for (const std::string_view category : categories_of(spec))
         listed = listed || equals_ignoring_case(category.substr(1), wanted);
     }
     if (listed) names.push_back(spec.name);
@@ -114,29 +123,40 @@ void command_list(Call& c) {
   for (const std::string_view name : names) c.out.bulk(name);
 }
 
-void command_getkeys(Call& c) {
+// The keys of the request behind the subcommand. False: answered with a complaint, or that there are none.
+bool read_keys(Call& c, std::vector<KeyUse>& keys) {
   const Args request = c.argv.subspan(2);
   const CommandSpec* container = nullptr;
   const CommandSpec* spec = CommandTable::instance().find(request, container);
-  if (spec == nullptr) return c.out.error("ERR Invalid command specified");
-  if (spec->keys.first == 0 && !counts_its_keys(*spec))
-    return c.out.error("ERR The command has no key arguments");
-  if (!spec->arity_ok(request.size()))
-    return c.out.error("ERR Invalid number of arguments specified for command");
-  std::int64_t first = spec->keys.first, last = spec->keys.last, step = spec->keys.step;
-  const auto words = static_cast<std::int64_t>(request.size());
-  if (counts_its_keys(*spec)) {
-    std::int64_t count = 0;
-    if (!parse_integer(request[2], count) || count < 0 || count > words - 3) return c.out.array(0);
-    first = 3, last = 2 + count, step = 1;
-  } else if (last < 0) {
-    last += words;
-  }
-  std::vector<std::string_view> keys;
-  for (std::int64_t i = first; i <= last && i < words; i += step)
-    keys.push_back(request[static_cast<std::size_t>(i)]);
+  const auto refuse = [&](std::string_view why) { return c.out.error(why), false; };
+  if (spec == nullptr) return refuse("ERR Invalid command specified");
+  if (!may_have_keys(*spec)) return refuse("ERR The command has no key arguments");
+  if (!spec->arity_ok(request.size())) return refuse("ERR Invalid number of arguments specified for command");
+  if (keys_of(*spec, request, keys)) return true;
+  if (!keys_are_optional(*spec)) return refuse("ERR Invalid arguments specified for command");
+  return c.out.array(0), false;
+}
+void command_getkeys(Call& c) {
+  std::vector<KeyUse> keys;
+  if (!read_keys(c, keys)) return;
   c.out.array(keys.size());
-  for (const std::string_view key : keys) c.out.bulk(key);
+  for (const KeyUse& key : keys) c.out.bulk(c.arg(key.at + 2));
+}
+void command_getkeysandflags(Call& c) {
+  std::vector<KeyUse> keys;
+  if (!read_keys(c, keys)) return;
+  c.out.array(keys.size());
+  for (const KeyUse& key : keys) {
+    c.out.array(2);
+    c.out.bulk(c.arg(key.at + 2));
+    std::vector<std::string_view> flags;
+    for (std::string_view left = key.flags; !left.empty();) {
+      const std::size_t end = std::min(left.find(' '), left.size());
+      flags.push_back(left.substr(0, end));
+      left.remove_prefix(std::min(end + 1, left.size()));
+    }
+    statuses(c, flags);
+  }
 }
 
 }  // namespace
@@ -147,6 +167,7 @@ void add_command_commands(Specs& specs) {
                                 {"command|count", command_count, 2, 0},
                                 {"command|docs", command_docs, -2, 0},
                                 {"command|getkeys", command_getkeys, -4, 0},
+                                {"command|getkeysandflags", command_getkeysandflags, -4, 0},
                                 {"command|info", command_info, -2, 0},
                                 {"command|list", command_list, -2, 0},
                             });

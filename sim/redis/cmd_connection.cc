@@ -118,7 +118,8 @@ void client_setname(Call& c) {
   c.out.ok();
 }
 
-std::string describe(Engine& engine, const Session& s) {
+// `argv_bytes`: of the request at hand, if it is this session's.
+std::string describe(Engine& engine, const Session& s, std::size_t argv_bytes) {
   std::string flags;
   if (s.replica != ReplicaState::none) flags += 'S';
   if (s.subscriptions() + s.shard_channels.size() > 0) flags += 'P';
@@ -135,8 +136,12 @@ std::string describe(Engine& engine, const Session& s) {
          " db=" + std::to_string(s.db) + " sub=" + std::to_string(s.channels.size()) +
          " psub=" + std::to_string(s.patterns.size()) + " ssub=" + std::to_string(s.shard_channels.size()) +
          " multi=" + std::to_string(s.in_multi ? static_cast<int>(s.queue.size()) : -1) +
-         " qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=1024 rbp=0 obl=0 oll=0 omem=" +
-         std::to_string(s.out.bytes.size()) + " tot-mem=0 events=r cmd=" + std::string(s.last_command) +
+         " qbuf=" + std::to_string(s.in.size()) +
+         " qbuf-free=" + std::to_string(s.in.capacity() - s.in.size()) +
+         " argv-mem=" + std::to_string(argv_bytes) + " multi-mem=" + std::to_string(s.queue.bytes()) +
+         " rbs=1024 rbp=0 obl=0 oll=0 omem=" + std::to_string(s.out.bytes.size()) +
+         " tot-mem=" + std::to_string(s.in.capacity() + s.out.bytes.size() + argv_bytes) +
+         " events=r cmd=" + std::string(s.last_command) +
          " user=default redir=-1 resp=" + std::to_string(s.out.protocol);
 }
 std::string_view kind_of(const Session& s) {
@@ -144,7 +149,15 @@ std::string_view kind_of(const Session& s) {
   return s.subscriptions() + s.shard_channels.size() > 0 ? "pubsub" : "normal";
 }
 
-void client_info(Call& c) { c.out.verbatim(describe(c.engine, c.session) + "\n"); }
+std::size_t argv_bytes(const Call& c, const Session& of) {
+  std::size_t bytes = 0;
+  if (&of == &c.session) {
+    for (const std::string_view word : c.argv) bytes += word.size();
+  }
+  return bytes;
+}
+
+void client_info(Call& c) { c.out.verbatim(describe(c.engine, c.session, argv_bytes(c, c.session)) + "\n"); }
 void client_list(Call& c) {
   std::string wanted;
   std::vector<std::int64_t> ids;
@@ -166,7 +179,7 @@ void client_list(Call& c) {
     if (!wanted.empty() && wanted != kind_of(*session)) continue;
     if (!ids.empty() && std::find(ids.begin(), ids.end(), static_cast<std::int64_t>(id)) == ids.end())
       continue;
-    text += describe(c.engine, *session) + "\n";
+    text += describe(c.engine, *session, argv_bytes(c, *session)) + "\n";
   }
   c.out.verbatim(text);
 }
@@ -206,6 +219,9 @@ void client_kill(Call& c) {
       addr = c.arg(i + 1);
     } else if (c.option(i, "LADDR")) {
       laddr = c.arg(i + 1);
+    } else if (c.option(i, "USER")) {
+      if (c.arg(i + 1) != "default")
+        return c.out.error("ERR No such user '" + std::string(c.arg(i + 1)) + "'");
     } else if (c.option(i, "SKIPME")) {
       if (!c.option(i + 1, "yes") && !c.option(i + 1, "no")) return c.out.error(kSyntax);
       skip_me = c.option(i + 1, "yes");
@@ -270,7 +286,7 @@ void client_unblock(Call& c) {
   }
   if (!integer_arg(c, 2, id)) return;
   Session* session = c.engine.session_by_id(static_cast<std::uint64_t>(id));
-  if (session == nullptr || (session->blocked != Blocked::by_wait && session->blocked != Blocked::on_list)) {
+  if (session == nullptr || (session->blocked != Blocked::by_wait && session->blocked != Blocked::on_keys)) {
     return c.out.integer(0);
   }
   if (with_error) {

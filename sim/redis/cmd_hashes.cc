@@ -3,7 +3,6 @@
 
 #include "sim/redis/command.h"
 #include "sim/redis/engine.h"
-#include "sim/redis/glob.h"
 
 namespace holdfast::sim::embedded {
 namespace {
@@ -179,38 +178,6 @@ void hrandfield(Call& c) {
   for (std::size_t i = 0; i < taken; ++i) emit((first + i) % size);
 }
 
-void hscan(Call& c) {
-  std::uint64_t cursor = 0;
-  if (!cursor_arg(c, 2, cursor)) return;
-  std::string_view pattern = "*";
-  for (std::size_t i = 3; i < c.argc(); i += 2) {
-    if (i + 1 >= c.argc()) return c.out.error(kSyntax);
-    std::int64_t ignored = 0;
-    if (c.option(i, "MATCH"))
-      pattern = c.arg(i + 1);
-    else if (!c.option(i, "COUNT"))
-      return c.out.error(kSyntax);
-    else if (!integer_arg(c, i + 1, ignored))
-      return;
-    else if (ignored < 1)
-      return c.out.error(kSyntax);
-  }
-  const auto found = find_value<Hash>(c, c.arg(1), false);
-  if (found.wrong) return;
-  c.out.array(2);
-  c.out.bulk("0");
-  std::vector<std::string_view> items;
-  if (found) {
-    found.value->each([&](const std::string& field, const std::string& held) {
-      if (!glob_match(pattern, field)) return;
-      items.push_back(field);
-      items.push_back(held);
-    });
-  }
-  c.out.array(items.size());
-  for (const std::string_view item : items) c.out.bulk(item);
-}
-
 }  // namespace
 
 void add_hash_commands(Specs& specs) {
@@ -232,7 +199,6 @@ void add_hash_commands(Specs& specs) {
                                 {"hincrby", hincrby, 4, kW, kOne},
                                 {"hincrbyfloat", hincrbyfloat, 4, kW, kOne},
                                 {"hrandfield", hrandfield, -2, kReadonly, kOne},
-                                {"hscan", hscan, -3, kReadonly, kOne},
                             });
 }
 

@@ -1,4 +1,5 @@
 // Keys of any type: existence, expiry, names.
+#include <algorithm>
 #include <charconv>
 
 #include "sim/redis/command.h"
@@ -39,12 +40,18 @@ void del(Call& c) {
 
 void exists(Call& c) {
   std::int64_t count = 0;
+  for (std::size_t i = 1; i < c.argc(); ++i) count += peek_key(c, c.arg(i)) != nullptr ? 1 : 0;
+  c.out.integer(count);
+}
+
+void touch(Call& c) {
+  std::int64_t count = 0;
   for (std::size_t i = 1; i < c.argc(); ++i) count += find_key(c, c.arg(i), false) != nullptr ? 1 : 0;
   c.out.integer(count);
 }
 
 void type(Call& c) {
-  const Entry* entry = find_key(c, c.arg(1), false);
+  const Entry* entry = peek_key(c, c.arg(1));
   c.out.status(entry == nullptr ? "none" : type_name(entry->value));
 }
 
@@ -109,7 +116,7 @@ void expireat(Call& c) { expire_generic(c, 0, true); }
 void pexpireat(Call& c) { expire_generic(c, 0, false); }
 
 void ttl_generic(Call& c, bool in_ms, bool absolute) {
-  const Entry* entry = find_key(c, c.arg(1), false);
+  const Entry* entry = peek_key(c, c.arg(1));
   if (entry == nullptr) return c.out.integer(-2);
   if (entry->expires_at == kNoExpiry) return c.out.integer(-1);
   std::int64_t value = absolute ? entry->expires_at : entry->expires_at - c.now;
@@ -146,7 +153,7 @@ void rename_generic(Call& c, bool only_if_absent) {
   if (expires_at != kNoExpiry) c.db().set_expiry(entry, expires_at);
   changed(c, c.arg(1));
   changed(c, c.arg(2), 0);
-  c.engine.signal_list(c.session.db, c.arg(2));
+  c.engine.signal_key(c.session.db, c.arg(2));
   only_if_absent ? c.out.integer(1) : c.out.ok();
 }
 void rename(Call& c) { rename_generic(c, false); }
@@ -180,7 +187,7 @@ void copy(Call& c) {
     Entry& entry = c.db().insert(c.arg(2), std::move(value));
     if (expires_at != kNoExpiry) c.db().set_expiry(entry, expires_at);
     changed(c, c.arg(2));
-    c.engine.signal_list(c.session.db, c.arg(2));
+    c.engine.signal_key(c.session.db, c.arg(2));
   }
   c.session.db = own_db;
   c.out.integer(refused ? 0 : 1);
@@ -197,42 +204,6 @@ void keys(Call& c) {
   }
   c.out.array(matching.size());
   for (const std::string_view key : matching) c.out.bulk(key);
-}
-
-// One pass in key order; the cursor counts keys.
-void scan(Call& c) {
-  std::uint64_t cursor = 0;
-  if (!cursor_arg(c, 1, cursor)) return;
-  std::int64_t count = 10;
-  std::string_view pattern = "*";
-  std::string wanted_type;
-  for (std::size_t i = 2; i < c.argc(); i += 2) {
-    if (i + 1 >= c.argc()) return c.out.error(kSyntax);
-    if (c.option(i, "COUNT")) {
-      if (!integer_arg(c, i + 1, count)) return;
-      if (count < 1) return c.out.error(kSyntax);
-    } else if (c.option(i, "MATCH")) {
-      pattern = c.arg(i + 1);
-    } else if (c.option(i, "TYPE")) {
-      wanted_type = lower(c.arg(i + 1));
-    } else {
-      return c.out.error(kSyntax);
-    }
-  }
-  const std::vector<Entry*> all = c.db().sorted();
-  const std::size_t begin = std::min<std::size_t>(all.size(), cursor);
-  const std::size_t end = std::min(all.size(), begin + static_cast<std::size_t>(count));
-  std::vector<std::string_view> found;
-  for (std::size_t i = begin; i < end; ++i) {
-    const Entry& entry = *all[i];
-    if (hidden(c, entry) || !glob_match(pattern, *entry.key)) continue;
-    if (!wanted_type.empty() && wanted_type != type_name(entry.value)) continue;
-    found.push_back(*entry.key);
-  }
-  c.out.array(2);
-  c.out.bulk_integer(end == all.size() ? 0 : static_cast<std::int64_t>(end));
-  c.out.array(found.size());
-  for (const std::string_view key : found) c.out.bulk(key);
 }
 
 void dbsize(Call& c) { c.out.integer(static_cast<std::int64_t>(c.db().size())); }
@@ -264,12 +235,30 @@ void flushall(Call& c) {
 }
 
 void object_encoding(Call& c) {
-  const Entry* entry = find_key(c, c.arg(2), false);
-  entry == nullptr ? c.out.nil() : c.out.bulk(encoding_name(entry->value, c.engine.config().thresholds));
+  const Entry* entry = peek_key(c, c.arg(2));
+  if (entry == nullptr) return c.out.nil();
+  c.out.bulk(entry->raw_text ? "raw" : encoding_name(entry->value, c.engine.config().thresholds));
 }
-void object_number(Call& c) {
-  const Entry* entry = find_key(c, c.arg(2), false);
-  entry == nullptr ? c.out.nil() : c.out.integer(c.spec.name == "object|refcount" ? 1 : 0);
+void object_refcount(
+    Call& c) {  // a real server keeps the integers below 10,000 once, and says INT_MAX of them
+  const Entry* entry = peek_key(c, c.arg(2));
+  if (entry == nullptr) return c.out.nil();
+  std::int64_t number = 0;
+  const auto* text = std::get_if<std::string>(&entry->value);
+  const bool shared =
+      text != nullptr && !entry->raw_text && parse_integer(*text, number) && number >= 0 && number < 10'000;
+  c.out.integer(shared ? INT32_MAX : 1);
+}
+void object_idletime(Call& c) {
+  const Entry* entry = peek_key(c, c.arg(2));
+  if (entry == nullptr) return c.out.nil();
+  c.out.integer(std::max<std::int64_t>(0, c.now / 1000 - entry->used_ms / 1000));
+}
+void object_freq(Call& c) {  // nothing is evicted here, so nobody counts
+  if (peek_key(c, c.arg(2)) == nullptr) return c.out.nil();
+  c.out.error(
+      "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when "
+      "switching between policies at runtime LRU and LFU data will take some time to adjust.");
 }
 
 void move(Call& c) {
@@ -282,10 +271,11 @@ void move(Call& c) {
   c.session.db = static_cast<int>(target);
   const bool taken = find_key(c, c.arg(1), true) != nullptr;
   if (!taken) {
+    const std::int64_t expires_at = from->expires_at;
     Entry& entry = c.db().insert(c.arg(1), std::move(from->value));
-    if (from->expires_at != kNoExpiry) c.db().set_expiry(entry, from->expires_at);
+    if (expires_at != kNoExpiry) c.db().set_expiry(entry, expires_at);
     changed(c, c.arg(1), 0);
-    c.engine.signal_list(c.session.db, c.arg(1));
+    c.engine.signal_key(c.session.db, c.arg(1));
   }
   c.session.db = own_db;
   if (taken) return c.out.integer(0);
@@ -303,7 +293,7 @@ void add_key_commands(Specs& specs) {
                                 {"del", del, -2, kWrite, kAll},
                                 {"unlink", del, -2, kWrite | kFast, kAll},
                                 {"exists", exists, -2, kReadonly | kFast, kAll},
-                                {"touch", exists, -2, kReadonly | kFast, kAll},
+                                {"touch", touch, -2, kReadonly | kFast, kAll},
                                 {"type", type, 2, kReadonly | kFast, kOne},
                                 {"expire", expire, -3, kWrite | kFast, kOne},
                                 {"pexpire", pexpire, -3, kWrite | kFast, kOne},
@@ -319,16 +309,18 @@ void add_key_commands(Specs& specs) {
                                 {"copy", copy, -3, kWrite | kDenyOom, kTwo},
                                 {"move", move, 3, kWrite | kFast, kOne},
                                 {"keys", keys, 2, kReadonly},
-                                {"scan", scan, -2, kReadonly},
                                 {"dbsize", dbsize, 1, kReadonly | kFast},
-                                {"randomkey", randomkey, 1, kReadonly},
+                                {"randomkey", randomkey, 1, kReadonly | kAnyKeys},
                                 {"flushdb", flushdb, -1, kWrite},
                                 {"flushall", flushall, -1, kWrite},
                                 {"object", nullptr, -2, kReadonly | kContainer},
                                 {"object|encoding", object_encoding, 3, kReadonly, {2, 2, 1}},
-                                {"object|refcount", object_number, 3, kReadonly, {2, 2, 1}},
-                                {"object|idletime", object_number, 3, kReadonly, {2, 2, 1}},
+                                {"object|refcount", object_refcount, 3, kReadonly, {2, 2, 1}},
+                                {"object|idletime", object_idletime, 3, kReadonly, {2, 2, 1}},
+                                {"object|freq", object_freq, 3, kReadonly, {2, 2, 1}},
                             });
+  add_scan_commands(specs);
+  add_sort_commands(specs);
 }
 
 }  // namespace holdfast::sim::embedded

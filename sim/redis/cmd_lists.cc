@@ -1,11 +1,20 @@
-// Lists, the blocking pops included.
+// Lists. Pops from one of several keys, and moves from list to list: cmd_pops.cc.
 #include <algorithm>
-#include <cmath>
 
 #include "sim/redis/command.h"
 #include "sim/redis/engine.h"
+#include "sim/redis/pops.h"
 
 namespace holdfast::sim::embedded {
+
+std::string take_item(Call& c, const Found<List>& found, std::string_view key, bool left) {
+  std::string item = std::move(left ? found.value->front() : found.value->back());
+  left ? found.value->pop_front() : found.value->pop_back();
+  changed(c, key);
+  if (found.value->empty()) c.db().erase(*found.entry);
+  return item;
+}
+
 namespace {
 
 std::int64_t length_of(const List& list) { return static_cast<std::int64_t>(list.size()); }
@@ -22,20 +31,12 @@ void push_generic(Call& c, bool left, bool only_if_exists) {
   }
   changed(c, c.arg(1), static_cast<std::int64_t>(c.argc() - 2));
   c.out.integer(length_of(*found.value));
-  c.engine.signal_list(c.session.db, c.arg(1));
+  c.engine.signal_key(c.session.db, c.arg(1));
 }
 void lpush(Call& c) { push_generic(c, true, false); }
 void rpush(Call& c) { push_generic(c, false, false); }
 void lpushx(Call& c) { push_generic(c, true, true); }
 void rpushx(Call& c) { push_generic(c, false, true); }
-
-std::string take(Call& c, const Found<List>& found, std::string_view key, bool left) {
-  std::string item = std::move(left ? found.value->front() : found.value->back());
-  left ? found.value->pop_front() : found.value->pop_back();
-  changed(c, key);
-  if (found.value->empty()) c.db().erase(*found.entry);
-  return item;
-}
 
 void pop_generic(Call& c, bool left) {
   std::int64_t count = 1;
@@ -47,10 +48,10 @@ void pop_generic(Call& c, bool left) {
   const auto found = find_value<List>(c, c.arg(1), true);
   if (found.wrong) return;
   if (!found) return c.argc() == 3 ? c.out.nil_array() : c.out.nil();
-  if (c.argc() == 2) return c.out.bulk(take(c, found, c.arg(1), left));
+  if (c.argc() == 2) return c.out.bulk(take_item(c, found, c.arg(1), left));
   const std::int64_t taken = std::min(count, length_of(*found.value));
   c.out.array(static_cast<std::size_t>(taken));
-  for (std::int64_t i = 0; i < taken; ++i) c.out.bulk(take(c, found, c.arg(1), left));
+  for (std::int64_t i = 0; i < taken; ++i) c.out.bulk(take_item(c, found, c.arg(1), left));
 }
 void lpop(Call& c) { pop_generic(c, true); }
 void rpop(Call& c) { pop_generic(c, false); }
@@ -198,111 +199,11 @@ void lpos(Call& c) {
   for (const std::int64_t at : places) c.out.integer(at);
 }
 
-// Moves one item; false: nothing there (answered nothing) or an error was answered.
-bool move_item(Call& c, bool from_left, bool to_left, bool& answered) {
-  answered = true;
-  const auto from = find_value<List>(c, c.arg(1), true);
-  if (from.wrong) return false;
-  if (!from) {
-    answered = false;
-    return false;
-  }
-  if (find_value<List>(c, c.arg(2), true).wrong) return false;
-  const std::string item = take(c, from, c.arg(1), from_left);
-  const auto to = find_or_make<List>(c, c.arg(2));
-  to_left ? to.value->push_front(item) : to.value->push_back(item);
-  changed(c, c.arg(2), 0);
-  c.out.bulk(item);
-  c.engine.signal_list(c.session.db, c.arg(2));
-  return true;
-}
-bool side(Call& c, std::size_t i, bool& left) {
-  left = c.option(i, "LEFT");
-  if (left || c.option(i, "RIGHT")) return true;
-  c.out.error(kSyntax);
-  return false;
-}
-void lmove(Call& c) {
-  bool from_left = false, to_left = false, answered = false;
-  if (!side(c, 3, from_left) || !side(c, 4, to_left)) return;
-  if (!move_item(c, from_left, to_left, answered) && !answered) c.out.nil();
-}
-void rpoplpush(Call& c) {
-  bool answered = false;
-  if (!move_item(c, false, true, answered) && !answered) c.out.nil();
-  c.propagate_instead({"LMOVE", c.arg(1), c.arg(2), "RIGHT", "LEFT"});
-}
-
-// The time-out in the last argument. False: answered with a complaint.
-bool timeout_argument(Call& c, std::size_t i, std::int64_t& until_ms) {
-  long double seconds = 0;
-  if (!parse_long_real(c.arg(i), seconds))
-    return c.out.error("ERR timeout is not a float or out of range"), false;
-  if (seconds < 0 || seconds * 1000 >= 9223372036854775808.0L)  // in Redis what does not fit becomes negative
-    return c.out.error("ERR timeout is negative"), false;
-  if (seconds * 1000 > static_cast<long double>(INT64_MAX / 2))
-    return c.out.error("ERR timeout is out of range"), false;
-  const auto ms = static_cast<std::int64_t>(std::ceil(seconds * 1000));
-  until_ms = ms == 0 ? 0 : c.engine.mono_ms() + ms;
-  return true;
-}
-
-// Parks the session. Inside a transaction or script nobody waits: `empty` is the answer.
-void wait_for_list(Call& c, std::int64_t until_ms, bool array) {
-  if (c.session.in_multi || c.session.fake || &c.out != &c.session.out) {
-    if (c.session.blocked == Blocked::on_list) return;  // woken too early: goes on waiting
-    return array ? c.out.nil_array() : c.out.nil();
-  }
-  c.session.blocked_argv.assign(c.argv.begin(), c.argv.end());
-  c.session.blocked_argv.front() = std::string(c.spec.name);
-  c.engine.block(c.session, Blocked::on_list, until_ms);
-}
-
-void blocking_pop(Call& c, bool left) {
-  std::int64_t until_ms = 0;
-  if (!timeout_argument(c, c.argc() - 1, until_ms)) return;
-  for (std::size_t i = 1; i + 1 < c.argc(); ++i) {
-    const auto found = find_value<List>(c, c.arg(i), true);
-    if (found.wrong) return;
-    if (!found) continue;
-    c.out.array(2);
-    c.out.bulk(c.arg(i));
-    const std::string key(c.arg(i));
-    c.out.bulk(take(c, found, key, left));
-    return c.propagate_instead({left ? "LPOP" : "RPOP", key});
-  }
-  wait_for_list(c, until_ms, true);
-}
-void blpop(Call& c) { blocking_pop(c, true); }
-void brpop(Call& c) { blocking_pop(c, false); }
-
-void blmove(Call& c) {
-  bool from_left = false, to_left = false, answered = false;
-  std::int64_t until_ms = 0;
-  if (!side(c, 3, from_left) || !side(c, 4, to_left) || !timeout_argument(c, 5, until_ms)) return;
-  if (move_item(c, from_left, to_left, answered)) {
-    c.propagate_instead({"LMOVE", c.arg(1), c.arg(2), c.arg(3), c.arg(4)});
-  } else if (!answered) {
-    wait_for_list(c, until_ms, false);
-  }
-}
-void brpoplpush(Call& c) {
-  bool answered = false;
-  std::int64_t until_ms = 0;
-  if (!timeout_argument(c, 3, until_ms)) return;
-  if (move_item(c, false, true, answered)) {
-    c.propagate_instead({"LMOVE", c.arg(1), c.arg(2), "RIGHT", "LEFT"});
-  } else if (!answered) {
-    wait_for_list(c, until_ms, false);
-  }
-}
-
 }  // namespace
 
 void add_list_commands(Specs& specs) {
   constexpr std::uint32_t kW = kWrite | kDenyOom;
   constexpr Keys kOne{1, 1, 1};
-  constexpr Keys kTwo{1, 2, 1};
   specs.insert(specs.end(), {
                                 {"lpush", lpush, -3, kW | kFast, kOne},
                                 {"rpush", rpush, -3, kW | kFast, kOne},
@@ -318,13 +219,8 @@ void add_list_commands(Specs& specs) {
                                 {"linsert", linsert, 5, kW, kOne},
                                 {"lrem", lrem, 4, kWrite, kOne},
                                 {"lpos", lpos, -3, kReadonly, kOne},
-                                {"lmove", lmove, 5, kW, kTwo},
-                                {"rpoplpush", rpoplpush, 3, kW, kTwo},
-                                {"blpop", blpop, -3, kWrite | kBlocking | kNoScript, {1, -2, 1}},
-                                {"brpop", brpop, -3, kWrite | kBlocking | kNoScript, {1, -2, 1}},
-                                {"blmove", blmove, 6, kW | kBlocking | kNoScript, kTwo},
-                                {"brpoplpush", brpoplpush, 4, kW | kBlocking | kNoScript, kTwo},
                             });
+  add_pop_commands(specs);
 }
 
 }  // namespace holdfast::sim::embedded

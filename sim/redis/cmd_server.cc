@@ -24,6 +24,9 @@ void config_get(Call& c) {
   for (std::size_t i = 2; i < c.argc(); ++i) {
     const bool one = c.arg(i).find_first_of("*?[") == std::string_view::npos;
     for (auto& entry : c.engine.config().matching(c.arg(i))) {
+      const Endpoint& primary = c.engine.replication().primary();
+      if (c.engine.is_replica() && (entry.first == "replicaof" || entry.first == "slaveof"))
+        entry.second = primary.host + ' ' + std::to_string(primary.port);
       if (one) entry.first = c.arg(i);  // in the caller's spelling
       if (std::find(all.begin(), all.end(), entry) == all.end()) all.push_back(std::move(entry));
     }
@@ -36,24 +39,28 @@ void config_get(Call& c) {
 }
 
 void config_set(Call& c) {
-  if (c.argc() % 2 != 0) return c.out.error("ERR wrong number of arguments for 'config|set' command");
+  if (c.argc() % 2 != 0) return c.out.error(kSyntax);
   Config& config = c.engine.config();
+  const auto refuse = [&](std::size_t i, std::string_view why) {
+    c.out.error("ERR CONFIG SET failed (possibly related to argument '" + std::string(c.arg(i)) + "') - " +
+                std::string(why));
+  };
   for (std::size_t i = 2; i < c.argc(); i += 2) {
     if (!config.knows(c.arg(i))) {
       return c.out.error("ERR Unknown option or number of arguments for CONFIG SET - '" +
                          std::string(c.arg(i)) + "'");
     }
+    for (std::size_t earlier = 2; earlier < i; earlier += 2) {
+      if (equals_ignoring_case(c.arg(earlier), c.arg(i))) return refuse(i, "duplicate parameter");
+    }
   }
   const bool was_append_only = config.append_only;
+  const Config before = config;  // all or nothing
   for (std::size_t i = 2; i < c.argc(); i += 2) {
     const std::string why_not = config.set(c.arg(i), c.arg(i + 1));
-    if (why_not == "can't set immutable config") {
-      return c.out.error("ERR CONFIG SET failed (possibly related to argument '" + std::string(c.arg(i)) +
-                         "') - " + why_not);
-    }
     if (!why_not.empty()) {
-      return c.out.error("ERR CONFIG SET failed (possibly related to argument '" + std::string(c.arg(i)) +
-                         "') - " + why_not);
+      config = before;
+      return refuse(i, why_not);
     }
   }
   if (config.append_only != was_append_only) c.engine.set_append_only(config.append_only);
@@ -174,6 +181,61 @@ void debug_protocol(Call& c) {
       "string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false");
 }
 
+// A digest of what keys hold: equal here means equal, but a real server's digest of the same is another.
+std::string digest_of(const Value& value) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::string_view a, std::string_view b) {
+    parts.push_back(std::to_string(a.size()) + ' ' + std::string(a) + std::string(b));
+  };
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    add(*text, "");
+  } else if (const auto* list = std::get_if<std::unique_ptr<List>>(&value)) {
+    for (const std::string& item : **list) add(item, "");
+  } else if (const auto* hash = std::get_if<std::unique_ptr<Hash>>(&value)) {
+    (*hash)->each([&](const std::string& field, const std::string& held) { add(field, held); });
+  } else if (const auto* set = std::get_if<std::unique_ptr<Set>>(&value)) {
+    for (const std::string_view member : (*set)->ordered()) add(member, "");
+  } else if (const auto* zset = std::get_if<std::unique_ptr<SortedSet>>(&value)) {
+    for (const auto& item : (*zset)->items()) add(item.member, format_real(item.score));
+  }
+  if (!std::holds_alternative<std::unique_ptr<List>>(value)) std::sort(parts.begin(), parts.end());
+  std::string all(type_name(value));
+  for (const std::string& part : parts) all += ' ' + std::to_string(part.size()) + ' ' + part;
+  return sha1_hex(all);
+}
+void debug_digest_value(Call& c) {
+  c.out.array(c.argc() - 2);
+  for (std::size_t i = 2; i < c.argc(); ++i) {
+    const Entry* entry = peek_key(c, c.arg(i));
+    c.out.status(entry == nullptr ? std::string(40, '0') : digest_of(entry->value));
+  }
+}
+void debug_digest(Call& c) {
+  std::string text;
+  for (int db = 0; db < kDatabases; ++db) {
+    for (const Entry* entry : c.engine.db(db).sorted())
+      text += std::to_string(db) + ' ' + *entry->key + ' ' + std::to_string(entry->expires_at != kNoExpiry) +
+              ' ' + digest_of(entry->value) + '\n';
+  }
+  c.out.status(text.empty() ? std::string(40, '0') : sha1_hex(text));
+}
+void debug_loadaof(Call& c) {
+  if (!c.engine.reload_append_only()) return c.out.error("ERR Error trying to load the AOF files");
+  c.out.ok();
+}
+
+void memory_usage(Call& c) {  // an estimate, as used_memory
+  if (c.argc() != 3) {
+    std::int64_t samples = 0;
+    if (c.argc() != 5 || !c.option(3, "SAMPLES")) return c.out.error(kSyntax);
+    if (!integer_arg(c, 4, samples)) return;
+    if (samples < 0) return c.out.error(kSyntax);
+  }
+  const Entry* entry = peek_key(c, c.arg(2));
+  if (entry == nullptr) return c.out.nil();
+  c.out.integer(static_cast<std::int64_t>(kBytesOfKey + c.arg(2).size() + bytes_of(entry->value)));
+}
+
 void swapdb(Call& c) {
   std::int64_t a = 0, b = 0;
   if (!int_arg(c, 1, a, "ERR invalid first DB index") || !int_arg(c, 2, b, "ERR invalid second DB index"))
@@ -220,6 +282,12 @@ void add_server_commands(Specs& specs) {
                                 {"debug|reload", debug_reload, -2, kA},
                                 {"debug|protocol", debug_protocol, 3, kA},
                                 {"debug|jmap", debug_ok, 2, kA},
+                                {"debug|digest", debug_digest, 2, kA},
+                                {"debug|digest-value", debug_digest_value, -2, kA},
+                                {"debug|loadaof", debug_loadaof, 2, kA},
+                                {"debug|quicklist-packed-threshold", debug_ok, 3, kA},
+                                {"memory", nullptr, -2, kContainer},
+                                {"memory|usage", memory_usage, -3, kReadonly, {2, 2, 1}},
                                 {"function", nullptr, -2, kNoScript | kContainer},
                                 {"function|flush", function_flush, -2, kWrite | kNoScript},
                                 {"swapdb", swapdb, 3, kWrite | kFast},

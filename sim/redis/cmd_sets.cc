@@ -109,18 +109,18 @@ void smove(Call& c) {
   from.value->remove(c.arg(3));
   changed(c, c.arg(1));
   if (from.value->size() == 0) c.db().erase(*from.entry);
-  find_or_make<Set>(c, c.arg(2)).value->add(c.arg(3));
-  changed(c, c.arg(2));
+  if (find_or_make<Set>(c, c.arg(2)).value->add(c.arg(3))) changed(c, c.arg(2));
   c.out.integer(1);
 }
 
 enum class Operation { unite, intersect, subtract };
 
-// The sets at argv[first..]; false: one is of another type (answered).
-bool combine(Call& c, Operation operation, std::size_t first, std::vector<std::string>& result) {
+// The sets at argv[first..end); false: one is of another type (answered).
+bool combine(Call& c, Operation operation, std::size_t first, std::size_t end,
+             std::vector<std::string>& result) {
   std::vector<const Set*> sets;
-  for (std::size_t i = first; i < c.argc(); ++i) {
-    const auto found = find_value<Set>(c, c.arg(i), first == 2);
+  for (std::size_t i = first; i < end; ++i) {
+    const auto found = find_value<Set>(c, c.arg(i), false);
     if (found.wrong) return false;
     sets.push_back(found.value);
   }
@@ -146,13 +146,13 @@ bool combine(Call& c, Operation operation, std::size_t first, std::vector<std::s
 
 void answer(Call& c, Operation operation) {
   std::vector<std::string> result;
-  if (!combine(c, operation, 1, result)) return;
+  if (!combine(c, operation, 1, c.argc(), result)) return;
   c.out.set(result.size());
   for (const std::string& member : result) c.out.bulk(member);
 }
 void store(Call& c, Operation operation) {
   std::vector<std::string> result;
-  if (!combine(c, operation, 2, result)) return;
+  if (!combine(c, operation, 2, c.argc(), result)) return;
   Entry* old = find_key(c, c.arg(1), true);
   if (old != nullptr) c.db().erase(*old);
   if (!result.empty()) {
@@ -161,6 +161,24 @@ void store(Call& c, Operation operation) {
   }
   if (old != nullptr || !result.empty()) changed(c, c.arg(1));
   c.out.integer(static_cast<std::int64_t>(result.size()));
+}
+void sintercard(Call& c) {
+  std::int64_t keys = 0, limit = 0;
+  constexpr std::string_view kKeys = "ERR numkeys should be greater than 0";
+  if (!integer_arg(c, 1, keys, kKeys)) return;
+  if (keys < 1) return c.out.error(kKeys);
+  if (static_cast<std::uint64_t>(keys) > c.argc() - 2)
+    return c.out.error("ERR Number of keys can't be greater than number of args");
+  const std::size_t behind = 2 + static_cast<std::size_t>(keys);
+  for (std::size_t i = behind; i < c.argc(); i += 2) {
+    if (!c.option(i, "LIMIT") || i + 1 >= c.argc()) return c.out.error(kSyntax);
+    if (!integer_arg(c, i + 1, limit, "ERR LIMIT can't be negative")) return;
+    if (limit < 0) return c.out.error("ERR LIMIT can't be negative");
+  }
+  std::vector<std::string> result;
+  if (!combine(c, Operation::intersect, 2, behind, result)) return;
+  const auto size = static_cast<std::int64_t>(result.size());
+  c.out.integer(limit > 0 ? std::min(limit, size) : size);
 }
 void sunion(Call& c) { answer(c, Operation::unite); }
 void sinter(Call& c) { answer(c, Operation::intersect); }
@@ -188,6 +206,7 @@ void add_set_commands(Specs& specs) {
                                 {"sunion", sunion, -2, kReadonly, kAll},
                                 {"sinter", sinter, -2, kReadonly, kAll},
                                 {"sdiff", sdiff, -2, kReadonly, kAll},
+                                {"sintercard", sintercard, -3, kReadonly},
                                 {"sunionstore", sunionstore, -3, kW, kAll},
                                 {"sinterstore", sinterstore, -3, kW, kAll},
                                 {"sdiffstore", sdiffstore, -3, kW, kAll},

@@ -124,15 +124,7 @@ void range(Call& c, std::size_t key, const Query& q, bool store) {
     }
     return;
   }
-  Entry* old = find_key(c, c.arg(1), true);
-  const bool existed = old != nullptr;
-  if (existed) c.db().erase(*old);
-  if (!result.empty()) {
-    SortedSet& target = *find_or_make<SortedSet>(c, c.arg(1)).value;
-    for (const auto& item : result) target.set(item.member, item.score);
-  }
-  if (existed || !result.empty()) changed(c, c.arg(1));
-  c.out.integer(static_cast<std::int64_t>(result.size()));
+  store_members(c, c.arg(1), result);
 }
 
 void zrange_generic(Call& c, std::size_t key, Query q, bool any_order, bool store) {
@@ -211,6 +203,19 @@ void zremrangebyscore(Call& c) { remove_generic(c, By::score); }
 void zremrangebylex(Call& c) { remove_generic(c, By::member); }
 
 }  // namespace
+
+void store_members(Call& c, std::string_view key, const std::vector<SortedSet::Item>& items) {
+  Entry* old = find_key(c, key, true);
+  const bool existed = old != nullptr;
+  if (existed) c.db().erase(*old);
+  if (!items.empty()) {
+    SortedSet& target = *find_or_make<SortedSet>(c, key).value;
+    for (const auto& item : items) target.set(item.member, item.score);
+    c.engine.signal_key(c.session.db, key);
+  }
+  if (existed || !items.empty()) changed(c, key);
+  c.out.integer(static_cast<std::int64_t>(items.size()));
+}
 
 void add_sorted_set_range_commands(Specs& specs) {
   constexpr Keys kOne{1, 1, 1};

@@ -4,6 +4,7 @@
 
 #include "sim/redis/command.h"
 #include "sim/redis/engine.h"
+#include "sim/redis/pops.h"
 #include "sim/redis/zrange.h"
 
 namespace holdfast::sim::embedded {
@@ -79,6 +80,7 @@ void zadd_generic(Call& c, bool increment) {
   }
   if (added + updated > 0) changed(c, c.arg(1), added + updated);
   if (zset.size() == 0) c.db().erase(*found.entry);
+  if (added > 0) c.engine.signal_key(c.session.db, c.arg(1));
   if (increment) return processed ? c.out.real(result) : c.out.nil();
   c.out.integer(count_changes ? added + updated : added);
 }
@@ -94,6 +96,7 @@ void zincrby(Call& c) {
   if (std::isnan(score)) return c.out.error("ERR resulting score is not a number (NaN)");
   found.value->set(c.arg(3), score);
   changed(c, c.arg(1));
+  c.engine.signal_key(c.session.db, c.arg(1));
   c.out.real(score);
 }
 
@@ -147,19 +150,10 @@ void pop_generic(Call& c, bool least) {
   const auto found = find_value<SortedSet>(c, c.arg(1), true);
   if (found.wrong) return;
   if (!found || count == 0) return c.out.array(0);
-  SortedSet& zset = *found.value;
-  const std::size_t taken = std::min(zset.size(), static_cast<std::size_t>(count));
+  const std::size_t taken = std::min(found.value->size(), static_cast<std::size_t>(count));
   const bool nested = c.argc() == 3 && c.out.protocol > 2;
   c.out.array(nested ? taken : 2 * taken);
-  for (std::size_t i = 0; i < taken; ++i) {
-    if (nested) c.out.array(2);
-    const auto& item = zset.nth(least ? i : zset.size() - 1 - i);
-    c.out.bulk(item.member);
-    c.out.real(item.score);
-  }
-  zset.remove_ranks(least ? 0 : zset.size() - taken, taken);
-  changed(c, c.arg(1), static_cast<std::int64_t>(taken));
-  if (zset.size() == 0) c.db().erase(*found.entry);
+  pop_members(c, found, c.arg(1), least, taken, nested);
 }
 void zpopmin(Call& c) { pop_generic(c, true); }
 void zpopmax(Call& c) { pop_generic(c, false); }
@@ -182,6 +176,7 @@ void add_sorted_set_commands(Specs& specs) {
                                 {"zpopmax", zpopmax, -2, kWrite | kFast, kOne},
                             });
   add_sorted_set_range_commands(specs);
+  add_sorted_set_algebra_commands(specs);
 }
 
 }  // namespace holdfast::sim::embedded

@@ -74,6 +74,7 @@ void set(Call& c) {
     entry = &c.db().insert(c.arg(1), std::string(c.arg(2)));
   } else {
     entry->value = std::string(c.arg(2));
+    entry->raw_text = false;
     if (!keep_ttl) c.db().clear_expiry(*entry);
   }
   changed(c, c.arg(1));
@@ -179,6 +180,7 @@ void add_to(Call& c, std::int64_t by) {
   if (found) {
     found.value->clear();
     append_integer(*found.value, sum);
+    found.entry->raw_text = false;
   } else {
     c.db().insert(c.arg(1), std::to_string(sum));
   }
@@ -224,6 +226,7 @@ void append(Call& c) {
   const auto found = find_or_make<std::string>(c, c.arg(1));
   if (found.wrong) return;
   found.value->append(c.arg(2));
+  found.entry->raw_text = true;
   changed(c, c.arg(1));
   c.out.integer(static_cast<std::int64_t>(found.value->size()));
 }
@@ -264,6 +267,7 @@ void setrange(Call& c) {
   const auto at = static_cast<std::size_t>(offset);
   if (found.value->size() < at + text.size()) found.value->resize(at + text.size());
   std::copy(text.begin(), text.end(), found.value->begin() + static_cast<std::ptrdiff_t>(at));
+  found.entry->raw_text = true;
   changed(c, c.arg(1));
   c.out.integer(static_cast<std::int64_t>(found.value->size()));
 }

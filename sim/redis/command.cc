@@ -72,7 +72,7 @@ const CommandSpec* CommandTable::find(Args argv, const CommandSpec*& container) 
     }
     return true;
   };
-  if (!append(argv[0])) return nullptr;
+  if (!append(argv[0]) || argv[0].find('|') != std::string_view::npos) return nullptr;
   const CommandSpec* spec = look_up(std::string_view(name, length), hash);
   if (spec == nullptr || (spec->flags & kContainer) == 0 || argv.size() < 2) return spec;
   container = spec;
@@ -131,10 +131,25 @@ bool real_arg(Call& call, std::size_t i, double& value, std::string_view complai
   return false;
 }
 
-Entry* find_key(Call& call, std::string_view key, bool for_write) {
+static Entry* look_up_key(Call& call, std::string_view key, bool for_write) {
   Entry* entry = call.db().find(key);
   if (entry == nullptr || entry->expires_at == kNoExpiry || call.now <= entry->expires_at) return entry;
   return call.engine.meet_expired(call.session, *entry, for_write);
+}
+static void count_read(Call& call, const Entry* entry) {
+  EngineStats& stats = call.engine.stats();
+  ++(entry != nullptr ? stats.keyspace_hits : stats.keyspace_misses);
+}
+Entry* find_key(Call& call, std::string_view key, bool for_write) {
+  Entry* entry = look_up_key(call, key, for_write);
+  if (entry != nullptr) entry->used_ms = call.now;
+  if (!for_write) count_read(call, entry);
+  return entry;
+}
+Entry* peek_key(Call& call, std::string_view key) {
+  Entry* entry = look_up_key(call, key, false);
+  count_read(call, entry);
+  return entry;
 }
 
 template <class T>
@@ -185,6 +200,7 @@ Entry& put(Call& call, std::string_view key, Value value) {
     entry = &call.db().insert(key, std::move(value));
   } else {
     entry->value = std::move(value);
+    entry->raw_text = false;
     call.db().clear_expiry(*entry);
   }
   changed(call, key);

@@ -34,8 +34,10 @@ enum CommandFlag : std::uint32_t {
   kInPubSub = 1u << 12,  // allowed while subscribed
   kInMulti = 1u << 13,   // executed, not queued, inside MULTI
   kWhilePaused = 1u << 14,
-  kRunsScripts = 1u << 15,  // compiles or runs Lua
-  kAllowBusy = 1u << 16,    // answered while a script keeps the server busy
+  kRunsScripts = 1u << 15,   // compiles or runs Lua
+  kAllowBusy = 1u << 16,     // answered while a script keeps the server busy
+  kNeedsPrimary = 1u << 18,  // of what MULTI queued: refused where a replica may not answer from stale data
+  kAnyKeys = 1u << 17,  // meets keys that nobody named: what it finds expired is told replicas key by key
 };
 
 struct Keys {
@@ -100,6 +102,8 @@ class CommandTable {
 using Specs = std::vector<CommandSpec>;
 void add_string_commands(Specs& specs);
 void add_key_commands(Specs& specs);
+void add_scan_commands(Specs& specs);
+void add_sort_commands(Specs& specs);
 void add_hash_commands(Specs& specs);
 void add_list_commands(Specs& specs);
 void add_set_commands(Specs& specs);
@@ -138,6 +142,8 @@ bool real_arg(Call& call, std::size_t i, double& value, std::string_view complai
 // The entry of a key for reading or writing: nullptr when absent or expired. Lookups for writing delete what
 // has expired, on a primary.
 Entry* find_key(Call& call, std::string_view key, bool for_write);
+// The same for reading, without a trace in OBJECT IDLETIME.
+Entry* peek_key(Call& call, std::string_view key);
 
 // The same, typed. `wrong`: the key holds another type, and that has been answered.
 template <class T>

@@ -1,5 +1,7 @@
 #include "sim/redis/config.h"
 
+#include <algorithm>
+
 #include "sim/redis/glob.h"
 #include "sim/redis/resp.h"
 
@@ -32,8 +34,11 @@ constexpr Limits kIntegers[] = {
     {"latency-monitor-threshold", 0, INT64_MAX},
     {"maxmemory-samples", 1, INT32_MAX},
     {"tcp-keepalive", 0, INT32_MAX},
+    {"key-load-delay", INT32_MIN, INT32_MAX},
+    {"rdb-key-save-delay", INT32_MIN, INT32_MAX},
 };
 constexpr std::string_view kBooleans[] = {"appendonly",
+                                          "aof-use-rdb-preamble",
                                           "replica-read-only",
                                           "replica-serve-stale-data",
                                           "repl-diskless-sync",
@@ -46,6 +51,9 @@ constexpr std::string_view kBooleans[] = {"appendonly",
                                           "lazyfree-lazy-user-del",
                                           "lazyfree-lazy-user-flush"};
 
+// Told only to who asks for the very name.
+constexpr std::string_view kHidden[] = {"key-load-delay", "rdb-key-save-delay"};
+
 // Older names of settings. Either is known, CONFIG GET tells the one that was asked for.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"hash-max-ziplist-entries", "hash-max-listpack-entries"},
@@ -55,6 +63,7 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"min-slaves-max-lag", "min-replicas-max-lag"},
     {"min-slaves-to-write", "min-replicas-to-write"},
     {"repl-ping-slave-period", "repl-ping-replica-period"},
+    {"slaveof", "replicaof"},
     {"slave-announce-ip", "replica-announce-ip"},
     {"slave-announce-port", "replica-announce-port"},
     {"slave-priority", "replica-priority"},
@@ -111,6 +120,12 @@ bool parse_save_points(std::string_view text, std::vector<SavePoint>& points) {
 Config::Config() {
   texts_ = {{"appendfsync", "everysec"},
             {"appendonly", "no"},
+            {"aof-use-rdb-preamble", "yes"},
+            {"daemonize", "no"},
+            {"key-load-delay", "0"},
+            {"replicaof", ""},
+            {"slaveof", ""},
+            {"rdb-key-save-delay", "0"},
             {"zset-max-ziplist-value", "64"},
             {"zset-max-ziplist-entries", "128"},
             {"tcp-keepalive", "300"},
@@ -177,18 +192,24 @@ std::vector<std::pair<std::string, std::string>> Config::matching(std::string_vi
   std::vector<std::pair<std::string, std::string>> result;
   const std::string folded = lower(pattern);
   for (const auto& [name, text] : texts_) {
-    if (glob_match(folded, name)) result.emplace_back(name, text);
+    const bool hidden = std::find(std::begin(kHidden), std::end(kHidden), name) != std::end(kHidden);
+    if (hidden ? folded == name : glob_match(folded, name)) result.emplace_back(name, text);
   }
   return result;
 }
 
 bool Config::knows(std::string_view name) const { return texts_.contains(lower(name)); }
 
-std::string Config::set(std::string_view given, std::string_view value) {
+static std::string todays_name(std::string_view given) {
   std::string name = lower(given);
   for (const auto& [other, today] : kOtherNames) {
     if (other == name) name = today;
   }
+  return name;
+}
+
+std::string Config::set(std::string_view given, std::string_view value) {
+  const std::string name = todays_name(given);
   std::string text(value);
   std::int64_t number = 0;
   for (const Limits& limit : kIntegers) {
@@ -236,7 +257,7 @@ std::string Config::set(std::string_view given, std::string_view value) {
     text = std::to_string(number);
     if (name == "repl-backlog-size") repl_backlog_bytes = number;
     if (name == "maxmemory") max_memory_bytes = number;
-  } else if (name == "databases") {
+  } else if (name == "databases" || name == "daemonize" || name == "replicaof") {
     return "can't set immutable config";
   }
   const auto sized = [&](std::string_view wanted, std::size_t& into) {

@@ -18,6 +18,8 @@ using std::chrono::milliseconds;
 Engine::Engine(Runtime& runtime, PersistenceMode mode, Disk* disk, std::uint16_t port)
     : runtime_(runtime), disk_(disk), port_(port), dbs_(kDatabases), replication_(*this) {
   started_ms_ = mono_ms();
+  frozen_now_ = wall_ms();
+  for (Keyspace& keys : dbs_) keys.set_clock(&frozen_now_);
   run_id_ = random_hex(runtime_);
   replication_.new_id();
   scripts_ = std::make_unique<ScriptEngine>(*this);
@@ -116,6 +118,18 @@ void Engine::execute(Session& session, Args argv) {
   finish_batch();
 }
 
+// What a replica that serves no stale data still does without its primary (Redis: the flag `stale`).
+static bool answers_without_primary(std::string_view name) {
+  static constexpr std::string_view kNames[] = {
+      "auth",         "client",      "command",  "config",    "debug",      "discard",   "echo",
+      "exec",         "hello",       "info",     "multi",     "psubscribe", "publish",   "pubsub",
+      "punsubscribe", "quit",        "replconf", "replicaof", "reset",      "role",      "script",
+      "select",       "shutdown",    "slaveof",  "spublish",  "ssubscribe", "subscribe", "sunsubscribe",
+      "time",         "unsubscribe", "unwatch",  "watch"};
+  name = name.substr(0, name.find('|'));
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
 void Engine::run_request(Session& session, Args argv) {
   session.active_ms = mono_ms();
   ++stats_.commands;
@@ -148,7 +162,8 @@ void Engine::run_request(Session& session, Args argv) {
     session.last_command = spec->name;
     if (session.in_multi && (spec->flags & kInMulti) == 0) {
       session.queue.add(*spec, argv);
-      session.queued_flags |= flags;
+      session.queued_flags |=
+          flags | (answers_without_primary(spec->name) ? 0u : std::uint32_t{kNeedsPrimary});
       session.out.raw("+QUEUED\r\n");
     } else if (((spec->flags | (session.in_multi ? session.queued_flags : 0)) & kRunsScripts) == 0) {
       call(session, *spec, argv, session.out);
@@ -159,24 +174,38 @@ void Engine::run_request(Session& session, Args argv) {
       return;  // continue_script() does the rest
     }
   }
-  end_reply(session, before);
+  end_reply(session, before, spec != nullptr && spec->name.ends_with("subscribe"));
 }
 
 void Engine::end_call(Session& session) {
   session.last_write_offset = replication_.offset();
-  if (!ready_lists_.empty() && !script_paused()) serve_lists();
+  if (!ready_keys_.empty() && !script_paused()) serve_waiting();
 }
 
-void Engine::end_reply(Session& session, std::size_t before) {
+void Engine::end_reply(Session& session, std::size_t before, bool pushed) {
   if (session.reply_mode != ReplyMode::on) {
-    if (session.reply_mode != ReplyMode::skip_next) session.out.bytes.resize(before);
+    if (session.reply_mode != ReplyMode::skip_next && !pushed) session.out.bytes.resize(before);
     if (session.reply_mode == ReplyMode::skip_this) session.reply_mode = ReplyMode::on;
     if (session.reply_mode == ReplyMode::skip_next) session.reply_mode = ReplyMode::skip_this;
   }
 }
 
-void Engine::reject(Session& session, const CommandSpec* spec, std::string_view error) {
+CommandStats& Engine::stats_of(const CommandSpec& spec) {
+  const std::vector<CommandSpec>& all = CommandTable::instance().all();
+  if (stats_.by_command.empty()) stats_.by_command.resize(all.size());
+  return stats_.by_command[static_cast<std::size_t>(&spec - all.data())];
+}
+
+void Engine::count_error(std::string_view error) {
   ++stats_.errors;
+  const std::string_view code = error.substr(0, error.find(' '));
+  const auto known = stats_.errors_by_code.find(code);
+  ++(known != stats_.errors_by_code.end() ? known->second : stats_.errors_by_code[std::string(code)]);
+}
+
+void Engine::reject(Session& session, const CommandSpec* spec, std::string_view error) {
+  count_error(error);
+  if (spec != nullptr) ++stats_of(*spec).rejected;
   if (spec == nullptr || spec->name != "exec") {
     if (session.in_multi) session.abort_exec = true;
     return session.out.error(error);
@@ -196,18 +225,6 @@ std::string_view Engine::refuse_write(const Session& session) const {
     return "NOREPLICAS Not enough good replicas to write.";
   }
   return {};
-}
-
-// What a replica that serves no stale data still does without its primary (Redis: the flag `stale`).
-static bool answers_without_primary(std::string_view name) {
-  static constexpr std::string_view kNames[] = {
-      "auth",         "client",      "command",  "config",    "debug",      "discard",   "echo",
-      "exec",         "hello",       "info",     "multi",     "psubscribe", "publish",   "pubsub",
-      "punsubscribe", "quit",        "replconf", "replicaof", "reset",      "role",      "script",
-      "select",       "shutdown",    "slaveof",  "spublish",  "ssubscribe", "subscribe", "sunsubscribe",
-      "time",         "unsubscribe", "unwatch",  "watch"};
-  name = name.substr(0, name.find('|'));
-  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
 bool Engine::admit(Session& session, const CommandSpec& spec, Args argv, std::uint32_t& flags) {
@@ -250,7 +267,8 @@ bool Engine::admit(Session& session, const CommandSpec& spec, Args argv, std::ui
     return false;
   }
   if (!config_.replica_serve_stale_data && replication_.is_replica() && !session.from_primary &&
-      replication_.link_state() != LinkState::connected && !answers_without_primary(spec.name)) {
+      replication_.link_state() != LinkState::connected &&
+      (!answers_without_primary(spec.name) || (is_exec && (session.queued_flags & kNeedsPrimary) != 0))) {
     reject(session, &spec,
            "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
     return false;
@@ -276,7 +294,17 @@ void Engine::call(Session& session, const CommandSpec& spec, Args argv, Out& out
   Call c{*this, session, out, spec, argv, frozen_now_};
   const std::int64_t dirty_before = dirty_;
   const std::size_t instead_before = instead_ends_.size();
+  const std::size_t reply_at = out.bytes.size();
   spec.handler(c);
+  if (!loading_ && (session.blocked == Blocked::no || session.blocked == Blocked::by_script)) {
+    CommandStats& stats = stats_of(spec);
+    ++stats.calls;
+    if (session.blocked == Blocked::no && out.bytes.size() > reply_at && out.bytes[reply_at] == '-') {
+      ++stats.failed;
+      if (&out == &session.out && !session.fake)
+        count_error(std::string_view(out.bytes).substr(reply_at + 1));
+    }
+  }
   if (dirty_ != dirty_before && propagating() && !c.propagate_nothing) {
     if (!c.replaced) {
       note_effect(session.db, argv, propagate_replicas_, propagate_disk_);
@@ -288,7 +316,7 @@ void Engine::call(Session& session, const CommandSpec& spec, Args argv, Out& out
   instead_bytes_.resize(instead_before == 0 ? 0 : instead_ends_.back());
   if (--depth_ == 0) {
     propagate_replicas_ = propagate_disk_ = true;
-    flush_effects();
+    flush_effects((spec.flags & kAnyKeys) != 0);
     tell_touched(session.from_primary ? KeyspaceWitness::Cause::replicated : KeyspaceWitness::Cause::command);
   }
 }
@@ -328,7 +356,7 @@ void Engine::note_replacements(int db, std::size_t from) {
   }
 }
 
-void Engine::flush_effects() {
+void Engine::flush_effects(bool apart) {
   if (effects_.empty()) return;
   if (abandoning_) {
     effects_.clear();
@@ -336,7 +364,7 @@ void Engine::flush_effects() {
   }
   static constexpr std::string_view kMulti = "*1\r\n$5\r\nMULTI\r\n";
   static constexpr std::string_view kExec = "*1\r\n$4\r\nEXEC\r\n";
-  const bool transaction = effects_.size() > 1;
+  const bool transaction = effects_.size() > 1 && !apart;
   const auto to_disk = [&](int db, std::string_view bytes) {
     if (db != append_db_) {
       append_db_ = db;
@@ -413,79 +441,6 @@ void Engine::expire_actively() {
       tell_touched(KeyspaceWitness::Cause::expired);
     }
   }
-}
-
-// --- watch ---------------------------------------------------------------------------------------------
-
-void Engine::watch(Session& session, std::string_view key) {
-  for (const WatchedKey& known : session.watched) {
-    if (known.db == session.db && known.key == key) return;
-  }
-  const Entry* entry = db(session.db).find(key);
-  const bool expired = entry != nullptr && entry->expires_at != kNoExpiry && frozen_now_ > entry->expires_at;
-  session.watched.push_back({session.db, std::string(key), expired});
-  watchers_[{session.db, std::string(key)}].push_back(session.id);
-}
-
-void Engine::unwatch_all(Session& session) {
-  for (const WatchedKey& key : session.watched) {
-    const auto it = watchers_.find({key.db, key.key});
-    if (it == watchers_.end()) continue;
-    std::erase(it->second, session.id);
-    if (it->second.empty()) watchers_.erase(it);
-  }
-  session.watched.clear();
-  session.watch_failed = false;
-}
-
-void Engine::touch_watchers_slowly(int db, std::string_view key) {
-  const auto it = watchers_.find({db, std::string(key)});
-  if (it == watchers_.end()) return;
-  for (const std::uint64_t id : it->second) {
-    Session* session = session_by_id(id);
-    if (session == nullptr) continue;
-    for (WatchedKey& known : session->watched) {
-      if (known.db != db || known.key != key) continue;
-      // The deletion of a key that had expired before WATCH is no change; whatever comes after it is one.
-      if (!known.was_expired)
-        session->watch_failed = true;
-      else if (dbs_[static_cast<std::size_t>(db)].find(key) == nullptr)
-        known.was_expired = false;
-    }
-  }
-}
-
-void Engine::touch_all_watchers(int db, Keyspace* instead) {
-  const auto expired = [&](const Entry* entry) {
-    return entry != nullptr && entry->expires_at != kNoExpiry && frozen_now_ > entry->expires_at;
-  };
-  for (const auto& [where, ids] : watchers_) {
-    if (where.first != db) continue;
-    const bool present = dbs_[static_cast<std::size_t>(db)].find(where.second) != nullptr;
-    const Entry* next = instead == nullptr ? nullptr : instead->find(where.second);
-    if (!present && next == nullptr) continue;
-    for (const std::uint64_t id : ids) {
-      Session* session = session_by_id(id);
-      if (session == nullptr) continue;
-      for (WatchedKey& known : session->watched) {
-        if (known.db != db || known.key != where.second) continue;
-        if (known.was_expired && next == nullptr)
-          known.was_expired = false;  // gone now: no change
-        else if (!known.was_expired && !present && expired(next))
-          known.was_expired = true;  // was not there, and still is not
-        else if (!known.was_expired || !expired(next))
-          session->watch_failed = true;
-      }
-    }
-  }
-}
-
-bool Engine::watched_key_expired(const Session& session) {
-  return std::any_of(session.watched.begin(), session.watched.end(), [&](const WatchedKey& known) {
-    if (known.was_expired) return false;
-    const Entry* entry = dbs_[static_cast<std::size_t>(known.db)].find(known.key);
-    return entry != nullptr && entry->expires_at != kNoExpiry && frozen_now_ > entry->expires_at;
-  });
 }
 
 void Engine::flush_db(int index) {

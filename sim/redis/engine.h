@@ -29,7 +29,15 @@ class ScriptEngine;
 inline constexpr std::string_view kRedisVersion = "7.0.15";
 inline constexpr int kDatabases = 16;
 
+// Of one command, as INFO commandstats says it.
+struct CommandStats {
+  std::int64_t calls = 0, rejected = 0, failed = 0;
+};
+
 struct EngineStats {
+  std::vector<CommandStats> by_command;  // in the order of CommandTable::all(); empty: none was called
+  std::map<std::string, std::int64_t, std::less<>> errors_by_code;
+  std::int64_t keyspace_hits = 0, keyspace_misses = 0;
   std::int64_t connections = 0;
   std::int64_t commands = 0;
   std::int64_t expired_keys = 0;
@@ -78,6 +86,7 @@ class Engine {
   Replication& replication() { return replication_; }
   ScriptEngine& scripts() { return *scripts_; }
   EngineStats& stats() { return stats_; }
+  CommandStats& stats_of(const CommandSpec& spec);
   std::uint16_t port() const { return port_; }
   const std::string& run_id() const { return run_id_; }
   std::int64_t started_ms() const { return started_ms_; }
@@ -116,8 +125,8 @@ class Engine {
   void block(Session& session, Blocked why, std::int64_t until_mono_ms);
   void answer_timed_out(Session& session);  // what a blocked command answers when its time is up
   void unblock(Session& session);           // its further input runs when the command at hand is over
-  void signal_list(int db, std::string_view key);
-  void signal_waiting(int db);  // whoever waits for a list that is there now
+  void signal_key(int db, std::string_view key);
+  void signal_waiting(int db);  // whoever waits for a key that is there now
   void pause_clients(std::int64_t until_mono_ms, bool all);
   void unpause_clients();
 
@@ -128,6 +137,7 @@ class Engine {
   void rewrite_append_only() {
     if (append_only_) set_append_only(true);
   }
+  bool reload_append_only();  // throws away what the databases hold, and replays. False: there is no file
   void request_shutdown() { shutdown_ = true; }
   bool shutdown_requested() const { return shutdown_; }
   void flush_db(int db);
@@ -175,20 +185,24 @@ class Engine {
   bool admit(Session& session, const CommandSpec& spec, Args argv, std::uint32_t& flags);
   bool run_scripted(Session& session, const CommandSpec& spec, Args argv);  // false: paused
   void end_call(Session& session);
-  void end_reply(Session& session, std::size_t begin);
+  // Silences what the client asked to be silent, but for what is `pushed`.
+  void end_reply(Session& session, std::size_t begin, bool pushed = false);
   void admit_held_back();
   void abandon_script();
+  void count_error(std::string_view error);
   // Answers with an error; what was queued is lost at EXEC, and at once when EXEC itself is refused.
   void reject(Session& session, const CommandSpec* spec, std::string_view error);
   void note_effect(int db, Args argv, bool replicas, bool disk);
   void note_replacements(int db, std::size_t from);  // instead_ends_[from..]
-  void flush_effects();
+  // More than one is a transaction, unless `apart`.
+  void flush_effects(bool apart = false);
   void tell_touched(KeyspaceWitness::Cause cause);
   void touch_watchers_slowly(int db, std::string_view key);
-  void serve_lists();
+  void serve_waiting();
   void end_blocking_when_due();
   void expire_actively();
   void load(PersistenceMode mode);
+  void replay_append_only();
   void check_save_points();
   // As Redis between commands. `grown`: something was appended.
   void sync_append_only(bool grown);
@@ -233,7 +247,7 @@ class Engine {
   bool propagate_replicas_ = true, propagate_disk_ = true;
 
   std::map<std::pair<int, std::string>, std::vector<std::uint64_t>> watchers_;
-  std::vector<std::pair<int, std::string>> ready_lists_;
+  std::vector<std::pair<int, std::string>> ready_keys_;
   std::int64_t paused_until_ms_ = 0;
   bool paused_all_ = false;
   bool append_only_ = false;

@@ -80,7 +80,7 @@ void Engine::answer_waits() {
 void Engine::answer_timed_out(Session& session) {
   if (session.blocked == Blocked::by_wait)
     session.out.integer(replication_.acknowledged(session.wait_offset));
-  if (session.blocked == Blocked::on_list) session.out.nil_array();
+  if (session.blocked == Blocked::on_keys) session.out.nil_array();
 }
 
 void Engine::end_blocking_when_due() {
@@ -100,46 +100,47 @@ void Engine::end_blocking_when_due() {
   }
 }
 
-void Engine::signal_list(int db, std::string_view key) {
-  if (!blocked_.empty()) ready_lists_.emplace_back(db, key);
+void Engine::signal_key(int db, std::string_view key) {
+  if (!blocked_.empty()) ready_keys_.emplace_back(db, key);
 }
 
 void Engine::signal_waiting(int db) {
   for (const auto& [order, id] : blocked_) {
     const Session* session = session_by_id(id);
-    if (session == nullptr || session->blocked != Blocked::on_list || session->db != db) continue;
-    for (std::size_t i = 1; i + 1 < session->blocked_argv.size(); ++i) {
-      const std::string& key = session->blocked_argv[i];
-      if (dbs_[static_cast<std::size_t>(db)].find(key) != nullptr) signal_list(db, key);
+    if (session == nullptr || session->blocked != Blocked::on_keys || session->db != db) continue;
+    for (const std::string& key : session->waited_for()) {
+      if (dbs_[static_cast<std::size_t>(db)].find(key) != nullptr) signal_key(db, key);
     }
   }
 }
 
-// Runs the commands that wait for these lists again, longest waiting first. Those that still find nothing
+// Runs the commands that wait for these keys again, longest waiting first. Those that still find nothing
 // stay.
-void Engine::serve_lists() {
-  while (!ready_lists_.empty()) {
-    const auto [db, key] = ready_lists_.front();
-    ready_lists_.erase(ready_lists_.begin());
+void Engine::serve_waiting() {
+  while (!ready_keys_.empty()) {
+    const auto [db, key] = ready_keys_.front();
+    ready_keys_.erase(ready_keys_.begin());
     std::vector<std::uint64_t> ids;
     for (const auto& [order, id] : blocked_) ids.push_back(id);
     for (const std::uint64_t id : ids) {
       Session* session = session_by_id(id);
-      if (session == nullptr || session->blocked != Blocked::on_list || session->db != db) continue;
-      const auto& words = session->blocked_argv;
-      const CommandSpec& waiting = *CommandTable::instance().find(words.front());
-      const bool moves = waiting.keys.last > 0;  // one source; else keys up to the time-out
-      const auto keys_end = moves ? words.begin() + 2 : words.end() - 1;
-      if (std::find(words.begin() + 1, keys_end, key) == keys_end) continue;
+      if (session == nullptr || session->blocked != Blocked::on_keys || session->db != db) continue;
+      const auto keys = session->waited_for();
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) continue;
+      const CommandSpec& waiting = *CommandTable::instance().find(session->blocked_argv.front());
       const Entry* entry = dbs_[static_cast<std::size_t>(db)].find(key);
-      if (entry == nullptr || !std::holds_alternative<std::unique_ptr<List>>(entry->value)) break;
-      const std::vector<std::string> kept =
-          moves ? words : std::vector<std::string>{words.front(), key, words.back()};
+      if (entry == nullptr) break;
+      const bool fits = waiting.name.starts_with("bz")
+                            ? std::holds_alternative<std::unique_ptr<SortedSet>>(entry->value)
+                            : std::holds_alternative<std::unique_ptr<List>>(entry->value);
+      if (!fits) continue;
+      const std::vector<std::string> kept = session->waiting_command(key);
       const std::vector<std::string_view> argv(kept.begin(), kept.end());
       Out scratch;
       scratch.protocol = session->out.protocol;
       call(*session, waiting, argv, scratch);  // answers, unless it has to go on waiting
       if (!scratch.bytes.empty()) {
+        ++stats_of(waiting).calls;
         session->out.raw(scratch.bytes);
         unblock(*session);
       }
@@ -266,7 +267,26 @@ void Engine::load(PersistenceMode mode) {
   const bool append_only = mode != PersistenceMode::none && mode != PersistenceMode::rdb;
   const std::string& dump = append_only ? disk_->base : disk_->snapshot;
   if (!dump.empty()) read_snapshot(dump, dbs_, append_only ? 0 : wall_ms());
-  if (!append_only) return;
+  if (append_only) replay_append_only();
+  dirty_ = 0;
+}
+
+bool Engine::reload_append_only() {
+  if (disk_ == nullptr || !append_only_) return false;
+  const std::int64_t dirty = dirty_;
+  for (int db = 0; db < kDatabases; ++db) {
+    touch_all_watchers(db);
+    dbs_[static_cast<std::size_t>(db)].clear();
+  }
+  if (!disk_->base.empty()) read_snapshot(disk_->base, dbs_, 0);
+  replay_append_only();
+  dirty_ = dirty;
+  used_memory_at_ = -1;
+  reloaded_ = true;
+  return true;
+}
+
+void Engine::replay_append_only() {
   loading_ = true;
   Session replay;
   replay.fake = true;
@@ -277,7 +297,6 @@ void Engine::load(PersistenceMode mode) {
     replay.out.bytes.clear();
   }
   loading_ = false;
-  dirty_ = 0;
 }
 
 }  // namespace holdfast::sim::embedded

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/redis/engine.h"
+#include "sim/redis/script_engine.h"
 
 namespace holdfast::sim::embedded {
 namespace {
@@ -20,6 +21,8 @@ void line(std::string& to, std::string_view name, std::int64_t value) {
 
 void server(std::string& to, Engine& e) {
   line(to, "redis_version", kRedisVersion);
+  line(to, "redis_git_sha1", "00000000");
+  line(to, "redis_git_dirty", 0);
   line(to, "redis_mode", "standalone");
   line(to, "os", "Linux");
   line(to, "arch_bits", 64);
@@ -30,31 +33,42 @@ void server(std::string& to, Engine& e) {
   line(to, "uptime_in_seconds", (e.mono_ms() - e.started_ms()) / 1000);
   line(to, "uptime_in_days", (e.mono_ms() - e.started_ms()) / 86'400'000);
   line(to, "hz", 10);
+  line(to, "configured_hz", 10);
 }
 
 void clients(std::string& to, Engine& e) {
-  std::int64_t connected = 0, blocked = 0;
+  std::int64_t connected = 0, blocked = 0, limited = 0;
   for (const auto& [id, session] : e.sessions()) {
     if (session->replica == ReplicaState::none) ++connected;
     if (session->blocked != Blocked::no) ++blocked;
+    if (session->blocked != Blocked::no && session->blocked_until_ms != 0) ++limited;
   }
   line(to, "connected_clients", connected);
   line(to, "maxclients", 10000);
   line(to, "blocked_clients", blocked);
+  line(to, "tracking_clients", 0);
+  line(to, "clients_in_timeout_table", limited);
 }
 
 void memory(std::string& to, Engine& e) {
   line(to, "used_memory", e.used_memory());
+  line(to, "number_of_cached_scripts", static_cast<std::int64_t>(e.scripts().cached()));
   line(to, "maxmemory", e.config().max_memory_bytes);
   line(to, "maxmemory_policy", "noeviction");
 }
 
 void persistence(std::string& to, Engine& e) {
   line(to, "loading", 0);
+  line(to, "async_loading", 0);
   line(to, "rdb_changes_since_last_save", e.unsaved_changes());
   line(to, "rdb_bgsave_in_progress", 0);
   line(to, "rdb_last_save_time", e.last_save_s());
+  line(to, "rdb_last_bgsave_status", "ok");
   line(to, "aof_enabled", e.config().append_only ? 1 : 0);
+  line(to, "aof_rewrite_in_progress", 0);
+  line(to, "aof_rewrite_scheduled", 0);
+  line(to, "aof_last_bgrewrite_status", "ok");
+  line(to, "aof_last_write_status", "ok");
 }
 
 void stats(std::string& to, Engine& e) {
@@ -66,6 +80,8 @@ void stats(std::string& to, Engine& e) {
   line(to, "sync_partial_err", s.sync_partial_err);
   line(to, "expired_keys", s.expired_keys);
   line(to, "evicted_keys", 0);
+  line(to, "keyspace_hits", s.keyspace_hits);
+  line(to, "keyspace_misses", s.keyspace_misses);
   line(to, "pubsub_channels", static_cast<std::int64_t>(e.pubsub().channels.size()));
   line(to, "pubsub_patterns", static_cast<std::int64_t>(e.pubsub().patterns.size()));
   line(to, "total_error_replies", s.errors);
@@ -114,6 +130,8 @@ void replication(std::string& to, Engine& e) {
 void cpu(std::string& to, Engine&) {
   line(to, "used_cpu_sys", "0.000000");
   line(to, "used_cpu_user", "0.000000");
+  line(to, "used_cpu_sys_children", "0.000000");
+  line(to, "used_cpu_user_children", "0.000000");
 }
 void cluster(std::string& to, Engine&) { line(to, "cluster_enabled", 0); }
 
@@ -127,9 +145,27 @@ void keyspace(std::string& to, Engine& e) {
   }
 }
 
+// A command takes no time here.
+void command_stats(std::string& to, Engine& e) {
+  const std::vector<CommandSpec>& all = CommandTable::instance().all();
+  for (std::size_t i = 0; i < e.stats().by_command.size(); ++i) {
+    const CommandStats& s = e.stats().by_command[i];
+    if (s.calls + s.rejected == 0) continue;
+    line(to, "cmdstat_" + std::string(all[i].name),
+         "calls=" + std::to_string(s.calls) + ",usec=0,usec_per_call=0.00,rejected_calls=" +
+             std::to_string(s.rejected) + ",failed_calls=" + std::to_string(s.failed));
+  }
+}
+void error_stats(std::string& to, Engine& e) {
+  for (const auto& [code, count] : e.stats().errors_by_code)
+    line(to, "errorstat_" + code, "count=" + std::to_string(count));
+}
+void modules(std::string&, Engine&) {}
+
 struct Section {
   std::string_view name, title;
   void (*write)(std::string&, Engine&);
+  bool by_default = true;
 };
 constexpr Section kSections[] = {{"server", "Server", server},
                                  {"clients", "Clients", clients},
@@ -138,6 +174,9 @@ constexpr Section kSections[] = {{"server", "Server", server},
                                  {"stats", "Stats", stats},
                                  {"replication", "Replication", replication},
                                  {"cpu", "CPU", cpu},
+                                 {"modules", "Modules", modules},
+                                 {"commandstats", "Commandstats", command_stats, false},
+                                 {"errorstats", "Errorstats", error_stats},
                                  {"cluster", "Cluster", cluster},
                                  {"keyspace", "Keyspace", keyspace}};
 
@@ -145,14 +184,17 @@ constexpr Section kSections[] = {{"server", "Server", server},
 
 std::string info_text(Engine& engine, Args sections) {
   std::vector<std::string> wanted;
-  bool all = sections.empty();
+  bool by_default = sections.empty(), all = false;
   for (const std::string_view section : sections) {
     wanted.push_back(lower(section));
-    all = all || wanted.back() == "all" || wanted.back() == "everything" || wanted.back() == "default";
+    all = all || wanted.back() == "all" || wanted.back() == "everything";
+    by_default = by_default || wanted.back() == "default";
   }
   std::string text;
   for (const Section& section : kSections) {
-    if (!all && std::find(wanted.begin(), wanted.end(), section.name) == wanted.end()) continue;
+    if (!all && !(by_default && section.by_default) &&
+        std::find(wanted.begin(), wanted.end(), section.name) == wanted.end())
+      continue;
     if (!text.empty()) text += "\r\n";
     text += "# " + std::string(section.title) + "\r\n";
     section.write(text, engine);

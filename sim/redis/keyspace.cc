@@ -10,6 +10,7 @@ Entry& Keyspace::insert(std::string_view key, Value value) {
   entry.value = std::move(value);
   entry.serial = next_serial_++;
   entry.key = &it->first;
+  entry.used_ms = now_ms_ == nullptr ? 0 : *now_ms_;
   return entry;
 }
 
@@ -58,9 +59,8 @@ double Keyspace::average_ttl(std::int64_t now_ms) const {
 }
 
 std::size_t Keyspace::bytes() const {
-  constexpr std::size_t kEntry = 64;
   std::size_t sum = 0;
-  for (const auto& [key, entry] : entries_) sum += kEntry + key.size() + bytes_of(entry.value);
+  for (const auto& [key, entry] : entries_) sum += kBytesOfKey + key.size() + bytes_of(entry.value);
   return sum;
 }
 

@@ -19,7 +19,7 @@ int luaopen_bit(lua_State* lua);
 namespace holdfast::sim::embedded {
 namespace {
 
-constexpr std::size_t kMaxCallArgs = 8000;
+constexpr std::size_t kMaxCallArgs = 16'384;
 char handler_key, globals_key, protected_key;  // addresses are registry keys
 
 // REQUIRES: called by a function that was set with the engine.

@@ -1,5 +1,6 @@
 #include "sim/redis/lua_guards.h"
 
+#include <cmath>
 #include <cstdio>
 
 #include <lua5.1/lua.hpp>
@@ -156,6 +157,30 @@ int load_function(lua_State* lua) {
   return 2;
 }
 
+// unpack(table, i, j) of Lua 5.1 counts in an int: a range that does not fit is not noticed, and the stack
+// overrun.
+int unpack_range(lua_State* lua) {
+  luaL_checktype(lua, 1, LUA_TTABLE);
+  const std::int64_t first = luaL_optint(lua, 2, 1);
+  const std::int64_t last =
+      lua_isnoneornil(lua, 3) ? static_cast<std::int64_t>(lua_objlen(lua, 1)) : luaL_checkint(lua, 3);
+  if (last - first >= INT32_MAX) return luaL_error(lua, "too many results to unpack");
+  return with_cost(lua);
+}
+
+// bit.tohex(number, digits): of -2^31 digits the library takes the absolute value, which there is none of,
+// and writes beyond its buffer. Redis reads one digit less.
+int to_hex(lua_State* lua) {
+  if (lua_isnumber(lua, 2) != 0) {
+    const double digits = std::nearbyint(std::fmod(lua_tonumber(lua, 2), 4294967296.0));
+    if (std::fabs(digits) == 2147483648.0) {
+      lua_pushnumber(lua, -2147483647.0);
+      lua_replace(lua, 2);
+    }
+  }
+  return with_cost(lua);
+}
+
 // coroutine.create, coroutine.wrap. The instructions of a coroutine are counted on their own, so each may run
 // one count unseen.
 int with_coroutine(lua_State* lua) {
@@ -189,11 +214,13 @@ void install_guards(lua_State* lua, ScriptEngine& engine) {
   replace(lua, "insert", with_cost, engine, 3);
   lua_getglobal(lua, LUA_COLIBNAME);
   for (const char* name : {"create", "wrap"}) replace(lua, name, with_coroutine, engine);
+  lua_getglobal(lua, "bit");
+  replace(lua, "tohex", to_hex, engine);
   lua_getglobal(lua, "redis");
   replace(lua, "sha1hex", with_cost, engine);
   lua_pushvalue(lua, LUA_GLOBALSINDEX);
-  replace(lua, "unpack", with_cost, engine);
-  lua_pop(lua, 5);
+  replace(lua, "unpack", unpack_range, engine);
+  lua_pop(lua, 6);
   for (const char* library : {"cjson", "cmsgpack", "struct"}) count_library(lua, library, engine);
   lua_pushcfunction(lua, to_string);
   lua_setglobal(lua, "tostring");

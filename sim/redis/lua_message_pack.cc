@@ -1,7 +1,9 @@
 // The library `cmsgpack` of Redis' Lua: MessagePack. Whole numbers are packed as integers, tables with
 // keys 1..n as arrays, others as maps.
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include <lua5.1/lua.hpp>
 
@@ -12,12 +14,34 @@ namespace {
 
 constexpr int kMaxNesting = 16;
 
-// Appends the packed value at stack index `at` (absolute) to the string on top of the stack.
+// Appends the packed value at stack index `at` (absolute) to what stands at index 1.
 void pack_value(lua_State* lua, int at, int depth);
 
+// What is packed so far: a userdata at index 1, so that an error of Lua (a long jump) leaves nothing behind.
+// It is replaced by one of twice the size when it is full.
+struct Packed {
+  std::size_t size, capacity;
+  char* bytes() { return reinterpret_cast<char*>(this + 1); }
+};
+
+Packed* push_packed(lua_State* lua, std::size_t capacity) {
+  auto* packed = static_cast<Packed*>(lua_newuserdata(lua, sizeof(Packed) + capacity));
+  *packed = {0, capacity};
+  return packed;
+}
+
 void append(lua_State* lua, const char* bytes, std::size_t size) {
-  lua_pushlstring(lua, bytes, size);
-  lua_concat(lua, 2);
+  auto* packed = static_cast<Packed*>(lua_touserdata(lua, 1));
+  if (packed->capacity - packed->size < size) {
+    luaL_checkstack(lua, 1, "table is nested too deeply");
+    Packed* larger = push_packed(lua, std::max(2 * packed->capacity, packed->size + size));
+    std::memcpy(larger->bytes(), packed->bytes(), packed->size);
+    larger->size = packed->size;
+    lua_replace(lua, 1);
+    packed = larger;
+  }
+  std::memcpy(packed->bytes() + packed->size, bytes, size);
+  packed->size += size;
 }
 
 std::size_t header(char* to, unsigned mark, std::uint64_t value, int bytes) {
@@ -99,9 +123,8 @@ void pack_table(lua_State* lua, int at, int depth) {
       append_header(lua, 0xDD, count, 4);
     for (std::size_t i = 1; i <= count; ++i) {
       lua_rawgeti(lua, at, static_cast<int>(i));
-      lua_insert(lua, -2);
-      pack_value(lua, lua_gettop(lua) - 1, depth + 1);
-      lua_remove(lua, -2);
+      pack_value(lua, lua_gettop(lua), depth + 1);
+      lua_pop(lua, 1);
     }
     return;
   }
@@ -118,11 +141,9 @@ void pack_table(lua_State* lua, int at, int depth) {
   else
     append_header(lua, 0xDF, count, 4);
   lua_pushnil(lua);
-  while (lua_next(lua, at) != 0) {  // string, key, value
-    lua_pushvalue(lua, -3);         // string, key, value, string
-    pack_value(lua, lua_gettop(lua) - 2, depth + 1);
+  while (lua_next(lua, at) != 0) {  // key, value
     pack_value(lua, lua_gettop(lua) - 1, depth + 1);
-    lua_replace(lua, -4);  // string', key, value
+    pack_value(lua, lua_gettop(lua), depth + 1);
     lua_pop(lua, 1);
   }
 }
@@ -153,8 +174,11 @@ void pack_value(lua_State* lua, int at, int depth) {
 int pack(lua_State* lua) {
   const int count = lua_gettop(lua);
   if (count == 0) return luaL_argerror(lua, 0, "MessagePack pack needs input.");
-  lua_pushliteral(lua, "");
-  for (int i = 1; i <= count; ++i) pack_value(lua, i, 0);
+  push_packed(lua, 256);
+  lua_insert(lua, 1);
+  for (int i = 2; i <= count + 1; ++i) pack_value(lua, i, 0);
+  auto* packed = static_cast<Packed*>(lua_touserdata(lua, 1));
+  lua_pushlstring(lua, packed->bytes(), packed->size);
   return 1;
 }
 

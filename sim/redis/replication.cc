@@ -157,7 +157,7 @@ void Replication::follow(const Endpoint& primary) {
   primary_ = primary;
   ++generation_;
   for (const auto& [id, session] : engine_.sessions()) {
-    if (session->blocked == Blocked::by_wait || session->blocked == Blocked::on_list) {
+    if (session->blocked == Blocked::by_wait || session->blocked == Blocked::on_keys) {
       session->out.error(
           "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)");
       session->close_after_reply = true;

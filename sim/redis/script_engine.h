@@ -39,6 +39,7 @@ class ScriptEngine {
   ScriptEngine& operator=(const ScriptEngine&) = delete;
 
   bool knows(std::string_view sha1) const { return scripts_.contains(sha1); }
+  std::size_t cached() const { return scripts_.size(); }
   // Compiles and keeps; "" and `error` set when it does not compile.
   std::string load(std::string_view body, std::string& error);
   // The flags of EVAL and its like with these arguments: a script that declares flags (#!lua) replaces some.

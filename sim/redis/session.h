@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,7 @@ class Transport {
   virtual void close() noexcept = 0;         // now
 };
 
-enum class Blocked : std::uint8_t { no, by_wait, by_pause, on_list, by_script };
+enum class Blocked : std::uint8_t { no, by_wait, by_pause, on_keys, by_script };
 enum class ReplyMode : std::uint8_t { on, off, skip_next, skip_this };
 enum class ReplicaState : std::uint8_t { none, handshake, online };
 
@@ -36,6 +37,7 @@ class CommandQueue {
   template <class Run>
   void for_each(Run&& run);
   std::size_t size() const { return commands_.size(); }
+  std::size_t bytes() const { return words_.size(); }
   void clear();
 
  private:
@@ -124,6 +126,12 @@ struct Session {
   std::int64_t wait_offset = 0;
   std::int64_t wait_replicas = 0;
   std::vector<std::string> blocked_argv;
+  std::size_t blocked_keys_at = 0, blocked_keys = 0;  // of blocked_argv: what it waits for
+  std::span<const std::string> waited_for() const {
+    return std::span(blocked_argv).subspan(blocked_keys_at, blocked_keys);
+  }
+  // The blocked command, asked of `key` alone.
+  std::vector<std::string> waiting_command(const std::string& key) const;
 
   // replication
   ReplicaState replica = ReplicaState::none;
@@ -137,5 +145,14 @@ struct Session {
   std::int64_t active_ms = 0;
   std::string_view last_command = "NULL";
 };
+
+inline std::vector<std::string> Session::waiting_command(const std::string& key) const {
+  std::vector<std::string> words = blocked_argv;
+  const auto begin = words.begin() + static_cast<std::ptrdiff_t>(blocked_keys_at);
+  *begin = key;
+  words.erase(begin + 1, begin + static_cast<std::ptrdiff_t>(blocked_keys));
+  if (words.front().ends_with("mpop")) words[blocked_keys_at - 1] = "1";  // their number
+  return words;
+}
 
 }  // namespace holdfast::sim::embedded
