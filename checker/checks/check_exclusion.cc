@@ -12,6 +12,7 @@
 #include "checker/holds/exclusion.h"
 #include "checker/holds/holds.h"
 #include "checker/holds/wording.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -142,14 +143,17 @@ class PermitLimits {
       if (value.empty() && other != kNowhere) value = events[other].value;
       if (!value.is_number()) continue;
       const std::int64_t done_ns = other == kNowhere ? event.time_ns : events[other].time_ns;
-      std::vector<Limit>& limits = of_key_[event.key];
+      std::vector<Limit>& limits = of_key_[HOLDFAST_PLANTED(changes_of_any_key) ? 0 : event.key];
       if (limits.empty()) {
         // What was there before the first change is what the context says, else nobody knows.
         limits.push_back({std::numeric_limits<std::int64_t>::min(), kForever,
                           initial_ > 0 ? initial_ : std::max<std::int64_t>(value.number(), 1), true});
       }
       if (known) {
-        for (Limit& limit : limits) limit.to_ns = limit.known ? std::min(limit.to_ns, done_ns) : kForever;
+        for (Limit& limit : limits)
+          limit.to_ns = limit.known || HOLDFAST_PLANTED(later_change_closes_the_unknown)
+                            ? std::min(limit.to_ns, done_ns)
+                            : kForever;
       }
       limits.push_back({event.time_ns, kForever, value.number(), known});
     }
@@ -157,7 +161,7 @@ class PermitLimits {
 
   // The greatest number at any moment of [from_ns, to_ns]; 0: the key is no semaphore.
   std::int64_t most(Symbol key, std::int64_t from_ns, std::int64_t to_ns) const {
-    const auto found = of_key_.find(key);
+    const auto found = of_key_.find(HOLDFAST_PLANTED(changes_of_any_key) ? 0 : key);
     if (found == of_key_.end()) return initial_;
     std::int64_t most = 1;
     for (const Limit& limit : found->second) {
@@ -182,7 +186,8 @@ void limit(const History& history, const std::vector<Hold>& holds, std::vector<S
     const Hold& hold = holds[span.number];
     const std::int64_t asked_ns =
         hold.invoked == kNowhere ? hold.from_ns : history.events()[hold.invoked].time_ns;
-    span.limit = limits.most(span.key, asked_ns, hold.from_ns);
+    span.limit = limits.most(span.key, HOLDFAST_PLANTED(limit_at_the_grant_alone) ? hold.from_ns : asked_ns,
+                             hold.from_ns);
   }
 }
 
@@ -276,7 +281,7 @@ class LeaseExclusion : public Check {
       strict.push_back(span_of(holds[i], i, false));
       if (!holds[i].has_claim()) {
         ++silent;
-      } else if (holds[i].expired_at_return()) {
+      } else if (holds[i].expired_at_return() && !HOLDFAST_PLANTED(expired_grants_compete)) {
         ++expired;
       } else {
         spans.push_back(span_of(holds[i], i, true));
@@ -288,7 +293,7 @@ class LeaseExclusion : public Check {
     verdict.outcome = Outcome::unknown;
     if (holds.empty()) {
       verdict.reason = "the history has no grants";
-    } else if (silent > 0) {
+    } else if (silent > 0 && !HOLDFAST_PLANTED(silent_grants_hold)) {
       verdict.reason = silent == holds.size()
                            ? "the history has no valid_until"
                            : fmt::format("{} of {} grants have no valid_until", silent, holds.size());

@@ -12,6 +12,7 @@
 #include "checker/checks/check_registry.h"
 #include "checker/holds/holds.h"
 #include "checker/holds/wording.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -42,9 +43,13 @@ struct Greatest {
   }
   // A hold before `hold` whose token is too great; nullptr: there is none.
   const Hold* against(const Hold& hold, bool only_excluded) const {
-    if (writer != nullptr && writer->token >= hold.token) return writer;
+    if (writer != nullptr &&
+        (writer->token > hold.token || (writer->token == hold.token && !HOLDFAST_PLANTED(equal_tokens_pass))))
+      return writer;
     if (only_excluded && hold.shared) return nullptr;
-    if (reader != nullptr && (hold.shared ? reader->token > hold.token : reader->token >= hold.token))
+    if (reader != nullptr &&
+        (hold.shared && !HOLDFAST_PLANTED(tokens_of_readers_rise) ? reader->token > hold.token
+                                                                  : reader->token >= hold.token))
       return reader;
     return nullptr;
   }
@@ -74,7 +79,9 @@ class FencingMonotonic : public Check {
       const std::size_t invoked = hold.invoked == kNowhere ? hold.acquired : hold.invoked;
       asked.push_back({hold.key, events[invoked].time_ns, invoked, true, &hold});
       asked.push_back({hold.key, hold.from_ns, hold.acquired, false, &hold});
-      const std::int64_t to_ns = hold.has_claim() ? std::max(hold.from_ns, hold.claim_to_ns()) : hold.to_ns;
+      const std::int64_t to_ns = hold.has_claim() && !HOLDFAST_PLANTED(tokens_by_holds)
+                                     ? std::max(hold.from_ns, hold.claim_to_ns())
+                                     : hold.to_ns;
       by_claims.push_back({hold.key, hold.from_ns, hold.acquired, true, &hold});
       if (to_ns == kForever) continue;
       const bool ended = hold.ended != kNowhere && to_ns == hold.to_ns;
@@ -147,7 +154,10 @@ class FencingMonotonic : public Check {
           if (!points[at].asks) continue;
           const Hold* worse = greatest.against(*points[at].hold, only_excluded);
           for (std::size_t own = i; own < at && worse == nullptr; ++own) {
-            if (points[own].asks || points[own].hold->process != points[at].hold->process) continue;
+            if (points[own].asks) continue;
+            if (points[own].hold->process != points[at].hold->process &&
+                !HOLDFAST_PLANTED(token_ties_are_ordered))
+              continue;
             Greatest alone;
             alone.add(points[own].hold);
             worse = alone.against(*points[at].hold, only_excluded);

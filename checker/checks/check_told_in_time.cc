@@ -10,6 +10,7 @@
 #include "checker/history/effects.h"
 #include "checker/holds/holds.h"
 #include "checker/holds/wording.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -34,7 +35,9 @@ class ToldInTime : public Check {
       const bool expired = hold.expired_at_return();
       std::int64_t due_ns = pauses.awake_from(hold.client, hold.valid_until_ns);
       due_ns = due_ns > kForever - context.told_slack_ns ? kForever : due_ns + context.told_slack_ns;
-      const std::int64_t believed_ns = std::min(hold.to_ns, end_ns);
+      const std::int64_t believed_ns = HOLDFAST_PLANTED(never_told_holds) && hold.to_ns == kForever
+                                           ? hold.from_ns
+                                           : std::min(hold.to_ns, end_ns);
       if (!expired && believed_ns <= due_ns) continue;
       ++verdict.violations;
       if (verdict.witnesses.size() >= 16) continue;
@@ -59,9 +62,10 @@ class ToldInTime : public Check {
       std::sort(witness.events.begin(), witness.events.end());
       verdict.witnesses.push_back(std::move(witness));
     }
-    verdict.outcome = verdict.violations > 0                 ? Outcome::violated
-                      : claims == 0 || claims < holds.size() ? Outcome::unknown
-                                                             : Outcome::holds;
+    verdict.outcome = verdict.violations > 0 ? Outcome::violated
+                      : (claims == 0 && !HOLDFAST_PLANTED(nothing_told_holds)) || claims < holds.size()
+                          ? Outcome::unknown
+                          : Outcome::holds;
     if (verdict.outcome == Outcome::violated) {
       verdict.reason = verdict.witnesses.front().why;
       verdict.out_of_bounds = !context.clocks_within_bounds;

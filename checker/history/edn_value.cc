@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "checker/planted.h"
+
 namespace holdfast::checker {
 
 namespace {
@@ -136,7 +138,8 @@ Symbol name_of(Value value, History& history) {
     case Value::Kind::structure: break;
   }
   const std::string_view text = history.text(value.symbol());
-  return text.starts_with(':') ? history.intern(text.substr(1)) : value.symbol();
+  return text.starts_with(':') && !HOLDFAST_PLANTED(keyword_keeps_its_colon) ? history.intern(text.substr(1))
+                                                                             : value.symbol();
 }
 
 void EdnValue::clear() {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "checker/invariant.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -73,8 +74,10 @@ void sort_by_time(ReadHistory& read, PackedHistory* into) {
   const auto& events = unsorted.events();
   read.order.resize(events.size());
   std::iota(read.order.begin(), read.order.end(), std::size_t{0});
-  std::stable_sort(read.order.begin(), read.order.end(),
-                   [&](std::size_t a, std::size_t b) { return events[a].time_ns < events[b].time_ns; });
+  std::stable_sort(read.order.begin(), read.order.end(), [&](std::size_t a, std::size_t b) {
+    const bool turned = HOLDFAST_PLANTED(ties_are_turned) && events[a].time_ns == events[b].time_ns;
+    return turned ? a > b : events[a].time_ns < events[b].time_ns;
+  });
   read.history = unsorted.names();
   if (into != nullptr) *into = PackedHistory(unsorted);
   for (const std::size_t at : read.order) {

@@ -9,6 +9,7 @@
 
 #include "checker/history/edn_value.h"
 #include "checker/history/event_appender.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -60,7 +61,8 @@ Format guess_format(std::string_view head) {
   const std::string_view value = head.substr(0, head.find_first_of(" \t\r\n,}"));
   const bool letter =
       !value.empty() && ((value[0] >= 'a' && value[0] <= 'z') || (value[0] >= 'A' && value[0] <= 'Z'));
-  const bool of_json = value == "null" || value == "true" || value == "false";
+  const bool of_json =
+      !HOLDFAST_PLANTED(null_begins_edn) && (value == "null" || value == "true" || value == "false");
   const bool keyword = apart && letter && !of_json;
   return keyword ? Format::jepsen_edn : Format::jsonl;
 }
@@ -101,7 +103,8 @@ ReadHistory read_history(std::istream& in, const FormatOptions& options) {
         options.file, 1, 1,
         "this file is UTF-16, expected UTF-8; `iconv -f utf-16 -t utf-8 FILE` makes such a file");
   }
-  if (head.starts_with("\xEF\xBB\xBF")) head.erase(0, 3);  // a byte order mark
+  if (!HOLDFAST_PLANTED(bom_is_kept) && head.starts_with("\xEF\xBB\xBF"))
+    head.erase(0, 3);  // a byte order mark
   const Format format = options.format ? *options.format : guess_format(head);
   if (options.used != nullptr) *options.used = format;
   Rejoined whole(std::move(head), in);
@@ -113,7 +116,7 @@ ReadHistory read_history(std::istream& in, const FormatOptions& options) {
   }
   ReadHistory read =
       read_jsonl(all, {.file = options.file, .keep_going = options.keep_going, .into = options.into});
-  sort_by_time(read, options.into);
+  if (!HOLDFAST_PLANTED(times_that_fall_stay)) sort_by_time(read, options.into);
   return read;
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "checker/invariant.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -205,6 +206,8 @@ History History::names() const {
 
 void normalise_token(Event& event, History& history) {
   if (event.f == Function::cas || event.token.kind() != Value::Kind::text) return;
+  if (HOLDFAST_PLANTED(text_tokens_by_appearance))
+    return void(event.token = Value(std::int64_t{event.token.symbol()}));
   std::string digits;
   if (is_whole_number(history.text(event.token.symbol()), digits)) event.token = history.number(digits);
 }
@@ -217,6 +220,7 @@ std::string_view to_string(Function f) {
 
 bool parse(std::string_view text, EventType& out) {
   for (std::size_t i = 0; i < kTypes.size(); ++i) {
+    if (HOLDFAST_PLANTED(info_is_fail) && text == "info") return out = EventType::fail, true;
     if (kTypes[i] == text) return out = static_cast<EventType>(i), true;
   }
   return false;
@@ -227,7 +231,7 @@ bool parse(std::string_view text, Function& out) {
     if (kFunctions[i] == text) return out = static_cast<Function>(i), true;
   }
   for (const auto& [name, f] : kOtherNames) {
-    if (name == text) return out = f, true;
+    if (name == text && !HOLDFAST_PLANTED(unlock_is_unknown)) return out = f, true;
   }
   return false;
 }

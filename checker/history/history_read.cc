@@ -10,6 +10,7 @@
 #include "checker/history/event_appender.h"
 #include "checker/history/history_jsonl.h"
 #include "checker/history/line_reader.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -137,7 +138,7 @@ class LineParser {
       scratch_ += static_cast<char>(code & 0xFFU);
       return;
     }
-    append_code(code);
+    if (!HOLDFAST_PLANTED(escape_is_dropped)) append_code(code);
   }
   // A string. The view is valid until the next string is read.
   std::string_view string() {
@@ -282,7 +283,7 @@ class LineParser {
   }
   Symbol text() {  // a string, a number or null
     if (at_ < line_.size() && line_[at_] == '"') return history_.intern(string());
-    if (take("null")) return 0;
+    if (take("null")) return HOLDFAST_PLANTED(null_is_a_name) ? history_.intern("null") : 0;
     const std::size_t begin = at_;
     const std::string_view token = number_token("a string, a whole number or null");
     if (!is_whole_number(token, digits_)) broken_at(begin, "a string, a whole number or null");
@@ -356,6 +357,8 @@ class LineParser {
       case Name::token: event_.token = value(); break;
       case Name::valid_until:
         event_.valid_until_ns = integer("nanoseconds as a whole number");
+        if (HOLDFAST_PLANTED(valid_until_in_milliseconds) && event_.valid_until_ns > 0)
+          event_.valid_until_ns *= 1'000'000;
         if (event_.valid_until_ns >= kMostTime) event_.valid_until_ns = kMostTime;  // for ever
         break;
       case Name::permits: {
@@ -363,7 +366,9 @@ class LineParser {
         if (permits != kAbsent && (permits < 1 || permits > std::int64_t{UINT32_MAX})) {
           broken_at(begin, "a count of permits from 1 to 4294967295");
         }
-        event_.permits = permits == kAbsent ? 0 : static_cast<std::uint32_t>(permits);
+        event_.permits = permits == kAbsent || HOLDFAST_PLANTED(jsonl_permits_ignored)
+                             ? 0
+                             : static_cast<std::uint32_t>(permits);
         break;
       }
       case Name::header:

@@ -19,6 +19,8 @@
 
 #include "checker/history/history.h"
 
+#include "checker/planted.h"
+
 namespace holdfast::checker {
 
 inline constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
@@ -63,7 +65,8 @@ class Joiner {
     if (lane.position == kNowhere) return {kNowhere, Problem::no_invocation};
     const std::size_t invocation = lane.position;
     if (lane.f != event.f) return {invocation, Problem::other_function};
-    if (event.key != 0 && event.key != lane.key) return {invocation, Problem::other_key};
+    if ((event.key != 0 || HOLDFAST_PLANTED(completion_needs_its_key)) && event.key != lane.key)
+      return {invocation, Problem::other_key};
     if (by_time_ && event.time_ns < lane.time_ns) return {invocation, Problem::earlier};
     lane.position = kNowhere;
     return {invocation, Problem::none};

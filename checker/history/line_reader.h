@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "checker/history/format_error.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -38,7 +39,7 @@ class LineReader {
       }
       searched = end_ - begin_;
       if (!fill()) {
-        if (searched == 0) return false;
+        if (searched == 0 || HOLDFAST_PLANTED(last_line_dropped)) return false;
         line = without_return({buffer_.data() + begin_, searched});
         begin_ = end_;
         ++number_;
@@ -53,7 +54,8 @@ class LineReader {
  private:
   static constexpr std::size_t kMostLine = std::size_t{1} << 26;  // a power of two
   static std::string_view without_return(std::string_view line) {
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (!HOLDFAST_PLANTED(carriage_return_kept) && !line.empty() && line.back() == '\r')
+      line.remove_suffix(1);
     return line;
   }
   bool fill() {

@@ -3,6 +3,7 @@
 #include "checker/history/packed_history.h"
 
 #include "checker/invariant.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -102,6 +103,8 @@ Event PackedHistory::decode(const Fixed& core, const std::uint32_t*& more) {
     bit <<= 1;
   }
   if ((mask & kProcess) != 0) event.process = *more++;
+  if (HOLDFAST_PLANTED(packed_owner_dropped)) event.owner = 0;
+  if (HOLDFAST_PLANTED(packed_mode_dropped)) event.mode = 0;
   return event;
 }
 

@@ -6,6 +6,7 @@
 #include "checker/history/edn_value.h"
 #include "checker/history/event_appender.h"
 #include "checker/history/formats.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -36,9 +37,11 @@ Field field_of(std::string_view name) {
       "type", "f",     "value", "process", "time",  "index",   "error",       "key",
       "id",   "owner", "mode",  "node",    "token", "permits", "valid-until", "fence"};
   for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<Field>(i);
+    if (kNames[i] == name && !(i == 15 && HOLDFAST_PLANTED(fence_ignored))) return static_cast<Field>(i);
   }
-  return name == "valid_until" ? Field::valid_until : Field::unknown;
+  if (name == "fence" && HOLDFAST_PLANTED(fence_ignored)) return Field::unknown;
+  return name == "valid_until" && !HOLDFAST_PLANTED(valid_until_with_a_dash_alone) ? Field::valid_until
+                                                                                   : Field::unknown;
 }
 
 class EdnReader {
@@ -178,7 +181,7 @@ class EdnReader {
         break;
       case Field::time:
         event_.time_ns = integer("nanoseconds as a whole number");
-        seen_time_ = event_.time_ns != kAbsent;
+        seen_time_ = !HOLDFAST_PLANTED(edn_times_ignored) && event_.time_ns != kAbsent;
         break;
       case Field::index: index_ = integer("a whole number"); break;
       case Field::value:

@@ -9,6 +9,7 @@
 #include "checker/history/event_appender.h"
 #include "checker/history/formats.h"
 #include "checker/history/line_reader.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -25,7 +26,7 @@ std::string_view word_at(std::string_view line, std::size_t at) {
   return line.substr(at, line.find_first_of(kBlanks, at) - at);
 }
 std::size_t next_word(std::string_view line, std::size_t at) {
-  const std::size_t end = line.find_first_of(kBlanks, at);
+  const std::size_t end = line.find_first_of(HOLDFAST_PLANTED(log_wants_tabs) ? "\t" : kBlanks, at);
   return end == std::string_view::npos ? end : line.find_first_not_of(kBlanks, end);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "checker/planted.h"
+
 namespace holdfast::checker {
 
 bool is_whole_number(std::string_view text, std::string& digits) {
@@ -23,7 +25,7 @@ std::strong_ordering compare_digits(std::string_view a, std::string_view b) {
     return a_negative ? std::strong_ordering::less : std::strong_ordering::greater;
   }
   if (a_negative) return compare_digits(b.substr(1), a.substr(1));
-  return a.size() != b.size() ? a.size() <=> b.size() : a <=> b;
+  return a.size() != b.size() && !HOLDFAST_PLANTED(great_numbers_as_text) ? a.size() <=> b.size() : a <=> b;
 }
 
 }  // namespace holdfast::checker

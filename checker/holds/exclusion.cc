@@ -3,14 +3,19 @@
 #include <algorithm>
 
 #include "checker/invariant.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
 bool conflict(const Span& a, const Span& b, const ExclusionRules& rules) {
+  if (HOLDFAST_PLANTED(touching_holds_conflict) && a.key == b.key && a.owner != b.owner &&
+      !(a.shared && b.shared) && a.to_ns == b.from_ns)
+    return true;
   if (a.key != b.key || !(a.from_ns < b.to_ns && b.from_ns < a.to_ns)) return false;
-  if (a.shared && b.shared) return false;
+  if (a.shared && b.shared && !HOLDFAST_PLANTED(readers_conflict)) return false;
   if (a.owner != b.owner) return true;
-  return !rules.reentrant && a.shared == b.shared;  // a writer may also read
+  return !HOLDFAST_PLANTED(an_owner_never_conflicts) && !rules.reentrant &&
+         a.shared == b.shared;  // a writer may also read
 }
 
 namespace {
@@ -23,7 +28,7 @@ bool before(const Span& a, const Span& b) {
   if (a.from_ns != b.from_ns) return a.from_ns < b.from_ns;
   const bool a_empty = a.from_ns == a.to_ns, b_empty = b.from_ns == b.to_ns;
   if (a_empty != b_empty) return a_empty;
-  if (a.limit != b.limit) return a.limit < b.limit;
+  if (a.limit != b.limit && !HOLDFAST_PLANTED(limits_in_any_order)) return a.limit < b.limit;
   return a.number < b.number;
 }
 
@@ -34,7 +39,8 @@ struct LastEnds {
 
   void add(const Span& span) {
     if (last == nullptr || span.to_ns > last->to_ns) {
-      if (last != nullptr && last->owner != span.owner) other = last;
+      if (last != nullptr && last->owner != span.owner && !HOLDFAST_PLANTED(only_the_last_end_counts))
+        other = last;
       last = &span;
     } else if (span.owner != last->owner && (other == nullptr || span.to_ns > other->to_ns)) {
       other = &span;
@@ -98,7 +104,7 @@ class Sweep {
       };
       // An exclusive and a shared span conflict only if their owners differ.
       consider(!span.shared && !rules_.reentrant ? exclusive.of_anybody() : exclusive.of_others(span.owner));
-      if (!span.shared) consider(shared.of_others(span.owner));
+      if (!span.shared || HOLDFAST_PLANTED(readers_conflict)) consider(shared.of_others(span.owner));
       if (worst != nullptr) report(span, {worst});
       (span.shared ? shared : exclusive).add(span);
     }
@@ -113,7 +119,9 @@ class Sweep {
     for (std::size_t i = begin; i < end; ++i) {
       const Span& span = spans_[i];
       CHECKER_INVARIANT(span.from_ns <= span.to_ns, "a span ends no earlier than it begins");
-      while (!open.empty() && open.front()->to_ns <= span.from_ns) {
+      while (!open.empty() &&
+             (open.front()->to_ns < span.from_ns ||
+              (open.front()->to_ns == span.from_ns && !HOLDFAST_PLANTED(permits_come_back_late)))) {
         taken -= open.front()->permits;
         std::pop_heap(open.begin(), open.end(), later);
         open.pop_back();

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "checker/invariant.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -34,12 +35,15 @@ class Builder {
           if (event.type == EventType::ok) released(event, i);
           break;
         case Function::renew:
-          if (event.type == EventType::ok) renewed(event, i);
+          if (event.type == EventType::ok && !HOLDFAST_PLANTED(renewals_ignored)) renewed(event, i);
           break;
         case Function::lost:
+          if (HOLDFAST_PLANTED(loss_ends_everything)) crashed(event, i);
           if (const std::size_t at = find_of_client(event); at != kNowhere) end(at, i, HoldEnd::told_lost);
           break;
-        case Function::crash: crashed(event, i); break;
+        case Function::crash:
+          if (!HOLDFAST_PLANTED(crash_ends_nothing)) crashed(event, i);
+          break;
         default: break;
       }
     }
@@ -57,13 +61,21 @@ class Builder {
   }
   Symbol owner_of(const Event& event, std::size_t position) const {
     const Symbol owner = said(event, position, &Event::owner);
-    return owner != 0 ? owner : event.process;
+    return owner != 0 && !HOLDFAST_PLANTED(owner_is_the_process) ? owner : event.process;
   }
-  Symbol key_of(const Event& event, std::size_t position) const { return said(event, position, &Event::key); }
+  Symbol key_of(const Event& event, std::size_t position) const {
+    return HOLDFAST_PLANTED(answer_without_key_is_of_none) ? event.key : said(event, position, &Event::key);
+  }
   std::uint32_t permits_of(const Event& event, std::size_t position) const {
-    return std::max<std::uint32_t>(said(event, position, &Event::permits), 1);
+    if (HOLDFAST_PLANTED(permits_count_as_one)) return 1;
+    return std::max<std::uint32_t>(HOLDFAST_PLANTED(permits_of_the_answer_alone)
+                                       ? event.permits
+                                       : said(event, position, &Event::permits),
+                                   1);
   }
-  bool is_shared(Symbol mode) const { return history_.text(mode) == "read"; }
+  bool is_shared(Symbol mode) const {
+    return history_.text(mode) == "read" && !HOLDFAST_PLANTED(mode_ignored);
+  }
   // The number of the client that a process belongs to.
   std::size_t client_number(Symbol process) {
     std::size_t& known = client_[process];
@@ -80,7 +92,9 @@ class Builder {
     const auto& open = open_[key];
     for (auto at = open.rbegin(); at != open.rend(); ++at) {
       const Hold& hold = holds()[*at];
-      if (hold.owner != owner || (id != 0 && hold.id != 0 && hold.id != id)) continue;
+      const bool other =
+          hold.owner != owner && !(HOLDFAST_PLANTED(id_reaches_another_owner) && id != 0 && hold.id == id);
+      if (other || (id != 0 && hold.id != 0 && hold.id != id)) continue;
       if (hold.shared == shared) return *at;
       if (found == kNowhere) found = *at;
     }
@@ -92,7 +106,8 @@ class Builder {
     const std::size_t client = client_number(event.process);
     for (auto at = open.rbegin(); at != open.rend(); ++at) {
       const Hold& hold = holds()[*at];
-      if (event.id != 0 && hold.id != 0 && hold.id != event.id) continue;
+      if (!HOLDFAST_PLANTED(loss_ignores_the_id) && event.id != 0 && hold.id != 0 && hold.id != event.id)
+        continue;
       if (event.owner != 0 ? hold.owner == event.owner : client_number(hold.process) == client) return *at;
     }
     return kNowhere;
@@ -126,8 +141,10 @@ class Builder {
 
   static void promise(Hold& hold, const Event& event, std::size_t position) {
     if (event.valid_until_ns == kAbsent || hold.valid_until_ns == kAbsent) return;
-    if (event.time_ns > hold.valid_until_ns) return;  // a late renewal does not revive the hold
-    if (event.valid_until_ns <= hold.valid_until_ns) return;
+    if (HOLDFAST_PLANTED(renewal_at_the_end_is_late) && event.time_ns == hold.valid_until_ns) return;
+    if (event.time_ns > hold.valid_until_ns && !HOLDFAST_PLANTED(late_renewal_revives))
+      return;  // a late renewal does not revive the hold
+    if (event.valid_until_ns <= hold.valid_until_ns && !HOLDFAST_PLANTED(renewal_may_shorten)) return;
     hold.valid_until_ns = event.valid_until_ns;
     hold.renewals.push_back(position);
   }
@@ -136,6 +153,9 @@ class Builder {
   void asked(const Event& event, std::size_t position) {
     const std::size_t end = pairs_.other[position];
     if (end != kNowhere && history_.events()[end].type == EventType::fail) return;
+    if (HOLDFAST_PLANTED(unknown_acquire_takes_nothing) &&
+        (end == kNowhere || history_.events()[end].type == EventType::info))
+      return;
     const std::size_t granted = end == kNowhere ? position : end;
     asked_[{key_of(event, position), owner_of(event, position)}] +=
         permits_of(history_.events()[granted], granted);
@@ -144,7 +164,9 @@ class Builder {
   void acquired(const Event& event, std::size_t position) {
     const Symbol key = key_of(event, position), owner = owner_of(event, position);
     if (pairs_.other[position] == kNowhere) asked_[{key, owner}] += permits_of(event, position);
-    const Symbol mode = said(event, position, &Event::mode), id = said(event, position, &Event::id);
+    const Symbol mode = HOLDFAST_PLANTED(mode_of_the_answer_alone) ? event.mode
+                                                                   : said(event, position, &Event::mode),
+                 id = said(event, position, &Event::id);
     const bool shared = is_shared(mode);
     if (options_.reentrant) {
       const std::size_t held = find(key, owner, id, shared);
@@ -156,7 +178,9 @@ class Builder {
     Hold hold;
     hold.invoked = pairs_.other[position];
     hold.acquired = position;
-    hold.from_ns = event.time_ns;
+    hold.from_ns = HOLDFAST_PLANTED(hold_begins_when_asked) && hold.invoked != kNowhere
+                       ? history_.events()[hold.invoked].time_ns
+                       : event.time_ns;
     hold.valid_until_ns = hold.granted_until_ns = event.valid_until_ns;
     hold.key = key;
     hold.id = id;
@@ -178,8 +202,11 @@ class Builder {
     const bool shared = is_shared(said(event, position, &Event::mode));
     std::size_t at = find(key, owner, said(event, position, &Event::id), shared);
     const bool failed = answer != nullptr && answer->type == EventType::fail;
-    if (failed && (!options_.failed_release_ends || history_.jepsen())) return;
-    if (failed && says_lost(*answer)) {
+    if (failed && (!options_.failed_release_ends || history_.jepsen()) &&
+        !HOLDFAST_PLANTED(failed_release_of_jepsen_ends))
+      return;
+    if (failed && HOLDFAST_PLANTED(failed_release_ends_nothing)) return;
+    if (failed && says_lost(*answer) && !HOLDFAST_PLANTED(not_owner_ends_one_entry)) {
       if (at != kNowhere) end(at, position, HoldEnd::released);
       return;
     }
@@ -187,7 +214,7 @@ class Builder {
     for (std::uint32_t left = permits_of(event, position); left > 0 && at != kNowhere;
          at = find(key, owner, 0, shared)) {
       Hold& hold = holds()[at];
-      if (hold.permits > left) {
+      if (hold.permits > left && !HOLDFAST_PLANTED(a_part_ends_the_whole)) {
         Hold rest = hold;
         rest.permits -= left;
         rest.from_ns = std::max(hold.from_ns, event.time_ns);
@@ -195,7 +222,9 @@ class Builder {
         return open(std::move(rest), 1);
       }
       left -= hold.permits;
-      if (--depth_[at] == 0) end(at, position, HoldEnd::released);
+      const bool late = HOLDFAST_PLANTED(release_ends_with_its_answer) && completion != kNowhere;
+      if (--depth_[at] == 0 || HOLDFAST_PLANTED(entries_are_not_counted))
+        end(at, late ? completion : position, HoldEnd::released);
     }
   }
   bool says_lost(const Event& answer) const {
@@ -206,7 +235,7 @@ class Builder {
   void released(const Event& event, std::size_t position) {
     std::int64_t& asked = asked_[{key_of(event, position), owner_of(event, position)}];
     const std::int64_t permits = permits_of(event, position);
-    if (asked < permits) {
+    if (asked < permits && !HOLDFAST_PLANTED(release_without_hold_passes)) {
       result_.unheld.push_back(position);
     } else {
       asked -= permits;
@@ -222,7 +251,9 @@ class Builder {
     if (client >= of_client_.size()) return;
     std::vector<std::size_t> dead = of_client_[client];
     std::sort(dead.begin(), dead.end());
-    for (const std::size_t at : dead) end(at, position, HoldEnd::crashed);
+    for (const std::size_t at : dead)
+      if (!HOLDFAST_PLANTED(crash_ends_one_thread) || holds()[at].process == event.process)
+        end(at, position, HoldEnd::crashed);
   }
 
   const History& history_;

@@ -26,6 +26,7 @@
 
 #include "checker/history/history.h"
 #include "checker/history/joiner.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -55,7 +56,9 @@ struct Hold {
   HoldEnd end = HoldEnd::never;
 
   bool has_claim() const { return valid_until_ns != kAbsent; }
-  std::int64_t claim_to_ns() const { return valid_until_ns < to_ns ? valid_until_ns : to_ns; }  // has_claim()
+  std::int64_t claim_to_ns() const {
+    return valid_until_ns < to_ns || HOLDFAST_PLANTED(claim_outlives_its_hold) ? valid_until_ns : to_ns;
+  }  // has_claim()
   // The lease was over when acquire returned.
   bool expired_at_return() const { return granted_until_ns != kAbsent && granted_until_ns <= from_ns; }
 };

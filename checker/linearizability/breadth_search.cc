@@ -6,6 +6,7 @@
 #include "checker/linearizability/configurations.h"
 #include "checker/linearizability/forced.h"
 #include "checker/linearizability/state_graph.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -324,6 +325,7 @@ class BreadthSearch::State {
 
   // True: no legal operation is pending, so the operation that returns cannot happen any more.
   bool is_dead_end(Number state) {
+    if (HOLDFAST_PLANTED(breadth_stops_at_dead_ends)) return true;
     const std::vector<Number>* legal = graph_.legal(state);
     if (legal == nullptr || legal->size() > kFew) return false;
     return std::all_of(legal->begin(), legal->end(),

@@ -5,6 +5,7 @@
 #include "checker/invariant.h"
 #include "checker/linearizability/forced.h"
 #include "checker/linearizability/growing.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -177,7 +178,7 @@ bool DepthSearch::remember(Number state) {
   const std::size_t first = floor_ / 64;
   std::size_t last = known_bits_.size();
   while (last > first && known_bits_[last - 1] == 0) --last;
-  key_.assign({state, floor_});
+  key_.assign({HOLDFAST_PLANTED(depth_forgets_the_state) ? 0 : state, floor_});
   key_.insert(key_.end(), known_bits_.begin() + static_cast<std::ptrdiff_t>(first),
               known_bits_.begin() + static_cast<std::ptrdiff_t>(last));
   std::size_t used = used_ == 0 ? 0 : unknown_bits_.size();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "checker/planted.h"
+
 namespace holdfast::checker {
 
 namespace {
@@ -30,7 +32,9 @@ std::vector<bool> forced_operations(const std::vector<Operation>& operations, co
       model.owners() ? sequential_owners(operations) : std::vector<bool>(most_owner(operations) + 1, false);
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const Operation& each = operations[i];
-    forced[i] = (!each.unknown && model.observes(each)) || (sequential[each.owner] && model.frees(each));
+    forced[i] = (!each.unknown && model.observes(each)) ||
+                (sequential[each.owner] &&
+                 (model.frees(each) || (HOLDFAST_PLANTED(acquires_are_forced) && !each.unknown)));
   }
   return forced;
 }
@@ -44,7 +48,9 @@ std::vector<std::size_t> possible_operations(const std::vector<Operation>& opera
   std::vector<bool> never(operations.size(), false);
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const Operation& each = operations[i];
-    never[i] = each.unknown && model.owners() && model.burdens(each) && latest[each.owner] < each.call;
+    never[i] = HOLDFAST_PLANTED(unknown_releases_are_left_out)
+                   ? each.unknown
+                   : each.unknown && model.owners() && model.burdens(each) && latest[each.owner] < each.call;
     latest[each.owner] = std::max(latest[each.owner], each.ret);
   }
   for (std::size_t i = operations.size(); i-- > 0;) {

@@ -6,6 +6,7 @@
 
 #include "checker/holds/exclusion.h"
 #include "checker/invariant.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -101,7 +102,8 @@ class LockCores {
       return;
     }
     const bool writes = reentrant_ && owner.depth > 0;
-    if (owner.reads > 0 && !writes) {  // a reader may not become a writer
+    if (owner.reads > 0 && !writes &&
+        !HOLDFAST_PLANTED(a_reader_may_write)) {  // a reader may not become a writer
       violated({.kind = "double-hold",
                 .operations = {cores_[owner.read_core].acquire, at},
                 .stuck = at,
@@ -114,7 +116,7 @@ class LockCores {
             {.kind = "double-hold", .operations = {core.acquire, at}, .stuck = at, .holder = core.acquire});
         return;
       }
-      if (most_ > 0 && owner.depth >= most_) {
+      if (most_ > 0 && owner.depth >= most_ + (HOLDFAST_PLANTED(one_entry_too_many) ? 1 : 0)) {
         LinearResult found{.kind = "too-deep", .operations = {at}, .stuck = at, .holder = core.acquire};
         for (std::size_t i = core.acquire; i < at; ++i) {
           if (operations_[i].owner == each.owner) found.operations.push_back(i);
@@ -155,7 +157,7 @@ class LockCores {
       return;
     } else if (owner.spare > 0) {
       --owner.spare;
-      cores_[owner.core].to = each.call;
+      if (!HOLDFAST_PLANTED(late_release_is_free)) cores_[owner.core].to = each.call;
       cores_[owner.core].release = at;
       cores_[owner.core].late = true;
     } else {
@@ -210,7 +212,9 @@ class LockCores {
     const Core* greatest = nullptr;
     for (const Core* core : order) {
       if (core->token.empty()) continue;
-      if (greatest != nullptr && core->token <= greatest->token) {
+      if (greatest != nullptr &&
+          (core->token < greatest->token ||
+           (core->token == greatest->token && !HOLDFAST_PLANTED(linear_takes_equal_tokens)))) {
         LinearResult found{.kind = "token-order", .stuck = core->acquire, .holder = greatest->acquire};
         for (const Core* each : {greatest, core}) {
           found.operations.push_back(each->acquire);
@@ -236,6 +240,7 @@ class LockCores {
 }  // namespace
 
 bool owners_are_sequential(const std::vector<Operation>& operations) {
+  if (HOLDFAST_PLANTED(owners_are_always_in_turn)) return true;
   std::vector<std::pair<std::int64_t, Symbol>> busy(std::size_t{most_owner(operations)} + 1, {INT64_MIN, 0});
   for (const Operation& each : operations) {
     auto& [until, process] = busy[each.owner];

@@ -7,6 +7,7 @@
 
 #include "checker/linearizability/linear.h"
 #include "checker/linearizability/permit_limits.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -67,8 +68,10 @@ std::optional<LinearResult> linear_semaphore(const std::vector<Operation>& opera
       free = change(each.ret, count, i);
     } else if (own[each.owner] >= count) {
       own[each.owner] -= count;
-      free = change(each.call, -count, i);
-    } else if (!each.unknown && (result.linearizable || each.ret < operations[result.stuck].ret)) {
+      free = change(HOLDFAST_PLANTED(permits_back_with_the_answer) && !each.unknown ? each.ret : each.call,
+                    -count, i);
+    } else if (!each.unknown && !HOLDFAST_PLANTED(permits_from_nobody) &&
+               (result.linearizable || each.ret < operations[result.stuck].ret)) {
       result = {.linearizable = false, .kind = "release-without-hold", .operations = {}, .stuck = i};
       for (std::size_t past = 0; past <= i; ++past) {
         if (operations[past].owner == each.owner && operations[past].f != Function::resize) {

@@ -7,6 +7,8 @@
 // processes are the owners.
 #include "checker/linearizability/lock_pass.h"
 
+#include "checker/planted.h"
+
 namespace holdfast::checker {
 
 namespace {
@@ -33,12 +35,14 @@ class Pass {
             Symbol key_symbol, Symbol owner, Value token) {
     if (!rules_.by_position) {
       if (time_ns < last_time_) return false;
-      if (time_ns == last_time_ && last_violated_) return false;
+      if (time_ns == last_time_ && last_violated_ && !HOLDFAST_PLANTED(pass_trusts_ties)) return false;
       lonely_ = time_ns != last_time_ || position == 0;
       last_violated_ = false;
       last_time_ = time_ns;
     }
-    if (f > Function::release) return f != Function::lost && f != Function::crash;  // they end holds
+    if (f > Function::release)
+      return HOLDFAST_PLANTED(pass_overlooks_ends) ||
+             (f != Function::lost && f != Function::crash);  // they end holds
     if (process == 0) return false;
     Caller& mine = callers_[process];
     if (type == EventType::invoke) {
@@ -79,7 +83,9 @@ class Pass {
       case EventType::fail: {
         if (rules_.failed_release_ends && f == Function::release) {
           // Of several entries it may have ended all.
-          if (Reentrant && mine.open == OpenCall::released_held && key.holder == mine.owner) return false;
+          if (!HOLDFAST_PLANTED(pass_takes_one_entry_for_all) && Reentrant &&
+              mine.open == OpenCall::released_held && key.holder == mine.owner)
+            return false;
           break;
         }
         if (mine.open == OpenCall::released_held) return false;
@@ -120,9 +126,10 @@ class Pass {
 
   OpenCall release(Key& key, Symbol owner) {
     if (key.dead) return OpenCall::released_ignored;
-    if (key.holder != owner) return OpenCall::released_nothing;
+    if (key.holder != owner && !(HOLDFAST_PLANTED(pass_lets_anyone_release) && key.holder != 0))
+      return OpenCall::released_nothing;
     if constexpr (Reentrant) {
-      if (--key.depth > 0) return OpenCall::released_held;
+      if (--key.depth > 0 && !HOLDFAST_PLANTED(pass_counts_no_entries)) return OpenCall::released_held;
     }
     key.holder = 0;
     return OpenCall::released_held;
@@ -158,7 +165,8 @@ class Pass {
     if constexpr (Fenced) {
       if (!token.empty()) {
         if (!token.is_number()) return false;  // the joined operations rank it
-        if (!key.greatest.empty() && token <= key.greatest) {
+        if (!key.greatest.empty() &&
+            (token < key.greatest || (token == key.greatest && !HOLDFAST_PLANTED(pass_takes_equal_tokens)))) {
           return violated(position, process, key.greatest_of, mine, key);
         }
         key.greatest = key.present = token;

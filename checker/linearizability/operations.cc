@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "checker/invariant.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -74,7 +75,9 @@ class Extractor {
     return 0;
   }
   std::int64_t rank(std::int64_t time_ns, std::size_t position) const {
-    return options_.by_position ? static_cast<std::int64_t>(position) : time_ns;
+    return options_.by_position && !HOLDFAST_PLANTED(times_rule_in_jepsen)
+               ? static_cast<std::int64_t>(position)
+               : time_ns;
   }
   KeyOperations& of_key(Symbol key) {
     if (slot_[key] == 0) {
@@ -141,7 +144,8 @@ class Extractor {
         operation.whole =
             options_.one_hold && event.error != 0 && (event.error == not_owner_ || event.error == lost_);
       } else {
-        drop_[open.key].push_back(open.operation);
+        if (!HOLDFAST_PLANTED(failed_acquire_may_be) || event.f != Function::acquire)
+          drop_[open.key].push_back(open.operation);
       }
     }
   }
@@ -161,7 +165,7 @@ class Extractor {
     Operation release;
     release.f = Function::release;
     release.unknown = true;
-    release.whole = options_.one_hold;
+    release.whole = options_.one_hold && !HOLDFAST_PLANTED(a_lost_hold_is_one_entry);
     release.shared = hold.shared;
     release.permits = hold.permits;
     release.process = next_name_++;
@@ -171,12 +175,15 @@ class Extractor {
     release.completed = asked;  // so that a witness has it
     result_[slot_[hold.key] - 1].operations.push_back(release);
     ends_.insert(hold.key);
+    if (HOLDFAST_PLANTED(ends_are_forgotten)) result_[slot_[hold.key] - 1].operations.pop_back();
   }
 
   void finish(KeyOperations& key) {
     std::vector<std::size_t>& drop = drop_[static_cast<std::size_t>(&key - result_.data())];
     for (std::size_t i = 0; i < key.operations.size(); ++i) {
-      if (key.operations[i].f == Function::read && key.operations[i].unknown) drop.push_back(i);
+      if ((key.operations[i].f == Function::read || HOLDFAST_PLANTED(unknown_never_happened)) &&
+          key.operations[i].unknown)
+        drop.push_back(i);
     }
     if (!drop.empty()) {
       std::sort(drop.begin(), drop.end());
@@ -213,7 +220,8 @@ class Extractor {
       auto name = names.find(each.owner);
       if (each.whole && name == names.end()) name = names.emplace(each.owner, Name{each.owner, false}).first;
       if (name == names.end()) continue;
-      if (each.f == Function::acquire && name->second.over) name->second = {next_name_++, false};
+      if (each.f == Function::acquire && name->second.over && !HOLDFAST_PLANTED(owners_do_not_begin_anew))
+        name->second = {next_name_++, false};
       each.owner = name->second.now;
       if (each.whole) name->second.over = true;
     }
@@ -281,7 +289,7 @@ std::vector<KeyOperations> extract_leases(const History& history, const ExtractO
   for (KeyOperations& key : result) {
     for (Operation& resize : key.operations) {
       Symbol& name = changer[events[resize.invoked].process];
-      if (name == 0) name = next++;
+      if (name == 0 || HOLDFAST_PLANTED(changes_lose_their_order)) name = next++;
       resize.process = resize.owner = name;
     }
   }
@@ -293,7 +301,9 @@ std::vector<KeyOperations> extract_leases(const History& history, const ExtractO
     acquire.shared = hold.shared;
     acquire.permits = hold.permits;
     acquire.process = next++;
-    const std::int64_t to_ns = std::max(hold.from_ns, hold.has_claim() ? hold.claim_to_ns() : hold.to_ns);
+    const std::int64_t to_ns =
+        std::max(hold.from_ns,
+                 hold.has_claim() && !HOLDFAST_PLANTED(leases_do_not_end) ? hold.claim_to_ns() : hold.to_ns);
     auto& [last_to_ns, name] = last[{hold.key, hold.owner}];
     if (name == 0 || last_to_ns <= hold.from_ns || !hold.shared) name = acquire.process;
     last_to_ns = std::max(last_to_ns, to_ns);
@@ -335,7 +345,7 @@ std::vector<KeyOperations> extract_leases(const History& history, const ExtractO
 
 // An event that may end holds without their release.
 bool ends_holds(const Event& event, const ExtractOptions& options) {
-  if (!options.locks) return false;
+  if (!options.locks || (options.by_position && HOLDFAST_PLANTED(ends_of_jepsen_are_forgotten))) return false;
   return event.f == Function::lost || event.f == Function::crash ||
          (options.sessions && options.by_position && event.type == EventType::info);
 }
@@ -417,7 +427,7 @@ ProcessOrder process_order(const std::vector<Operation>& operations) {
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const std::size_t before = last[operations[i].process];
     if (before != kNowhere && operations[before].ret == operations[i].call) order.awaited[before] = true;
-    order.previous[i] = before;
+    order.previous[i] = HOLDFAST_PLANTED(processes_have_no_order) ? kNowhere : before;
     if (!operations[i].unknown) last[operations[i].process] = i;
   }
   return order;
@@ -427,8 +437,11 @@ std::vector<Endpoint> endpoints_of(const std::vector<Operation>& operations) {
   std::vector<Endpoint> endpoints;
   endpoints.reserve(operations.size() * 2);
   for (std::size_t i = 0; i < operations.size(); ++i) {
-    endpoints.push_back({operations[i].call, false, i});
-    if (!operations[i].unknown) endpoints.push_back({operations[i].ret, true, i});
+    const bool ordered = HOLDFAST_PLANTED(ties_are_ordered);
+    const std::int64_t call = ordered ? 2 * operations[i].call + 1 : operations[i].call;
+    endpoints.push_back({call, false, i});
+    if (operations[i].unknown) continue;
+    endpoints.push_back({ordered ? std::max(2 * operations[i].ret, call) : operations[i].ret, true, i});
   }
   std::stable_sort(endpoints.begin(), endpoints.end(), [](const Endpoint& a, const Endpoint& b) {
     return a.rank != b.rank ? a.rank < b.rank : a.returns < b.returns;

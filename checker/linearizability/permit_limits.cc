@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "checker/planted.h"
+
 namespace holdfast::checker {
 
 namespace {
@@ -14,6 +16,7 @@ std::int64_t limit_of(const Operation& resize) { return resize.value.number_or(0
 // The limits are those of `known`, one after another; can a resize that may happen at any time from `call` on
 // ever set more than there is then?
 bool makes_room(const Operation& unknown, std::int64_t permits, const std::vector<const Operation*>& known) {
+  if (HOLDFAST_PLANTED(makes_no_room)) return false;
   std::int64_t before = permits;
   for (const Operation* each : known) {
     if (each->ret >= unknown.call) {

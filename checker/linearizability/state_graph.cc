@@ -4,6 +4,7 @@
 #include <map>
 
 #include "checker/invariant.h"
+#include "checker/planted.h"
 
 namespace holdfast::checker {
 
@@ -37,7 +38,8 @@ StateGraph::StateGraph(const Model& model, const std::vector<Operation>& operati
     const bool owners = model.owners();
     const auto [at, fresh] = known.try_emplace(
         {static_cast<std::int64_t>(each.f), owners ? each.owner : 0, owners ? each.process : 0,
-         (each.shared ? 1 : 0) | (each.whole ? 2 : 0), each.permits, each.value.bits(), each.token.bits()},
+         (each.shared && !HOLDFAST_PLANTED(kinds_without_mode) ? 1 : 0) | (each.whole ? 2 : 0), each.permits,
+         each.value.bits(), HOLDFAST_PLANTED(kinds_without_token) ? 0 : each.token.bits()},
         static_cast<Number>(example_.size()));
     if (fresh) {
       if (owners) of_owner_[each.owner].push_back(static_cast<Number>(example_.size()));

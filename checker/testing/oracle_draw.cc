@@ -44,6 +44,14 @@ class Drawing {
     keys_ = one_of(3) ? 2 : 1;
     tie_ = static_cast<int>(random_.between(0, 3));
     numbers_ = one_of(3);
+    great_ = one_of(6);
+    if (one_of(6)) {  // what a text log can tell
+      numbers_ = true;
+      fences_ = false;
+      drawn_.leased = model.find("leased") != std::string::npos;
+      ids_ = owners_ = 0;
+      keys_ = 1;
+    }
     wild_ = random_.chance(0.5) ? 0.25 : 0.02;
     const std::int64_t clients = random_.between(2, 4);
     for (std::int64_t c = 1; c <= clients; ++c) {
@@ -119,7 +127,7 @@ class Drawing {
   }
 
   void ask(Process& process) {
-    if (!process.mine.empty() && !one_of(4)) {
+    if (!process.mine.empty() && !one_of(drawn_.reentrant ? 2 : 4)) {
       const std::int64_t which = random_.between(0, 9);
       if (which == 0) return lose(process);
       if (which == 1) return die(process);
@@ -297,7 +305,7 @@ class Drawing {
     if (act.f == "acquire") return answer_acquire(process, act);
     Answer answer = act.answer;
     if (one_of(8)) answer = Answer::unknown;
-    if (one_of(12)) answer = Answer::fail;
+    if (one_of(10)) answer = one_of(2) ? Answer::fail : Answer::not_owner;
     if (random_.chance(wild_)) answer = answer == Answer::ok ? Answer::not_owner : Answer::ok;
     finish(act, answer);
     process.open = -1;
@@ -330,6 +338,14 @@ class Drawing {
     process.open = -1;
   }
 
+  // From one digit to two, or from 19 digits to 20.
+  std::string shown(std::int64_t token) const {
+    std::string digits = std::to_string(token);
+    if (!great_) return digits;
+    if (token < 10) return "999999999999999999" + digits;
+    digits = std::to_string(token - 10);
+    return "1" + std::string(19 - digits.size(), '0') + digits;
+  }
   std::string token(const Grant& grant) {
     if (one_of(10)) return "";
     if (drawn_.reentrant) {
@@ -337,12 +353,9 @@ class Drawing {
         if (each.key == grant.key && each.owner == grant.owner && !one_of(6)) return each.token;
       }
     }
-    if (random_.chance(wild_ / 2))
-      return std::to_string(std::max<std::int64_t>(1, token_ - random_.between(0, 3)));
-    // From one digit to two, and beyond 60 bits.
+    if (random_.chance(wild_ / 2)) return shown(std::max<std::int64_t>(1, token_ - random_.between(0, 3)));
     token_ += random_.between(1, 3);
-    if (one_of(40)) token_ = INT64_MAX - 100;
-    return std::to_string(token_);
+    return shown(token_);
   }
 
   testing::Random random_;
@@ -354,7 +367,7 @@ class Drawing {
   int asked_ = 0, next_place_ = 0, next_name_ = 0, next_id_ = 0, watchdogs_ = 0;
   int ids_ = 0, owners_ = 0, keys_ = 1, tie_ = 0;
   double wild_ = 0;
-  bool numbers_ = false, shares_ = false, fences_ = false, silent_claims_ = false;
+  bool numbers_ = false, great_ = false, shares_ = false, fences_ = false, silent_claims_ = false;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #   so that ccache finds all the others again in another checkout.
 # holdfast_test_support_of_lib(), _of_harness(): what tests share.
 # holdfast_tests(): one test program a room, of the *_test.cc files noted by holdfast_room.
+# holdfast_planted_tests(): the checker with planted defects.
 # holdfast_examples(DIR): one program build/examples/NAME for each DIR/NAME.cc.
 # holdfast_benchmarks(DIR): one program build/bench_NAME for each DIR/bench_NAME.cc.
 
@@ -24,6 +25,7 @@ function(holdfast_room target)
   endforeach()
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests EXCLUDE REGEX "planted_test\\.cc$")  # a program of its own: holdfast_planted_tests()
   foreach(test ${tests})  # public histories are judged where their folder is named
     if(test MATCHES "public_histories_test\\.cc$")
       if(HOLDFAST_HISTORIES)
@@ -84,6 +86,22 @@ function(holdfast_tests)
     gtest_discover_tests(${program} TEST_FILTER "Long*" TEST_LIST ${program}_long DISCOVERY_TIMEOUT 60
                          PROPERTIES TIMEOUT 3600 LABELS long)
   endforeach()
+endfunction()
+
+# test_holdfast_planted: the checker's sources with its planted defects (checker/planted.h), and the oracle that finds them.
+function(holdfast_planted_tests)
+  include(GoogleTest)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} checker/history/*.cc checker/holds/*.cc
+       checker/linearizability/*.cc checker/checks/*.cc)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  file(GLOB oracle CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} checker/testing/oracle*.cc)
+  add_executable(test_holdfast_planted ${sources} ${oracle} checker/testing/plain_search.cc checker/checks/planted_test.cc)
+  target_include_directories(test_holdfast_planted PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(test_holdfast_planted PRIVATE HOLDFAST_PLANTED_BUILD)
+  set_property(SOURCE checker/checks/planted_test.cc APPEND PROPERTY COMPILE_DEFINITIONS
+               HOLDFAST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(test_holdfast_planted PRIVATE holdfast_flags fmt::fmt nlohmann_json::nlohmann_json GTest::gtest)
+  gtest_discover_tests(test_holdfast_planted DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
 endfunction()
 
 # One program build/examples/NAME for each FOLDER/NAME.cc, on the headers as they are installed.
