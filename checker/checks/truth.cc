@@ -65,6 +65,7 @@ class Comparison {
     bool counts = false;
     bool shared = false;
     std::uint32_t permits = 0;
+    Symbol owner = 0;
   };
 
   const Event& at(std::size_t position) const { return history_.events()[position]; }
@@ -79,7 +80,7 @@ class Comparison {
       Entry entry{.forwarded = i, .answered = pairs.other[i], .id = event.id, .f = event.f};
       if (entry.answered != kNowhere) {
         entry.some = at(entry.answered).value == 1;
-        entry.none = !entry.some;
+        entry.none = at(entry.answered).type == EventType::ok && !entry.some;
         if (entry.id == 0) entry.id = at(entry.answered).id;
       }
       entry.guessed = history_.text(event.mode) == kOfItsClient;
@@ -145,7 +146,7 @@ class Comparison {
          ++found) {
       Present& present = found->second;
       settle(found->first, present, at(i).time_ns);
-      if (present.until_ns != kForever) present.until_ns -= at(i).value.number_or(0);
+      if (present.until_ns != kForever) present.until_ns -= in_world_time(node, at(i).value.number_or(0));
       if (present.counts && present.until_ns <= at(i).time_ns) {  // it keeps its end: a step back revives it
         present.counts = false;
         present.stretch.to_ns = at(i).time_ns;
@@ -160,10 +161,34 @@ class Comparison {
     }
   }
 
-  // Of a server, or of a client that counts the lease: from here on no end of a record is certain.
+  // Of a server: what its records have left passes at another rate. Of a client: it counts the lease wrongly.
   void drifts(std::size_t i) {
-    drifting_ = true;
-    for (const Symbol node : nodes_) steps_[node].push_back(at(i).time_ns);
+    const Event& event = at(i);
+    for (const Symbol node : nodes_) steps_[node].push_back(event.time_ns);
+    const std::int64_t before = rate_of(event.node);
+    ppm_[event.node] = event.value.number_or(0);
+    for (auto found = present_.lower_bound({event.node, 0});
+         found != present_.end() && found->first.first == event.node; ++found) {
+      Present& present = found->second;
+      settle(found->first, present, event.time_ns);
+      if (present.until_ns == kForever || present.until_ns <= event.time_ns) continue;
+      const std::int64_t left = scaled(present.until_ns - event.time_ns, before, kMillion);
+      present.until_ns = event.time_ns + in_world_time(event.node, left);
+    }
+  }
+
+  static std::int64_t scaled(std::int64_t time_ns, std::int64_t by, std::int64_t over) {
+    __extension__ using Wide = __int128;
+    return static_cast<std::int64_t>(static_cast<Wide>(time_ns) * by / over);
+  }
+  // How much a node's clock gains in a million.
+  std::int64_t rate_of(Symbol node) const {
+    const auto found = ppm_.find(node);
+    return kMillion + (found == ppm_.end() ? 0 : found->second);
+  }
+  std::int64_t in_world_time(Symbol node, std::int64_t of_its_clock_ns) const {
+    const std::int64_t rate = rate_of(node);
+    return rate <= 0 ? of_its_clock_ns : scaled(of_its_clock_ns, kMillion, rate);
   }
 
   void stands(std::size_t i) {
@@ -171,9 +196,12 @@ class Comparison {
     const Place place{event.node, event.id};
     Present& present = present_[place];
     settle(place, present, event.time_ns);
-    present.until_ns = event.valid_until_ns == kAbsent ? kForever : event.valid_until_ns;
+    present.until_ns = event.valid_until_ns == kAbsent
+                           ? kForever
+                           : event.time_ns + in_world_time(event.node, event.valid_until_ns - event.time_ns);
     present.shared = history_.text(event.mode) == "read";
     present.permits = event.permits;
+    present.owner = event.owner;
     if (present.counts) return;
     open(present, i);
     beside(i, present);
@@ -194,12 +222,12 @@ class Comparison {
 
   // Grants on one server exclude each other.
   void beside(std::size_t i, const Present& mine) {
-    if (drifting_) return;
     const Event& event = at(i);
     std::int64_t permits = mine.permits;
     for (const auto& [place, other] : present_) {
       if (place.first != event.node || place.second == event.id || !other.counts) continue;
       if (other.stretch.key != event.key || other.until_ns <= event.time_ns) continue;
+      if (mine.owner != 0 && mine.owner == other.owner) continue;
       permits += other.permits;
       if ((mine.shared && other.shared) || (mine.permits > 0 && other.permits > 0)) continue;
       wrong("two-records", i,
@@ -436,12 +464,14 @@ class Comparison {
   const Wording words_;
   const std::vector<Hold> holds_;
   Truth truth_;
-  bool quorum_ = false, drifting_ = false;
+  static constexpr std::int64_t kMillion = 1'000'000;
+  bool quorum_ = false;
   std::vector<Symbol> nodes_;
   std::map<Place, std::vector<Entry>> ledger_;         // by node and key, in order of forwarding
   std::map<Place, Present> present_;                   // by node and acquisition
   std::map<Place, std::vector<Stretch>> stood_;        // the same, over; ascending
   std::map<Symbol, std::vector<std::int64_t>> steps_;  // of a node's clock
+  std::map<Symbol, std::int64_t> ppm_;                 // how fast a node's clock is
   std::map<Symbol, std::int64_t> limit_;               // permits by key
   std::map<Symbol, std::set<Symbol>> claimed_on_;      // by key: on which nodes
 };

@@ -7,8 +7,9 @@
 //
 // `keyspace`: the server begins to be watched, or its memory was replaced: nothing stands but what is told
 // next. Mode "quorum": the lock lives on a majority of all servers watched. `record` with value 1: the record
-// of that acquisition stands from now to `valid_until` (absent: for ever); again: with another end. Mode
-// "read" and `permits` say what others may hold beside it. Value 0: it is gone.
+// of that acquisition stands from now to `valid_until` (absent: for ever; where the server's clock drifts, as
+// if it did not); again: with another end. Mode "read" and `permits` say what others may hold beside it;
+// records of one `owner` never exclude each other. Value 0: it is gone.
 #pragma once
 
 #include <cstdint>

@@ -92,9 +92,10 @@ std::string describe_event(const History& history, const Event& event, const Wor
                                                                         : "extend";
       const std::string whose = event.id == 0 ? "somebody" : text(event.id);
       if (invoked) return fmt::format("command for {} goes to {}: {} {}", whose, text(event.node), what, key);
-      return fmt::format(
-          "{} answers the command for {}: {}", text(event.node), whose,
-          event.value == 1 ? fmt::format("{} done", what) : fmt::format("nothing to {}", what));
+      return fmt::format("{} answers the command for {}: {}", text(event.node), whose,
+                         event.value == 1 ? fmt::format("{} done", what)
+                         : ok             ? fmt::format("nothing to {}", what)
+                                          : fmt::format("{} done, or nothing to do", what));
     }
     case Function::fault: return (event.value == 0 ? "healed: " : "fault: ") + describe_fault(history, event);
     case Function::effect: return describe_effect(history, event);

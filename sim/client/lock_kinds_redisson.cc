@@ -89,13 +89,23 @@ std::vector<StoreEffect> reentrant_effects(const Command& command, const redis::
   return renewal_effects(command, reply);
 }
 
-// Of an unlock the answer does not tell whether there was anything to remove: it is not in the ledger.
+// Of an unlock whose answer 1 does not tell whether it removed anything. All others: it did not.
+StoreEffect removal(std::string_view key, std::string_view owner, const redis::Reply& reply) {
+  StoreEffect made = effect(Function::store_remove, key, owner, false);
+  made.understood = !is_one(reply);
+  return made;
+}
+
+// An unlock is answered with 1 as well when the lock was gone before.
 std::vector<StoreEffect> fair_effects(const Command& command, const redis::Reply& reply) {
   ScriptCall call;
   const bool asks = calls(command, historic::kRedissonFairAcquire, call) ||
                     calls(command, historic::kRedissonFairTry, call);
   if (asks && call.keys.size() == 3 && call.args.size() == 4) {
     return {effect(Function::store_grant, call.keys[0], call.args[1], is_nil(reply))};
+  }
+  if (calls(command, historic::kRedissonFairUnlock, call) && call.keys.size() == 4 && call.args.size() == 4) {
+    return {removal(call.keys[0], call.args[2], reply)};
   }
   return renewal_effects(command, reply);
 }
@@ -109,11 +119,15 @@ std::unique_ptr<LockSpace> make_wait_connected(const LockSpaceOptions& options) 
   });
 }
 
-// An unlock that is asked again is answered by its latch, whoever holds the lock by then: not in the ledger.
+// An unlock that is asked again is answered by its latch, whoever holds the lock by then.
 std::vector<StoreEffect> wait_connected_effects(const Command& command, const redis::Reply& reply) {
   ScriptCall call;
   if (calls(command, historic::kRedissonAcquire, call) && call.keys.size() == 1 && call.args.size() == 2) {
     return {effect(Function::store_grant, call.keys[0], call.args[1], is_nil(reply))};
+  }
+  if (calls(command, historic::kRedissonLatchUnlock, call) && call.keys.size() == 3 &&
+      call.args.size() == 5) {
+    return {removal(call.keys[0], call.args[2], reply)};
   }
   return renewal_effects(command, reply);
 }

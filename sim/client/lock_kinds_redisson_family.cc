@@ -49,8 +49,8 @@ std::unique_ptr<LockSpace> make_read_write(const LockSpaceOptions& options) {
   return std::make_unique<RedissonReadWriteSpace>(options);
 }
 
-// Of an unlock the answer does not tell whether there was anything to remove: it is not in the ledger.
-// Neither are the other owners whom the renewal of one reader extends.
+// An unlock is answered with 1 as well when the lock was gone before; that of a reader with 0 whether it
+// holds it still or others do. The other owners whom the renewal of one reader extends are not in the ledger.
 std::vector<StoreEffect> redisson_read_write_effects(const Command& command, const redis::Reply& reply) {
   ScriptCall call;
   if (calls(command, historic::kRedissonReadAcquire, call) && call.keys.size() == 2 &&
@@ -62,6 +62,17 @@ std::vector<StoreEffect> redisson_read_write_effects(const Command& command, con
   if (calls(command, historic::kRedissonWriteAcquire, call) && call.keys.size() == 1 &&
       call.args.size() == 2) {
     return {effect(Function::store_grant, call.keys[0], call.args[1], reply.is_nil())};
+  }
+  if (calls(command, historic::kRedissonReadUnlock, call) && call.keys.size() == 4 && call.args.size() == 2) {
+    StoreEffect removal = effect(Function::store_remove, call.keys[0], call.args[1], false);
+    removal.understood = reply.is_nil();
+    return {removal};
+  }
+  if (calls(command, historic::kRedissonWriteUnlock, call) && call.keys.size() == 2 &&
+      call.args.size() == 3) {
+    StoreEffect removal = effect(Function::store_remove, call.keys[0], call.args[2], false);
+    removal.understood = !is_one(reply);
+    return {removal};
   }
   const bool renews =
       calls(command, historic::kRedissonRenew, call) || calls(command, historic::kRedissonReadRenew, call);

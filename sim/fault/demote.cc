@@ -1,6 +1,9 @@
 // demote: a node is made a replica of another (REPLICAOF): an old primary when a split brain heals, or a
 // replica whose primary was replaced. From now on it refuses writes, and when it synchronises it discards
-// what it alone had. Nothing to heal.
+// what it alone had. Nothing to heal. One that is dead, or dies before it answers, is not demoted, and no
+// effect is told.
+#include <exception>
+
 #include "sim/fault/support.h"
 
 namespace holdfast::sim {
@@ -11,7 +14,15 @@ class Demote final : public Fault {
   explicit Demote(const FaultConfig& config)
       : node_(text_of(config, "node")), primary_(text_of(config, "primary")) {}
   Healing act(FaultTargets& targets) override {
-    targets.cluster.demote(node_, primary_);
+    ClusterNode& node = node_of(targets, node_);
+    if (!node.running()) return {};
+    const std::uint64_t asked = node.incarnation();
+    try {
+      targets.cluster.demote(node_, primary_);
+    } catch (const std::exception&) {
+      if (node.running() && node.incarnation() == asked) throw;
+      return {};
+    }
     targets.tell({.what = checker::Effect::demoted, .party = node_});
     return {};
   }

@@ -28,7 +28,9 @@ void keep_ledger(Proxy& proxy, const LockKind& kind, Recorder& recorder) {
                                                               : client.acquisition(record);
     }
     checker::Event event;
-    event.type = entry.answered ? checker::EventType::ok : checker::EventType::invoke;
+    event.type = !entry.answered           ? checker::EventType::invoke
+                 : entry.effect.understood ? checker::EventType::ok
+                                           : checker::EventType::info;
     event.f = entry.effect.f;
     event.process = history.intern("ledger/" + std::to_string(entry.slot));
     event.key = history.intern(entry.effect.key);
@@ -39,7 +41,7 @@ void keep_ledger(Proxy& proxy, const LockKind& kind, Recorder& recorder) {
     if (entry.effect.record.empty() && !entry.effect.handed_over)
       event.mode = history.intern(checker::kOfItsClient);
     event.permits = entry.effect.permits;
-    if (entry.answered) event.value = checker::Value(entry.effect.took_effect ? 1 : 0);
+    if (event.type == checker::EventType::ok) event.value = checker::Value(entry.effect.took_effect ? 1 : 0);
     recorder.append(event);
   }));
 }

@@ -82,8 +82,9 @@ class Ledger {
     return operation;
   }
 
-  void close(const Message& message, Open& operation, bool took_effect) {
+  void close(const Message& message, Open& operation, bool took_effect, bool understood) {
     operation.effect.took_effect = took_effect;
+    operation.effect.understood = understood;
     sink_({.answered = true,
            .slot = operation.slot,
            .client = message.link.from,
@@ -116,12 +117,12 @@ class Ledger {
         understood = understood && effect.understood;
         return true;
       });
-      if (understood) close(message, operation, took_effect);
+      close(message, operation, took_effect, understood);
     }
     for (StoreEffect& effect : effects) {  // what only the reply told
       const bool took_effect = effect.took_effect, understood = effect.understood;
       Open operation = open(message, std::move(effect));
-      if (understood) close(message, operation, took_effect);
+      close(message, operation, took_effect, understood);
     }
   }
 

@@ -3,8 +3,8 @@
 //
 // Each effect of a command is an operation of its own in the history: `invoke` when the command reaches the
 // proxy on its way to the server, `ok` when its reply does on its way back (value 1: it had the effect, 0: it
-// had none); the effect took place between the two. A command whose reply never comes, or says nothing that
-// the lock's description knows, leaves an open operation. Operations have processes named "ledger/0",
+// had none), `info` when the reply does not say which; the effect took place between the two. A command whose
+// reply never comes leaves an open operation. Operations have processes named "ledger/0",
 // "ledger/1", ...: the lowest number that has nothing open.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace holdfast::sim {
 class Recorder;
 
 struct LedgerEntry {
-  bool answered = false;   // false: forwarded (invoke), true: its reply was seen (ok)
+  bool answered = false;   // false: forwarded (invoke), true: its reply was seen (ok or info)
   std::uint32_t slot = 0;  // of the operation: the N of "ledger/N"
   std::string_view client, node;
   const StoreEffect& effect;  // took_effect counts when answered

@@ -218,5 +218,25 @@ after = { message = "EVALSHA", nth = 2 }
   EXPECT_EQ(text(run).find("\"mode\":\"promoted\""), std::string::npos) << text(run);
 }
 
+// Nor is it demoted.
+TEST_P(MessageFaults, ADeadServerIsNotDemoted) {
+  const auto run = play(kPair, R"(
+[[fault]]
+id    = "kill"
+kind  = "crash"
+node  = "r2"
+at    = "0s"
+
+[[fault]]
+id      = "demote"
+kind    = "demote"
+node    = "r2"
+primary = "r1"
+after   = { message = "EVALSHA", nth = 2 }
+)");
+  EXPECT_TRUE(reached(run, "fault.demote")) << text(run);
+  EXPECT_EQ(text(run).find("\"mode\":\"demoted\""), std::string::npos) << text(run);
+}
+
 }  // namespace
 }  // namespace holdfast::sim

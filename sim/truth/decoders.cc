@@ -123,6 +123,24 @@ std::vector<Holding> decode_semaphore(Keyspace& keys, const std::string& lock) {
   return by_owner(std::move(holdings));
 }
 
+// "{KEY}:OWNER:rwlock_timeout:N" only counts how long one hold of a reader lasts.
+std::optional<std::string> lock_of_redisson_read_write(std::string_view name) {
+  return name.find(":rwlock_timeout:") != std::string_view::npos ? std::nullopt : itself(name);
+}
+
+// HASH <key> { mode: "read" or "write", owner: reads, "owner:write": writes }. Who writes may read as well.
+std::vector<Holding> decode_redisson_read_write(Keyspace& keys, const std::string& lock) {
+  std::vector<Holding> holdings = decode_hash(keys, lock);
+  std::erase_if(holdings, [](const Holding& field) { return field.owner == "mode"; });
+  constexpr std::string_view kWrite = ":write";
+  for (Holding& holding : holdings) {
+    holding.shared = !holding.owner.ends_with(kWrite);
+    holding.party =
+        holding.shared ? holding.owner : holding.owner.substr(0, holding.owner.size() - kWrite.size());
+  }
+  return holdings;
+}
+
 constexpr std::string_view kAnnotated = "lock:";
 
 std::optional<std::string> lock_of_annotation(std::string_view name) {
@@ -159,6 +177,10 @@ const std::map<std::string_view, Decoder>& decoders() {
       {"fencing-incr", {lock_of_fenced, decode_string}},
       {"redlock-classic", string},
       {"redisson-3.13-reentrant", hash},
+      {"redisson-3.13-fair", hash},
+      {"redisson-3.13-fair-as-described", hash},
+      {"redisson-wait-connected", hash},
+      {"redisson-3.13-read-write", {lock_of_redisson_read_write, decode_redisson_read_write}},
       {"redisson-3.13-redlock", hash},
   };
   return all;

@@ -21,6 +21,8 @@ struct Holding {
   std::int64_t depth = 1;     // of its re-entry, where the server counts it
   // The first ms of the server's wall clock at which it does not count any more.
   std::int64_t until_ms = std::numeric_limits<std::int64_t>::max();
+  // Records of one party do not exclude each other: a writer that reads as well. "": of nobody else.
+  std::string party = {};
   friend bool operator==(const Holding&, const Holding&) = default;
 };
 

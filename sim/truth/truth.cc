@@ -65,14 +65,18 @@ class Truth::NodeWitness final : public KeyspaceWitness {
     }
     for (Standing& one : now) {
       const Standing* const known = find(before, one.holding.owner);
-      // Who is granted it once more may do so for another acquisition.
-      const bool again = known == nullptr || one.holding.depth > known->holding.depth;
+      // Who is granted it once more may do so for another acquisition. A command that finds the old record
+      // expired removes it first, and is told once.
+      const bool over = known != nullptr && cause == checker::kByCommand && is_over(engine, known->holding);
+      const bool again = known == nullptr || over || one.holding.depth > known->holding.depth;
       one.id = again ? name_of(one.holding.owner, known) : known->id;
       if (known != nullptr && known->id == one.id && known->holding == one.holding) {
         one.until_ns = known->until_ns;
         continue;
       }
-      if (known != nullptr && known->id != one.id) tell_gone(lock, *known, cause);
+      if (known != nullptr && known->id != one.id) {
+        tell_gone(lock, *known, over ? checker::kByExpiry : cause);
+      }
       tell_stands(lock, one, cause);
     }
     before = std::move(now);
@@ -82,6 +86,11 @@ class Truth::NodeWitness final : public KeyspaceWitness {
     const auto found = std::find_if(among.begin(), among.end(),
                                     [&](const Standing& one) { return one.holding.owner == owner; });
     return found == among.end() ? nullptr : &*found;
+  }
+
+  static bool is_over(Engine& engine, const Holding& holding) {
+    const auto now = engine.runtime().wall_now().time_since_epoch();
+    return holding.until_ms <= std::chrono::floor<std::chrono::milliseconds>(now).count();
   }
 
   std::int64_t in_world_time(Engine& engine, std::int64_t wall_ms) const {
@@ -124,6 +133,7 @@ class Truth::NodeWitness final : public KeyspaceWitness {
     if (one.holding.shared && one.holding.permits == 0)
       told.mode = truth_.recorder_->history().intern("read");
     told.permits = one.holding.permits;
+    if (!one.holding.party.empty()) told.owner = truth_.recorder_->history().intern(one.holding.party);
     if (one.until_ns != checker::kForever) told.valid_until_ns = one.until_ns;
     truth_.recorder_->append(told);
   }

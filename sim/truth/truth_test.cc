@@ -204,6 +204,41 @@ TEST(Truth, PlantedDefectsAreFound) {
   }
 }
 
+// A record lasts as long as its server's clock says: here 1.43 s, and it is given back after 1.1 s.
+TEST(Truth, TheClockOfADriftingServerEndsItsRecords) {
+  const Scenario scenario = parse_scenarios(R"(schema = 1
+name   = "slow-server"
+about  = "The clock of the server runs slow"
+[run]
+seeds = "1"
+time  = "30s"
+[cluster]
+topology = "single"
+[lock]
+kind  = "lock-interface"
+lease = "1s"
+[workload]
+kind    = "critical-section"
+clients = 2
+rounds  = 3
+hold    = "1100ms"
+[network]
+latency = "200us..2ms"
+[[fault]]
+id   = "slow"
+kind = "clock-drift"
+node = "r1"
+ppm  = -300000
+at   = "100ms"
+[[expect]]
+check = "truth"
+)",
+                                            "slow.toml")
+                                .front();
+  const checker::Verdict verdict = run_once(scenario, {.seed = 1}).verdicts[0];
+  EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict.reason;
+}
+
 TEST(Truth, NobodyWatchesUnlessAsked) {
   const Scenario happy = read_scenarios(holdfast::testing::source_path("scenarios/happy_path.toml")).front();
   const RunResult run = run_once(happy, {.seed = 1, .keep_history = true});

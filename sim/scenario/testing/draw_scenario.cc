@@ -47,7 +47,8 @@ class Drawer {
     for (const std::string& node : nodes_) names += (names.empty() ? "" : ", ") + quoted(node);
     line("nodes", "[" + names + "]");
     line("persistence",
-         quoted(options_.servers_forget ? pick({"none", "aof-always", "rdb"}) : std::string("aof-always")));
+         quoted(options_.servers_forget ? pick({"none", "aof-always", "aof-everysec", "aof-no", "rdb"})
+                                        : std::string("aof-always")));
   }
 
   void lock() {
@@ -88,6 +89,7 @@ class Drawer {
                    "pause-server",
                    "crash",
                    "crash",
+                   "power-loss",
                    "partition",
                    "partition",
                    "stall",
@@ -100,8 +102,8 @@ class Drawer {
                    "reset-mid-reply"};
     if (options_.watchdog_pauses) kinds.emplace_back("pause-watchdog");
     if (options_.servers_forget) {
-      kinds.emplace_back("clock-step");
-      if (replicated_) kinds.insert(kinds.end(), {"promote", "promote", "replication-lag"});
+      kinds.insert(kinds.end(), {"clock-step", "clock-drift"});
+      if (replicated_) kinds.insert(kinds.end(), {"promote", "promote", "demote", "replication-lag"});
     }
     return pick(kinds);
   }
@@ -132,7 +134,7 @@ class Drawer {
     bool lasts = true;
     if (kind == "pause-client" || kind == "pause-watchdog") {
       line("client", quoted(client()));
-    } else if (kind == "pause-server" || kind == "refuse") {
+    } else if (kind == "pause-server" || kind == "refuse" || kind == "power-loss") {
       line("node", quoted(node()));
     } else if (kind == "crash") {
       rng_.chance(1, 2) ? line("client", quoted(client())) : line("node", quoted(node()));
@@ -145,18 +147,26 @@ class Drawer {
     } else if (kind == "promote") {
       line("node", quoted("r2"));
       lasts = false;
+    } else if (kind == "demote") {
+      const bool first = rng_.chance(1, 2);
+      line("node", quoted(nodes_[first ? 0 : 1]));
+      line("primary", quoted(nodes_[first ? 1 : 0]));
+      lasts = false;
     } else if (kind == "replication-lag") {
       line("node", quoted("r2"));
     } else if (kind == "clock-step") {
       line("node", quoted(node()));
       line("by", quoted(pick({"-900ms", "-50ms", "80ms", "1s", "5s"})));
+    } else if (kind == "clock-drift") {
+      rng_.chance(1, 2) ? line("client", quoted(client())) : line("node", quoted(node()));
+      line("ppm", pick({"-100000", "-20000", "100", "20000", "100000"}));
     } else {
       if (rng_.chance(1, 2)) line("client", quoted(client()));
       rng_.chance(1, 2) ? line("probability", fmt::format("\"{}%\"", rng_.between(2, 40)))
                         : line("nth", std::to_string(rng_.between(1, 4)));
     }
     if (lasts) line("for", range(10, rng_.chance(1, 3) ? 3 * lease_ms_ : lease_ms_));
-    trigger(lasts);
+    trigger(lasts && kind != "clock-drift");  // drifts add up
     if (lasts) lasting_.push_back(id);
     ++faults_;
   }

@@ -12,8 +12,9 @@
 namespace holdfast::sim::testing {
 
 struct DrawOptions {
-  // Servers may forget what they acknowledged, or expire it early: failovers, lost disks, clocks that step.
-  // Else only what a sound lock has to bear: pauses, crashes of either side, partitions, lost messages.
+  // Servers may forget what they acknowledged, or expire it early: failovers, lost disks, clocks that step
+  // or drift. Else only what a sound lock has to bear: pauses, crashes of either side, a lost power supply of
+  // servers that sync before they answer, partitions, lost messages.
   bool servers_forget = false;
   bool watchdog_pauses = false;  // a holder is told late then, and that is no fault of the lock
 };
