@@ -16,18 +16,18 @@ void agree(const std::string& model, std::uint64_t first, std::uint64_t last) {
     ADD_FAILURE() << "seed " << seed << ", " << found.by << ": " << found.what;
     if (++differences == 3) return;
   }
-  // Both answers come often.
+  // Both answers come up; tokens of a lock that has none by itself seldom fall.
   for (const auto& [check, violated] : tally.violated) {
     const std::uint64_t judged = violated + tally.held[check];
-    EXPECT_GT(violated * 50, judged) << check;
-    EXPECT_LT(violated * 50, judged * 49) << check;
+    EXPECT_GT(violated * 300, judged) << check;
+    EXPECT_LT(violated * 300, judged * 299) << check;
   }
   ::testing::Test::RecordProperty("texts", static_cast<int>(tally.texts));
   ::testing::Test::RecordProperty("compared", static_cast<int>(tally.compared));
 }
 
 class Oracle : public ::testing::TestWithParam<std::string> {};
-TEST_P(Oracle, AgreesWithWhatIsReadAndJudged) { agree(GetParam(), 1, 300); }
+TEST_P(Oracle, AgreesWithWhatIsReadAndJudged) { agree(GetParam(), 1, 1'000); }
 INSTANTIATE_TEST_SUITE_P(Models, Oracle, ::testing::ValuesIn(drawn_models()));
 
 // A million draws over all models, in about seven minutes of one core.

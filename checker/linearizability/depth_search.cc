@@ -98,7 +98,7 @@ DepthSearch::DepthSearch(const std::vector<Operation>& operations, const Model& 
       urgency_(operations.size()),
       happened_(operations.size(), false),
       number_(operations.size(), 0),
-      stamp_(graph_.kinds(), 0) {
+      met_(graph_.kinds()) {
   const std::size_t head = endpoints_.size();
   for (std::size_t i = 0; i <= head; ++i) {
     next_[i] = i == head ? 0 : i + 1;
@@ -137,16 +137,16 @@ std::optional<SearchResult> DepthSearch::advance(std::uint64_t steps) {
       leave();
       continue;
     }
-    const std::size_t operation = choices_.back();
-    choices_.pop_back();
+    const std::size_t operation = choose();
     const Number next = graph_.step(frame.state, graph_.kind(operation));
+    if (next == StateGraph::kIllegal) continue;
     // What is forced is never left out.
     const bool chosen = operations_[operation].unknown && !forced_[operation];
     const Number without = chosen ? frame.state : kNoState;
     lift(operation);
     enter(next, without, operation);
     if (!done_ && visited_.bytes() + graph_.bytes() + bytes_while_growing(frames_, 1) +
-                          bytes_while_growing(choices_, found_.capacity()) >
+                          bytes_while_growing(choices_, found_.capacity() + found_unknown_.capacity()) >
                       most_bytes_) {
       result_.outcome = SearchOutcome::out_of_budget;
       result_.spent = "memory";
@@ -158,7 +158,7 @@ std::optional<SearchResult> DepthSearch::advance(std::uint64_t steps) {
 
 void DepthSearch::enter(Number state, Number without, std::size_t by) {
   ++result_.steps;
-  frames_.push_back({state, without, choices_.size(), by});
+  frames_.push_back({state, without, choices_.size(), choices_.size(), by});
   result_.widest = std::max<std::uint64_t>(result_.widest, frames_.size());
   if (left_ == 0) {
     done_ = true;
@@ -187,39 +187,80 @@ bool DepthSearch::remember(Number state) {
   return visited_.add(key_, unknown_key_);
 }
 
-// What can happen now, the best choice last.
+// What may happen now. Whether one of a known outcome is legal is asked when its turn comes: mostly the first
+// one is, and the others' never does.
 void DepthSearch::gather(Number state, Number without) {
   found_.clear();
+  found_unknown_.clear();
+  ++gathering_;
   std::size_t entry = next_[endpoints_.size()];
   for (; entry != endpoints_.size() && !endpoints_[entry].returns; entry = next_[entry]) {
     const std::size_t operation = endpoints_[entry].operation;
     if (!available(operation)) continue;
-    const Number kind = graph_.kind(operation), next = graph_.step(state, kind);
-    if (next == StateGraph::kIllegal) continue;
-    if (operations_[operation].unknown) {
-      if (next == state) continue;
+    const bool unknown = operations_[operation].unknown;
+    if (unknown || forced_[operation] || without != kNoState) {
+      const Number next = graph_.step(state, graph_.kind(operation));
+      if (next == StateGraph::kIllegal || (unknown && next == state)) continue;
+      if (forced_[operation]) {
+        choices_.push_back(operation);
+        return;
+      }
+      if (is_useless(without, operation, next)) continue;
     }
-    if (forced_[operation]) {
-      choices_.push_back(operation);
-      return;
+    if (unknown) {
+      found_unknown_.push_back(operation);
+    } else {
+      keep(operation);
     }
-    if (!is_useless(without, operation, next)) found_.push_back(operation);
   }
   if (entry != endpoints_.size() && entry > furthest_) {
     for (; furthest_ < entry; ++furthest_) result_.settled += endpoints_[furthest_].returns ? 1 : 0;
   }
-  // Those of unknown outcome stay in the order of their calls, behind the others.
-  std::stable_sort(found_.begin(), found_.end(),
-                   [&](std::size_t a, std::size_t b) { return urgency_[a] < urgency_[b]; });
-  ++gathering_;
-  const auto begin = static_cast<std::ptrdiff_t>(choices_.size());
-  for (const std::size_t operation : found_) {
-    std::uint64_t& met = stamp_[graph_.kind(operation)];
-    if (met == gathering_ && !order_.awaited[operation]) continue;  // one that is its equal goes first
-    if (!order_.awaited[operation]) met = gathering_;
+  keep_unknown();
+  frames_.back().known = choices_.size();
+  choices_.insert(choices_.end(), found_.begin(), found_.end());
+}
+
+// Of equals the most urgent one goes first, and the others wait.
+void DepthSearch::keep(std::size_t operation) {
+  if (!order_.awaited[operation]) {
+    Met& met = met_[graph_.kind(operation)];
+    if (met.gathering == gathering_) {
+      std::size_t& equal = found_[met.at];
+      if (urgency_[operation] < urgency_[equal]) equal = operation;
+      return;
+    }
+    met = {gathering_, found_.size()};
+  }
+  found_.push_back(operation);
+}
+
+// Those of unknown outcome, the first call last: each kind once, and none whose equal of a known outcome goes
+// first.
+void DepthSearch::keep_unknown() {
+  const std::size_t begin = choices_.size();
+  for (const std::size_t operation : found_unknown_) {
+    if (!order_.awaited[operation]) {
+      Met& met = met_[graph_.kind(operation)];
+      if (met.gathering == gathering_) continue;
+      met.gathering = gathering_;
+    }
     choices_.push_back(operation);
   }
-  std::reverse(choices_.begin() + begin, choices_.end());
+  std::reverse(choices_.begin() + static_cast<std::ptrdiff_t>(begin), choices_.end());
+}
+
+// Takes the most urgent one of a known outcome, else one of an unknown one in the order of their calls.
+std::size_t DepthSearch::choose() {
+  auto best = choices_.end() - 1;
+  const auto known = choices_.begin() + static_cast<std::ptrdiff_t>(frames_.back().known);
+  for (auto each = choices_.end(); each > known;) {
+    --each;
+    if (urgency_[*each] <= urgency_[*best]) best = each;
+  }
+  const std::size_t operation = *best;
+  choices_.erase(best);
+  return operation;
 }
 
 bool DepthSearch::available(std::size_t operation) const {

@@ -51,8 +51,8 @@ class VisitedConfigurations {
 
   std::vector<std::uint64_t> words_;
   std::vector<Entry> entries_;
-  std::vector<std::uint32_t> buckets_ = std::vector<std::uint32_t>(1024, kNone);
-  std::vector<std::uint32_t> newest_ = std::vector<std::uint32_t>(1024, kNone);  // by hash of `known` alone
+  std::vector<std::uint32_t> buckets_ = std::vector<std::uint32_t>(256, kNone);
+  std::vector<std::uint32_t> newest_ = std::vector<std::uint32_t>(256, kNone);  // by hash of `known` alone
 };
 
 class DepthSearch {
@@ -72,13 +72,18 @@ class DepthSearch {
   struct Frame {
     Number state = 0;
     Number without = kNoState;  // the state before the unknown operation that led here; else kNoState
-    std::size_t choices = 0;    // into choices_: the rest, the next one at the end
+    std::size_t choices =
+        0;  // into choices_: what is left to try; of unknown outcome, the next one at the end,
+    std::size_t known = 0;      // and from here on those of a known one, in any order
     std::size_t by = kNowhere;  // the operation that led here
   };
   void enter(Number state, Number without, std::size_t by);
   void leave();
   bool remember(Number state);
   void gather(Number state, Number without);
+  void keep(std::size_t operation);
+  void keep_unknown();
+  std::size_t choose();
   bool available(std::size_t operation) const;
   bool is_useless(Number without, std::size_t operation, Number next);
   void lift(std::size_t operation);
@@ -101,8 +106,12 @@ class DepthSearch {
   std::size_t floor_ = 0, known_ = 0, left_ = 0;  // all known ones below `floor_` have happened
   std::size_t used_ = 0;                          // unknown ones that have happened
   std::vector<Frame> frames_;
-  std::vector<std::size_t> choices_, found_;
-  std::vector<std::uint64_t> stamp_;  // by kind: the last gathering that met it
+  std::vector<std::size_t> choices_, found_, found_unknown_;
+  struct Met {
+    std::uint64_t gathering = 0;  // the last one that met it
+    std::size_t at = 0;           // in found_
+  };
+  std::vector<Met> met_;  // by kind
   std::uint64_t gathering_ = 0;
   std::vector<std::uint64_t> key_, unknown_key_;
   VisitedConfigurations visited_;
