@@ -193,9 +193,11 @@ void DepthSearch::gather(Number state, Number without) {
   found_.clear();
   found_unknown_.clear();
   ++gathering_;
+  const Symbol only = graph_.only_owner(state);
   std::size_t entry = next_[endpoints_.size()];
   for (; entry != endpoints_.size() && !endpoints_[entry].returns; entry = next_[entry]) {
     const std::size_t operation = endpoints_[entry].operation;
+    if (only != 0 && operations_[operation].owner != only) continue;
     if (!available(operation)) continue;
     const bool unknown = operations_[operation].unknown;
     if (unknown || forced_[operation] || without != kNoState) {

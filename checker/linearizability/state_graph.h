@@ -20,6 +20,8 @@ class StateGraph {
   Number initial() const { return 0; }
   Number kind(std::size_t operation) const { return kinds_[operation]; }
   std::size_t kinds() const { return example_.size(); }
+  // Model::only_owner() of the state.
+  Symbol only_owner(Number state) const { return states_[state].only; }
   // The state after an operation of `kind` in `state`, or kIllegal.
   Number step(Number state, Number kind);
   // The kinds that are legal in `state`; nullptr: to list them is not worth its time.
