@@ -148,5 +148,22 @@ TEST(OracleFound, HoldsThatBeginTogetherAreTakenInTheOrderThatHasRoom) {
   EXPECT_EQ(checked(text, "mutual-exclusion", {.permits = 3}), Outcome::holds);
 }
 
+// A writer whose second grant is over at once still reads under its first one.
+TEST(OracleFound, AWriterReadsUnderTheHoldThatLasts) {
+  const History history = from_jsonl(R"({"process":1,"type":"invoke","f":"acquire","time":20}
+{"process":1,"type":"ok","f":"acquire","time":40,"id":"a","valid_until":70}
+{"process":1,"type":"invoke","f":"acquire","time":40,"id":"a","mode":"write"}
+{"process":1,"type":"ok","f":"acquire","time":40,"id":"a","valid_until":30}
+{"process":1,"type":"invoke","f":"acquire","time":40,"mode":"read"}
+{"process":1,"type":"ok","f":"acquire","time":40,"id":"a","valid_until":120}
+)");
+  for (const Engine engine : {Engine::linear, Engine::search}) {
+    LinearizabilityOptions options;
+    options.model = "leased-read-write";
+    options.engine = engine;
+    EXPECT_EQ(check_linearizable(history, options).outcome, Outcome::holds) << to_string(engine);
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::checker

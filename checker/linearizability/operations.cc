@@ -293,7 +293,12 @@ std::vector<KeyOperations> extract_leases(const History& history, const ExtractO
       resize.process = resize.owner = name;
     }
   }
-  std::map<std::pair<Symbol, Symbol>, std::pair<std::int64_t, Symbol>> last;  // by key and owner: end, name
+  // By key and owner: of the hold that ends last of those so far.
+  struct Longest {
+    std::int64_t to_ns = 0;
+    Symbol name = 0;
+  };
+  std::map<std::pair<Symbol, Symbol>, Longest> longest;
   for (const Hold& hold : found.holds) {
     std::vector<Operation>& operations = operations_of(hold.key);
     Operation acquire;
@@ -304,10 +309,10 @@ std::vector<KeyOperations> extract_leases(const History& history, const ExtractO
     const std::int64_t to_ns =
         std::max(hold.from_ns,
                  hold.has_claim() && !HOLDFAST_PLANTED(leases_do_not_end) ? hold.claim_to_ns() : hold.to_ns);
-    auto& [last_to_ns, name] = last[{hold.key, hold.owner}];
-    if (name == 0 || last_to_ns <= hold.from_ns || !hold.shared) name = acquire.process;
-    last_to_ns = std::max(last_to_ns, to_ns);
-    acquire.owner = name;
+    Longest& before = longest[{hold.key, hold.owner}];
+    const bool under = hold.shared && before.name != 0 && before.to_ns > hold.from_ns;
+    acquire.owner = under ? before.name : acquire.process;
+    if (before.name == 0 || to_ns > before.to_ns) before = {to_ns, acquire.owner};
     acquire.token = hold.token;
     acquire.invoked = hold.invoked == kNowhere ? hold.acquired : hold.invoked;
     acquire.completed = hold.acquired;
