@@ -71,9 +71,6 @@ Summary summarize(const History& history, bool reentrant) {
   const std::vector<Hold> holds = build_holds(history, pairs, reentrant);
   Summary summary;
   std::int64_t last_ns = events.empty() ? 0 : events.front().time_ns;
-  for (const Event& event : events) last_ns = std::max(last_ns, event.time_ns);
-  if (!events.empty()) summary.length_ns = last_ns - events.front().time_ns;
-
   std::vector<std::size_t> hold_of(events.size(), kNowhere);  // by position
   std::vector<bool> ends(events.size(), false);
   for (std::size_t i = 0; i < holds.size(); ++i) {
@@ -85,6 +82,7 @@ Summary summarize(const History& history, bool reentrant) {
   std::vector<bool> contended(holds.size(), false);
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Event& event = events[i];
+    last_ns = std::max(last_ns, event.time_ns);
     if (event.type == EventType::invoke && pairs.other[i] == kNowhere) {
       outcomes.count(event.f, Outcomes::kPending);
     } else if (event.type != EventType::invoke &&
@@ -109,6 +107,7 @@ Summary summarize(const History& history, bool reentrant) {
     if (ends[i]) contention.ended(event.key);
   }
   outcomes.tell(summary);
+  if (!events.empty()) summary.length_ns = last_ns - events.front().time_ns;
   std::map<Symbol, KeySummary*> keys;
   for (std::size_t i = 0; i < holds.size(); ++i) {
     const Hold& hold = holds[i];
@@ -116,7 +115,7 @@ Summary summarize(const History& history, bool reentrant) {
     const std::int64_t claimed_ns =
         hold.has_claim() ? std::max<std::int64_t>(0, std::min(hold.claim_to_ns(), last_ns) - hold.from_ns)
                          : 0;
-    const std::int64_t wait_ns = hold.invoked == kNowhere ? 0 : hold.from_ns - events[hold.invoked].time_ns;
+    const std::int64_t wait_ns = hold.invoked == kNowhere ? 0 : hold.from_ns - hold.invoked_ns;
     KeySummary*& key = keys[hold.key];
     if (key == nullptr) key = &summary.keys[std::string(history.text(hold.key))];
     for (KeySummary* each : {key, &summary.total}) {

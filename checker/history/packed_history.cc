@@ -29,7 +29,7 @@ void PackedHistory::append(const Event& event) {
   const std::size_t at = size_ % kBlock;
   if (at == 0) {
     if (!blocks_.empty()) blocks_.back()->more.shrink_to_fit();
-    blocks_.push_back(std::make_unique<Block>());
+    blocks_.push_back(std::make_unique_for_overwrite<Block>());
   }
   Block& block = *blocks_.back();
   if (at % kStep == 0) block.begins[at / kStep] = static_cast<std::uint32_t>(block.more.size());

@@ -23,8 +23,11 @@ class Builder {
         client_(history.symbols(), kNowhere) {}
 
   Holds build() {
-    for (std::size_t i = 0; i < history_.events().size(); ++i) {
-      const Event& event = history_.events()[i];
+    reserve();
+    const auto& events = history_.events();
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const Event& event = events[i];
+      fetch_answer(i + 16);
       switch (event.f) {
         case Function::acquire:
           if (event.type == EventType::invoke) asked(event, i);
@@ -53,6 +56,23 @@ class Builder {
  private:
   std::vector<Hold>& holds() { return result_.holds; }
   const std::vector<Hold>& holds() const { return result_.holds; }
+
+  // The answer to an invocation stands far behind it where many wait, and asking for it would stall.
+  void fetch_answer(std::size_t position) const {
+    if (position >= pairs_.other.size() || pairs_.other[position] == kNowhere) return;
+    const Event& answer = history_.events()[pairs_.other[position]];
+    __builtin_prefetch(&answer);
+    __builtin_prefetch(&answer.type);
+  }
+  // As many as there are grants. Growing would copy holds, and touch fresh memory each time.
+  void reserve() {
+    const auto grants = static_cast<std::size_t>(std::count_if(
+        history_.events().begin(), history_.events().end(),
+        [](const Event& event) { return event.f == Function::acquire && event.type == EventType::ok; }));
+    holds().reserve(grants);
+    place_.reserve(grants);
+    depth_.reserve(grants);
+  }
 
   // An invocation may lack what its completion names, and the other way round.
   Symbol said(const Event& event, std::size_t position, Symbol Event::*field) const {
@@ -178,9 +198,8 @@ class Builder {
     Hold hold;
     hold.invoked = pairs_.other[position];
     hold.acquired = position;
-    hold.from_ns = HOLDFAST_PLANTED(hold_begins_when_asked) && hold.invoked != kNowhere
-                       ? history_.events()[hold.invoked].time_ns
-                       : event.time_ns;
+    hold.invoked_ns = hold.invoked == kNowhere ? event.time_ns : history_.events()[hold.invoked].time_ns;
+    hold.from_ns = HOLDFAST_PLANTED(hold_begins_when_asked) ? hold.invoked_ns : event.time_ns;
     hold.valid_until_ns = hold.granted_until_ns = event.valid_until_ns;
     hold.key = key;
     hold.id = id;

@@ -42,6 +42,7 @@ struct Hold {
   std::size_t invoked = kNowhere;   // position of the acquire's invocation
   std::size_t acquired = kNowhere;  // position of its completion
   std::size_t ended = kNowhere;     // position of the event that ends it
+  std::int64_t invoked_ns = 0;      // when it was asked for; the grant, if nothing says so
   std::int64_t from_ns = 0;
   std::int64_t to_ns = kForever;
   std::int64_t valid_until_ns = kAbsent;    // with renewals, not cut; kAbsent: the lock promised nothing
