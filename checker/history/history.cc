@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "checker/history/short_word.h"
 #include "checker/invariant.h"
 #include "checker/planted.h"
 
@@ -219,14 +220,25 @@ std::string_view to_string(Function f) {
 }
 
 bool parse(std::string_view text, EventType& out) {
-  for (std::size_t i = 0; i < kTypes.size(); ++i) {
-    if (HOLDFAST_PLANTED(info_is_fail) && text == "info") return out = EventType::fail, true;
-    if (kTypes[i] == text) return out = static_cast<EventType>(i), true;
+  switch (short_word(text)) {
+    case short_word("invoke"): return out = EventType::invoke, true;
+    case short_word("ok"): return out = EventType::ok, true;
+    case short_word("fail"): return out = EventType::fail, true;
+    case short_word("info"):
+      return out = HOLDFAST_PLANTED(info_is_fail) ? EventType::fail : EventType::info, true;
+    default: return false;
   }
-  return false;
 }
 
 bool parse(std::string_view text, Function& out) {
+  switch (short_word(text)) {  // those of which histories are full
+    case short_word("acquire"): return out = Function::acquire, true;
+    case short_word("release"): return out = Function::release, true;
+    case short_word("read"): return out = Function::read, true;
+    case short_word("write"): return out = Function::write, true;
+    case short_word("cas"): return out = Function::cas, true;
+    default: break;
+  }
   for (std::size_t i = 0; i < kFunctions.size(); ++i) {
     if (kFunctions[i] == text) return out = static_cast<Function>(i), true;
   }

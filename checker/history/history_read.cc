@@ -10,6 +10,7 @@
 #include "checker/history/event_appender.h"
 #include "checker/history/history_jsonl.h"
 #include "checker/history/line_reader.h"
+#include "checker/history/plain_line.h"
 #include "checker/planted.h"
 
 namespace holdfast::checker {
@@ -452,6 +453,12 @@ ReadHistory read_jsonl(std::istream& in, const ReadOptions& options) {
     const std::size_t begin = line.find_first_not_of(" \t");
     if (begin == std::string_view::npos) continue;
     try {
+      PlainLine plain;
+      if (read_plain_line(line, result.history, plain) &&
+          (events.size() == 0 || plain.has_time == events.any_time())) {
+        events.append(plain.event, plain.has_time, plain.index, {lines.number(), begin + 1});
+        continue;
+      }
       LineParser parser(line, result.history, scratch);
       std::int64_t index = kAbsent;
       Event event = parser.parse(index);
