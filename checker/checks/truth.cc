@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -30,6 +31,7 @@ struct Stretch {
 struct Entry {
   std::size_t forwarded = kNowhere, answered = kNowhere;
   Symbol id = 0;
+  Symbol record = 0;  // the id of the record that it is about
   Function f = Function::store_grant;
   bool none = false;     // it is known to have had no effect
   bool some = false;     // it is known to have had one
@@ -41,6 +43,7 @@ class Comparison {
  public:
   Comparison(const History& history, const CheckContext& context)
       : history_(history), words_(history), holds_(build_holds(history, context.reentrant)) {
+    name_records();
     read_ledger();
     for (std::size_t i = 0; i < history.events().size(); ++i) read(i);
     for (auto& [place, present] : present_)
@@ -70,6 +73,21 @@ class Comparison {
 
   const Event& at(std::size_t position) const { return history_.events()[position]; }
 
+  void name_records() {
+    for (const Event& event : history_.events()) {
+      if (event.f != Function::other) continue;
+      const std::string_view name = history_.text(event.error);
+      if (name == kKeyspace) of_process_ = of_process_ || history_.text(event.mode) == kOfAProcess;
+      if (name == kRecord && of_process_) of_processes_.emplace(history_.text(event.id), event.id);
+    }
+  }
+  // The record that stands for that acquisition of `client`.
+  Symbol record_of(Symbol id, std::string_view client, Symbol key) const {
+    if (!of_process_) return id;
+    const auto found = of_processes_.find(record_of_process(client, history_.text(key)));
+    return found == of_processes_.end() ? std::numeric_limits<Symbol>::max() : found->second;
+  }
+
   void read_ledger() {
     const Pairs pairs = pair_events(history_);
     for (std::size_t i = 0; i < history_.events().size(); ++i) {
@@ -83,6 +101,7 @@ class Comparison {
         entry.none = at(entry.answered).type == EventType::ok && !entry.some;
         if (entry.id == 0) entry.id = at(entry.answered).id;
       }
+      entry.record = record_of(entry.id, history_.text(event.owner), event.key);
       entry.guessed = history_.text(event.mode) == kOfItsClient;
       ledger_[{event.node, event.key}].push_back(entry);
     }
@@ -166,7 +185,7 @@ class Comparison {
     const Event& event = at(i);
     for (const Symbol node : nodes_) steps_[node].push_back(event.time_ns);
     const std::int64_t before = rate_of(event.node);
-    ppm_[event.node] = event.value.number_or(0);
+    rate_of(event.node) = kMillion + event.value.number_or(0);
     for (auto found = present_.lower_bound({event.node, 0});
          found != present_.end() && found->first.first == event.node; ++found) {
       Present& present = found->second;
@@ -181,14 +200,9 @@ class Comparison {
     __extension__ using Wide = __int128;
     return static_cast<std::int64_t>(static_cast<Wide>(time_ns) * by / over);
   }
-  // How much a node's clock gains in a million.
-  std::int64_t rate_of(Symbol node) const {
-    const auto found = ppm_.find(node);
-    return kMillion + (found == ppm_.end() ? 0 : found->second);
-  }
-  std::int64_t in_world_time(Symbol node, std::int64_t of_its_clock_ns) const {
-    const std::int64_t rate = rate_of(node);
-    return rate <= 0 ? of_its_clock_ns : scaled(of_its_clock_ns, kMillion, rate);
+  std::int64_t& rate_of(Symbol node) { return rate_.try_emplace(node, kMillion).first->second; }
+  std::int64_t in_world_time(Symbol node, std::int64_t of_its_clock_ns) {
+    return scaled(of_its_clock_ns, kMillion, std::max<std::int64_t>(1, rate_of(node)));
   }
 
   void stands(std::size_t i) {
@@ -210,7 +224,7 @@ class Comparison {
     const std::vector<Entry>& entries = ledger_[{event.node, event.key}];
     const bool named = std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
       return entry.covers(i) && entry.f == Function::store_grant && !entry.none &&
-             (entry.id == event.id || entry.id == 0);
+             (entry.record == event.id || entry.record == 0);
     });
     if (!named) {
       wrong("unnamed-grant", i,
@@ -274,7 +288,7 @@ class Comparison {
       if (!entry.covers(i) || entry.none || entry.f == Function::store_extend) continue;
       if (entry.f == Function::store_grant) {
         grant = &entry;
-      } else if (entry.id != event.id || entry.guessed) {
+      } else if (entry.record != event.id || entry.guessed) {
         return &entry;
       } else {
         own = &entry;
@@ -317,7 +331,7 @@ class Comparison {
         if (entry != nullptr && entry->f == Function::store_grant) {
           return {Why::wrong, "record-overwritten", last->to};
         }
-        const bool own = entry == nullptr || (entry->id == id && !entry->guessed);
+        const bool own = entry == nullptr || (entry->record == id && !entry->guessed);
         return own ? Finding{Why::wrong, "record-removed", last->to} : Finding{Why::others};
       }
       case End::replication:
@@ -352,7 +366,7 @@ class Comparison {
     };
     for (const std::size_t renewal : hold.renewals) add(at(renewal).time_ns);
     for (const Symbol node : nodes_) {
-      const auto found = stood_.find({node, hold.id});
+      const auto found = stood_.find({node, record_of(hold.id, hold.client, hold.key)});
       if (found == stood_.end()) continue;
       for (const Stretch& one : found->second) add(one.to_ns);
     }
@@ -378,7 +392,7 @@ class Comparison {
     const std::size_t needed = quorum_ ? places.size() / 2 + 1 : 1;
     std::size_t standing = 0, fault = 0, others = 0;
     for (const Symbol node : places) {
-      const Finding here = look(node, hold.id, instant);
+      const Finding here = look(node, record_of(hold.id, hold.client, hold.key), instant);
       standing += here.why == Why::stands ? 1 : 0;
       fault += here.why == Why::fault ? 1 : 0;
       others += here.why == Why::others ? 1 : 0;
@@ -429,7 +443,7 @@ class Comparison {
         };
         bool shown = false;
         if (entry.f == Function::store_grant) {
-          const auto found = stood_.find({place.first, entry.id});
+          const auto found = stood_.find({place.first, entry.record});
           shown = found != stood_.end() && std::any_of(found->second.begin(), found->second.end(), overlaps);
         } else {
           const auto& stretches = by_key[place];
@@ -465,13 +479,14 @@ class Comparison {
   const std::vector<Hold> holds_;
   Truth truth_;
   static constexpr std::int64_t kMillion = 1'000'000;
-  bool quorum_ = false;
+  bool quorum_ = false, of_process_ = false;
+  std::map<std::string, Symbol, std::less<>> of_processes_;  // records by name, where they are processes'
   std::vector<Symbol> nodes_;
   std::map<Place, std::vector<Entry>> ledger_;         // by node and key, in order of forwarding
   std::map<Place, Present> present_;                   // by node and acquisition
   std::map<Place, std::vector<Stretch>> stood_;        // the same, over; ascending
   std::map<Symbol, std::vector<std::int64_t>> steps_;  // of a node's clock
-  std::map<Symbol, std::int64_t> ppm_;                 // how fast a node's clock is
+  std::map<Symbol, std::int64_t> rate_;                // of a node's clock, in parts per million
   std::map<Symbol, std::int64_t> limit_;               // permits by key
   std::map<Symbol, std::set<Symbol>> claimed_on_;      // by key: on which nodes
 };

@@ -6,13 +6,15 @@
 //   {"process":"expiry/r1","type":"info","f":"record","key":"k","id":"c1-7","value":0,..}
 //
 // `keyspace`: the server begins to be watched, or its memory was replaced: nothing stands but what is told
-// next. Mode "quorum": the lock lives on a majority of all servers watched. `record` with value 1: the record
+// next. Mode "quorum": the lock lives on a majority of all servers watched. Mode "process": a record is
+// that of a whole process, which its id names (record_of_process). `record` with value 1: the record
 // of that acquisition stands from now to `valid_until` (absent: for ever; where the server's clock drifts, as
 // if it did not); again: with another end. Mode "read" and `permits` say what others may hold beside it;
 // records of one `owner` never exclude each other. Value 0: it is gone.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,6 +25,11 @@ namespace holdfast::checker {
 inline constexpr std::string_view kKeyspace = "keyspace";
 inline constexpr std::string_view kRecord = "record";
 inline constexpr std::string_view kOfAQuorum = "quorum";
+inline constexpr std::string_view kOfAProcess = "process";
+// The id of the record that stands for whatever `process` ("c1") holds of `key`.
+inline std::string record_of_process(std::string_view process, std::string_view key) {
+  return std::string(process) + " at " + std::string(key);
+}
 // The mode of a ledger's command that does not say for whom it was sent: its id is a guess, what its client
 // acquired last.
 inline constexpr std::string_view kOfItsClient = "client";

@@ -77,6 +77,8 @@ struct StoreEffect {
   bool understood = true;      // false: the reply says neither that it did nor that it did not
   std::string_view mode = {};  // a grant: "read": others may have it beside this one
   std::uint32_t permits = 0;   // a grant by a semaphore: how many of its permits
+  // A grant whose record is its process', not an acquisition's: what stands on the server for that process.
+  std::string of_process = {};
   // A grant to somebody who waited for it, maybe of another client, by the release of who held it: `record`
   // is known from the reply only.
   bool handed_over = false;

@@ -16,8 +16,9 @@ namespace holdfast::sim {
 namespace {
 
 // Tells of a multi lock over "<key>:a" and "<key>:b" what its members tell of themselves. The hold has the
-// name of the first member's acquisition, and is promised as long as both are. Renewals of the members that
-// are under way together are one: it is over when the last of them is answered, and confirmed if all are.
+// name of the first member's acquisition and the server that has it, and is promised as long as both are.
+// Renewals of the members that are under way together are one: it is over when the last of them is answered,
+// and confirmed if all are.
 class MultiObserver final : public LockObserver {
  public:
   MultiObserver(LockObserver* outer, std::string key) : outer_(outer), key_(std::move(key)) {}
@@ -28,6 +29,7 @@ class MultiObserver final : public LockObserver {
     const std::size_t member = event.key.back() == 'a' ? 0 : 1;
     if (event.valid_until) valid_until_[member] = *event.valid_until;
     if (event.sent_at) sent_at_[member] = *event.sent_at;
+    if (member == 0 && (event.kind == Kind::acquired || event.kind == Kind::renewed)) node_ = event.node;
     LockEvent told = event;
     switch (event.kind) {
       case Kind::acquired:
@@ -54,6 +56,7 @@ class MultiObserver final : public LockObserver {
     }
     told.key = key_;
     told.acquisition = hold_;
+    if (told.kind == Kind::acquired || told.kind == Kind::renewed) told.node = node_;
     if (told.valid_until) told.valid_until = std::min(valid_until_[0], valid_until_[1]);
     if (told.sent_at) told.sent_at = std::min(sent_at_[0], sent_at_[1]);
     outer_->on_event(told);
@@ -62,7 +65,7 @@ class MultiObserver final : public LockObserver {
  private:
   LockObserver* const outer_;
   const std::string key_;
-  std::string hold_;
+  std::string hold_, node_;
   MonotonicTime valid_until_[2] = {}, sent_at_[2] = {};
   bool renewing_[2] = {};
   std::optional<LockEvent> failed_;  // of the renewal under way

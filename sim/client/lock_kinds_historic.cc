@@ -142,7 +142,9 @@ std::vector<StoreEffect> spring_effects(const Command& command, const redis::Rep
   const auto key_of = [](std::string_view store_key) { return store_key.substr(kRegistryKey.size() + 1); };
   ScriptCall call;
   if (calls(command, historic::kSpringObtain, call) && call.keys.size() == 1) {
-    return {effect(Function::store_grant, key_of(call.keys[0]), kOfTheProcess, is_one(reply))};
+    StoreEffect grant = effect(Function::store_grant, key_of(call.keys[0]), kOfTheProcess, is_one(reply));
+    if (!call.args.empty()) grant.of_process = call.args[0];
+    return {grant};
   }
   if (command.size() == 2 && (is(command[0], "UNLINK") || is(command[0], "DEL"))) {
     return {effect(Function::store_remove, key_of(command[1]), kOfTheProcess, is_one(reply))};

@@ -59,6 +59,12 @@ class Recorder {
   ClientRecorder& client(const std::string& name);
   // The acquisition of any client whose command named `record`; 0: none did, or it is forgotten.
   checker::Symbol acquisition(std::string_view record);
+  // A record that is not an acquisition's, but stands for all of `client`; and of which client, "": of none.
+  void stands_for(std::string_view record, std::string_view client) { processes_.emplace(record, client); }
+  std::string_view process_of(std::string_view record) const {
+    const auto found = processes_.find(record);
+    return found == processes_.end() ? std::string_view() : found->second;
+  }
 
   // `callback` runs at once, on the task on which the event happens: it must not park, but it may crash or
   // pause processes (that task's own included) and wake others.
@@ -96,6 +102,7 @@ class Recorder {
   World& world_;
   checker::History history_;
   std::map<std::string, std::unique_ptr<ClientRecorder>, std::less<>> clients_;
+  std::map<std::string, std::string, std::less<>> processes_;  // by record
   std::map<RunEventKind, std::vector<std::shared_ptr<Subscriber>>> subscribers_;
   std::map<std::string, std::uint64_t, std::less<>> marks_;
   std::uint64_t next_subscriber_ = 1;

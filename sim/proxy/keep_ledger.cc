@@ -21,6 +21,7 @@ void keep_ledger(Proxy& proxy, const LockKind& kind, Recorder& recorder) {
     if (entry.effect.handed_over) {
       id = entry.answered ? recorder.acquisition(entry.effect.record) : 0;
     } else if (!entry.answered) {
+      if (!entry.effect.of_process.empty()) recorder.stands_for(entry.effect.of_process, entry.client);
       ClientRecorder& client = recorder.client(std::string(entry.client));
       const std::string& record = entry.effect.record;
       id = record.empty()                                     ? client.last_acquisition(entry.effect.key)

@@ -151,6 +151,17 @@ std::vector<Holding> decode_annotation(Keyspace& keys, const std::string& lock) 
   return decode_string(keys, std::string(kAnnotated) + lock);
 }
 
+// STRING locks:<key>: the registry, of which a process has one.
+constexpr std::string_view kRegistry = "locks:";
+
+std::optional<std::string> lock_of_registry(std::string_view name) {
+  if (!name.starts_with(kRegistry)) return std::nullopt;
+  return std::string(name.substr(kRegistry.size()));
+}
+std::vector<Holding> decode_registry(Keyspace& keys, const std::string& lock) {
+  return decode_string(keys, std::string(kRegistry) + lock);
+}
+
 const std::map<std::string_view, Decoder>& decoders() {
   static const Decoder string{itself, decode_string}, hash{itself, decode_hash};
   static const Decoder semaphore{lock_of_semaphore, decode_semaphore};
@@ -166,6 +177,7 @@ const std::map<std::string_view, Decoder>& decoders() {
       {"read-write", {lock_of_read_write, decode_read_write}},
       {"semaphore", semaphore},
       {"permit-semaphore", semaphore},
+      {"spring-registry", {lock_of_registry, decode_registry, true}},
       {"annotation", {lock_of_annotation, decode_annotation}},
       {"annotation-renewing", {lock_of_annotation, decode_annotation}},
       {"lock-interface", string},

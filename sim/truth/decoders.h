@@ -31,6 +31,8 @@ struct Decoder {
   std::optional<std::string> (*lock_of)(std::string_view name);
   // By owner. Those whose time is over may be among them.
   std::vector<Holding> (*decode)(embedded::Keyspace& keys, const std::string& lock);
+  // Its owners are processes: a record stands for whatever its process holds of that lock.
+  bool of_process = false;
 };
 
 // Of that row of `holdfast list locks`; nullptr: its records do not tell one acquisition from another (a

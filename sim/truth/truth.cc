@@ -40,7 +40,7 @@ class Truth::NodeWitness final : public KeyspaceWitness {
     tell_keyspace();
     for (auto& [lock, standing] : standing_) {
       for (Standing& one : standing) {
-        one.id = name_of(one.holding.owner);
+        one.id = name_of(lock, one.holding.owner);
         tell_stands(lock, one, checker::kByLoading);
       }
     }
@@ -69,7 +69,7 @@ class Truth::NodeWitness final : public KeyspaceWitness {
       // expired removes it first, and is told once.
       const bool over = known != nullptr && cause == checker::kByCommand && is_over(engine, known->holding);
       const bool again = known == nullptr || over || one.holding.depth > known->holding.depth;
-      one.id = again ? name_of(one.holding.owner, known) : known->id;
+      one.id = again ? name_of(lock, one.holding.owner, known) : known->id;
       if (known != nullptr && known->id == one.id && known->holding == one.holding) {
         one.until_ns = known->until_ns;
         continue;
@@ -102,8 +102,13 @@ class Truth::NodeWitness final : public KeyspaceWitness {
 
   // The acquisition of whom it stands for now. Of an owner that no command named: the name as it stands
   // there.
-  Symbol name_of(const std::string& owner, const Standing* known = nullptr) const {
+  Symbol name_of(const std::string& lock, const std::string& owner, const Standing* known = nullptr) const {
     if (truth_.recorder_ == nullptr) return 0;
+    if (truth_.decoder_.of_process) {
+      const std::string_view process = truth_.recorder_->process_of(owner);
+      return truth_.recorder_->history().intern(
+          checker::record_of_process(process.empty() ? owner : process, lock));
+    }
     const Symbol id = truth_.recorder_->acquisition(owner);
     if (id != 0) return id;
     return known != nullptr ? known->id : truth_.recorder_->history().intern(owner);
@@ -122,6 +127,7 @@ class Truth::NodeWitness final : public KeyspaceWitness {
   void tell_keyspace() const {
     Event told = event(checker::kKeyspace, checker::kByLoading);
     if (truth_.quorum_) told.mode = truth_.recorder_->history().intern(checker::kOfAQuorum);
+    if (truth_.decoder_.of_process) told.mode = truth_.recorder_->history().intern(checker::kOfAProcess);
     truth_.recorder_->append(told);
   }
   void tell_stands(const std::string& lock, const Standing& one, std::string_view by) const {
