@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "checker/history/huge_pages.h"
 #include "checker/history/short_word.h"
 #include "checker/invariant.h"
 #include "checker/planted.h"
@@ -117,6 +118,8 @@ std::string_view History::text(Symbol symbol) const {
   CHECKER_INVARIANT(symbol < table_->texts.size(), "a symbol belongs to the history that made it");
   return table_->texts[symbol];
 }
+
+void History::reserve(std::size_t events) { reserve_huge(events_, events); }
 
 std::size_t History::symbols() const { return table_->texts.size(); }
 

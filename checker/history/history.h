@@ -91,7 +91,7 @@ class History {
   std::size_t symbols() const;  // every Symbol is smaller
   void append(const Event& event) { events_.push_back(event); }
   const std::vector<Event>& events() const { return events_; }
-  void reserve(std::size_t events) { events_.reserve(events); }
+  void reserve(std::size_t events);
   // A copy with only the events at `positions` (ascending), strings included.
   History subset(const std::vector<std::size_t>& positions) const;
   // A history without events that shares this one's table of strings.

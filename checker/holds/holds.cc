@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "checker/history/huge_pages.h"
 #include "checker/invariant.h"
 #include "checker/planted.h"
 
@@ -69,7 +70,7 @@ class Builder {
     const auto grants = static_cast<std::size_t>(std::count_if(
         history_.events().begin(), history_.events().end(),
         [](const Event& event) { return event.f == Function::acquire && event.type == EventType::ok; }));
-    holds().reserve(grants);
+    reserve_huge(holds(), grants);
     place_.reserve(grants);
     depth_.reserve(grants);
   }

@@ -74,6 +74,7 @@ Contents contents_of(const PackedHistory& history) {
   Contents found;
   Reentries reentries;
   std::set<checker::Symbol> acquired, resized;
+  checker::Symbol last_acquired = 0;
   const auto look = [&](const PackedHistory::Fixed& fixed) {
     const Function f = fixed.f();
     found.acquires = found.acquires || f == Function::acquire || f == Function::release;
@@ -87,7 +88,8 @@ Contents contents_of(const PackedHistory& history) {
         found.crashes || (f == Function::crash && fixed.process() != PackedHistory::kManyProcesses &&
                           history.text(fixed.process()) != "nemesis");
     if (f == Function::resize) resized.insert(fixed.key);
-    if (f == Function::acquire) acquired.insert(fixed.key);
+    if (f == Function::acquire && (acquired.empty() || fixed.key != last_acquired))
+      acquired.insert(last_acquired = fixed.key);
   };
   history.for_each(
       [&](std::size_t, const PackedHistory::Fixed& fixed) {
