@@ -10,6 +10,8 @@
 // X(name, file, what is wrong)
 #define HOLDFAST_PLANTED_DEFECTS(X)                                                                          \
   X(bom_is_kept, "history/formats.cc", "a byte order mark is not removed")                                   \
+  X(foreign_releases_count, "linearizability/operations.cc",                                                 \
+    "a release that names what its owner never acquired counts")                                             \
   X(null_begins_edn, "history/formats.cc", "a first field that is null makes a file EDN")                    \
   X(times_that_fall_stay, "history/formats.cc", "lines are judged in the order in which they stand")         \
   X(ties_are_turned, "history/event_appender.cc", "sorting by time turns lines of one time around")          \

@@ -165,5 +165,19 @@ TEST(OracleFound, AWriterReadsUnderTheHoldThatLasts) {
   }
 }
 
+// Who releases another's acquisition gives back nothing of his own, for linearizable as for the other checks.
+TEST(OracleFound, AForeignIdGivesBackNothing) {
+  const std::string text = R"({"process":1,"type":"invoke","f":"acquire","time":1}
+{"process":1,"type":"ok","f":"acquire","time":2,"id":"a"}
+{"process":1,"type":"invoke","f":"release","time":3,"id":"b"}
+{"process":1,"type":"fail","f":"release","time":4,"id":"b"}
+{"process":2,"type":"invoke","f":"acquire","time":5}
+{"process":2,"type":"ok","f":"acquire","time":6,"id":"b"}
+)";
+  for (const Engine engine : {Engine::automatic, Engine::linear, Engine::search})
+    EXPECT_EQ(linearizable(text, "mutex", false, engine), Outcome::violated) << to_string(engine);
+  EXPECT_EQ(checked(text, "mutual-exclusion"), Outcome::violated);
+}
+
 }  // namespace
 }  // namespace holdfast::checker

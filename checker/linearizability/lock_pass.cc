@@ -32,7 +32,7 @@ class Pass {
 
   // Takes the next event. False: the pass gives up.
   bool take(std::size_t position, std::int64_t time_ns, EventType type, Function f, Symbol process,
-            Symbol key_symbol, Symbol owner, Value token) {
+            Symbol key_symbol, Symbol owner, Symbol id, Value token) {
     if (!rules_.by_position) {
       if (time_ns < last_time_) return false;
       if (time_ns == last_time_ && last_violated_ && !HOLDFAST_PLANTED(pass_trusts_ties)) return false;
@@ -54,6 +54,7 @@ class Pass {
       mine.owner = owner;
       owners_apart_ = owners_apart_ || owner != process;
       mine.key = key_symbol;
+      mine.id = id;
       Key& key = keys_[key_symbol];
       result_.keys += key.operations == 0 ? 1 : 0;
       ++key.operations;
@@ -61,6 +62,8 @@ class Pass {
       if (f == Function::acquire) {
         mine.open = OpenCall::acquiring;
       } else {
+        if (key.holder == owner && !may_be(key.id, id)) return false;  // foreign: operations.cc knows
+        if (key.holder == owner && id == 0) mine.id = key.id;
         mine.open = release(key, owner);
       }
       return true;
@@ -69,13 +72,17 @@ class Pass {
     if ((mine.open == OpenCall::acquiring) != (f == Function::acquire)) return false;
     if (owner != 0 && owner != mine.owner) return false;
     if (key_symbol != 0 && key_symbol != mine.key) return false;
+    if (f == Function::release && !may_be(mine.id, id)) return false;
     Key& key = keys_[mine.key];
     Symbol& busy = callers_[mine.owner].busy;
     busy = 0;
     switch (type) {
       case EventType::ok:
         if (mine.open == OpenCall::acquiring) {
+          if (id == 0) id = mine.id;
+          if (key.holder == mine.owner && !may_be(key.id, id)) return false;
           if (!grant(position, process, mine, key, token)) return false;
+          key.id = id;
         } else if (mine.open == OpenCall::released_nothing) {
           if (!violated(position, process, 0, mine, key)) return false;
         }
@@ -107,8 +114,10 @@ class Pass {
   std::optional<LockPassResult> finish() { return std::move(result_); }
 
  private:
+  static bool may_be(Symbol a, Symbol b) { return a == 0 || b == 0 || a == b; }
   struct Plain {
     Symbol holder = 0;
+    Symbol id = 0;  // of its acquisition; 0: any
     std::uint32_t operations = 0;
     bool dead = false;  // violated; the rest of its events is skipped
   };
@@ -118,9 +127,9 @@ class Pass {
     Value greatest, present;  // tokens: of all grants, of the present hold
   };
   using Key = std::conditional_t<Reentrant || Fenced, Deep, Plain>;
-  struct Caller {               // by symbol, of processes and owners
-    Symbol key = 0, owner = 0;  // of the process' open operation
-    Symbol busy = 0;            // of an owner: its process with an open operation, or kRetired
+  struct Caller {                       // by symbol, of processes and owners
+    Symbol key = 0, owner = 0, id = 0;  // of the process' open operation
+    Symbol busy = 0;                    // of an owner: its process with an open operation, or kRetired
     OpenCall open = OpenCall::nothing;
   };
 
@@ -201,7 +210,7 @@ std::optional<LockPassResult> run(const History& history, const LockPassRules& r
   const std::vector<Event>& events = history.events();
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Event& event = events[i];
-    if (!pass.take(i, event.time_ns, event.type, event.f, event.process, event.key, event.owner,
+    if (!pass.take(i, event.time_ns, event.type, event.f, event.process, event.key, event.owner, event.id,
                    event.token)) {
       return std::nullopt;
     }
@@ -215,12 +224,12 @@ std::optional<LockPassResult> run(const PackedHistory& history, const LockPassRu
   bool going = true;
   history.for_each(
       [&](std::size_t i, const PackedHistory::Fixed& core) {
-        going =
-            going && pass.take(i, core.time_ns, core.type(), core.f(), core.process(), core.key, 0, Value{});
+        going = going &&
+                pass.take(i, core.time_ns, core.type(), core.f(), core.process(), core.key, 0, 0, Value{});
       },
       [&](std::size_t i, const PackedHistory::Fixed&, const Event& event) {
         going = going && pass.take(i, event.time_ns, event.type, event.f, event.process, event.key,
-                                   event.owner, event.token);
+                                   event.owner, event.id, event.token);
       });
   if (!going) return std::nullopt;
   return pass.finish();

@@ -107,6 +107,7 @@ class Extractor {
     operation.permits = event.permits == 0 ? 1 : event.permits;
     operation.process = event.process;
     operation.owner = event.owner != 0 ? event.owner : event.process;
+    if (options_.locks) operation.id = event.id;
     if (event.f != Function::read && event.f != Function::acquire) operation.value = event.value;
     if (event.f == Function::cas) operation.token = event.token;
     operation.call = rank(event.time_ns, position);
@@ -124,6 +125,7 @@ class Extractor {
     Operation& operation = result_[open.key].operations[open.operation];
     operation.completed = position;
     if (event.owner != 0) operation.owner = event.owner;
+    if (options_.locks && event.id != 0) operation.id = event.id;
     operation.shared = operation.shared || (event.mode != 0 && event.mode == read_);
     if (event.permits != 0) operation.permits = event.permits;
     if (event.type == EventType::ok) {
@@ -200,12 +202,35 @@ class Extractor {
                        [](const Operation& a, const Operation& b) { return a.invoked < b.invoked; });
     }
     if (options_.locks) {
+      if (!HOLDFAST_PLANTED(foreign_releases_count)) disown_foreign_releases(key.operations);
       begin_anew(key.operations);
       std::vector<Value*> tokens;
       for (Operation& each : key.operations) tokens.push_back(&each.token);
       if (const auto no_number = history_.rank(tokens)) key.unordered = *no_number;
     }
     if (options_.queues) key.operations = split_queued(key.operations);
+  }
+
+  // A release that names an acquisition which its owner never made gives back nothing: a success is that of
+  // nobody, anything else did not happen. An owner whose acquire has no id, or an unknown outcome, may have
+  // made any.
+  void disown_foreign_releases(std::vector<Operation>& operations) {
+    const auto is_foreign = [&](const Operation& each, const std::vector<std::uint64_t>& made) {
+      if (each.f != Function::release || each.id == 0) return false;
+      const std::uint64_t owner = std::uint64_t{each.owner} << 32;
+      return !std::binary_search(made.begin(), made.end(), owner | each.id) &&
+             !std::binary_search(made.begin(), made.end(), owner);
+    };
+    std::vector<std::uint64_t> made;  // owner and id; id 0: any
+    for (const Operation& each : operations) {
+      if (each.f == Function::acquire)
+        made.push_back((std::uint64_t{each.owner} << 32) | (each.unknown ? 0 : each.id));
+    }
+    std::sort(made.begin(), made.end());
+    for (Operation& each : operations) {
+      if (!each.unknown && is_foreign(each, made)) each.owner = next_name_++;
+    }
+    std::erase_if(operations, [&](const Operation& each) { return each.unknown && is_foreign(each, made); });
   }
 
   // What an owner acquires after its holds were ended as a whole is another owner's: that ending cannot reach

@@ -22,6 +22,7 @@ struct Operation {
   // owner: the process where the history names none. After its holds were ended as a whole, an owner goes on
   // under a number of its own.
   Symbol process = 0, owner = 0;
+  Symbol id = 0;  // of a lock: the acquisition that the history names; no model reads it
   // read: the value that was read. write, cas: the new value. resize: the new number of permits.
   Value value;
   // cas: the expected value. acquire: the fencing token; a number, of which only the order among those of its

@@ -122,6 +122,15 @@ std::map<std::string, std::vector<Doing>> unleased(const Drawn& drawn, const Tel
   const World world(drawn, telling, drawn.reentrant);
   const bool one_hold = drawn.permits == 0 && drawn.model != "read-write";
   std::map<std::string, std::vector<Doing>> keys;
+  // A release that names what its owner never acquired gives back nothing.
+  const auto is_foreign = [&](const Act& release) {
+    if (release.f != "release" || release.id.empty()) return false;
+    return std::none_of(drawn.acts.begin(), drawn.acts.end(), [&](const Act& act) {
+      return act.f == "acquire" && act.key == release.key && act.owner == release.owner &&
+             (act.answer == Answer::unknown ||
+              (act.answer == Answer::ok && (act.id.empty() || act.id == release.id)));
+    });
+  };
   for (const Act& act : drawn.acts) {
     if (act.f != "acquire" && act.f != "release" && (act.f != "resize" || drawn.permits == 0)) continue;
     Doing doing;
@@ -140,6 +149,10 @@ std::map<std::string, std::vector<Doing>> unleased(const Drawn& drawn, const Tel
     if (act.answer == Answer::fail || act.answer == Answer::not_owner) {
       if (telling.jepsen || act.f != "release") continue;
       doing.whole = one_hold && act.answer == Answer::not_owner;
+    }
+    if (is_foreign(act)) {
+      if (!doing.known) continue;
+      doing.owner = "nobody " + std::to_string(act.called);
     }
     keys[act.key].push_back(doing);
   }
