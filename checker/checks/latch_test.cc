@@ -93,6 +93,13 @@ TEST(Latch, NeverOpenedIsFoundWhenThereWasTime) {
   EXPECT_EQ(told.judge().outcome, Outcome::holds);  // a client that died does not wait
 }
 
+// Nobody says how long is too long: nobody has waited too long.
+TEST(Latch, WithoutABoundNobodyWaitsTooLong) {
+  Told told;
+  told.set(1, 1).waits(2, "c4/0").counts(3, 4, "c2/0").waits(5, "c5/0").opens(6, "c5/0");
+  EXPECT_EQ(told.judge(1000, 0).outcome, Outcome::holds);
+}
+
 TEST(Latch, SaysNothingWhereNobodyGotThrough) {
   EXPECT_EQ(Told().set(1, 1).judge().outcome, Outcome::unknown);
 }
