@@ -94,7 +94,7 @@ TEST_F(CheckHeader, ExpectTakesTheQuestionsFromElsewhere) {
   for (const std::string& questions :
        {file("e.json", std::string("{\n \"initial_stock\": 1,\n \"questions\": [{\"check\": "
                                    "\"oversell\", \"expect\": \"violated\"}]}\n")),
-        file("e.jsonl", kHeader + ("\n" + sales(1)))}) {
+        file("e.jsonl", kHeader + ("\n" + sales(1))), file("w.jsonl", kHeader + ("\r\n" + sales(1)))}) {
     const Ran met = check("--expect " + questions + " " + two);
     EXPECT_EQ(met.exit, 0) << met.out;
     expect_all(met, {"✓ " + two + ": violated, as expected\n    ✗ oversell: "});

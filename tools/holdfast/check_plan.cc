@@ -265,6 +265,7 @@ checker::Questions read_questions(const std::string& file) {
   if (!stream) throw BadUsage("--expect: " + file + ": this file cannot be opened");
   std::string first;
   std::getline(stream, first);
+  if (first.ends_with('\r')) first.pop_back();
   if (first.find(checker::kHeaderMember) != std::string::npos && first.ends_with('}'))
     return checker::parse_questions(first, file);
   std::ostringstream rest;
