@@ -95,36 +95,37 @@ void brpoplpush(Call& c) {
 
 // --- one of several keys --------------------------------------------------------------------------------
 
-void blocking_pop(Call& c, bool left) {
+// Pops from the first of the keys that holds something; waits while none does.
+template <typename Data, typename Take>
+void pop_of_first(Call& c, const Take& take) {
   std::int64_t until_ms = 0;
   if (!timeout_argument(c, c.argc() - 1, until_ms)) return;
   for (std::size_t i = 1; i + 1 < c.argc(); ++i) {
-    const auto found = find_value<List>(c, c.arg(i), true);
+    const auto found = find_value<Data>(c, c.arg(i), true);
     if (found.wrong) return;
-    if (!found) continue;
-    c.out.array(2);
-    c.out.bulk(c.arg(i));
-    c.out.bulk(take_item(c, found, c.arg(i), left));
-    return c.propagate_instead({left ? "LPOP" : "RPOP", c.arg(i)});
+    if (found) return take(found, c.arg(i));
   }
   wait_for_keys(c, until_ms, 1, c.argc() - 2);
+}
+
+void blocking_pop(Call& c, bool left) {
+  pop_of_first<List>(c, [&](const auto& found, const auto& key) {
+    c.out.array(2);
+    c.out.bulk(key);
+    c.out.bulk(take_item(c, found, key, left));
+    c.propagate_instead({left ? "LPOP" : "RPOP", key});
+  });
 }
 void blpop(Call& c) { blocking_pop(c, true); }
 void brpop(Call& c) { blocking_pop(c, false); }
 
 void blocking_zpop(Call& c, bool least) {
-  std::int64_t until_ms = 0;
-  if (!timeout_argument(c, c.argc() - 1, until_ms)) return;
-  for (std::size_t i = 1; i + 1 < c.argc(); ++i) {
-    const auto found = find_value<SortedSet>(c, c.arg(i), true);
-    if (found.wrong) return;
-    if (!found) continue;
+  pop_of_first<SortedSet>(c, [&](const auto& found, const auto& key) {
     c.out.array(3);
-    c.out.bulk(c.arg(i));
-    pop_members(c, found, c.arg(i), least, 1, false);
-    return c.propagate_instead({least ? "ZPOPMIN" : "ZPOPMAX", c.arg(i)});
-  }
-  wait_for_keys(c, until_ms, 1, c.argc() - 2);
+    c.out.bulk(key);
+    pop_members(c, found, key, least, 1, false);
+    c.propagate_instead({least ? "ZPOPMIN" : "ZPOPMAX", key});
+  });
 }
 void bzpopmin(Call& c) { blocking_zpop(c, true); }
 void bzpopmax(Call& c) { blocking_zpop(c, false); }
