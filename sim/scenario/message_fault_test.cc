@@ -199,9 +199,11 @@ after = { message = "ROLE", node = "r2", phase = "request" }
   }
 }
 
-// A server that is dead is not promoted: the run goes on, and the history tells no such effect.
-TEST_P(MessageFaults, ADeadServerIsNotPromoted) {
-  const auto run = play(kPair, R"(
+// A server that is dead is neither promoted nor demoted: the run goes on, and the history tells no effect.
+TEST_P(MessageFaults, ADeadServerKeepsItsRole) {
+  for (const std::string fault : {"promote", "demote"}) {
+    const std::string of = fault == "demote" ? "primary = \"r1\"\n" : "";
+    const auto run = play(kPair, R"(
 [[fault]]
 id    = "kill"
 kind  = "crash"
@@ -209,33 +211,13 @@ node  = "r2"
 at    = "0s"
 
 [[fault]]
-id    = "promote"
-kind  = "promote"
+id    = "change"
 node  = "r2"
 after = { message = "EVALSHA", nth = 2 }
-)");
-  EXPECT_TRUE(reached(run, "fault.promote")) << text(run);
-  EXPECT_EQ(text(run).find("\"mode\":\"promoted\""), std::string::npos) << text(run);
-}
-
-// Nor is it demoted.
-TEST_P(MessageFaults, ADeadServerIsNotDemoted) {
-  const auto run = play(kPair, R"(
-[[fault]]
-id    = "kill"
-kind  = "crash"
-node  = "r2"
-at    = "0s"
-
-[[fault]]
-id      = "demote"
-kind    = "demote"
-node    = "r2"
-primary = "r1"
-after   = { message = "EVALSHA", nth = 2 }
-)");
-  EXPECT_TRUE(reached(run, "fault.demote")) << text(run);
-  EXPECT_EQ(text(run).find("\"mode\":\"demoted\""), std::string::npos) << text(run);
+kind  = ")" + fault + "\"\n" + of);
+    EXPECT_TRUE(reached(run, "fault.change")) << text(run);
+    EXPECT_EQ(text(run).find("\"mode\":\"" + fault + "d\""), std::string::npos) << text(run);
+  }
 }
 
 }  // namespace
