@@ -90,6 +90,9 @@
   X(ends_are_forgotten, "linearizability/operations.cc", "losses and deaths end no hold of the model")       \
   X(ends_of_jepsen_are_forgotten, "linearizability/operations.cc",                                           \
     "in EDN losses and deaths end no hold of the model")                                                     \
+  X(unknown_ends_no_session, "linearizability/operations.cc", "in EDN an `info` ends no session")            \
+  X(queue_by_info_is_forgotten, "linearizability/operations.cc", "`queue` `info` is nothing")                \
+  X(a_failed_wait_makes_any, "linearizability/operations.cc", "an acquire that failed may have any id")      \
   X(times_rule_in_jepsen, "linearizability/operations.cc", "in EDN times rule, not the order of lines")      \
   X(owners_do_not_begin_anew, "linearizability/operations.cc",                                               \
     "what a client was told lost may end what it acquires later")                                            \

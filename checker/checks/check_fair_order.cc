@@ -84,7 +84,7 @@ class FairOrder : public Check {
     std::size_t queued = 0;
     for (std::size_t i = 0; i < events.size(); ++i) {
       const Event& event = events[i];
-      if (event.f == Function::queue && event.type == EventType::ok) {
+      if (event.f == Function::queue) {
         told[event.id != 0 ? event.id : event.process].push_back(i);
         ++queued;
       } else if (Effect effect{}; effect_of(history, event, effect) && changes_stores(effect)) {

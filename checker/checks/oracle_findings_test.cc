@@ -165,7 +165,79 @@ TEST(OracleFound, AWriterReadsUnderTheHoldThatLasts) {
   }
 }
 
-// Who releases another's acquisition gives back nothing of his own, for linearizable as for the other checks.
+// Who releases another's acquisition gives back nothing of his own, for linearizable as for the other checks;
+// and where that succeeds, something is wrong.
+TEST(OracleFound, ASuccessfulReleaseOfAForeignIdIsOfNobody) {
+  const std::string text = R"({"process":1,"type":"invoke","f":"acquire","time":1}
+{"process":1,"type":"ok","f":"acquire","time":2,"id":"a"}
+{"process":1,"type":"invoke","f":"release","time":3,"id":"b"}
+{"process":1,"type":"ok","f":"release","time":4,"id":"b"}
+)";
+  EXPECT_EQ(linearizable(text, "mutex"), Outcome::violated);
+  EXPECT_EQ(linearizable(text, "mutex-anonymous"), Outcome::holds) << "there anybody may release";
+  EXPECT_EQ(checked(text, "mutual-exclusion"), Outcome::violated);
+}
+
+// Of a mutex without owners anybody's release may have freed it, whatever it names.
+TEST(OracleFound, AMutexWithoutOwnersIsReleasedByAnybody) {
+  EXPECT_EQ(linearizable(R"({"process":1,"type":"invoke","f":"acquire","time":1}
+{"process":1,"type":"ok","f":"acquire","time":2,"id":"a"}
+{"process":2,"type":"invoke","f":"release","time":3,"id":"a"}
+{"process":2,"type":"info","f":"release","time":4,"id":"a"}
+{"process":3,"type":"invoke","f":"acquire","time":5}
+{"process":3,"type":"ok","f":"acquire","time":6,"id":"b"}
+)",
+                         "mutex-anonymous"),
+            Outcome::holds);
+}
+
+// `queue` is told by one event, `ok` or `info`: whoever came later is not granted sooner.
+TEST(OracleFound, WhoIsToldThatHeWaitsByInfoWaits) {
+  for (const std::string type : {"ok", "info"}) {
+    const std::string text = R"({"process":1,"type":"invoke","f":"acquire","time":0}
+{"process":2,"type":"invoke","f":"acquire","time":1}
+{"process":2,"type":")" + type +
+                             R"(","f":"queue","time":2}
+{"process":3,"type":"invoke","f":"acquire","time":3}
+{"process":3,"type":"ok","f":"acquire","time":4}
+{"process":3,"type":"invoke","f":"release","time":5}
+{"process":3,"type":"ok","f":"release","time":6}
+{"process":2,"type":"ok","f":"acquire","time":7}
+)";
+    EXPECT_EQ(linearizable(text, "fair"), Outcome::violated) << type;
+    EXPECT_EQ(checked(text, "fair-order"), Outcome::violated) << type;
+  }
+}
+
+// An acquire that waited and failed made nothing that a release could name.
+TEST(OracleFound, AnAcquireThatWaitedAndFailedMadeNothing) {
+  EXPECT_EQ(linearizable(R"({"process":1,"type":"invoke","f":"acquire","time":0}
+{"process":1,"type":"ok","f":"acquire","time":1,"id":"a"}
+{"process":1,"type":"invoke","f":"acquire","time":2}
+{"process":1,"type":"ok","f":"queue","time":3}
+{"process":1,"type":"fail","f":"acquire","time":4}
+{"process":1,"type":"invoke","f":"release","time":5,"id":"b"}
+{"process":1,"type":"ok","f":"release","time":6,"id":"b"}
+)",
+                         "fair"),
+            Outcome::violated);
+}
+
+// Nor does it begin a hold: a release after it gives back the one before, which the loss may not have ended.
+TEST(OracleFound, AfterAnAcquireThatWaitedAndFailedTheHoldBeforeItIsReleased) {
+  EXPECT_EQ(linearizable(R"({"process":1,"type":"invoke","f":"acquire","time":0}
+{"process":1,"type":"ok","f":"acquire","time":1}
+{"process":1,"type":"ok","f":"lost","time":2}
+{"process":1,"type":"invoke","f":"acquire","time":3}
+{"process":1,"type":"ok","f":"queue","time":4}
+{"process":1,"type":"fail","f":"acquire","time":5}
+{"process":1,"type":"invoke","f":"release","time":6}
+{"process":1,"type":"ok","f":"release","time":7}
+)",
+                         "fair"),
+            Outcome::holds);
+}
+
 TEST(OracleFound, AForeignIdGivesBackNothing) {
   const std::string text = R"({"process":1,"type":"invoke","f":"acquire","time":1}
 {"process":1,"type":"ok","f":"acquire","time":2,"id":"a"}

@@ -57,6 +57,9 @@ std::string describe(const History& names, const Event& event, const Joiner::Joi
     case Joiner::Problem::earlier:
       return who + " completes " + name(event) + " at an earlier time than it invoked it (index " +
              std::to_string(open_index) + ")";
+    case Joiner::Problem::one_event:
+      return who + (event.type == EventType::invoke ? " invokes " : " fails ") + name(event) +
+             ", which is told by one event: ok or info";
   }
   return {};
 }

@@ -44,7 +44,8 @@ class Joiner {
     no_invocation,  // a completion of which nothing is open
     other_function,
     other_key,
-    earlier  // a completion at an earlier time than its invocation
+    earlier,   // a completion at an earlier time than its invocation
+    one_event  // what is told by one event, `ok` or `info`, is invoked or fails
   };
   struct Joined {
     std::size_t invocation = kNowhere;  // of a completion; with a problem: what is open
@@ -53,7 +54,7 @@ class Joiner {
   // Events come in the order of the history. O(1) for the first three kinds, else O(log n).
   Joined take(const Event& event, std::size_t position) {
     const Pairing pairing = pairing_of(event.f);
-    if (pairing == Pairing::alone) return {};
+    if (pairing == Pairing::alone) return {kNowhere, problem_of_one(event)};
     if (pairing == Pairing::many) return take_of_many(event, position);
     if (event.process >= lanes_.size()) lanes_.resize(names_.symbols());
     Lane& lane = lanes_[event.process][static_cast<std::size_t>(pairing)];
@@ -86,6 +87,12 @@ class Joiner {
     std::map<Symbol, std::deque<std::size_t>> by_id;
     std::set<std::size_t> all;
   };
+  static Problem problem_of_one(const Event& event) {
+    const bool told = event.type == EventType::ok || event.type == EventType::info;
+    const bool of_client =
+        event.f == Function::lost || event.f == Function::crash || event.f == Function::queue;
+    return told || !of_client ? Problem::none : Problem::one_event;
+  }
   Joined take_of_many(const Event& event, std::size_t position);
 
   const History& names_;

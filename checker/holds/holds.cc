@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "checker/history/huge_pages.h"
 #include "checker/invariant.h"
@@ -221,6 +222,7 @@ class Builder {
     const Symbol key = key_of(event, position), owner = owner_of(event, position);
     const bool shared = is_shared(said(event, position, &Event::mode));
     std::size_t at = find(key, owner, said(event, position, &Event::id), shared);
+    if (at == kNowhere) unmatched_.insert(position);
     const bool failed = answer != nullptr && answer->type == EventType::fail;
     if (failed && (!options_.failed_release_ends || history_.jepsen()) &&
         !HOLDFAST_PLANTED(failed_release_of_jepsen_ends))
@@ -252,8 +254,32 @@ class Builder {
     return error == "not-owner" || error == "lost";
   }
 
+  // The release names an acquisition that its owner never made. Who has an acquire without id, or of unknown
+  // outcome, may have made any. Asked seldom: most releases find the hold that they name.
+  bool is_foreign(Symbol key, Symbol owner, Symbol id) {
+    if (made_.empty()) {
+      const auto& events = history_.events();
+      for (std::size_t i = 0; i < events.size(); ++i) {
+        const bool told_later = events[i].type == EventType::invoke && pairs_.other[i] != kNowhere;
+        if (events[i].f != Function::acquire || told_later || events[i].type == EventType::fail) continue;
+        const Symbol named = events[i].type == EventType::ok ? said(events[i], i, &Event::id) : 0;
+        made_.push_back({key_of(events[i], i), owner_of(events[i], i), named});
+      }
+      std::sort(made_.begin(), made_.end());
+    }
+    const auto made = [&](Symbol which) {
+      return std::binary_search(made_.begin(), made_.end(), std::array{key, owner, which});
+    };
+    return !made(id) && !made(0);
+  }
+
   void released(const Event& event, std::size_t position) {
-    std::int64_t& asked = asked_[{key_of(event, position), owner_of(event, position)}];
+    const Symbol key = key_of(event, position), owner = owner_of(event, position);
+    const Symbol id = said(event, position, &Event::id);
+    const std::size_t invocation = pairs_.other[position];
+    const bool found = invocation != kNowhere && unmatched_.erase(invocation) == 0;
+    if (id != 0 && !found && is_foreign(key, owner, id)) return result_.unheld.push_back(position);
+    std::int64_t& asked = asked_[{key, owner}];
     const std::int64_t permits = permits_of(event, position);
     if (asked < permits && !HOLDFAST_PLANTED(release_without_hold_passes)) {
       result_.unheld.push_back(position);
@@ -285,6 +311,9 @@ class Builder {
   std::vector<std::vector<std::size_t>> of_client_;          // by client: indices of open holds
   std::vector<std::size_t> place_;                           // by hold: its place there
   std::map<std::pair<Symbol, Symbol>, std::int64_t> asked_;  // by key and owner: permits to be released
+  std::set<std::size_t> unmatched_;  // invocations of releases that found no hold, until answered
+  std::vector<std::array<Symbol, 3>>
+      made_;  // key, owner and id of all acquires, sorted; empty: not asked for
   Holds result_;
   std::vector<std::uint32_t> depth_;  // by hold
 };

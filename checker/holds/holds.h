@@ -72,7 +72,7 @@ struct HoldOptions {
 struct Holds {
   std::vector<Hold> holds;  // in the order of the positions at which they begin
   // Positions of the completions of releases that succeeded though their owner had asked for nothing that
-  // was still to be released.
+  // was still to be released, or named an acquisition that its owner never made.
   std::vector<std::size_t> unheld;
 };
 // O(n log n); for a semaphore times the holds of one owner that are open at a time.

@@ -95,16 +95,11 @@ class Verifier {
     return false;
   }
 
-  std::vector<KeyOperations> extract(ExtractOptions options) const {
-    options.by_position = options_.jepsen;
-    options.failed_release_ends = !options_.jepsen;
-    options.leased = model_->leased();
-    options.reentrant = model_->reentrant();
-    options.one_hold = model_->one_hold();
-    options.locks = model_->locks();
-    options.queues = model_->queues();
-    options.resizes = model_->resizes();
-    options.sessions = model_->sessions();
+  // `part`: of which processes, and up to where.
+  std::vector<KeyOperations> extract(const ExtractOptions& part) const {
+    ExtractOptions options = extract_options(*model_, options_.jepsen);
+    std::copy(std::begin(part.only), std::end(part.only), options.only);
+    options.upto = part.upto;
     return history_ != nullptr ? extract_operations(*history_, options)
                                : extract_operations(*packed_, options);
   }

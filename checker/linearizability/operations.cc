@@ -32,8 +32,8 @@ class Extractor {
       return;
     CHECKER_INVARIANT(event.key < slot_.size(), "events use their own history's strings");
     if (event.f == Function::queue) {
-      if (event.type == EventType::ok) queued(event, position);
-      return;
+      const bool forgotten = event.type == EventType::info && HOLDFAST_PLANTED(queue_by_info_is_forgotten);
+      return forgotten ? void() : queued(event, position);
     }
     const Joiner::Joined joined = joiner_.take(event, position);
     if (joined.problem != Joiner::Problem::none) fail(event, position, joined);
@@ -203,7 +203,8 @@ class Extractor {
                        [](const Operation& a, const Operation& b) { return a.invoked < b.invoked; });
     }
     if (options_.locks) {
-      if (!HOLDFAST_PLANTED(foreign_releases_count)) disown_foreign_releases(key.operations);
+      if (options_.owners && !HOLDFAST_PLANTED(foreign_releases_count))
+        disown_foreign_releases(key.operations);
       begin_anew(key.operations);
       std::vector<Value*> tokens;
       for (Operation& each : key.operations) tokens.push_back(&each.token);
@@ -224,7 +225,7 @@ class Extractor {
     };
     std::vector<std::uint64_t> made;  // owner and id; id 0: any
     for (const Operation& each : operations) {
-      if (each.f == Function::acquire)
+      if (each.f == Function::acquire && (!each.failed || HOLDFAST_PLANTED(a_failed_wait_makes_any)))
         made.push_back((std::uint64_t{each.owner} << 32) | (each.unknown ? 0 : each.id));
     }
     std::sort(made.begin(), made.end());
@@ -246,8 +247,8 @@ class Extractor {
       auto name = names.find(each.owner);
       if (each.whole && name == names.end()) name = names.emplace(each.owner, Name{each.owner, false}).first;
       if (name == names.end()) continue;
-      if (each.f == Function::acquire && name->second.over && !HOLDFAST_PLANTED(owners_do_not_begin_anew))
-        name->second = {next_name_++, false};
+      const bool anew = each.f == Function::acquire && !each.failed && name->second.over;
+      if (anew && !HOLDFAST_PLANTED(owners_do_not_begin_anew)) name->second = {next_name_++, false};
       each.owner = name->second.now;
       if (each.whole) name->second.over = true;
     }
@@ -288,7 +289,7 @@ History with_crashes(const History& history) {
 
 std::vector<KeyOperations> finished(Extractor& extractor, const History& history,
                                     const ExtractOptions& options) {
-  const bool by_info = options.sessions && options.by_position;
+  const bool by_info = options.sessions && options.by_position && !HOLDFAST_PLANTED(unknown_ends_no_session);
   const std::vector<Hold> holds =
       find_holds(by_info ? with_crashes(history) : history, pair_events(history),
                  {.reentrant = options.reentrant, .failed_release_ends = options.failed_release_ends})

@@ -55,6 +55,7 @@ struct ExtractOptions {
   bool leased = false;
   bool locks = true;     // acquire and release; else operations on the resource
   bool resizes = false;  // and resize
+  bool owners = true;    // who acquires and who releases matters; so do the acquisitions that they name
   // Holds end by `lost` and `crash` in every format. By position, what a client completes with `info` is its
   // crash: in Jepsen such a process never acts again, and its connection is closed.
   bool sessions = false;

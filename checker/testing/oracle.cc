@@ -94,14 +94,7 @@ class Comparison {
   // The engines without what stands before them.
   bool each_search(const History& history, const LinearizabilityOptions& how, Truth order) {
     const auto model = find_model(how.model)->make(how.model_options);
-    const std::vector<KeyOperations> keys = extract_operations(history, {.by_position = how.jepsen,
-                                                                         .failed_release_ends = !how.jepsen,
-                                                                         .reentrant = model->reentrant(),
-                                                                         .one_hold = model->one_hold(),
-                                                                         .leased = model->leased(),
-                                                                         .locks = model->locks(),
-                                                                         .resizes = model->resizes(),
-                                                                         .queues = model->queues()});
+    const std::vector<KeyOperations> keys = extract_operations(history, extract_options(*model, how.jepsen));
     constexpr std::uint64_t kSteps = 1'000'000, kBytes = 1 << 28;
     bool breadth = true, depth = true, plain = true;
     for (const KeyOperations& key : keys) {

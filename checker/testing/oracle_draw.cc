@@ -37,6 +37,7 @@ class Drawing {
     if (semaphore) drawn_.permits = limit_ = random_.between(1, 3);
     if (drawn_.reentrant && !drawn_.leased && one_of(3)) drawn_.most_entries = random_.between(1, 2);
     shares_ = model.find("read-write") != std::string::npos;
+    queues_ = model == "fair";
     fences_ = model.find("fenced") != std::string::npos || one_of(3);
     silent_claims_ = drawn_.leased && one_of(4);
     ids_ = static_cast<int>(random_.between(0, 3));
@@ -235,6 +236,7 @@ class Drawing {
       if (each.client != client.client) continue;
       each.dead = one_of(2);
       each.mine.clear();
+      std::erase(queue_, each.open);
       if (!each.dead) rename(each);
     }
   }
@@ -312,10 +314,31 @@ class Drawing {
     if (answer == Answer::unknown) rename(process);
   }
 
+  // The acquire is told that it waits, mostly once.
+  void wait_in_queue(const Process& process, const Act& act) {
+    if (std::count(queue_.begin(), queue_.end(), process.open) > 0 && !one_of(10)) return;
+    queue_.push_back(process.open);
+    const std::string key = act.key;
+    Act& told = begin(process, "queue", key);  // and `act` may have moved
+    told.single = true;
+    told.returned = told.called;
+    told.ret = told.call;
+    told.answer = Answer::ok;
+  }
+  bool first_in_queue(const Process& process, const Act& act) const {
+    for (const int other : queue_) {
+      if (other == process.open) return true;
+      if (drawn_.acts[static_cast<std::size_t>(other)].key == act.key) return false;
+    }
+    return true;
+  }
+
   void answer_acquire(Process& process, Act& act) {
-    const bool free = free_for(act);
+    const bool free = free_for(act) && (!queues_ || first_in_queue(process, act));
     const bool granted = free ? !one_of(10) : random_.chance(wild_);
+    if (!granted && queues_ && !one_of(3)) return wait_in_queue(process, act);
     if (!granted && one_of(2)) return;  // it waits
+    std::erase(queue_, process.open);
     if (!granted) {
       const bool unknown = one_of(2);
       finish(act, unknown ? Answer::unknown : Answer::fail);
@@ -362,12 +385,14 @@ class Drawing {
   Drawn drawn_;
   std::vector<Process> processes_;
   std::vector<Grant> service_;
+  std::vector<int> queue_;  // acts that were told to wait, in their order
   std::map<std::string, std::pair<std::int64_t, std::string>> last_of_;  // client or owner: time, process
   std::int64_t now_ = 0, last_time_ = -1, limit_ = 0, token_ = 6;
   int asked_ = 0, next_place_ = 0, next_name_ = 0, next_id_ = 0, watchdogs_ = 0;
   int ids_ = 0, owners_ = 0, keys_ = 1, tie_ = 0;
   double wild_ = 0;
-  bool numbers_ = false, great_ = false, shares_ = false, fences_ = false, silent_claims_ = false;
+  bool numbers_ = false, great_ = false, shares_ = false, fences_ = false, silent_claims_ = false,
+       queues_ = false;
 };
 
 }  // namespace
@@ -379,11 +404,15 @@ const std::vector<std::string>& drawn_models() {
                                                   "fenced-mutex",
                                                   "reentrant-fenced-mutex",
                                                   "read-write",
+                                                  "reentrant-read-write",
                                                   "semaphore",
+                                                  "fair",
+                                                  "session-lock",
                                                   "leased-mutex",
                                                   "reentrant-leased-mutex",
                                                   "leased-semaphore",
-                                                  "leased-read-write"};
+                                                  "leased-read-write",
+                                                  "reentrant-leased-read-write"};
   return models;
 }
 

@@ -1,5 +1,6 @@
 // Linearizable, by trying every order: what may come next is tried, one after another, until all that is
 // known to have happened has happened.
+#include <algorithm>
 #include <set>
 #include <stdexcept>
 
@@ -15,7 +16,7 @@ struct Doing {
   bool whole = false;  // gives back all that its owner has
   bool shared = false;
   std::int64_t permits = 1;
-  std::string token, value, expected;
+  std::string token, value;
   std::int64_t call = 0, ret = kNever;
   int place = 0;  // of the invocation: the order within a process
 };
@@ -25,8 +26,8 @@ struct Object {
   std::map<std::string, std::int64_t> depth;    // by owner: entries, or permits taken
   std::map<std::string, std::int64_t> readers;  // by owner
   std::int64_t limit = 0;
-  std::string greatest, present;  // tokens: of all grants, of this hold
-  std::string value;
+  std::string greatest, present;   // tokens: of all grants, of this hold
+  std::vector<std::string> queue;  // processes
   auto operator<=>(const Object&) const = default;
 };
 
@@ -58,8 +59,10 @@ bool step(const Drawn& drawn, Object& object, const Doing& next) {
     if (!has || object.depth[owner] < next.permits) return false;
     return take(object.depth, owner, -next.permits), true;
   }
-  if (model == "read-write" || model == "leased-read-write") {
+  if (model.find("read-write") != std::string::npos) {
     if (next.f == "acquire") {
+      const bool again = has && drawn.reentrant && !next.shared;
+      if (again) return take(object.depth, owner, 1), true;
       if (!object.depth.empty() && !(has && next.shared)) return false;
       if (!next.shared && !object.readers.empty()) return false;
       return take(next.shared ? object.readers : object.depth, owner, 1), true;
@@ -67,6 +70,15 @@ bool step(const Drawn& drawn, Object& object, const Doing& next) {
     if (has && !next.shared) return take(object.depth, owner, -1), true;
     if (!object.readers.contains(owner)) return false;
     return take(object.readers, owner, -1), true;
+  }
+  if (model == "fair" && next.f != "release") {
+    std::vector<std::string>& queue = object.queue;
+    if (next.f == "queue") return queue.push_back(next.process), true;
+    if (next.f == "acquire" && (queue.empty() || queue[0] != next.process)) return false;
+    const auto place = std::find(queue.begin(), queue.end(), next.process);
+    if (place == queue.end()) return false;
+    queue.erase(place);
+    if (next.f == "leave") return true;
   }
   if (next.f == "release") {
     if (!has) return false;
@@ -117,20 +129,35 @@ bool some_order(const Drawn& drawn, const std::vector<Doing>& all, std::uint64_t
   return false;
 }
 
+// An acquire of a lock with a queue: it joins the queue before it is first told that it waits, and is granted
+// or leaves after that; where nobody tells, at any time of the acquire.
+void take_turns(const Telling& telling, const Drawn& drawn, const World& world, const Act& act,
+                const Doing& doing, std::vector<Doing>& all) {
+  const Act* told = nullptr;
+  for (const Act& other : drawn.acts) {
+    const bool during = other.called > act.called && (act.returned < 0 || other.called < act.returned);
+    if (told == nullptr && other.f == "queue" && other.process == act.process && during) told = &other;
+  }
+  const bool failed = act.answer == Answer::fail;
+  if (failed && told == nullptr) return;
+  Doing joins = doing, ends = doing, leaves = doing;
+  joins.f = "queue";
+  leaves.f = "leave";
+  if (told != nullptr)
+    joins.ret = ends.call = leaves.call = telling.jepsen ? told->called : world.call(*told);
+  joins.known = told != nullptr || doing.known;
+  leaves.known = failed;
+  if (failed) leaves.ret = telling.jepsen ? act.returned : world.ret(act);
+  all.push_back(joins);
+  if (!failed) all.push_back(ends);
+  if (!doing.known) all.push_back(leaves);
+}
+
 // Acquires, releases and resizes of an object whose holds do not end by themselves.
 std::map<std::string, std::vector<Doing>> unleased(const Drawn& drawn, const Telling& telling) {
-  const World world(drawn, telling, drawn.reentrant);
-  const bool one_hold = drawn.permits == 0 && drawn.model != "read-write";
+  const World world(drawn, telling, drawn.model == "session-lock");
+  const bool one_hold = drawn.permits == 0 && drawn.model.find("read-write") == std::string::npos;
   std::map<std::string, std::vector<Doing>> keys;
-  // A release that names what its owner never acquired gives back nothing.
-  const auto is_foreign = [&](const Act& release) {
-    if (release.f != "release" || release.id.empty()) return false;
-    return std::none_of(drawn.acts.begin(), drawn.acts.end(), [&](const Act& act) {
-      return act.f == "acquire" && act.key == release.key && act.owner == release.owner &&
-             (act.answer == Answer::unknown ||
-              (act.answer == Answer::ok && (act.id.empty() || act.id == release.id)));
-    });
-  };
   for (const Act& act : drawn.acts) {
     if (act.f != "acquire" && act.f != "release" && (act.f != "resize" || drawn.permits == 0)) continue;
     Doing doing;
@@ -146,11 +173,15 @@ std::map<std::string, std::vector<Doing>> unleased(const Drawn& drawn, const Tel
     if (doing.known) doing.ret = telling.jepsen ? act.returned : world.ret(act);
     doing.place = act.called;
     keys[act.key];
+    if (drawn.model == "fair" && act.f == "acquire") {
+      take_turns(telling, drawn, world, act, doing, keys[act.key]);
+      continue;
+    }
     if (act.answer == Answer::fail || act.answer == Answer::not_owner) {
       if (telling.jepsen || act.f != "release") continue;
       doing.whole = one_hold && act.answer == Answer::not_owner;
     }
-    if (is_foreign(act)) {
+    if (drawn.model != "mutex-anonymous" && is_foreign(drawn, act)) {
       if (!doing.known) continue;
       doing.owner = "nobody " + std::to_string(act.called);
     }
@@ -190,7 +221,7 @@ std::map<std::string, std::vector<Doing>> unleased(const Drawn& drawn, const Tel
 // Each hold is an acquire, and from the end of its claim on it may be over.
 std::map<std::string, std::vector<Doing>> leased(const Drawn& drawn, const Telling& telling,
                                                  bool& any_claim) {
-  const World world(drawn, telling, drawn.reentrant);
+  const World world(drawn, telling);
   std::map<std::string, std::vector<Doing>> keys;
   int made = 0;
   std::vector<std::pair<const Hold*, std::string>> named;

@@ -146,7 +146,7 @@ Truth told_in_time(const Drawn& drawn, const World& world) {
 
 Truth truth_of(std::string_view check, const Drawn& drawn, const Telling& telling) {
   if (check == "linearizable") return linearizable(drawn, telling);
-  const World world(drawn, telling, drawn.reentrant);
+  const World world(drawn, telling);
   if (check == "mutual-exclusion") return mutual_exclusion(drawn, world);
   if (check == "lease-exclusion") return lease_exclusion(drawn, world);
   if (check == "fencing-monotonic") return fencing_monotonic(world);

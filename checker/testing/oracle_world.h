@@ -27,7 +27,6 @@ struct Hold {
   bool expired() const { return granted_until && *granted_until <= from; }
 };
 
-// Everything that happened to locks, one event after another.
 struct Step {
   std::int64_t time = 0;
   int place = 0;
@@ -35,10 +34,22 @@ struct Step {
   const Act* act = nullptr;
 };
 
+// A release that names what its owner never acquired: it gives back nothing.
+inline bool is_foreign(const Drawn& drawn, const Act& release) {
+  if (release.f != "release" || release.id.empty()) return false;
+  return std::none_of(drawn.acts.begin(), drawn.acts.end(), [&](const Act& act) {
+    return act.f == "acquire" && act.key == release.key && act.owner == release.owner &&
+           (act.answer == Answer::unknown ||
+            (act.answer == Answer::ok && (act.id.empty() || act.id == release.id)));
+  });
+}
+
+// Everything that happened to locks, one event after another.
 class World {
  public:
-  World(const Drawn& drawn, const Telling& telling, bool reentrant)
-      : drawn_(drawn), telling_(telling), reentrant_(reentrant) {
+  // `sessions`: in Jepsen's formats an unknown outcome is the crash of its client, too.
+  World(const Drawn& drawn, const Telling& telling, bool sessions = false)
+      : drawn_(drawn), telling_(telling), by_unknown_(sessions && telling.jepsen) {
     std::vector<Step> steps;
     for (const Act& act : drawn.acts) {
       if (!act.single) steps.push_back({call(act), act.called, true, &act});
@@ -56,6 +67,7 @@ class World {
  private:
   void take(const Step& step) {
     const Act& act = *step.act;
+    if (by_unknown_ && !step.asks && act.answer == Answer::unknown) crash(act);
     if (act.f == "acquire") {
       if (step.asks && act.answer != Answer::fail) to_release_[{act.key, act.owner}] += act.permits;
       if (!step.asks && act.answer == Answer::ok) granted(act);
@@ -63,7 +75,7 @@ class World {
       if (step.asks) release(act);
       if (!step.asks && act.answer == Answer::ok) {
         std::int64_t& left = to_release_[{act.key, act.owner}];
-        if (left < act.permits) {
+        if (left < act.permits || is_foreign(drawn_, act)) {
           unheld.push_back(&act);
         } else {
           left -= act.permits;
@@ -74,9 +86,13 @@ class World {
     } else if (act.f == "lost") {
       if (Hold* hold = of_client(act)) end(*hold, ret(act), act.returned, true);
     } else if (act.f == "crash") {
-      for (Hold& hold : holds) {
-        if (hold.to_at < 0 && hold.client == act.client) end(hold, ret(act), act.returned, true);
-      }
+      crash(act);
+    }
+  }
+
+  void crash(const Act& act) {
+    for (Hold& hold : holds) {
+      if (hold.to_at < 0 && hold.client == act.client) end(hold, ret(act), act.returned, true);
     }
   }
 
@@ -110,7 +126,7 @@ class World {
   }
 
   void granted(const Act& act) {
-    if (reentrant_) {
+    if (drawn_.reentrant) {
       Hold* const held = find(act, false);
       if (held != nullptr && held->shared == act.shared) {
         ++held->depth;
@@ -166,7 +182,7 @@ class World {
 
   const Drawn& drawn_;
   const Telling telling_;
-  const bool reentrant_;
+  const bool by_unknown_;
   std::map<std::pair<std::string, std::string>, std::int64_t> to_release_;
 };
 

@@ -83,6 +83,12 @@ TEST_F(CheckFiles, CompletionsFitTheirInvocations) {
           ":2:1: index 1: process 1 completes acquire, and has none open");
   refused(asks + "\n" + asks + "\n",
           ":2:1: index 1: process 1 invokes acquire while its acquire (index 0) is open");
+  refused(R"({"process":1,"type":"invoke","f":"lost","key":"k","time":5})"
+          "\n",
+          ":1:1: index 0: process 1 invokes lost, which is told by one event: ok or info");
+  refused(R"({"process":1,"type":"fail","f":"queue","key":"k","time":5})"
+          "\n",
+          ":1:1: index 0: process 1 fails queue, which is told by one event: ok or info");
   for (const std::string engine : {"search", "linear"}) {
     const Ran ran =
         check("--engine " + engine + " " + file(completes(R"("f":"acquire","key":"k","time":4)")));

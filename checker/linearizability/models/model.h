@@ -85,6 +85,9 @@ struct ModelPart {
   std::vector<Operation> operations;  // in the order of their invocations
 };
 
+// How the operations of a history are taken for the model. `jepsen`: the history is of Jepsen's formats.
+ExtractOptions extract_options(const Model& model, bool jepsen);
+
 struct ModelKind {
   std::string_view name;   // "reentrant-mutex"
   std::string_view about;  // one line

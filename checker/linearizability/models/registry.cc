@@ -14,6 +14,21 @@ std::optional<std::string_view> Model::decide(const std::vector<Operation>&, std
   return std::nullopt;
 }
 
+ExtractOptions extract_options(const Model& model, bool jepsen) {
+  ExtractOptions options;
+  options.by_position = jepsen;
+  options.failed_release_ends = !jepsen;
+  options.leased = model.leased();
+  options.reentrant = model.reentrant();
+  options.one_hold = model.one_hold();
+  options.locks = model.locks();
+  options.owners = model.owners();
+  options.queues = model.queues();
+  options.resizes = model.resizes();
+  options.sessions = model.sessions();
+  return options;
+}
+
 const std::vector<ModelKind>& all_models() {
   static const std::vector<ModelKind> models = {
       {"mutex", "one owner at a time, which alone releases it", make_mutex},
