@@ -238,6 +238,21 @@ TEST(OracleFound, AfterAnAcquireThatWaitedAndFailedTheHoldBeforeItIsReleased) {
             Outcome::holds);
 }
 
+// The acquire that waits may be granted before the release of its owner's other thread.
+TEST(OracleFound, AnOwnerMayReleaseWhileItsOtherThreadWaits) {
+  const std::string text = R"({"process":"1/0","owner":"1","type":"invoke","f":"acquire","time":0}
+{"process":"1/1","owner":"1","type":"invoke","f":"release","time":1}
+{"process":"1/0","owner":"1","type":"ok","f":"queue","time":2}
+{"process":"1/0","owner":"1","type":"ok","f":"acquire","time":3}
+{"process":"1/1","owner":"1","type":"fail","f":"release","error":"not-owner","time":4}
+{"process":2,"type":"invoke","f":"acquire","time":5}
+{"process":2,"type":"ok","f":"acquire","time":6}
+)";
+  for (const Engine engine : {Engine::automatic, Engine::search}) {
+    EXPECT_EQ(linearizable(text, "fair", false, engine), Outcome::holds);
+  }
+}
+
 TEST(OracleFound, AForeignIdGivesBackNothing) {
   const std::string text = R"({"process":1,"type":"invoke","f":"acquire","time":1}
 {"process":1,"type":"ok","f":"acquire","time":2,"id":"a"}

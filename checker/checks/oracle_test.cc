@@ -30,7 +30,7 @@ class Oracle : public ::testing::TestWithParam<std::string> {};
 TEST_P(Oracle, AgreesWithWhatIsReadAndJudged) { agree(GetParam(), 1, 1'000); }
 INSTANTIATE_TEST_SUITE_P(Models, Oracle, ::testing::ValuesIn(drawn_models()));
 
-// A million draws over all models.
+// A million draws over all models, in about three minutes of one core.
 class LongOracle : public ::testing::TestWithParam<std::string> {};
 TEST_P(LongOracle, AgreesWithWhatIsReadAndJudged) {
   agree(GetParam(), 1'001, 1'001 + 1'000'000 / drawn_models().size());

@@ -37,6 +37,9 @@ std::optional<LinearResult> linear_fair(const std::vector<Operation>& operations
       if (!each.unknown) waits = kNowhere;
       continue;
     }
+    if (each.f == Function::release && waits != kNowhere) {
+      return why_not = "an owner that releases while it waits", std::nullopt;
+    }
     plain.push_back(i);
     lock.push_back(each);
     if (each.f == Function::release) {
