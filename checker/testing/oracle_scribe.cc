@@ -21,7 +21,7 @@ bool is_number(const std::string& text) {
 class Scribe {
  public:
   Scribe(const Drawn& drawn, const Telling& telling, testing::Random& random)
-      : drawn_(drawn), telling_(telling), random_(random) {
+      : telling_(telling), random_(random) {
     lines_.resize(static_cast<std::size_t>(drawn.recorded));
     bool two_keys = false;
     for (const Act& act : drawn.acts) {
@@ -201,7 +201,6 @@ class Scribe {
     return found->second;
   }
 
-  const Drawn& drawn_;
   const Telling telling_;
   testing::Random& random_;
   std::vector<Line> lines_;  // in the order of recording
