@@ -39,8 +39,9 @@ void Connection::run_task() {
     } else if (!reading_) {
       in_time = read_some(lock, nullptr, background_until_);
     } else {
+      const MonotonicTime until = background_until_;  // a call that joins moves it
       lock.unlock();
-      in_time = runtime_.parker().park_until(background_until_);
+      in_time = runtime_.parker().park_until(until);
       lock.lock();
     }
     if (!in_time) expire_background();

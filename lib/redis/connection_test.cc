@@ -345,6 +345,29 @@ TEST_P(ConnectionOn, BackgroundCallsGoOnWhenTheForegroundReaderLeaves) {
   });
 }
 
+// Each call moves the moment until which the reader task waits, while it waits (for the thread sanitizer).
+TEST_P(ConnectionOn, BackgroundCallsJoinWhileTheReaderTaskWaits) {
+  run([](Runtime& runtime) {
+    Bench bench(runtime);
+    constexpr std::size_t kCalls = 10;
+    Bench::Got front;
+    std::vector<Bench::Got> back(kCalls);
+    Task reader = bench.spawn_get(front);
+    bench.script.wait_reading();  // so that the reader task has nothing to read
+    std::vector<Task> tasks;
+    for (std::size_t i = 0; i < kCalls; ++i) {
+      tasks.push_back(bench.spawn_get(back[i], std::chrono::seconds(30 + i), true));
+      bench.script.wait_written((2 + i) * kGet.size());
+    }
+    bench.script.feed("+front\r\n");
+    for (std::size_t i = 0; i < kCalls; ++i) bench.script.feed("+" + std::to_string(i) + "\r\n");
+    reader.join();
+    tasks.clear();
+    EXPECT_EQ(front.replies[0].text, "front");
+    for (std::size_t i = 0; i < kCalls; ++i) EXPECT_EQ(back[i].replies[0].text, std::to_string(i));
+  });
+}
+
 TEST(ConnectionInVirtualTime, ABackgroundCallHasItsDeadline) {
   HF_NEEDS_VIRTUAL_TIME();
   on_ports(Ports::embedded, [](Runtime& runtime, Network&) {
