@@ -68,7 +68,9 @@ class Scribe {
  private:
   bool chance() { return random_.between(0, 1) == 1; }
   std::string name(Symbol symbol) const { return std::string(history_.text(symbol)); }
-  std::string blank() { return std::vector<std::string>{"", " ", "\t", "  "}[random_.between(0, 3)]; }
+  std::string blank() {
+    return std::vector<std::string>{"", " ", "\t", "  "}[static_cast<std::size_t>(random_.between(0, 3))];
+  }
 
   std::string json_line(std::size_t position, bool index) {
     const Event& event = history_.events()[position];

@@ -332,8 +332,8 @@ INSTANTIATE_TEST_SUITE_P(LongModels, LongDataModel, ::testing::ValuesIn(kModels)
 
 // Thousands of operations of ten clients, some of unknown outcome. What is looked at is counted, not timed.
 TEST_P(DataModel, IsJudgedAtTheSizeOfRealHistories) {
-  for (const std::uint64_t operations : {500, 3000}) {
-    for (const std::uint64_t seed : {1, 2, 3}) {
+  for (const std::uint64_t operations : {500U, 3000U}) {
+    for (const std::uint64_t seed : {1U, 2U, 3U}) {
       for (const bool invalid : {false, true}) {
         const History history = draw_data_history(
             {.model = GetParam(), .operations = operations, .seed = seed, .invalid = invalid});

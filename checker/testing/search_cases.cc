@@ -8,7 +8,7 @@ std::vector<SearchCase> search_cases(std::size_t count) {
   // Where searches are known to differ most come first: many unknown outcomes, many clients.
   std::vector<SearchCase> cases;
   for (const bool invalid : {false, true}) {
-    for (const std::uint64_t seed : {1, 2}) {
+    for (const std::uint64_t seed : {1U, 2U}) {
       cases.push_back(
           {{.model = "cas-register", .clients = 5, .unknown = 0.058, .seed = seed, .invalid = invalid}});
       cases.push_back(
