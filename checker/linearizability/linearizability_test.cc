@@ -130,6 +130,32 @@ TEST(Linearizability, AHistoryThatNobodyCanHaveProduced) {
   EXPECT_EQ(run(History(), "mutex").outcome, Outcome::unknown);
 }
 
+// A key costs what it has, not what the history has: tables by owner and process stay small.
+TEST(Linearizability, AKeyOfManyHasFewNames) {
+  History history;
+  for (int client = 0; client < 1000; ++client) {
+    const std::string name = std::to_string(client);
+    for (const EventType type : {EventType::invoke, EventType::ok}) {
+      Event event;
+      event.type = type;
+      event.f = Function::acquire;
+      event.process = history.intern("process " + name);
+      event.owner = history.intern("owner " + name);
+      event.key = history.intern("key " + name);
+      event.time_ns = 2 * client + (type == EventType::ok ? 1 : 0);
+      if (type == EventType::ok) event.valid_until_ns = event.time_ns + 10;
+      history.append(event);
+    }
+  }
+  for (const bool leased : {false, true}) {
+    const std::vector<KeyOperations> keys = extract_operations(history, {.leased = leased});
+    ASSERT_EQ(keys.size(), 1000U);
+    for (const KeyOperations& key : keys) {
+      for (const Operation& each : key.operations) EXPECT_LE(std::max(each.owner, each.process), 64U);
+    }
+  }
+}
+
 TEST(Linearizability, ASpentBudgetIsUnknown) {
   std::string script;
   for (int i = 0; i < 14; ++i)

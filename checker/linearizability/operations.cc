@@ -303,37 +303,64 @@ std::vector<KeyOperations> finished(Extractor& extractor, const History& history
   return extractor.finish(ends);
 }
 
+// Owners and processes of a key become 1, 2, ... where the history has far more than the key: who judges the key
+// keeps a table of them. O(n log n) in the operations of the key.
+void number_names_anew(std::vector<Operation>& operations) {
+  Symbol most = 0;
+  for (const Operation& each : operations) most = std::max({most, each.owner, each.process});
+  if (most <= 16 * operations.size()) return;
+  std::vector<Symbol> names;
+  for (const Operation& each : operations) {
+    names.push_back(each.owner);
+    names.push_back(each.process);
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  const auto number = [&](Symbol name) {
+    return static_cast<Symbol>(std::lower_bound(names.begin(), names.end(), name) - names.begin() + 1);
+  };
+  for (Operation& each : operations) {
+    each.owner = number(each.owner);
+    each.process = number(each.process);
+  }
+}
+
+void each_event(const History& history, const auto& take) {
+  for (std::size_t i = 0; i < history.events().size(); ++i) take(i, history.events()[i]);
+}
+void each_event(const PackedHistory& history, const auto& take) {
+  history.for_each(
+      [&](std::size_t i, const PackedHistory::Fixed& core) { take(i, PackedHistory::plain(core)); },
+      [&](std::size_t i, const PackedHistory::Fixed&, const Event& event) { take(i, event); });
+}
+const History& names_of(const History& history) { return history; }
+const History& names_of(const PackedHistory& history) { return history.names(); }
+const History& unpacked(const History& history) { return history; }
+History unpacked(const PackedHistory& history) { return history.unpack(); }
+
+std::vector<KeyOperations> extract(const auto& history, const ExtractOptions& options) {
+  if (options.leased) return extract_leases(unpacked(history), options);
+  Extractor extractor(names_of(history), options);
+  bool ends = false;
+  each_event(history, [&](std::size_t i, const Event& event) {
+    extractor.take(event, i);
+    ends = ends || ends_holds(event, options);
+  });
+  return ends ? finished(extractor, unpacked(history), options) : extractor.finish({});
+}
+
+std::vector<KeyOperations> numbered(std::vector<KeyOperations> keys) {
+  for (KeyOperations& key : keys) number_names_anew(key.operations);
+  return keys;
+}
+
 }  // namespace
 
 std::vector<KeyOperations> extract_operations(const History& history, const ExtractOptions& options) {
-  if (options.leased) return extract_leases(history, options);
-  Extractor extractor(history, options);
-  bool ends = false;
-  for (std::size_t i = 0; i < history.events().size(); ++i) {
-    const Event& event = history.events()[i];
-    extractor.take(event, i);
-    ends = ends || ends_holds(event, options);
-  }
-  if (!ends) return extractor.finish({});
-  return finished(extractor, history, options);
+  return numbered(extract(history, options));
 }
-
 std::vector<KeyOperations> extract_operations(const PackedHistory& history, const ExtractOptions& options) {
-  if (options.leased) return extract_leases(history.unpack(), options);
-  Extractor extractor(history.names(), options);
-  bool ends = false;
-  history.for_each(
-      [&](std::size_t i, const PackedHistory::Fixed& core) {
-        const Event event = PackedHistory::plain(core);
-        extractor.take(event, i);
-        ends = ends || ends_holds(event, options);
-      },
-      [&](std::size_t i, const PackedHistory::Fixed&, const Event& event) {
-        extractor.take(event, i);
-        ends = ends || ends_holds(event, options);
-      });
-  if (!ends) return extractor.finish({});
-  return finished(extractor, history.unpack(), options);
+  return numbered(extract(history, options));
 }
 
 Symbol most_owner(const std::vector<Operation>& operations) {

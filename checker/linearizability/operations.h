@@ -19,8 +19,9 @@ struct Operation {
   bool failed = false;   // an acquire that failed after it was queued (split_queued() only)
   bool whole = false;    // a release that gives back all that its owner holds, at any depth; then unknown
   std::uint32_t permits = 1;
-  // owner: the process where the history names none. After its holds were ended as a whole, an owner goes on
-  // under a number of its own.
+  // Names of the history or of the key alone: they say who is who among the operations of one key. owner: the
+  // process where the history names none. After its holds were ended as a whole, an owner goes on under a
+  // number of its own.
   Symbol process = 0, owner = 0;
   Symbol id = 0;  // of a lock: the acquisition that the history names; no model reads it
   // read: the value that was read. write, cas: the new value. resize: the new number of permits.
