@@ -22,6 +22,7 @@
 #include <tuple>
 
 #include "checker/checks/check_registry.h"
+#include "checker/checks/truth.h"
 #include "checker/history/effects.h"
 #include "checker/holds/holds.h"
 #include "checker/holds/wording.h"
@@ -65,6 +66,8 @@ class NoForeignRelease : public Check {
         shared[event.id] = true;
       }
       if (!is_store(event.f)) continue;
+      // Permits that nobody owns are given back by anybody.
+      if (event.permits > 0 && history.text(event.mode) == kOfItsClient) continue;
       any = true;
       if (event.type != EventType::invoke) continue;
       const std::size_t answer = pairs.other[i];

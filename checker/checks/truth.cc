@@ -7,16 +7,17 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
+#include "checker/checks/truth_counts.h"
+#include "checker/checks/truth_ledger.h"
 #include "checker/history/effects.h"
 #include "checker/holds/holds.h"
 #include "checker/holds/wording.h"
 
 namespace holdfast::checker {
 namespace {
-
-using Place = std::pair<Symbol, Symbol>;  // node and key, or node and acquisition
 
 // A stretch of time in which one record stood.
 struct Stretch {
@@ -25,18 +26,6 @@ struct Stretch {
   std::size_t from = kNowhere, to = kNowhere;  // positions; `to`: of what ended it, nowhere: its expiry
   std::int64_t from_ns = 0, to_ns = kForever;
   End end = End::open;
-};
-
-// What the ledger says of one command at one key.
-struct Entry {
-  std::size_t forwarded = kNowhere, answered = kNowhere;
-  Symbol id = 0;
-  Symbol record = 0;  // the id of the record that it is about
-  Function f = Function::store_grant;
-  bool none = false;     // it is known to have had no effect
-  bool some = false;     // it is known to have had one
-  bool guessed = false;  // the command does not say for whom it was sent
-  bool covers(std::size_t position) const { return forwarded < position && position < answered; }
 };
 
 class Comparison {
@@ -66,6 +55,7 @@ class Comparison {
     Stretch stretch;
     std::int64_t until_ns = kForever;
     bool counts = false;
+    bool older = false;  // it came back with less time than it had: a fault lost its renewal
     bool shared = false;
     std::uint32_t permits = 0;
     Symbol owner = 0;
@@ -83,27 +73,23 @@ class Comparison {
   }
   // The record that stands for that acquisition of `client`.
   Symbol record_of(Symbol id, std::string_view client, Symbol key) const {
+    if (const auto named = named_.find(id); named != named_.end()) return named->second;
     if (!of_process_) return id;
     const auto found = of_processes_.find(record_of_process(client, history_.text(key)));
     return found == of_processes_.end() ? std::numeric_limits<Symbol>::max() : found->second;
   }
 
   void read_ledger() {
-    const Pairs pairs = pair_events(history_);
-    for (std::size_t i = 0; i < history_.events().size(); ++i) {
-      const Event& event = at(i);
-      const bool store = event.f == Function::store_grant || event.f == Function::store_remove ||
-                         event.f == Function::store_extend;
-      if (!store || event.type != EventType::invoke) continue;
-      Entry entry{.forwarded = i, .answered = pairs.other[i], .id = event.id, .f = event.f};
-      if (entry.answered != kNowhere) {
-        entry.some = at(entry.answered).value == 1;
-        entry.none = at(entry.answered).type == EventType::ok && !entry.some;
-        if (entry.id == 0) entry.id = at(entry.answered).id;
+    ledger_ = read_truth_ledger(history_);
+    for (const auto& [place, entries] : ledger_) {
+      for (const TruthEntry& entry : entries) {
+        if (entry.named != 0) named_.emplace(entry.id, entry.named);
       }
-      entry.record = record_of(entry.id, history_.text(event.owner), event.key);
-      entry.guessed = history_.text(event.mode) == kOfItsClient;
-      ledger_[{event.node, event.key}].push_back(entry);
+    }
+    for (auto& [place, entries] : ledger_) {
+      for (TruthEntry& entry : entries) {
+        entry.record = record_of(entry.id, history_.text(entry.client), place.second);
+      }
     }
   }
 
@@ -142,7 +128,7 @@ class Comparison {
     if (end == End::open && present.until_ns < time_ns) end = End::expired;
     present.stretch.to = end == End::expired ? kNowhere : position;
     present.stretch.to_ns = std::min(time_ns, present.until_ns);
-    present.stretch.end = end;
+    present.stretch.end = end == End::expired && present.older ? End::fault : end;
     stood_[place].push_back(present.stretch);
   }
   void open(Present& present, std::size_t i) {
@@ -155,6 +141,7 @@ class Comparison {
          found != present_.end() && found->first.first == node;) {
       settle(found->first, found->second, at(i).time_ns);
       close(found->first, found->second, i, at(i).time_ns, End::fault);
+      until_[found->first] = found->second.until_ns;
       found = present_.erase(found);
     }
   }
@@ -213,17 +200,20 @@ class Comparison {
     present.until_ns = event.valid_until_ns == kAbsent
                            ? kForever
                            : event.time_ns + in_world_time(event.node, event.valid_until_ns - event.time_ns);
+    const bool commanded = history_.text(event.process).starts_with(kByCommand);
+    const auto before = until_.find(place);
+    present.older =
+        !commanded && (present.older || (before != until_.end() && present.until_ns < before->second));
     present.shared = history_.text(event.mode) == "read";
     present.permits = event.permits;
     present.owner = event.owner;
     if (present.counts) return;
     open(present, i);
     beside(i, present);
-    const bool commanded = history_.text(event.process).starts_with(kByCommand);
     if (!commanded || ledger_.empty()) return;
-    const std::vector<Entry>& entries = ledger_[{event.node, event.key}];
-    const bool named = std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
-      return entry.covers(i) && entry.f == Function::store_grant && !entry.none &&
+    const std::vector<TruthEntry>& entries = ledger_[{event.node, event.key}];
+    const bool named = std::any_of(entries.begin(), entries.end(), [&](const TruthEntry& entry) {
+      return entry.covers(i) && entry.writes() && !entry.none &&
              (entry.record == event.id || entry.record == 0);
     });
     if (!named) {
@@ -280,13 +270,14 @@ class Comparison {
 
   // The command that took a record away at that position: a removal for others if there is one, else one for
   // the owner, else a grant to others.
-  const Entry* remover(const Event& event, std::size_t i) const {
+  const TruthEntry* remover(const Event& event, std::size_t i) const {
     const auto found = ledger_.find({event.node, event.key});
-    const Entry *own = nullptr, *grant = nullptr;
+    const TruthEntry *own = nullptr, *grant = nullptr;
     if (found == ledger_.end()) return nullptr;
-    for (const Entry& entry : found->second) {
-      if (!entry.covers(i) || entry.none || entry.f == Function::store_extend) continue;
-      if (entry.f == Function::store_grant) {
+    for (const TruthEntry& entry : found->second) {
+      if (!entry.covers(i) || entry.none) continue;
+      if (entry.f == Function::store_extend && !entry.writes()) continue;
+      if (entry.writes()) {
         grant = &entry;
       } else if (entry.record != event.id || entry.guessed) {
         return &entry;
@@ -327,8 +318,8 @@ class Comparison {
         return stepped ? Finding{Why::fault} : Finding{Why::wrong, "record-expired"};
       }
       case End::command: {
-        const Entry* const entry = remover(at(last->to), last->to);
-        if (entry != nullptr && entry->f == Function::store_grant) {
+        const TruthEntry* const entry = remover(at(last->to), last->to);
+        if (entry != nullptr && entry->writes()) {
           return {Why::wrong, "record-overwritten", last->to};
         }
         const bool own = entry == nullptr || (entry->record == id && !entry->guessed);
@@ -358,6 +349,12 @@ class Comparison {
     if (!quorum_ && hold.node == 0 && nodes_.size() > 1) {
       ++truth_.unplaced;
       return;
+    }
+    if (const auto named = named_.find(hold.id); named != named_.end()) {
+      auto& [until_ns, owner] = shared_.try_emplace(named->second, from_ns, hold.owner).first->second;
+      truth_.shared += from_ns < until_ns && owner != hold.owner ? 1 : 0;
+      if (hold.claim_to_ns() > until_ns)
+        std::tie(until_ns, owner) = std::pair(hold.claim_to_ns(), hold.owner);
     }
     // Between two of these nothing changes.
     std::set<std::int64_t> instants = {from_ns};
@@ -436,7 +433,7 @@ class Comparison {
     }
     for (const auto& [place, entries] : ledger_) {
       if (std::find(nodes_.begin(), nodes_.end(), place.first) == nodes_.end()) continue;
-      for (const Entry& entry : entries) {
+      for (const TruthEntry& entry : entries) {
         if (!entry.some) continue;
         const auto overlaps = [&](const Stretch& one) {
           return one.from_ns <= at(entry.answered).time_ns && one.to_ns >= at(entry.forwarded).time_ns;
@@ -482,19 +479,22 @@ class Comparison {
   bool quorum_ = false, of_process_ = false;
   std::map<std::string, Symbol, std::less<>> of_processes_;  // records by name, where they are processes'
   std::vector<Symbol> nodes_;
-  std::map<Place, std::vector<Entry>> ledger_;         // by node and key, in order of forwarding
-  std::map<Place, Present> present_;                   // by node and acquisition
-  std::map<Place, std::vector<Stretch>> stood_;        // the same, over; ascending
-  std::map<Symbol, std::vector<std::int64_t>> steps_;  // of a node's clock
-  std::map<Symbol, std::int64_t> rate_;                // of a node's clock, in parts per million
-  std::map<Symbol, std::int64_t> limit_;               // permits by key
-  std::map<Symbol, std::set<Symbol>> claimed_on_;      // by key: on which nodes
+  TruthLedger ledger_;
+  std::map<Symbol, std::pair<std::int64_t, Symbol>> shared_;  // by record: the last claim's end and owner
+  std::map<Symbol, Symbol> named_;                            // records of acquisitions that share them
+  std::map<Place, std::int64_t> until_;                       // of records whose server was emptied
+  std::map<Place, Present> present_;                          // by node and acquisition
+  std::map<Place, std::vector<Stretch>> stood_;               // the same, over; ascending
+  std::map<Symbol, std::vector<std::int64_t>> steps_;         // of a node's clock
+  std::map<Symbol, std::int64_t> rate_;                       // of a node's clock, in parts per million
+  std::map<Symbol, std::int64_t> limit_;                      // permits by key
+  std::map<Symbol, std::set<Symbol>> claimed_on_;             // by key: on which nodes
 };
 
 }  // namespace
 
 Truth compare_with_truth(const History& history, const CheckContext& context) {
-  return Comparison(history, context).run();
+  return counts_permits(history) ? compare_counts(history, context) : Comparison(history, context).run();
 }
 
 }  // namespace holdfast::checker

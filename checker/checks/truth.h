@@ -7,7 +7,9 @@
 //
 // `keyspace`: the server begins to be watched, or its memory was replaced: nothing stands but what is told
 // next. Mode "quorum": the lock lives on a majority of all servers watched. Mode "process": a record is
-// that of a whole process, which its id names (record_of_process). `record` with value 1: the record
+// that of a whole process, which its id names (record_of_process), or of all acquisitions whose commands name
+// it as the value of their ledger entries. Mode "free": a record is a number, how many permits are free, in
+// `permits` (truth_counts.h). `record` with value 1: the record
 // of that acquisition stands from now to `valid_until` (absent: for ever; where the server's clock drifts, as
 // if it did not); again: with another end. Mode "read" and `permits` say what others may hold beside it;
 // records of one `owner` never exclude each other. Value 0: it is gone.
@@ -26,6 +28,7 @@ inline constexpr std::string_view kKeyspace = "keyspace";
 inline constexpr std::string_view kRecord = "record";
 inline constexpr std::string_view kOfAQuorum = "quorum";
 inline constexpr std::string_view kOfAProcess = "process";
+inline constexpr std::string_view kOfFreePermits = "free";
 // The id of the record that stands for whatever `process` ("c1") holds of `key`.
 inline std::string record_of_process(std::string_view process, std::string_view key) {
   return std::string(process) + " at " + std::string(key);
@@ -46,13 +49,15 @@ struct Truth {
   std::size_t stood = 0;   // those whose record stood at each instant
   std::size_t by_fault =
       0;  // those whose record a fault took away: a crash, a failover, a clock that stepped
-  std::size_t by_others = 0;   // those whose record a command sent for another acquisition took away
-  std::size_t unplaced = 0;    // claims that name no server
-  std::size_t lineages = 0;    // keys that were claimed on two servers, of a lock that lives on one
+  std::size_t by_others = 0;  // those whose record a command sent for another acquisition took away
+  std::size_t unplaced = 0;   // claims that name no server
+  std::size_t lineages = 0;   // keys that were claimed on two servers, of a lock that lives on one
+  std::size_t shared =
+      0;  // claims that begin while another owner claims the same record, which names neither
   std::vector<Witness> wrong;  // what no fault and no command of others explains
   // Then claims of one key cannot conflict, and lease-exclusion must hold.
   bool all_stood() const {
-    return watched && wrong.empty() && stood == claims && unplaced == 0 && lineages == 0;
+    return watched && wrong.empty() && stood == claims && unplaced == 0 && lineages == 0 && shared == 0;
   }
 };
 

@@ -76,7 +76,10 @@ struct StoreEffect {
   bool took_effect = false;    // by the reply
   bool understood = true;      // false: the reply says neither that it did nor that it did not
   std::string_view mode = {};  // a grant: "read": others may have it beside this one
-  std::uint32_t permits = 0;   // a grant by a semaphore: how many of its permits
+  std::uint32_t permits = 0;   // of a semaphore: how many it takes; gives back, where nobody owns them
+  // `record` names what stands on the server, which acquisitions of others may have, too: the command writes
+  // it, whatever stood there.
+  bool shared_record = false;
   // A grant whose record is its process', not an acquisition's: what stands on the server for that process.
   std::string of_process = {};
   // A grant to somebody who waited for it, maybe of another client, by the release of who held it: `record`

@@ -62,18 +62,32 @@ std::unique_ptr<LockSpace> make_reentrant_interface(const LockSpaceOptions& opti
   });
 }
 
-// What is written does not tell one acquisition of a process from another: its records are the process'.
-constexpr std::string_view kOfTheProcess = "process";
+// A thread's number in {"threadId":N,"count":C}. The records are those of thread N, of whichever process.
+std::string of_thread(std::string_view key, std::string_view value) {
+  constexpr std::string_view kThread = "\"threadId\":";
+  const std::size_t at = value.find(kThread);
+  if (at == std::string_view::npos) return {};
+  value.remove_prefix(at + kThread.size());
+  return "thread " + std::string(value.substr(0, value.find_first_not_of("0123456789"))) + " at " +
+         std::string(key);
+}
 
+StoreEffect of_thread_effect(Function f, const Command& command, const redis::Reply& reply) {
+  StoreEffect made = effect(f, command[1], of_thread(command[1], command[2]), is_ok(reply));
+  made.shared_record = true;
+  return made;
+}
+
+// SET NX PX; SET PX, which writes over whatever stands; DEL, which does not say for whom.
 std::vector<StoreEffect> reentrant_interface_effects(const Command& command, const redis::Reply& reply) {
   if (command.size() == 6 && is(command[0], "SET") && is(command[3], "NX")) {
-    return {effect(Function::store_grant, command[1], kOfTheProcess, is_ok(reply))};
+    return {of_thread_effect(Function::store_grant, command, reply)};
   }
   if (command.size() == 5 && is(command[0], "SET")) {
-    return {effect(Function::store_extend, command[1], kOfTheProcess, is_ok(reply))};
+    return {of_thread_effect(Function::store_extend, command, reply)};
   }
   if (command.size() == 2 && is(command[0], "DEL")) {
-    return {effect(Function::store_remove, command[1], kOfTheProcess, is_one(reply))};
+    return {effect(Function::store_remove, command[1], "", is_one(reply))};
   }
   return {};
 }
@@ -137,7 +151,9 @@ std::unique_ptr<LockSpace> make_spring(const LockSpaceOptions& options) {
   return std::make_unique<SpringSpace>(options);
 }
 
-// The value is the registry's: as above, its records are the process'.
+// The value is the registry's: what is written does not tell one acquisition of a process from another.
+constexpr std::string_view kOfTheProcess = "process";
+
 std::vector<StoreEffect> spring_effects(const Command& command, const redis::Reply& reply) {
   const auto key_of = [](std::string_view store_key) { return store_key.substr(kRegistryKey.size() + 1); };
   ScriptCall call;

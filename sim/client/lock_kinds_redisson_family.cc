@@ -1,5 +1,6 @@
 // Redisson 3.13.6's read-write lock, semaphore and count-down latch as published (sim/historic/redisson).
 // Adapters make of the last two what a workload can drive.
+#include <charconv>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -163,6 +164,18 @@ class SemaphoreLock final : public Lock {
   std::map<TaskId, std::string> holds_;
 };
 
+// How many are taken and given back. Whose they are no command says.
+std::vector<StoreEffect> redisson_semaphore_effects(const Command& command, const redis::Reply& reply) {
+  ScriptCall call;
+  const bool takes = calls(command, historic::kRedissonSemaphoreAcquire, call);
+  if (!takes && !calls(command, historic::kRedissonSemaphoreRelease, call)) return {};
+  if (call.keys.empty() || call.args.size() != 1) return {};
+  StoreEffect made = effect(takes ? Function::store_grant : Function::store_remove, call.keys[0], "",
+                            takes ? is_one(reply) : reply.is_nil());
+  std::from_chars(call.args[0].data(), call.args[0].data() + call.args[0].size(), made.permits);
+  return {made};
+}
+
 std::unique_ptr<LockSpace> make_semaphore(const LockSpaceOptions& options) {
   const auto redisson = std::make_shared<historic::Redisson>(options.client, options.lock);
   return keyed([redisson, permits = options.permits](const std::string& key) {
@@ -215,12 +228,12 @@ std::vector<LockKind> historic_redisson_family_kinds() {
        .shared = true,
        .make = make_read_write,
        .read_effects = redisson_read_write_effects},
-      // Its scripts do not say for whom: it has no ledger.
       {.name = "redisson-3.13-semaphore",
        .about = "Redisson 3.13.6's semaphore: a number, without owners and leases, as published",
        .historic = true,
        .counts_permits = true,
-       .make = make_semaphore},
+       .make = make_semaphore,
+       .read_effects = redisson_semaphore_effects},
       {.name = "redisson-3.13-latch",
        .about = "Redisson 3.13.6's count-down latch: a missing key is an open latch, as published (workload "
                 "count-down)",

@@ -28,6 +28,7 @@ FaultKind delay_fault() {
   kind.keys = party_keys();
   kind.keys.push_back(
       {"delay", FaultKey::Type::range, true, "how late: \"20ms\" or, drawn for each, \"1ms..30ms\""});
+  kind.on_links = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Delay>(config);
   };

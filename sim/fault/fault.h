@@ -80,8 +80,11 @@ struct FaultKind {
   // An act is over as soon as it happened, and leaves nothing to heal (a promotion, a cut).
   bool at_once = false;
   // It acts only when something comes by (a message, a connection), and calls FaultTargets::hit then, as
-  // often as it likes, also after act(). Other kinds have hit when they acted. The mark fault.ID means a hit.
+  // often as it likes, also after act(). The mark fault.ID means a hit.
   bool tells_hits = false;
+  // It acts on links, whoever uses them: it has hit when it acted. Kinds with neither have hit with the first
+  // effect that they tell: who is dead or has not started was not met.
+  bool on_links = false;
   bool embedded = true, real = true;  // worlds that can do it
   std::unique_ptr<Fault> (*make)(const FaultConfig& config) = nullptr;
   // What a file's keys, each right by itself, must be together ("exactly one of `node` and `client`"), if

@@ -37,6 +37,7 @@ FaultKind partition_fault() {
        false,
        "what was sent meanwhile arrives (resume, the default) or connections break off (reset)",
        {"resume", "reset"}});
+  kind.on_links = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Partition>(config);
   };

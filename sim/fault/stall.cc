@@ -21,6 +21,7 @@ FaultKind stall_fault() {
   FaultKind kind{.name = "stall", .about = "bytes between two sides stop, then all of them arrive"};
   kind.keys = party_keys();
   kind.must_end = true;
+  kind.on_links = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Stall>(config);
   };

@@ -24,9 +24,10 @@ void keep_ledger(Proxy& proxy, const LockKind& kind, Recorder& recorder) {
       if (!entry.effect.of_process.empty()) recorder.stands_for(entry.effect.of_process, entry.client);
       ClientRecorder& client = recorder.client(std::string(entry.client));
       const std::string& record = entry.effect.record;
-      id = record.empty()                                     ? client.last_acquisition(entry.effect.key)
-           : entry.effect.f == checker::Function::store_grant ? client.asked_acquisition(record)
-                                                              : client.acquisition(record);
+      id = record.empty() ? client.last_acquisition(entry.effect.key)
+           : entry.effect.f == checker::Function::store_grant || entry.effect.shared_record
+               ? client.asked_acquisition(record)
+               : client.acquisition(record);
     }
     checker::Event event;
     event.type = !entry.answered           ? checker::EventType::invoke
@@ -43,6 +44,8 @@ void keep_ledger(Proxy& proxy, const LockKind& kind, Recorder& recorder) {
       event.mode = history.intern(checker::kOfItsClient);
     event.permits = entry.effect.permits;
     if (event.type == checker::EventType::ok) event.value = checker::Value(entry.effect.took_effect ? 1 : 0);
+    if (entry.effect.shared_record && !entry.answered)
+      event.value = checker::Value(checker::Value::Kind::text, history.intern(entry.effect.record));
     recorder.append(event);
   }));
 }

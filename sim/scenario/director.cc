@@ -197,7 +197,7 @@ std::shared_ptr<Director::Act> Director::act(Actor& actor) {
   recorder_.fault(its->told(), true);
   ++actor.acting;
   actor.has_hit = false;
-  if (!plan.kind->tells_hits) hit(actor);
+  if (plan.kind->on_links) hit(actor);
   for (const auto& other : actors_) {
     if (other->plan.during == plan.config.id) other->seen = 0;
   }
@@ -235,6 +235,7 @@ void Director::heal(Act& act) {
 }
 
 void Director::note(const Act& act, const FaultEffect& effect) {
+  if (!act.actor.plan.kind->tells_hits) hit(act.actor);
   switch (effect.what) {
     case checker::Effect::promoted: promoted_.insert(effect.party); break;
     case checker::Effect::restarted: restarted_.insert(effect.party); break;

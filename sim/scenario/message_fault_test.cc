@@ -215,8 +215,60 @@ id    = "change"
 node  = "r2"
 after = { message = "EVALSHA", nth = 2 }
 kind  = ")" + fault + "\"\n" + of);
-    EXPECT_TRUE(reached(run, "fault.change")) << text(run);
-    EXPECT_EQ(text(run).find("\"mode\":\"" + fault + "d\""), std::string::npos) << text(run);
+    EXPECT_FALSE(reached(run, "fault.change")) << text(run);
+    int acts = 0, effects = 0;
+    for (const checker::Event& event : run.history.events()) {
+      acts += event.f == checker::Function::fault && run.history.text(event.key) == "change" ? 1 : 0;
+      effects += event.f == checker::Function::effect && run.history.text(event.key) == "change" ? 1 : 0;
+    }
+    EXPECT_EQ(acts, 1) << fault;
+    EXPECT_EQ(effects, 0) << fault;
+  }
+}
+
+// At time 0 no client has started: what is to happen to it happens to nobody, and is not reached.
+TEST_P(MessageFaults, WhoMeetsNobodyIsNotReached) {
+  const auto run = play(kSingle, R"(
+[[fault]]
+id     = "early"
+kind   = "pause-client"
+client = "c1"
+at     = "0s"
+for    = "5ms"
+
+[[fault]]
+id     = "kill-early"
+kind   = "crash"
+client = "c2"
+at     = "0s"
+
+[[fault]]
+id     = "step-early"
+kind   = "clock-step"
+client = "c2"
+by     = "1s"
+at     = "0s"
+
+[[fault]]
+id      = "slow"
+kind    = "delay"
+between = "c1"
+delay   = "2ms"
+at      = "0s"
+for     = "1s"
+
+[[fault]]
+id     = "pause"
+kind   = "pause-client"
+client = "c1"
+after  = { event = "lock.granted", nth = 1, client = "c1" }
+for    = "5ms"
+)");
+  for (const char* mark : {"fault.early", "fault.kill-early", "fault.step-early"}) {
+    EXPECT_FALSE(reached(run, mark)) << mark << " is among " << text(run);
+  }
+  for (const char* mark : {"fault.slow", "fault.pause"}) {
+    EXPECT_TRUE(reached(run, mark)) << mark << " is not among " << text(run);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 #include <memory>
+#include <utility>
 
 namespace holdfast::sim {
 namespace {
@@ -162,6 +163,33 @@ std::vector<Holding> decode_registry(Keyspace& keys, const std::string& lock) {
   return decode_string(keys, std::string(kRegistry) + lock);
 }
 
+// STRING <key>: {"threadId":N,"count":C}, of thread N of any process.
+std::int64_t number_after(std::string_view text, std::string_view label) {
+  std::int64_t number = -1;
+  const std::size_t at = text.find(label);
+  if (at != std::string_view::npos)
+    std::from_chars(text.data() + at + label.size(), text.data() + text.size(), number);
+  return number;
+}
+std::vector<Holding> decode_thread(Keyspace& keys, const std::string& lock) {
+  std::vector<Holding> holdings = decode_string(keys, lock);
+  for (Holding& holding : holdings) {
+    holding.depth = number_after(holding.owner, "\"count\":");
+    holding.owner = "thread " + std::to_string(number_after(holding.owner, "\"threadId\":"));
+  }
+  return holdings;
+}
+
+// STRING <key>: how many permits are free.
+std::vector<Holding> decode_free_permits(Keyspace& keys, const std::string& lock) {
+  std::vector<Holding> holdings = decode_string(keys, lock);
+  for (Holding& holding : holdings) {
+    const std::string text = std::exchange(holding.owner, "free permits");
+    std::from_chars(text.data(), text.data() + text.size(), holding.permits);
+  }
+  return holdings;
+}
+
 const std::map<std::string_view, Decoder>& decoders() {
   static const Decoder string{itself, decode_string}, hash{itself, decode_hash};
   static const Decoder semaphore{lock_of_semaphore, decode_semaphore};
@@ -182,6 +210,7 @@ const std::map<std::string_view, Decoder>& decoders() {
       {"annotation-renewing", {lock_of_annotation, decode_annotation}},
       {"lock-interface", string},
       {"lock-interface-fair", string},
+      {"lock-interface-reentrant", {itself, decode_thread, true}},
       {"lock-interface-watchdog-thread-local", string},
       {"lock-interface-watchdog-blind", string},
       {"get-del-unlock", string},
@@ -194,6 +223,7 @@ const std::map<std::string_view, Decoder>& decoders() {
       {"redisson-wait-connected", hash},
       {"redisson-3.13-read-write", {lock_of_redisson_read_write, decode_redisson_read_write}},
       {"redisson-3.13-redlock", hash},
+      {"redisson-3.13-semaphore", {.lock_of = itself, .decode = decode_free_permits, .free_permits = true}},
   };
   return all;
 }

@@ -31,12 +31,13 @@ struct Decoder {
   std::optional<std::string> (*lock_of)(std::string_view name);
   // By owner. Those whose time is over may be among them.
   std::vector<Holding> (*decode)(embedded::Keyspace& keys, const std::string& lock);
-  // Its owners are processes: a record stands for whatever its process holds of that lock.
+  // Its owners are processes, or threads of any process: a record stands for whatever they hold of that lock.
   bool of_process = false;
+  // A number that stands for all: how many permits are free, of one Holding.
+  bool free_permits = false;
 };
 
-// Of that row of `holdfast list locks`; nullptr: its records do not tell one acquisition from another (a
-// number, a process' name), or the kind has none of its own.
+// Of that row of `holdfast list locks`; nullptr: nobody holds it (a latch).
 const Decoder* find_decoder(std::string_view lock_kind);
 
 }  // namespace holdfast::sim

@@ -128,6 +128,7 @@ class Truth::NodeWitness final : public KeyspaceWitness {
     Event told = event(checker::kKeyspace, checker::kByLoading);
     if (truth_.quorum_) told.mode = truth_.recorder_->history().intern(checker::kOfAQuorum);
     if (truth_.decoder_.of_process) told.mode = truth_.recorder_->history().intern(checker::kOfAProcess);
+    if (truth_.decoder_.free_permits) told.mode = truth_.recorder_->history().intern(checker::kOfFreePermits);
     truth_.recorder_->append(told);
   }
   void tell_stands(const std::string& lock, const Standing& one, std::string_view by) const {

@@ -3,8 +3,6 @@
 #include <charconv>
 #include <mutex>
 
-#include "lib/lock/engine/uuid.h"
-
 namespace holdfast::historic {
 namespace {
 
@@ -45,13 +43,17 @@ std::optional<PollingLock::Granted> LockInterfaceReentrant::attempt() {
   if (is_held_by_me()) return Granted{.acquisition = "", .reentry = true};
   const std::uint64_t me = threads_.mine();
   if (std::optional<Granted> grant = set_if_absent(Value{me, 1}.text())) {
-    grant->acquisition = random_uuid(runtime());
+    grant->acquisition = name_of(me);
     return grant;
   }
   std::optional<Value> value = Value::parse(client_.call({"GET", store_key_}).reply.text);
   if (!value || value->thread != me) return std::nullopt;
   ++value->count;
-  return Granted{.acquisition = random_uuid(runtime()), .answer = write(*value)};
+  return Granted{.acquisition = name_of(me), .answer = write(*value)};
+}
+
+std::string LockInterfaceReentrant::name_of(std::uint64_t thread) const {
+  return "thread " + std::to_string(thread) + " at " + key();
 }
 
 redis::Answer LockInterfaceReentrant::write(const Value& value) {

@@ -58,6 +58,7 @@ class LockInterfaceReentrant final : public PollingLock {
   std::optional<Granted> attempt() override;
   std::optional<redis::Answer> remove(const std::string& acquisition) override;
   redis::Answer write(const Value& value);
+  std::string name_of(std::uint64_t thread) const;  // of an acquisition: what it writes tells no more
 
   ThreadNumbers& threads_;
 };
