@@ -292,6 +292,7 @@ void Engine::call(Session& session, const CommandSpec& spec, Args argv, Out& out
     frozen_now_ = frozen_us_ / 1000;
   }
   Call c{*this, session, out, spec, argv, frozen_now_};
+  error_counted_ = false;
   const std::int64_t dirty_before = dirty_;
   const std::size_t instead_before = instead_ends_.size();
   const std::size_t reply_at = out.bytes.size();
@@ -301,7 +302,7 @@ void Engine::call(Session& session, const CommandSpec& spec, Args argv, Out& out
     ++stats.calls;
     if (session.blocked == Blocked::no && out.bytes.size() > reply_at && out.bytes[reply_at] == '-') {
       ++stats.failed;
-      if (&out == &session.out && !session.fake)
+      if (&out == &session.out && !session.fake && !std::exchange(error_counted_, false))
         count_error(std::string_view(out.bytes).substr(reply_at + 1));
     }
   }

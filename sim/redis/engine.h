@@ -141,6 +141,10 @@ class Engine {
   void request_shutdown() { shutdown_ = true; }
   bool shutdown_requested() const { return shutdown_; }
   void flush_db(int db);
+  // `error`: without the "-" before it.
+  void count_error(std::string_view error);
+  // The error that the running command answers with is counted already.
+  void error_was_counted() { error_counted_ = true; }
   void set_active_expiry(bool on) { active_expiry_ = on; }
   void answer_waits();  // after an acknowledgement
   std::vector<Keyspace>& databases() { return dbs_; }
@@ -189,7 +193,6 @@ class Engine {
   void end_reply(Session& session, std::size_t begin, bool pushed = false);
   void admit_held_back();
   void abandon_script();
-  void count_error(std::string_view error);
   // Answers with an error; what was queued is lost at EXEC, and at once when EXEC itself is refused.
   void reject(Session& session, const CommandSpec* spec, std::string_view error);
   void note_effect(int db, Args argv, bool replicas, bool disk);
@@ -251,6 +254,7 @@ class Engine {
   std::int64_t paused_until_ms_ = 0;
   bool paused_all_ = false;
   bool append_only_ = false;
+  bool error_counted_ = false;
   bool active_expiry_ = true;  // DEBUG SET-ACTIVE-EXPIRE
   int append_db_ = -1;
   std::int64_t last_fsync_s_ = 0;  // wall clock

@@ -201,6 +201,12 @@ void ScriptEngine::run(Call& call, std::string_view sha1, std::size_t key_count,
   lua_rawgeti(lua_, LUA_REGISTRYINDEX, script.function);
   const int status = lua_pcall(lua_, 0, 1, handler);
   heap_->protect_reserve(false);
+  // The error of a command that the script called was counted with that call.
+  if (lua_istable(lua_, -1)) {
+    lua_getfield(lua_, -1, "ignore_error_stats_update");
+    if (lua_toboolean(lua_, -1) != 0) engine_.error_was_counted();
+    lua_pop(lua_, 1);
+  }
   if (status == 0) {
     write_value(lua_, call.out, scratch_.protocol);
   } else {
@@ -220,7 +226,6 @@ void ScriptEngine::run(Call& call, std::string_view sha1, std::size_t key_count,
     std::string message = field("err") + " script: " + name;
     if (!source.empty()) message += ", on " + source + ":" + field("line") + ".";
     call.out.error(message);
-    ++engine_.stats().errors;
   }
   lua_settop(lua_, top);
   constexpr std::size_t kCollectFrom = 16u << 20;
@@ -235,6 +240,7 @@ const std::string& ScriptEngine::call_command(Args argv, bool& refused) {
   charge(kInstructionsPerCall);
   const auto refuse = [&](std::string_view text) -> const std::string& {
     scratch_.error(text);
+    engine_.count_error(text);
     return scratch_.bytes;
   };
   if (abandoned_) return refuse("ERR The server is gone");
@@ -261,6 +267,7 @@ const std::string& ScriptEngine::call_command(Args argv, bool& refused) {
   if ((spec->flags & kWrite) != 0) wrote_ = true;
   refused = false;
   engine_.call(call_->session, *spec, argv, scratch_);
+  if (scratch_.bytes.starts_with('-')) engine_.count_error(std::string_view(scratch_.bytes).substr(1));
   charge(static_cast<std::int64_t>(scratch_.bytes.size()) / kBytesPerInstruction);
   return scratch_.bytes;
 }
