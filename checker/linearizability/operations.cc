@@ -303,8 +303,8 @@ std::vector<KeyOperations> finished(Extractor& extractor, const History& history
   return extractor.finish(ends);
 }
 
-// Owners and processes of a key become 1, 2, ... where the history has far more than the key: who judges the key
-// keeps a table of them. O(n log n) in the operations of the key.
+// Owners and processes of a key become 1, 2, ... where the history has far more than the key: an engine keeps
+// tables of them. O(n log n) in the operations of the key.
 void number_names_anew(std::vector<Operation>& operations) {
   Symbol most = 0;
   for (const Operation& each : operations) most = std::max({most, each.owner, each.process});
