@@ -254,19 +254,19 @@ TEST(TruthRuns, TheRecordOfARegistryIsItsProcess) {
 // The disk has the record as it was a second ago. What was renewed since is lost by the power, not by a lock.
 TEST(TruthRuns, APowerLossMayBringBackARecordWithoutItsRenewals) {
   const RunResult run = play({.cluster = "topology = \"single\"\npersistence = \"aof-everysec\"\n",
-                              .lock = "kind = \"reentrant\"\nlease = \"900ms\"\n",
-                              .workload = "clients = 1\nrounds = 1\nhold = \"4s\"\n",
+                              .lock = "kind = \"reentrant\"\nlease = \"3s\"\n",
+                              .workload = "clients = 1\nrounds = 1\nhold = \"9s\"\n",
                               .faults = R"([[fault]]
 id     = "sleep"
 kind   = "pause-client"
 client = "c1"
-at     = "1900ms"
-for    = "1s"
+at     = "3400ms"
+for    = "4s"
 [[fault]]
 id     = "power"
 kind   = "power-loss"
 node   = "r1"
-at     = "1950ms"
+at     = "3500ms"
 for    = "10ms"
 )"});
   const checker::Truth truth = compare(run.history, true);
