@@ -3,7 +3,6 @@
 #include <mutex>
 
 #include "lib/lock/engine/lock_context.h"
-#include "lib/lock/fair/fair_scripts.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
 
 namespace holdfast::testing {
@@ -60,8 +59,8 @@ void FairQueue::add_ghost(Fixture& fixture, const std::string& key, std::string_
   const bool free = client.call({"EXISTS", key}).reply.integer == 0;
   if (free) client.call({"SET", key, "somebody", "PX", "60000"});
   const std::string lease_ms = milliseconds_text(lease);
-  const std::vector<std::string_view> args{owner, lease_ms, "1"};
-  client.eval(kFairAcquire, views(wire.acquire_keys), args);
+  const std::vector<std::string_view> args{owner, lease_ms, "1", "1"};
+  client.eval(kReentrantAcquire, views(wire.acquire_keys), args);
   if (free) client.call({"DEL", key});
 }
 
@@ -69,7 +68,7 @@ void FairQueue::take_leave(Fixture& fixture, const std::string& key, std::string
   redis::Client client(fixture.runtime, fixture.network, fixture.options());
   const Wire wire = fair_wire(key, false);
   const std::vector<std::string_view> args{owner};
-  client.eval(kFairRelease, views(wire.release_keys), args);
+  client.eval(kReentrantRelease, views(wire.release_keys), args);
 }
 
 }  // namespace holdfast::testing

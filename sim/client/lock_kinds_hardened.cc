@@ -130,7 +130,7 @@ std::vector<LockKind> hardened_lock_kinds() {
        .tokens = true,
        .registry = true,
        .make = make_space<FairLocks>,
-       .read_effects = fair_effects},
+       .read_effects = reentrant_effects},
       {.name = "spin",
        .about = "as reentrant, but waiters ask again after 1 .. 128 ms instead of subscribing",
        .reentrant = true,

@@ -2,7 +2,6 @@
 
 #include <charconv>
 
-#include "lib/lock/fair/fair_scripts.h"
 #include "lib/lock/read_write/read_write_scripts.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/lock/semaphore/semaphore_scripts.h"
@@ -14,12 +13,7 @@ using checker::Function;
 using redis::Reply;
 using Type = Reply::Type;
 
-// reentrant_release: 2 is 1, and somebody who waits was called.
-Told one_two_or_zero(const Reply& answer) {
-  return answer.type == Type::integer && answer.integer == 2 ? Told::done : one_or_zero(answer);
-}
-
-// fair_release: a number, or that number and the new owner.
+// reentrant_release: a number, or that number and the new owner.
 Told number_or_pair(const Reply& answer) {
   return answer.type == Type::array ? first_of_list(answer) : one_or_zero(answer);
 }
@@ -44,18 +38,16 @@ std::uint32_t permits_taken(const Strings& args) {
 
 const RecordScript kReentrantScripts[] = {
     {.script = &kReentrantAcquire, .f = Function::store_grant, .read = first_of_list, .arguments = 2},
-    {.script = &kReentrantRelease, .f = Function::store_remove, .read = one_two_or_zero},
+    {.script = &kReentrantRelease,
+     .f = Function::store_remove,
+     .read = number_or_pair,
+     .next = second_of_pair},
     {.script = &kReentrantRenew, .f = Function::store_extend, .read = one_or_zero, .arguments = 2},
 };
 const RecordScript kRedissonScripts[] = {
     {.script = &kRedissonAcquire, .f = Function::store_grant, .read = first_of_list, .arguments = 2},
     {.script = &kRedissonRelease, .f = Function::store_remove, .read = one_or_zero},
     {.script = &kRedissonRenew, .f = Function::store_extend, .read = one_or_zero, .arguments = 2},
-};
-const RecordScript kFairScripts[] = {
-    {.script = &kFairAcquire, .f = Function::store_grant, .read = first_of_list, .arguments = 2},
-    {.script = &kFairRelease, .f = Function::store_remove, .read = number_or_pair, .next = second_of_pair},
-    {.script = &kReentrantRenew, .f = Function::store_extend, .read = one_or_zero, .arguments = 2},
 };
 const RecordScript kReadWriteScripts[] = {
     {.script = &kReadWriteAcquire,
@@ -146,9 +138,6 @@ std::vector<StoreEffect> reentrant_effects(const Command& command, const Reply& 
 }
 std::vector<StoreEffect> redisson_effects(const Command& command, const Reply& reply) {
   return effects_by(kRedissonScripts, false, command, reply);
-}
-std::vector<StoreEffect> fair_effects(const Command& command, const Reply& reply) {
-  return effects_by(kFairScripts, true, command, reply);
 }
 std::vector<StoreEffect> read_write_effects(const Command& command, const Reply& reply) {
   return effects_by(kReadWriteScripts, true, command, reply);

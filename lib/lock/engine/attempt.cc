@@ -15,9 +15,8 @@ namespace holdfast {
 namespace {
 
 constexpr Duration kLongestBackOff = std::chrono::milliseconds(128);
-// Between questions about a lock that nobody holds, but that is kept for a waiter that was called: it comes
-// within a round trip, or it has given up and takes its leave, or the server keeps the lock no longer.
-constexpr std::array kPausesMs = {1, 2, 4, 8, 16, 32, 38};
+// How long a waiter that gives up waits for the answer to its leave; after that the leave goes on without it.
+constexpr Duration kLeave = std::chrono::milliseconds(100);
 constexpr std::int64_t kLongestLookMs = 86'400'000;  // whatever the server says: a day
 
 // Redis drops a key when its clock has passed the end, in whole milliseconds: hence one more. And a little,
@@ -65,10 +64,14 @@ Attempt::Attempt(LockContext& context, std::shared_ptr<const Wire> wire, const P
 Attempt::~Attempt() {
   if (granted_) return;
   subscription_.reset();
-  listener_.reset();
-  if (!unseen_ && !queued_) return;
+  if (!unseen_ && !queued_ && !listener_) return;
   try {
-    context_.late_release.add(wire_, hold_->owner, context_.runtime.now() + context_.options.lease);
+    const MonotonicTime now = context_.runtime.now();
+    if (listener_) context_.wake_channel.gave_up(hold_->owner, wire_, now + 2 * context_.options.lease);
+    listener_.reset();
+    if (unseen_ || queued_) {
+      context_.late_release.add(wire_, hold_->owner, now + context_.options.lease);
+    }
   } catch (const TaskCancelled&) {
   }
 }
@@ -97,7 +100,10 @@ std::shared_ptr<Hold> Attempt::run() {
         failure_.reset();
         const bool undone = context_.store.undoes_refusals();
         if (undone) unseen_ = false;
-        if (!wait(answer)) return nullptr;
+        if (!wait(answer)) {
+          take_leave();
+          return nullptr;
+        }
         if (undone) hold_->owner = context_.next_owner();
       }
     } catch (const redis::Error& error) {
@@ -187,13 +193,7 @@ bool Attempt::wait(const redis::Answer& refusal) {
   Runtime& runtime = context_.runtime;
   const auto& items = refusal.reply.items;
   if (runtime.now() >= patience_.deadline) return false;
-  if (!patience_.wait) {
-    const bool kept = items.size() > 2 && items[2].integer < 0;
-    if (!kept || refusals_ == static_cast<int>(kPausesMs.size())) return false;
-    const Duration pause = std::chrono::milliseconds(kPausesMs[static_cast<std::size_t>(refusals_++)]);
-    wakeup_.wait_until(std::min(deadline_after(runtime.now(), pause), patience_.deadline), patience_.stop);
-    return true;
-  }
+  if (!patience_.wait) return false;
   const auto tell = [&](LockEvent::Kind kind) {
     context_.tell({.kind = kind,
                    .key = key(),
@@ -277,7 +277,22 @@ void Attempt::give_up_or_pause(const redis::Error& error, MonotonicTime asked_at
   wakeup_.wait_until(std::min(give_up, deadline_after(runtime.now(), pause)), patience_.stop);
 }
 
-void Attempt::throw_interrupted() const {
+// Leaves the server's queue, and hands on what it may have become the holder of. So the caller's next request
+// finds neither.
+void Attempt::take_leave() {
+  if (!queued_ || failing_since_) return;
+  const std::vector<std::string_view> keys(wire_->release_keys.begin(), wire_->release_keys.end());
+  const std::array<std::string_view, 1> args{hold_->owner};
+  try {
+    context_.store.call(*wire_->release, keys, args,
+                        {.deadline = deadline_after(context_.runtime.now(), kLeave)});
+    queued_ = false;
+  } catch (const redis::Error&) {  // it goes on in the background
+  }
+}
+
+void Attempt::throw_interrupted() {
+  take_leave();
   throw Interrupted("lock '" + key() + "': the wait was stopped", key(), "", unseen_);
 }
 

@@ -5,9 +5,10 @@
 // When refused it waits as the wire says: for a message or a call, for the (re)subscription to be in force,
 // or for the end of the holder's lease, whichever is first; it never polls blindly. A call may say that the
 // server has made this owner the holder: then it holds it at once, as from its last request, where that
-// leaves a third of the lease for the watchdog to renew it; else it asks once more. What may have been
-// granted unseen, or stands in a server's queue, is given back in the background when the attempt ends
-// without a grant.
+// leaves a third of the lease for the watchdog to renew it; else it asks once more. Who stands in a server's
+// queue and gives up takes its leave first, and waits 100 ms for the answer at most. What may have been
+// granted unseen, or stands in the queue still, is given back in the background when the attempt ends without
+// a grant.
 #pragma once
 
 #include <atomic>
@@ -53,7 +54,8 @@ class Attempt {
   void heard(Duration ask_in);
   void called(const WakeCall& call);
   void give_up_or_pause(const redis::Error& error, MonotonicTime asked_at, Duration pause);
-  [[noreturn]] void throw_interrupted() const;
+  void take_leave();
+  [[noreturn]] void throw_interrupted();
   const std::string& key() const { return wire_->key; }
 
   LockContext& context_;

@@ -18,8 +18,8 @@ LockContext::LockContext(std::unique_ptr<Store> store_in, LockOptions options_in
       options(checked_options(std::move(options_in))),
       lease_ms(milliseconds_text(options.lease)),
       uuid(random_uuid(runtime)),
-      wake_channel(store, uuid),
       late_release(store),
+      wake_channel(store, uuid, late_release),
       watchdog(store, late_release, options) {}
 
 std::string LockContext::next_owner() {

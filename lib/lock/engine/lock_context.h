@@ -43,9 +43,9 @@ struct LockContext {
   const std::string lease_ms;
   const std::string uuid;
   std::atomic<std::uint64_t> next_number{1};
-  WakeChannel wake_channel;
   LateRelease late_release;
-  Watchdog watchdog;  // after late_release, which it uses until its end
+  WakeChannel wake_channel;  // after late_release, which it uses
+  Watchdog watchdog;         // after late_release, which it uses until its end
 };
 
 }  // namespace holdfast

@@ -5,10 +5,10 @@
 //
 // - acquire. ARGV: owner, lease in ms, then `acquire_args`[, permits][, queue]. Asks for the state "held by
 //   owner", so that asking twice changes nothing. Answers {1, lease left[, token]}, or {0, ms until it is
-//   worth another look (-1: unknown)[, ticket > 0: I stand in the queue; -1: nobody holds it, it is kept]}.
+//   worth another look (-1: unknown)[, ticket > 0: I stand in the queue]}.
 // - release. ARGV: owner. Removes what the owner holds, or its place in the queue; wakes the next one.
-//   Answers 1 when it held (2: and somebody else gets it next), else 0; or a list that begins with that, and
-//   goes on with the owner whose it is now.
+//   Answers 1 when it held, else 0; or a list that begins with that, and goes on with the owner whose it is
+//   now.
 // - renew. KEYS: `renew_keys` of many locks, one after the other. ARGV: lease in ms, then one owner a lock.
 //   Answers a list: 1 renewed, 0 not that owner's any more, or the text of an error of this lock.
 // - force (optional). No ARGV. Takes it from everybody; answers as a release. Where the record knows its

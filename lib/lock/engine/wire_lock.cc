@@ -190,7 +190,7 @@ void WireLock::release(Hold& hold, MonotonicTime deadline) {
     throw;
   }
   const std::int64_t said = released(answer.reply);
-  contended_ = said == 2;
+  contended_ = !answer.reply.items.empty();
   if (said < 1 && !unseen) {
     context_->watchdog.lost_at_release(hold, "the server no longer held it for this owner at its release");
     throw LockLost(

@@ -5,7 +5,6 @@
 #include <list>
 
 #include "lib/lock/fair/fair_lock.h"
-#include "lib/lock/fair/fair_scripts.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/testing/fair_queue.h"
 #include "lib/testing/peer.h"
@@ -28,7 +27,7 @@ constexpr const char* kPatience = "holdfast:fair:patience:{k}";
 struct Scene {
   Scene(Fixture& stand_in, Duration lease_in)
       : fixture(stand_in), lease(lease_in), a(fixture, {.lease = lease}), queue(fixture, "k") {
-    for (const redis::Script* script : {&kFairAcquire, &kFairRelease, &kReentrantRenew}) {
+    for (const redis::Script* script : {&kReentrantAcquire, &kReentrantRelease, &kReentrantRenew}) {
       a.ask({"SCRIPT", "LOAD", script->text});
     }
     held = a.locks.obtain("k");
@@ -60,7 +59,7 @@ TEST_P(FairFaults, ALostReplyKeepsThePlace) {
   run(60s, [](Scene& scene) {
     RelayedPeer<FairLocks> b(scene.fixture, {.lease = scene.lease});
     b.peer.ask({"PING"});
-    b.link.lose_reply_to(std::string(kFairAcquire.sha1), 3);
+    b.link.lose_reply_to(std::string(kReentrantAcquire.sha1), 3);
     scene.queue.join(b.peer.locks.obtain("k"));
     const redis::Reply first = scene.a.ask({"ZRANGE", kQueue, "0", "-1", "WITHSCORES"});
     scene.queue.join(scene.a.locks.obtain("other"), 1);  // somebody who passes by: another key
@@ -83,11 +82,11 @@ TEST_P(FairFaults, AGrantWhoseReplyWasLost) {
     const auto lock = b.peer.locks.obtain("k");
     scene.held->unlock();
     b.peer.ask({"PING"});
-    b.link.lose_reply_to(std::string(kFairAcquire.sha1), 2);
+    b.link.lose_reply_to(std::string(kReentrantAcquire.sha1), 2);
     lock->lock();
     EXPECT_EQ(scene.a.ask({"GET", "k"}).text, lock->acquisition());
     EXPECT_EQ(scene.a.ask({"DBSIZE"}).integer, 1);  // it does not stand in the queue as well
-    b.link.lose_reply_to(std::string(kFairRelease.sha1));
+    b.link.lose_reply_to(std::string(kReentrantRelease.sha1));
     lock->unlock();
     EXPECT_EQ(scene.a.ask({"DBSIZE"}).integer, 0);
     EXPECT_EQ(b.peer.observer.count(Kind::lost), 0u);
@@ -101,7 +100,7 @@ TEST_P(FairFaults, GivingUpUndoesAGrantNobodySaw) {
     scene.held->unlock();
     RelayedPeer<FairLocks> b(scene.fixture, {.lease = scene.lease});
     b.peer.ask({"PING"});
-    b.link.lose_reply_to(std::string(kFairAcquire.sha1), 1'000'000);
+    b.link.lose_reply_to(std::string(kReentrantAcquire.sha1), 1'000'000);
     EXPECT_THROW(b.peer.locks.obtain("k")->try_lock_for(150ms), Unavailable);
     Peer c(scene.fixture, {.lease = scene.lease});
     const auto lock = c.locks.obtain("k");

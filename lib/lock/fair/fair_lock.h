@@ -14,8 +14,8 @@
 //   the acknowledgement of replicas, asks once more. A waiter that gives up just then hands the lock on; if
 //   its process no longer listens, the next one is told when to ask. A process that is paused when its turn
 //   comes keeps the others waiting, as any paused holder does.
-// - All times are the server's. The record is the reentrant lock's, so that the two kinds exclude each
-//   other on one key; a client that uses the reentrant lock does not queue.
+// - All times are the server's. The record and the queue are the reentrant lock's, so that the two kinds
+//   exclude each other on one key, and take turns; but a reentrant lock takes a free one out of turn.
 // - A failover or a restart may lose the queue: the waiters come in again in the order in which they
 //   next ask.
 //

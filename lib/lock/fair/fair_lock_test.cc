@@ -10,7 +10,6 @@
 #include <regex>
 
 #include "lib/lock/api/guard.h"
-#include "lib/lock/fair/fair_scripts.h"
 #include "lib/lock/reentrant/reentrant_lock.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/testing/fair_queue.h"
@@ -349,7 +348,7 @@ TEST_P(FairLockTest, CommandsAGrant) {
   run([](Fixture& fixture) {
     constexpr int kWaiters = 30;
     RelayedPeer<FairLocks> b(fixture, {.lease = 60s}), c(fixture, {.lease = 60s});
-    for (const redis::Script* script : {&kFairAcquire, &kFairRelease}) {
+    for (const redis::Script* script : {&kReentrantAcquire, &kReentrantRelease}) {
       b.peer.ask({"SCRIPT", "LOAD", script->text});
     }
     Peer a(fixture, {.lease = 60s});

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/lock/fair/fair_scripts.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/testing/kinds.h"
 
@@ -176,7 +175,7 @@ TEST(FencingScripts, AskedAgainAfterTheCounterWasLost) {
       redis::Client client(fixture.runtime, fixture.network, fixture.options());
       for (const Wire& wire : {reentrant_wire("a", true), fair_wire("b", true)}) {
         const std::vector<std::string_view> keys(wire.acquire_keys.begin(), wire.acquire_keys.end());
-        const std::vector<std::string_view> args{"me:1", "60000", "1"};
+        const std::vector<std::string_view> args{"me:1", "60000", "0", "1"};
         const redis::Reply first = client.eval(*wire.acquire, keys, args).reply;
         ASSERT_EQ(first.items.size(), 3u);
         EXPECT_EQ(client.eval(*wire.acquire, keys, args).reply.items[2].integer, first.items[2].integer);

@@ -1,63 +1,81 @@
--- Reentrant lock, acquire: asks for the wanted state "held by me", so that asking twice changes nothing.
--- KEYS[1] the lock: a string, its owner; or "<owner> called", which nobody holds, see reentrant_release.  KEYS[2] who
--- waits: a sorted set of owners by the time (ms, this server's) when they asked first.  KEYS[3] its last token (only with
--- fencing).
--- ARGV[1] owner.  ARGV[2] lease in ms.  ARGV[3] 1: when refused, I wait to be called (see reentrant_release).
--- Returns {1, lease left[, token]} when it is mine now, {0, PTTL of the holder} when it is somebody else's, {0, PTTL, -1}
--- when nobody holds it, but it is kept for another process that was called.
-local call, key, waiting, owner = redis.call, KEYS[1], KEYS[2], ARGV[1]
-local holder = call('get', key)
-local called = holder and holder:sub(-7) == ' called' -- nobody holds it
-if called then
-  -- Kept for me, or for an earlier owner of my process. A process asks for a key with one owner at a time, so that one has
-  -- given up, and its leave is still on the way.
-  local process, number = holder:match('^(.*):(%d+) called$')
-  local my_process, my_number = owner:match('^(.*):(%d+)$')
-  if process and process == my_process and tonumber(number) <= tonumber(my_number) then
-    holder = false
-  end
-end
-local lease = tonumber(ARGV[2])
-if holder and holder ~= owner then
-  local left = call('pttl', key)
-  if left == -1 and not holder:match('^%x+%-%x+%-%x+%-%x+%-%x+:%d+$') then
-    return redis.error_reply('WRONGTYPE the key holds something that is no lock')
-  end
-  if ARGV[3] == '1' then
-    local time = call('time')
-    call('zadd', waiting, 'nx', time[1] * 1000 + math.floor(time[2] / 1000), owner)
-    -- I ask again when the holder's lease is over; a third more for the way.
-    local kept = math.floor(math.max(left, lease) * 4 / 3) + 1000
-    if call('pttl', waiting) < kept then
-      call('pexpire', waiting, string.format('%.0f', kept))
-    end
-  end
-  if called then
-    return {0, left, -1}
-  end
-  return {0, left}
-end
-if not holder then
-  call('set', key, owner, 'px', ARGV[2])
-else
-  local left = call('pttl', key)
-  if left > lease then
-    lease = left -- never shorten what was promised before
-  else
+-- Reentrant and fair lock, acquire: asks for the wanted state "held by me", so that asking twice changes nothing. A
+-- refused asker that wants to wait keeps its place in the queue as long as it goes on asking.
+-- KEYS[1] the lock: a string, its owner.  KEYS[2] the queue: a sorted set of owners by ticket; whole numbers insist on
+-- their turn, halves do not.  KEYS[3] their patience: a sorted set of owners by the time (ms, this server's) until which
+-- they are taken for alive.  KEYS[4] the last token (only with fencing).
+-- ARGV[1] owner.  ARGV[2] lease in ms.  ARGV[3] 1: in turn (fair), so that a free lock is the head's of the queue as long
+-- as that one is alive; else a free lock is anybody's.  ARGV[4] 1: queue when refused.
+-- Returns {1, lease left[, token]} when it is mine now, else {0, ms until it is worth another look[, when queued: my
+-- patience]}. Who stands in the queue may find itself the holder: see reentrant_release.
+local call, key, queue, patience, owner = redis.call, KEYS[1], KEYS[2], KEYS[3], ARGV[1]
+local lease, in_turn, waits = tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4] == '1'
+
+local function grant(left)
+  if left == -2 then
+    call('set', key, owner, 'px', ARGV[2])
+  elseif left <= lease then -- never shorten what was promised before
     call('pexpire', key, ARGV[2])
   end
+  local answer = {1, math.max(left, lease)}
+  if KEYS[4] then
+    local token = tonumber(call('get', KEYS[4]) or 0)
+    if left == -2 or token == 0 then -- 0: mine already, but the last token was lost since
+      -- The server's time keeps tokens rising when a failover or a restart has lost the last one.
+      local time = call('time')
+      token = math.max(token + 1, time[1] * 1000000 + time[2])
+      call('set', KEYS[4], string.format('%.0f', token), 'px', 86400000)
+    end
+    answer[3] = token
+  end
+  return answer
 end
-if ARGV[3] == '1' then
-  call('zrem', waiting, owner)
+
+local left = call('pttl', key)
+local holder = left ~= -2 and call('get', key)
+if holder == owner then
+  return grant(left)
 end
-if not KEYS[3] then
-  return {1, lease}
+if left == -1 and not holder:match('^%x+%-%x+%-%x+%-%x+%-%x+:%d+$') then
+  return redis.error_reply('WRONGTYPE the key holds something that is no lock')
 end
-local token = tonumber(call('get', KEYS[3]) or 0)
-if not holder or token == 0 then -- 0: mine already, but the last token was lost since
-  -- The server's time keeps tokens rising when a failover or a restart has lost the last one.
-  local time = call('time')
-  token = math.max(token + 1, time[1] * 1000000 + time[2])
-  call('set', KEYS[3], string.format('%.0f', token), 'px', 86400000)
+
+local time = call('time')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local look_again, head = left, nil
+if in_turn then -- a waiter that has stopped asking is taken for dead: at the end the head of the queue is alive
+  head = call('zrange', queue, 0, 0)[1]
+  while head and head ~= owner and tonumber(call('zscore', patience, head) or 0) <= now do
+    call('zrem', queue, head)
+    call('zrem', patience, head)
+    head = call('zrange', queue, 0, 0)[1]
+  end
 end
-return {1, lease, token}
+if left == -2 then
+  if not head or head == owner then
+    if waits then
+      call('zrem', queue, owner)
+      call('zrem', patience, owner)
+    end
+    return grant(left)
+  end
+  look_again = tonumber(call('zscore', patience, head)) - now -- until the head is known to have died
+end
+if look_again < 0 or look_again > lease then
+  look_again = lease
+end
+if not waits then
+  return {0, look_again}
+end
+if not call('zscore', queue, owner) then
+  local last = call('zrange', queue, -1, -1, 'withscores')[2] or 0
+  call('zadd', queue, math.floor(last) + (in_turn and 1 or 1.5), owner)
+end
+-- I ask again within a lease; a third more for the way.
+local alive_until = now + lease + math.floor(lease / 3)
+call('zadd', patience, string.format('%.0f', alive_until), owner)
+for _, name in ipairs({queue, patience}) do
+  if call('pttl', name) < alive_until - now then
+    call('pexpire', name, alive_until - now)
+  end
+end
+return {0, look_again, alive_until}

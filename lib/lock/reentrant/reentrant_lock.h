@@ -4,12 +4,14 @@
 // The reentrant lock: exclusive, on one Redis (or one replicated set), with its record in one string.
 // What all kinds promise: locks.h.
 //
-// - Waiting: the tasks of one process queue here; the first of them asks Redis. A release calls the process
-//   that has waited longest and keeps the lock for it for 100 ms; if that one does not ask by then, the next
-//   one does. If it has given up, its leave passes the call on; a try_lock() elsewhere asks again until then.
-//   A waiter also asks when its channel comes back, and when the holder's lease runs out; it never polls. So
-//   processes that want a lock again and again take turns. After a lease that ran out, or a call that was not
-//   answered, the first to ask gets the lock (the fair lock keeps the order then, too).
+// - Waiting: the tasks of one process queue here; the first of them asks Redis, and stands in the server's
+//   queue. A release makes the process that has waited longest the holder and tells it: one round trip from
+//   the release to the next grant, two commands a grant, however many wait and however far they are. So
+//   processes that want a lock again and again take turns. Who does not listen just then (it is connecting
+//   anew) is passed over and keeps its place. A waiter also asks when its channel comes back, and when the
+//   holder's lease runs out; it never polls. A lock that nobody holds is whose who asks first, also while
+//   others wait (the fair lock keeps the order then, too). A process that is paused, or has died while its
+//   connection stands, may become the holder, and keeps the others waiting for a lease, as any such holder.
 // - A failover to a replica that had not received the grant loses it: another process may then be
 //   granted while this one still believes that it holds. LockOptions::replicas narrows that; no lock on
 //   one replicated Redis can exclude it.

@@ -16,23 +16,35 @@ std::string beside_key(const std::string& prefix, const std::string& key) {
   return key.find('{') == std::string::npos ? prefix + ":{" + key + "}" : prefix + ":" + key;
 }
 
-std::string waiting_key(const std::string& key) { return beside_key("holdfast:waiting", key); }
 std::string token_key(const std::string& key) { return beside_key("holdfast:token", key); }
 
 Wire reentrant_wire(const std::string& key, bool fencing) {
-  const std::string waiting = waiting_key(key);
+  const std::string queue = beside_key("holdfast:fair:queue", key);
+  const std::string patience = beside_key("holdfast:fair:patience", key);
   Wire wire{.key = key,
             .acquire = &kReentrantAcquire,
             .release = &kReentrantRelease,
             .renew = &kReentrantRenew,
             .force = &kReentrantRelease,
-            .acquire_keys = {key, waiting},
-            .release_keys = {key, waiting},
+            .acquire_keys = {key, queue, patience},
+            .release_keys = {key, queue, patience},
             .renew_keys = {key},
+            .acquire_args = {"0"},
             .waiting = Wire::Waiting::call,
             .set_first = !fencing,
             .server_queue = true};
-  if (fencing) wire.acquire_keys.push_back(token_key(key));
+  if (fencing) {
+    wire.acquire_keys.push_back(token_key(key));
+    wire.release_keys.push_back(token_key(key));
+  }
+  return wire;
+}
+
+Wire fair_wire(const std::string& key, bool fencing) {
+  Wire wire = reentrant_wire(key, fencing);
+  wire.acquire_args = {"1"};
+  wire.local_queue = false;
+  wire.set_first = false;
   return wire;
 }
 

@@ -1,9 +1,9 @@
-// What the reentrant lock says to Redis: its scripts and its names. STRING <key>, its owner
-// "<uuid>:<number>", with the lease as its PTTL; ZSET "holdfast:waiting:{key}" of owners that wait, by the
-// server's time in ms when they asked first. A release calls the first of them (wake_channel.h) and leaves
-// "<owner> called" in <key> for 100 ms: nobody holds it, but it is refused to all other processes.
-// The first request of an acquire is a plain SET NX PX, which costs the server a third of a script call; the
-// script is sent only after a refusal, or when the outcome of the SET is not known.
+// What the reentrant and the fair lock say to Redis: their scripts and names. STRING <key>, its owner
+// "<uuid>:<number>", with the lease as its PTTL; ZSET "holdfast:fair:queue:{key}" of owners that wait, by
+// ticket; ZSET "holdfast:fair:patience:{key}" of the same owners, by the server's time in ms until which they
+// count as alive. A release makes the first of them that listens the holder and tells it (wake_channel.h).
+// The reentrant lock's first request is a plain SET NX PX, which costs the server a third of a script call;
+// its script is sent only after a refusal, or when the outcome of the SET is not known.
 //
 // In Redisson's layout (redisson_lock.h): HASH <key> { owner: 1 }, and the channel
 // "redisson_lock__channel:{key}".
@@ -29,15 +29,14 @@ extern const redis::Script kRedissonRelease;
 extern const redis::Script kRedissonRenew;
 extern const redis::Script kRedissonForce;
 
-// "holdfast:waiting:{key}"
-std::string waiting_key(const std::string& key);
 // "holdfast:token:{key}"
 std::string token_key(const std::string& key);
 // PREFIX:{key}, or PREFIX:key when the key has a hash tag of its own: in the same hash slot as the key.
 std::string beside_key(const std::string& prefix, const std::string& key);
 
 Wire reentrant_wire(const std::string& key, bool fencing);
-Wire reentrant_wire_polling(const std::string& key, bool fencing);  // the same, but nobody is called
+Wire fair_wire(const std::string& key, bool fencing);               // the same, but in turn
+Wire reentrant_wire_polling(const std::string& key, bool fencing);  // the same, but it does not queue
 Wire redisson_wire(const std::string& key);                         // it has no place for tokens
 
 }  // namespace holdfast

@@ -43,8 +43,9 @@ WakeChannel::Listener::~Listener() {
   }
 }
 
-WakeChannel::WakeChannel(Store& store, std::string_view uuid)
+WakeChannel::WakeChannel(Store& store, std::string_view uuid, LateRelease& late_release)
     : store_(store),
+      late_release_(late_release),
       name_("holdfast:wake:" + std::string(uuid)),
       mutex_(store.runtime()),
       closed_(store.runtime()) {}
@@ -96,9 +97,33 @@ void WakeChannel::on_message(std::string_view message) {
   } else {  // anybody can publish anything
     call.ask_in = std::chrono::milliseconds(std::clamp<std::int64_t>(number_in(what), 0, 86'400'000));
   }
+  {
+    const std::scoped_lock guard(mutex_);
+    const auto found = listeners_.find(owner);
+    if (found != listeners_.end()) return found->second->call_(call);
+  }
+  if (call.held != 0) give_back(owner);
+}
+
+void WakeChannel::gave_up(std::string owner, std::shared_ptr<const Wire> wire, MonotonicTime until) {
   const std::scoped_lock guard(mutex_);
-  const auto found = listeners_.find(owner);
-  if (found != listeners_.end()) found->second->call_(call);
+  const MonotonicTime now = store_.runtime().now();
+  while (!gone_.empty() && (gone_.size() >= kMostGone || gone_.front().until <= now)) gone_.pop_front();
+  gone_.push_back({std::move(owner), std::move(wire), until});
+}
+
+// The server has made somebody the holder who does not want it any more. An owner that is neither listening
+// nor gone holds the lock by now.
+void WakeChannel::give_back(std::string_view owner) {
+  Gone gone;
+  {
+    const std::scoped_lock guard(mutex_);
+    const auto found =
+        std::find_if(gone_.begin(), gone_.end(), [&](const Gone& one) { return one.owner == owner; });
+    if (found == gone_.end()) return;
+    gone = *found;
+  }
+  late_release_.add(std::move(gone.wire), std::move(gone.owner), gone.until);
 }
 
 void WakeChannel::on_subscribed(std::uint64_t subscription) {

@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,6 +23,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/lock/engine/late_release.h"
 #include "lib/lock/store/store.h"
 
 namespace holdfast {
@@ -55,26 +57,39 @@ class WakeChannel {
 
   static constexpr Duration kLinger = std::chrono::seconds(5);
 
-  // `store` outlives it.
-  WakeChannel(Store& store, std::string_view uuid);
+  // `store` and `late_release` outlive it.
+  WakeChannel(Store& store, std::string_view uuid, LateRelease& late_release);
   ~WakeChannel();  // [parks] REQUIRES: nobody listens
 
   // Null unless the channel is in force: then what the server says from now on is heard.
   std::unique_ptr<Listener> listen_if_in_force(const std::string& owner, Call call);
+  // `owner` has given up: should a request of its own that comes late make it the holder all the same, before
+  // `until`, that is given back as soon as the call says so.
+  void gave_up(std::string owner, std::shared_ptr<const Wire> wire, MonotonicTime until);
   // Subscribes where that is needed. Calls at once, or as soon as the channel is in force.
   std::unique_ptr<Listener> listen(const std::string& owner, Call call);
 
  private:
   void on_message(std::string_view message);
   void on_subscribed(std::uint64_t subscription);
+  void give_back(std::string_view owner);
   void linger();
 
+  struct Gone {
+    std::string owner;
+    std::shared_ptr<const Wire> wire;
+    MonotonicTime until;
+  };
+  static constexpr std::size_t kMostGone = 4096;
+
   Store& store_;
+  LateRelease& late_release_;
   const std::string name_;
   std::atomic<bool> in_force_ = false;
   Mutex mutex_;  // guards what follows
   Condition closed_;
   std::map<std::string, Listener*, std::less<>> listeners_;  // by owner
+  std::deque<Gone> gone_;                                    // the last that gave up
   std::unique_ptr<redis::Subscription> subscription_;        // null: nobody has waited for a while
   std::uint64_t subscriptions_ = 0;                          // the number of this one
   MonotonicTime idle_since_{};                               // when the last listener went
