@@ -6,11 +6,12 @@
 
 #include "lib/redis/client_impl.h"
 #include "lib/redis/failure.h"
+#include "lib/runtime/task_pool.h"
 
 namespace holdfast::redis {
 
 Client::Client(Runtime& runtime, Network& network, ClientOptions options)
-    : impl_(std::make_shared<Impl>(runtime, network, std::move(options))) {}
+    : impl_(std::make_shared<Impl>(runtime, network, std::move(options))), callbacks_(std::make_unique<TaskPool>(runtime, "callback")) {}
 
 Client::~Client() {
   try {
@@ -18,6 +19,12 @@ Client::~Client() {
   } catch (const TaskCancelled&) {  // the process is being killed: its tasks end by themselves
   }
 }
+
+Error Client::refusal(std::string_view command, const Answer& answer) const {
+  return impl_->refusal(answer.node, command, answer.reply);
+}
+
+bool Client::run_callback(std::function<void()> callback) { return callbacks_->run(std::move(callback)); }
 
 Runtime& Client::runtime() noexcept { return impl_->runtime(); }
 const ClientOptions& Client::options() const noexcept { return impl_->options(); }
@@ -28,10 +35,10 @@ Answer Client::call(Arguments command, const CallOptions& options) {
   Answer answer;
   const MonotonicTime now = impl->runtime().now();
   const Impl::Sent sent =
-      impl->execute({&view, 1}, {&answer.reply, 1}, now, impl->deadline_of(options, now), options.background);
+      impl->execute({&view, 1}, {&answer.reply, 1}, now, impl->deadline_of(options, now), options);
   answer.node = impl->name_of(sent.node);
   answer.sent_at = sent.sent_at;
-  if (answer.reply.is_error()) throw rejection(answer.node, view.name(), answer.reply);
+  if (answer.reply.is_error()) throw impl->refusal(answer.node, view.name(), answer.reply);
   return answer;
 }
 
@@ -50,7 +57,7 @@ std::vector<Answer> Client::call_all(std::span<const std::vector<std::string_vie
   std::vector<Reply> replies(commands.size());
   const MonotonicTime now = impl->runtime().now();
   const Impl::Sent sent =
-      impl->execute(views, replies, now, impl->deadline_of(options, now), options.background);
+      impl->execute(views, replies, now, impl->deadline_of(options, now), options);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     answers[i] = {std::move(replies[i]), impl->name_of(sent.node), sent.sent_at};
   }
@@ -69,12 +76,12 @@ Answer Client::eval(const Script& script, Arguments keys, Arguments args, const 
   Answer answer;
   for (;;) {
     const CommandView view{{head, keys, args}};
-    const Impl::Sent sent = impl->execute({&view, 1}, {&answer.reply, 1}, now, deadline, options.background);
+    const Impl::Sent sent = impl->execute({&view, 1}, {&answer.reply, 1}, now, deadline, options);
     answer.node = impl->name_of(sent.node);
     answer.sent_at = sent.sent_at;
     if (!answer.reply.is_error()) return answer;
-    if (head[0] == "EVAL" || answer.reply.error_code() != "NOSCRIPT") {
-      throw rejection(answer.node, view.name(), answer.reply);
+    if (head[0] == "EVAL" || meaning_of(answer.reply.text) != Meaning::unknown) {
+      throw impl->refusal(answer.node, view.name(), answer.reply);
     }
     head[0] = "EVAL";
     head[1] = script.text;

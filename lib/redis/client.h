@@ -1,13 +1,16 @@
 // A client of one Redis, or of one replicated set of which one node is the primary.
 //
-// One pipelined connection carries the calls of all tasks of the process. The call that waits first reads the
-// replies for all, and hands the reading on when its own reply is there. Background calls (watchdogs) never
-// take that role, so that a paused watchdog delays nobody: while only background calls wait, a reader task of
-// the client's own serves them.
+// One pipelined connection carries the calls of all tasks of the process (renewals, and what waits for
+// replicas, go over connections of their own: Lane). The call that waits first reads the replies for all, and
+// hands the reading on when its own reply is there. Background calls (watchdogs), and those that a stop
+// request can end, never take that role, so that a paused watchdog delays nobody: while only they wait, a
+// reader task of the client's own serves them.
 //
 // With several nodes, the client seeks the one whose ROLE is master: at first use, after losing the
 // connection and on a READONLY reply. A call that certainly had no effect is sent again there until its
-// deadline. The client never repeats a call that may have been executed: the lock knows what to do.
+// deadline. The client never repeats a call that may have been executed: the lock knows what to do. With one
+// node, READONLY is Kind::rejected as long as that node never took a write, and Kind::unavailable afterwards:
+// then it is a primary that was demoted for a moment.
 //
 // Each connection begins with HELLO. A server that is no Redis, is older than 6.2, or wants another password
 // is reported at once (Error::Kind), not when a script fails in the middle.
@@ -20,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +34,10 @@
 #include "lib/redis/reply.h"
 #include "lib/redis/script.h"
 #include "lib/runtime/runtime.h"
+
+namespace holdfast {
+class TaskPool;
+}
 
 namespace holdfast::redis {
 
@@ -59,12 +67,28 @@ struct ClientOptions {
   Duration backoff_min = std::chrono::milliseconds(10);   // between attempts: doubled, with jitter
   Duration backoff_max = std::chrono::milliseconds(500);  // the longest pause between attempts
   std::size_t max_pending = 65536;  // calls in flight; one more fails as `unavailable`, not sent
+  // The longest reply or message, in bytes. A server that sends a longer one (or more than 65,536 items, or
+  // lists in lists in lists, 16 deep) is not listened to any further: Kind::protocol, the connection is given
+  // up.
+  std::size_t max_reply = std::size_t{1} << 20;
+};
+
+// Which connection carries a call. Each is made when the first call needs it, so that what may take long on
+// one (WAIT) holds up nothing on another one.
+enum class Lane {
+  shared,         // everything else
+  renewals,       // renewals of leases
+  replicas,       // writes with the WAIT that belongs to them
+  replica_leases  // renewals of leases with their WAIT
 };
 
 // How one call is made.
 struct CallOptions {
   std::optional<MonotonicTime> deadline = std::nullopt;  // default: now + command_timeout
   bool background = false;                               // never reads for others (see above)
+  Lane lane = Lane::shared;                              // its connection
+  // A stop request ends the call at once, as Kind::interrupted. What was sent may be executed all the same.
+  std::stop_token stop = {};
 };
 
 // What a call returned and who said so.
@@ -96,6 +120,9 @@ class Client {
   std::vector<Answer> call_all(std::span<const std::vector<std::string_view>> commands,
                                const CallOptions& options = {});
 
+  // The error that call() would have thrown for an error reply of call_all() to `command`.
+  Error refusal(std::string_view command, const Answer& answer) const;
+
   // [parks] EVALSHA; on NOSCRIPT one EVAL with the text.
   Answer eval(const Script& script, Arguments keys, Arguments args, const CallOptions& options = {});
 
@@ -108,12 +135,18 @@ class Client {
                                           std::function<void(std::string_view payload)> on_message,
                                           std::function<void()> on_subscribed);
 
+  // Runs `callback`, code of the application, on a task of its own (role "callback"): there it may take as long
+  // as it wants, and may destroy what it likes, this client included. It must not throw. False: no task could
+  // be started now. The client's end waits for the others.
+  [[nodiscard]] bool run_callback(std::function<void()> callback);
+
   Runtime& runtime() noexcept;                    // on which it runs
   const ClientOptions& options() const noexcept;  // as given
 
  private:
   class Impl;
   std::shared_ptr<Impl> impl_;  // shared with the client's own tasks
+  std::unique_ptr<TaskPool> callbacks_;
 };
 
 // Unsubscribes when destroyed; after that no callback of it runs any more.

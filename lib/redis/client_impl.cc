@@ -5,7 +5,6 @@
 
 #include "lib/redis/failure.h"
 #include "lib/redis/primary_finder.h"
-#include "lib/redis/role.h"
 #include "lib/runtime/check.h"
 
 namespace holdfast::redis {
@@ -17,6 +16,10 @@ std::vector<std::string> names(const ClientOptions& options) {
   std::vector<std::string> names;
   for (const Node& node : options.nodes) names.push_back(node_name(node));
   return names;
+}
+
+bool writes(std::string_view command) {
+  return command == "SET" || command == "EVALSHA" || command == "EVAL";
 }
 
 std::string in_ms(Duration duration) {
@@ -43,27 +46,65 @@ Client::Impl::Impl(Runtime& runtime, Network& network, ClientOptions options)
       network_(network),
       options_(std::make_shared<const ClientOptions>(std::move(options))),
       names_(names(*options_)),
+      known_(std::make_shared<Known>()),
       pubsub_(std::make_shared<Pubsub>(runtime, network, options_)),
-      mutex_(runtime) {
+      mutex_(runtime),
+      task_(runtime, "connector") {
   HF_CHECK(!options_->nodes.empty(), "a client has at least one node");
 }
+
+Client::Impl::Impl(const Impl& shared, std::shared_ptr<Pubsub> no_pubsub)
+    : runtime_(shared.runtime_),
+      network_(shared.network_),
+      options_(shared.options_),
+      names_(shared.names_),
+      known_(shared.known_),
+      pubsub_(std::move(no_pubsub)),
+      mutex_(runtime_),
+      task_(runtime_, "connector") {}
 
 MonotonicTime Client::Impl::deadline_of(const CallOptions& call, MonotonicTime now) const {
   return call.deadline ? *call.deadline : deadline_after(now, options_->command_timeout);
 }
 
 Client::Impl::Sent Client::Impl::execute(std::span<const CommandView> commands, std::span<Reply> replies,
-                                         MonotonicTime now, MonotonicTime deadline, bool background) {
+                                         MonotonicTime now, MonotonicTime deadline,
+                                         const CallOptions& call) {
+  const std::shared_ptr<Impl> on = call.lane == Lane::shared ? shared_from_this() : lane(call.lane);
+  if (!call.stop.stop_possible()) return on->send_until(commands, replies, now, deadline, call);
+  const std::stop_callback wake(call.stop, [&parker = runtime_.parker()] { parker.unpark(); });
+  return on->send_until(commands, replies, now, deadline, call);
+}
+
+std::shared_ptr<Client::Impl> Client::Impl::lane(Lane lane) {
+  const Lock lock(mutex_);
+  std::shared_ptr<Impl>& impl = lanes_[static_cast<std::size_t>(lane) - 1];
+  if (!impl) {
+    impl = std::shared_ptr<Impl>(new Impl(*this, nullptr));
+    impl->stopping_ = stopping_;
+  }
+  return impl;
+}
+
+Error Client::Impl::refusal(std::string_view node, std::string_view command, const Reply& error) const {
+  return rejection(node, command, error, several() || known_->took_a_write);
+}
+
+Client::Impl::Sent Client::Impl::send_until(std::span<const CommandView> commands, std::span<Reply> replies,
+                                            MonotonicTime now, MonotonicTime deadline,
+                                            const CallOptions& call) {
   using Kind = Error::Kind;
   const std::string_view name = commands.front().name();
   for (;;) {
-    const ConnectionPtr connection = connected(now, deadline, name);
+    const ConnectionPtr connection = connected(now, deadline, name, call.stop);
     const std::string& node = names_[connection->node()];
-    const Connection::Result result = connection->execute(commands, replies, now, deadline, background);
+    const Connection::Result result =
+        connection->execute(commands, replies, now, deadline, call.background, call.stop);
     switch (result.outcome) {
       case Connection::Outcome::replied:
         if (!refused_everywhere(commands, replies)) {
           proved_useful(connection);
+          if (!known_->took_a_write && !replies.front().is_error() && writes(name)) known_->took_a_write = true;
           return {connection->node(), result.sent_at};
         }
         seek_again(connection, node + ": " + replies.front().text);
@@ -71,6 +112,8 @@ Client::Impl::Sent Client::Impl::execute(std::span<const CommandView> commands, 
         break;
       case Connection::Outcome::timed_out:
         throw failure(Kind::timed_out, node, name, result.may_have_executed, "no reply by the deadline");
+      case Connection::Outcome::stopped:
+        throw failure(Kind::interrupted, node, name, result.may_have_executed, "the call was stopped");
       case Connection::Outcome::full:
         throw failure(Kind::unavailable, node, name, false,
                       "too many calls in flight (max_pending = " + std::to_string(options_->max_pending) +
@@ -93,7 +136,9 @@ Client::Impl::Sent Client::Impl::execute(std::span<const CommandView> commands, 
 // Every command was refused by a node that is not (yet) the primary, so that nothing was done.
 bool Client::Impl::refused_everywhere(std::span<const CommandView> commands,
                                       std::span<const Reply> replies) const {
-  if (!several() || !means_not_primary(replies.front().error_code())) return false;
+  if (!several() || !replies.front().is_error()) return false;
+  const Meaning meaning = meaning_of(replies.front().text);
+  if (meaning != Meaning::primary && meaning != Meaning::loading) return false;
   for (std::size_t i = 0; i < replies.size(); ++i) {
     const std::string_view name = commands[i].name();
     const bool harmless = name == "WAIT" || name == "MULTI" || name == "PING";
@@ -106,7 +151,8 @@ bool Client::Impl::refused_everywhere(std::span<const CommandView> commands,
 
 // `now` is brought up to date when this took time.
 Client::Impl::ConnectionPtr Client::Impl::connected(MonotonicTime& now, MonotonicTime deadline,
-                                                    std::string_view command) {
+                                                    std::string_view command,
+                                                    const std::stop_token& stop) {
   using Kind = Error::Kind;
   Lock lock(mutex_);
   if (connection_ && connection_->usable()) return connection_;
@@ -122,6 +168,7 @@ Client::Impl::ConnectionPtr Client::Impl::connected(MonotonicTime& now, Monotoni
   for (;;) {
     if (connection_ && connection_->usable()) return connection_;
     if (stopping_) throw failure(Kind::unavailable, "", command, false, "the client is being destroyed");
+    if (stop.stop_requested()) throw failure(Kind::interrupted, "", command, false, "the call was stopped");
     if (waiter.hopeless) {
       std::string what = std::string(command) + ": " + last_problem_;
       if (hopeless_.kind == Kind::unreachable)
@@ -136,9 +183,13 @@ Client::Impl::ConnectionPtr Client::Impl::connected(MonotonicTime& now, Monotoni
                         (last_problem_.empty() ? "" : "; last attempt: " + last_problem_) +
                         "; check that the servers run and that the addresses are right");
     }
-    start_connecting();
+    MonotonicTime until = deadline;
+    if (!start_connecting()) {
+      last_problem_ = "no task could be started that connects (no threads left?)";
+      until = std::min(deadline, deadline_after(runtime_.now(), options_->backoff_min));
+    }
     lock.unlock();
-    in_time = waiter.parker->park_until(deadline);
+    in_time = waiter.parker->park_until(until) || until < deadline;
     lock.lock();
     now = runtime_.now();
   }
@@ -168,17 +219,15 @@ void Client::Impl::drop_connection() {
   retired_.push_back(old);
 }
 
-// REQUIRES: the mutex is locked.
-void Client::Impl::start_connecting() {
-  if (task_running_) return;
-  task_running_ = true;
-  task_ = runtime_.spawn("connector", [self = shared_from_this()] { self->connect_until_done(); });
+// False: no task could be started. REQUIRES: the mutex is locked.
+bool Client::Impl::start_connecting() {
+  return task_.start([self = shared_from_this()] { self->connect_until_done(); });
 }
 
 void Client::Impl::connect_until_done() {
   std::vector<ConnectionPtr> finished;
   Lock lock(mutex_);
-  ParkerPlace place(task_parker_, runtime_.parker());
+  BackgroundTask::Turn turn(task_);
   if (connection_ && !connection_->usable()) {  // broke while nobody called
     last_problem_ = names_[connection_->node()] + ": " + connection_->why_broken();
     drop_connection();
@@ -190,7 +239,7 @@ void Client::Impl::connect_until_done() {
       lock.lock();
       continue;
     }
-    const std::size_t first = last_primary_;
+    const std::size_t first = known_->last_primary;
     lock.unlock();
     Found found = find_primary(runtime_, network_, *options_, first);
     lock.lock();
@@ -198,13 +247,13 @@ void Client::Impl::connect_until_done() {
     if (found.stream && !stopping_) {
       connection_ = std::make_shared<Connection>(
           runtime_, std::move(found.stream), found.node,
-          Connection::Settings{options_->connect_timeout, options_->max_pending});
-      last_primary_ = found.node;
-      ever_connected_ = true;
+          Connection::Settings{options_->connect_timeout, options_->max_pending, options_->max_reply});
+      known_->last_primary = found.node;
+      known_->ever_connected = true;
     } else {
       last_problem_ = found.why_not;
       next_attempt_ = deadline_after(runtime_.now(), backoff(runtime_, *options_, failures_));
-      const bool may_come = ever_connected_ || options_->wait_for_servers;
+      const bool may_come = known_->ever_connected || options_->wait_for_servers;
       if (found.hopeless == Error::Kind::unreachable && may_come) found.hopeless.reset();
       if (!found.hopeless) continue;
       hopeless_ = {*found.hopeless, found.hopeless_node, found.code};
@@ -214,6 +263,7 @@ void Client::Impl::connect_until_done() {
       waiter->parker->unpark();
     }
     if (!connection_) break;
+    if (!pubsub_) continue;
     lock.unlock();
     pubsub_->calls_go_to(found.node);
     lock.lock();
@@ -222,8 +272,7 @@ void Client::Impl::connect_until_done() {
     finished.push_back(retired_.front());
     retired_.erase(retired_.begin());
   }
-  place.leave();
-  task_running_ = false;
+  turn.rest();
   if (!stopping_ && !connection_ && !waiters_.empty()) waiters_.front()->parker->unpark();
   lock.unlock();
   for (const ConnectionPtr& connection : finished) connection->shutdown();
@@ -233,16 +282,19 @@ void Client::Impl::shutdown() {
   Lock lock(mutex_);
   stopping_ = true;
   for (Waiter* const waiter : waiters_) waiter->parker->unpark();
-  if (task_parker_ != nullptr) task_parker_->unpark();
-  Task task = std::move(task_);
+  task_.wake();
+  const std::array<std::shared_ptr<Impl>, 3> lanes = lanes_;
   lock.unlock();
-  task.join();
+  for (const std::shared_ptr<Impl>& lane : lanes) {
+    if (lane) lane->shutdown();
+  }
+  task_.join();
   lock.lock();
   std::vector<ConnectionPtr> connections = std::move(retired_);
   if (connection_) connections.push_back(std::move(connection_));
   lock.unlock();
   for (const ConnectionPtr& connection : connections) connection->shutdown();
-  pubsub_->shutdown();
+  if (pubsub_) pubsub_->shutdown();
 }
 
 }  // namespace holdfast::redis

@@ -15,6 +15,7 @@ constexpr std::size_t kLargestBuffer = 64 * 1024;
 constexpr unsigned kWritesAlone = 31;
 constexpr Duration kProbeAfter = std::chrono::milliseconds(1);  // idle for longer: look before sending
 constexpr MonotonicTime kAtOnce{};                              // a deadline that does not wait
+constexpr int kLastReads = 16;  // of what lies there when a deadline has passed
 
 }  // namespace
 
@@ -42,18 +43,22 @@ Connection::Connection(Runtime& runtime, std::unique_ptr<Stream> stream, std::si
       settings_(settings),
       mutex_(runtime),
       buffer_(kFirstBuffer),
-      last_heard_(runtime.now()) {}
+      reader_(settings.max_reply),
+      last_heard_(runtime.now()),
+      task_(runtime, "reader") {}
 
 Connection::~Connection() = default;
 
 Connection::Result Connection::execute(std::span<const CommandView> commands, std::span<Reply> replies,
-                                       MonotonicTime now, MonotonicTime deadline, bool background) {
+                                       MonotonicTime now, MonotonicTime deadline, bool background,
+                                       const std::stop_token& stop) {
   HF_CHECK(!commands.empty() && commands.size() == replies.size(), "a reply for each command");
   Pending pending;
   pending.parker = &runtime_.parker();
   pending.replies = replies;
   pending.deadline = deadline;
-  pending.background = background;
+  pending.background = background || stop.stop_possible();
+  if (stop.stop_possible()) pending.stop = &stop;
   pending.sent_at = now;
   if (pending.sent_at >= deadline) return {Outcome::timed_out, false, pending.sent_at};
 
@@ -80,7 +85,11 @@ Connection::Result Connection::execute(std::span<const CommandView> commands, st
   wake_settled(lock);
   switch (pending.state) {
     case State::replied: return {Outcome::replied, true, pending.sent_at};
-    case State::timed_out: return {Outcome::timed_out, pending.may_have_executed, pending.sent_at};
+    case State::timed_out: {
+      const bool stopped = stop.stop_requested() && runtime_.now() < deadline;
+      const Outcome outcome = stopped ? Outcome::stopped : Outcome::timed_out;
+      return {outcome, pending.may_have_executed, pending.sent_at};
+    }
     default: break;
   }
   return {protocol_ ? Outcome::protocol : Outcome::broken, pending.may_have_executed, pending.sent_at};
@@ -101,14 +110,21 @@ void Connection::enqueue(Pending& pending, std::span<const CommandView> commands
 // task.
 void Connection::wait(Lock& lock, Pending& pending) {
   while (pending.state == State::waiting) {
+    if (pending.stop != nullptr && pending.stop->stop_requested()) {
+      give_up(pending);
+      break;
+    }
     bool in_time = true;
     if (!pending.background && !out_.empty() && !writing_) {
       in_time = write_some(lock, &pending, pending.deadline);
     } else if (!pending.background && !reading_) {
       in_time = read_some(lock, &pending, pending.deadline);
+      // However fast it comes: what is not complete at the deadline comes too late.
+      if (pending.state == State::waiting && runtime_.now() >= pending.deadline) in_time = false;
     } else {
       if (pending.background) {
-        hand_on();  // somebody must serve us
+        hand_on();                           // somebody must serve us
+        if (!pending.background) continue;  // nobody can
       } else {
         park(pending);
       }
@@ -140,7 +156,8 @@ void Connection::try_last_moment(Lock& lock, Pending& pending) {
     runtime_.yield();
     lock.lock();
   } else if (!pending.background) {
-    while (pending.state == State::waiting && read_some(lock, &pending, kAtOnce)) {
+    for (int i = 0; i < kLastReads && pending.state == State::waiting; ++i) {
+      if (!read_some(lock, &pending, kAtOnce)) break;
     }
   }
 }
@@ -246,7 +263,10 @@ void Connection::deliver(Pending* self) {
     const ReplyReader::Next next = reader_.next(reply);
     if (next == ReplyReader::Next::incomplete) return;
     if (next == ReplyReader::Next::broken) {
-      break_off("what came back is not RESP (" + reader_.error() + "): is this a Redis server?", true);
+      break_off(reader_.too_large()
+                    ? "the server sends " + reader_.error()
+                    : "what came back is not RESP (" + reader_.error() + "): is this a Redis server?",
+                true);
       return;
     }
     if (entries_.empty() || entries_.front().begin >= out_begin_) {
@@ -325,7 +345,7 @@ void Connection::break_off(std::string why, bool protocol) {
   entries_.clear();
   outstanding_ = 0;
   out_.clear();
-  if (task_parker_ != nullptr) task_parker_->unpark();
+  task_.wake();
 }
 
 // Since when we wait in vain for the oldest reply.
@@ -383,7 +403,7 @@ void Connection::unpark(Pending& pending) {
 
 bool Connection::idle() {
   const Lock lock(mutex_);
-  return broken_ || (entries_.empty() && !task_running_);
+  return broken_ || (entries_.empty() && !task_.running());
 }
 
 std::string Connection::why_broken() {
@@ -395,9 +415,8 @@ void Connection::shutdown() {
   Lock lock(mutex_);
   break_off("the client was closed");
   wake_settled(lock);
-  Task task = std::move(task_);
   lock.unlock();
-  task.join();
+  task_.join();
 }
 
 }  // namespace holdfast::redis

@@ -8,7 +8,8 @@
 // waits to take over. A background call takes none: where no foreground call is there to serve it, a task of
 // this connection's own (role "reader") does, which exists only while background calls wait (or while a
 // writer gave up and nobody is there to finish its work). So a background task that does not run for a while
-// holds up nobody.
+// holds up nobody. (When no task can be started, background calls serve themselves.) A call that a stop request
+// can end is served like one in the background, because who reads from the network cannot be stopped.
 //
 // A call that gives up leaves its place in the order behind; its reply is dropped when it comes. When nothing
 // at all has come for `silence` since such a call was sent, the connection is broken off.
@@ -21,6 +22,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,7 @@
 #include "lib/redis/reply.h"
 #include "lib/redis/reply_reader.h"
 #include "lib/redis/ring.h"
+#include "lib/runtime/background_task.h"
 #include "lib/runtime/runtime.h"
 
 namespace holdfast::redis {
@@ -38,6 +41,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   struct Settings {
     Duration silence = std::chrono::seconds(1);
     std::size_t max_pending = 65536;  // replies outstanding, dropped ones included
+    std::size_t max_reply = ReplyReader::kUnbounded;
   };
   enum class Outcome {
     replied,
@@ -45,6 +49,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     broken,    // broken() says why
     protocol,  // broken: what came back is not RESP
     full,      // max_pending reached; nothing sent
+    stopped,   // by `stop`
   };
   struct Result {
     Outcome outcome = Outcome::replied;
@@ -58,9 +63,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::size_t node() const noexcept { return node_; }
 
   // [parks] Sends the commands back to back and waits for their replies. `now`: just read from the clock.
-  // REQUIRES: as many replies as commands, at least one.
+  // REQUIRES: as many replies as commands, at least one; a stop request unparks the calling task.
   Result execute(std::span<const CommandView> commands, std::span<Reply> replies, MonotonicTime now,
-                 MonotonicTime deadline, bool background);
+                 MonotonicTime deadline, bool background, const std::stop_token& stop = {});
 
   std::atomic<bool> proved{false};  // the owner's note: it has answered a call
 
@@ -88,6 +93,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     // `woken`, too: then nobody touches this or the task's parker any more.
     std::atomic<State> state = State::waiting;
     std::atomic<bool> woken = false;
+    const std::stop_token* stop = nullptr;
     bool background = false;
     bool may_have_executed = false;
     bool parked = false;  // in the list of calls that are in neither role and can take one over
@@ -125,6 +131,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool task_needed() const;
   MonotonicTime latest_deadline() const;
   void start_task();
+  void serve_themselves();
   void run_task();
   void expire_background();
   MonotonicTime silent_since() const;
@@ -164,9 +171,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string why_;
 
   bool task_must_write_ = false;  // nobody else can
-  bool task_running_ = false;
-  Parker* task_parker_ = nullptr;
-  Task task_;
+  BackgroundTask task_;
 };
 
 }  // namespace holdfast::redis

@@ -3,6 +3,7 @@
 
 #include "lib/redis/connection.h"
 #include "lib/redis/role.h"
+#include "lib/runtime/background_task.h"
 
 namespace holdfast::redis {
 
@@ -20,17 +21,28 @@ MonotonicTime Connection::latest_deadline() const {
 }
 
 void Connection::start_task() {
-  if (task_running_) {
-    if (task_parker_ != nullptr) task_parker_->unpark();
-    return;
+  if (task_.running()) {
+    task_.wake();
+  } else if (!task_.start([self = shared_from_this()] { self->run_task(); })) {
+    serve_themselves();
   }
-  task_running_ = true;
-  task_ = runtime_.spawn("reader", [self = shared_from_this()] { self->run_task(); });
+}
+
+// No task could be started: the background calls take the roles as others do.
+void Connection::serve_themselves() {
+  task_must_write_ = false;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    Pending* const pending = entries_[i].pending;
+    if (pending == nullptr || !pending->background) continue;
+    pending->background = false;
+    --background_waiting_;
+    pending->parker->unpark();
+  }
 }
 
 void Connection::run_task() {
   Lock lock(mutex_);
-  ParkerPlace place(task_parker_, runtime_.parker());
+  BackgroundTask::Turn turn(task_);
   while (!broken_ && task_needed()) {
     bool in_time = true;
     if (!out_.empty() && !writing_) {
@@ -38,6 +50,7 @@ void Connection::run_task() {
       if (out_.empty() || !in_time) task_must_write_ = false;
     } else if (!reading_) {
       in_time = read_some(lock, nullptr, background_until_);
+      if (runtime_.now() >= background_until_) in_time = false;
     } else {
       const MonotonicTime until = background_until_;  // a call that joins moves it
       lock.unlock();
@@ -46,8 +59,7 @@ void Connection::run_task() {
     }
     if (!in_time) expire_background();
   }
-  place.leave();
-  task_running_ = false;
+  turn.rest();
   task_must_write_ = false;
   tell_parked();
 }

@@ -15,11 +15,13 @@ class Error : public std::runtime_error {
     disconnected,  // the connection broke while the call was under way
     timed_out,     // no reply by the deadline
     rejected,      // the server answered with an error (`code` has its first word)
+    passing,       // the server answered that it cannot do it now: LOADING, BUSY, OOM, ... (`code`)
     protocol,      // what came back is not RESP, or not a reply of the expected type
     unauthorized,  // NOAUTH, WRONGPASS, NOPERM
     unsupported,   // a Redis older than 6.2, a Sentinel, a node of a Cluster
     unreachable,   // nobody listens at any of the addresses, and nobody ever did
                    // (ClientOptions::wait_for_servers)
+    interrupted,   // CallOptions::stop was triggered first
   };
 
   // `what` says it all in words: node, command, cause.
@@ -36,6 +38,8 @@ class Error : public std::runtime_error {
   const std::string& node() const noexcept { return node_; }        // "" when none was reached
   const std::string& command() const noexcept { return command_; }  // its name, never its arguments
   const std::string& code() const noexcept { return code_; }        // "READONLY", ...; "" if no reply came
+  // Another attempt may succeed: there was no connection, no answer, or one that says "not now".
+  bool worth_another_attempt() const noexcept;
   // False: the command certainly had no effect. True: it was (at least partly) sent and its outcome is
   // unknown.
   bool may_have_executed() const noexcept { return may_have_executed_; }
@@ -45,5 +49,21 @@ class Error : public std::runtime_error {
   std::string node_, command_, code_;
   bool may_have_executed_;
 };
+
+inline bool Error::worth_another_attempt() const noexcept {
+  switch (kind_) {
+    case Kind::unavailable:
+    case Kind::disconnected:
+    case Kind::timed_out:
+    case Kind::passing: return true;
+    case Kind::rejected:
+    case Kind::protocol:
+    case Kind::unauthorized:
+    case Kind::unsupported:
+    case Kind::unreachable:
+    case Kind::interrupted: break;
+  }
+  return false;
+}
 
 }  // namespace holdfast::redis

@@ -9,11 +9,70 @@ namespace {
 
 using Kind = Error::Kind;
 
-// Refusals that Redis gives before a command, or a script's first write, has any effect.
-constexpr std::array<std::string_view, 22> kRefusals = {
-    "READONLY", "MASTERDOWN", "LOADING",    "NOAUTH",  "NOPERM",    "WRONGPASS", "NOSCRIPT", "BUSY",
-    "MISCONF",  "NOREPLICAS", "OOM",        "MOVED",   "ASK",       "CROSSSLOT", "TRYAGAIN", "CLUSTERDOWN",
-    "NOPROTO",  "EXECABORT",  "NOTPRIMARY", "NOTBUSY", "UNBLOCKED", "DENIED"};
+struct Row {
+  std::string_view begin;  // of the error, up to the end of a word
+  Meaning meaning;
+  bool not_executed;  // Redis says so before a command, or a script's first write, has any effect
+  std::string_view advice = {};
+};
+
+// The errors of Redis 7 that a client can meet, whatever it sends.
+constexpr std::array kTable = {
+    // The server cannot do it now.
+    Row{"LOADING", Meaning::loading, true, "the server is still loading its data: try again"},
+    Row{"BUSY", Meaning::again, true, "a script has been running too long on the server"},
+    Row{"NOREPLICAS", Meaning::again, true,
+        "the primary has fewer good replicas than its min-replicas-to-write"},
+    Row{"MISCONF", Meaning::again, true, "the server cannot persist and refuses writes: see its log"},
+    Row{"OOM", Meaning::again, true, "the server has reached its maxmemory"},
+    Row{"ERR max number of clients reached", Meaning::again, true,
+        "the server has reached its maxclients, or its limit of open files"},
+    Row{"ERR Error registering fd event", Meaning::again, true, "the server has no more file descriptors"},
+    Row{"TRYAGAIN", Meaning::again, true},
+    Row{"CLUSTERDOWN", Meaning::again, true},
+    Row{"UNBLOCKED", Meaning::again, true},
+    Row{"IOERR", Meaning::again, true},
+    // Another node can.
+    Row{"READONLY", Meaning::primary, true,
+        "the node is a replica: list all nodes of the set, so that the primary can be found"},
+    Row{"MASTERDOWN", Meaning::primary, true,
+        "the node is a replica that lost its primary: list all nodes of the set"},
+    Row{"NOMASTERLINK", Meaning::primary, true},
+    Row{"NOTPRIMARY", Meaning::primary, true},
+    Row{"NOSCRIPT", Meaning::unknown, true},
+    // Nobody can, before a person has mended something.
+    Row{"NOAUTH", Meaning::final, true,
+        "the server asks for a password: set user and password in ClientOptions"},
+    Row{"WRONGPASS", Meaning::final, true, "check user and password in ClientOptions"},
+    Row{"NOPERM", Meaning::final, true, "give the user the right to run this command and touch these keys"},
+    Row{"DENIED", Meaning::final, true},
+    Row{"NOPROTO", Meaning::final, true},
+    Row{"MOVED", Meaning::final, true, "the server is a node of a Redis Cluster, which is not supported"},
+    Row{"ASK", Meaning::final, true, "the server is a node of a Redis Cluster, which is not supported"},
+    Row{"CROSSSLOT", Meaning::final, true},
+    Row{"INPROG", Meaning::final, true},
+    Row{"EXECABORT", Meaning::final, true},
+    Row{"NOTBUSY", Meaning::final, true},
+    Row{"UNKILLABLE", Meaning::final, true},
+    Row{"NOGOODSLAVE", Meaning::final, true},
+    Row{"ERR unknown command", Meaning::final, true},
+    Row{"ERR wrong number of arguments", Meaning::final, true},
+    // A script that has written may end like this, too.
+    Row{"WRONGTYPE", Meaning::final, false,
+        "something else is kept at this key: use another one, or remove that"},
+    Row{"BUSYGROUP", Meaning::final, false},
+    Row{"NOGROUP", Meaning::final, false},
+    Row{"BUSYKEY", Meaning::final, false},
+};
+
+const Row* row_of(std::string_view error) noexcept {
+  for (const Row& row : kTable) {
+    if (!error.starts_with(row.begin)) continue;
+    const std::string_view rest = error.substr(row.begin.size());
+    if (rest.empty() || rest.front() == ' ' || rest.front() == ',') return &row;
+  }
+  return nullptr;
+}
 
 bool same_ignoring_case(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
@@ -29,38 +88,18 @@ bool is_script(std::string_view command) {
   return false;
 }
 
-std::string_view advice(std::string_view code) {
-  if (code == "READONLY")
-    return "the node is a replica: list all nodes of the set, so that the primary can be found";
-  if (code == "MASTERDOWN") return "the node is a replica that lost its primary: list all nodes of the set";
-  if (code == "LOADING") return "the server is still loading its data: try again";
-  if (code == "NOAUTH") return "the server asks for a password: set user and password in ClientOptions";
-  if (code == "WRONGPASS") return "check user and password in ClientOptions";
-  if (code == "NOPERM") return "give the user the right to run this command and touch these keys";
-  if (code == "NOREPLICAS") return "the primary has fewer good replicas than its min-replicas-to-write";
-  if (code == "MISCONF") return "the server cannot persist and refuses writes: see its log";
-  if (code == "OOM") return "the server has reached its maxmemory";
-  if (code == "WRONGTYPE") return "something else is kept at this key: use another one, or remove that";
-  if (code == "BUSY") return "a script has been running too long on the server";
-  return {};
-}
-
 }  // namespace
 
-bool means_not_primary(std::string_view code) noexcept {
-  return code == "READONLY" || code == "MASTERDOWN" || code == "LOADING";
+Meaning meaning_of(std::string_view error) noexcept {
+  const Row* const row = row_of(error);
+  return row == nullptr ? Meaning::final : row->meaning;
 }
 
 bool says_not_executed(std::string_view command, const Reply& error) {
-  const std::string code = error.error_code();
-  if (std::find(kRefusals.begin(), kRefusals.end(), code) != kRefusals.end()) return true;
-  if (error.text.starts_with("ERR unknown command '") || error.text.starts_with("ERR unknown command `") ||
-      error.text.starts_with("ERR wrong number of arguments for ") ||
-      error.text.starts_with("ERR max number of clients reached")) {
-    return true;
-  }
+  const Row* const row = row_of(error.text);
+  if (row != nullptr && row->not_executed) return true;
   // Any other single command checks before it writes.
-  return !is_script(command) && (code == "ERR" || code == "WRONGTYPE");
+  return !is_script(command) && (row != nullptr || error.error_code() == "ERR");
 }
 
 std::string legible(std::string_view text, std::size_t most) {
@@ -78,16 +117,21 @@ std::string legible(std::string_view text, std::size_t most) {
   return out;
 }
 
-Error rejection(std::string_view node, std::string_view command, const Reply& error) {
+Error rejection(std::string_view node, std::string_view command, const Reply& error, bool was_primary) {
   const std::string code = error.error_code();
   const bool not_executed = says_not_executed(command, error);
   const bool unauthorized = code == "NOAUTH" || code == "WRONGPASS" || code == "NOPERM";
   std::string what =
       std::string(node) + ": " + std::string(command) + ": the server answered: " + legible(error.text);
-  if (const std::string_view hint = advice(code); !hint.empty()) what.append("; ").append(hint);
+  if (const Row* const row = row_of(error.text); row != nullptr && !row->advice.empty()) {
+    what.append("; ").append(row->advice);
+  }
   if (!not_executed) what.append(" (it may have been executed in part)");
-  return Error(unauthorized ? Kind::unauthorized : Kind::rejected, std::string(node), std::string(command),
-               legible(code, 64), !not_executed, what);
+  const Meaning meaning = meaning_of(error.text);
+  Kind kind = unauthorized ? Kind::unauthorized : Kind::rejected;
+  if (meaning == Meaning::again || meaning == Meaning::loading) kind = Kind::passing;
+  if (meaning == Meaning::primary && was_primary) kind = Kind::unavailable;
+  return Error(kind, std::string(node), std::string(command), legible(code, 64), !not_executed, what);
 }
 
 Error failure(Kind kind, std::string_view node, std::string_view command, bool may_have_executed,

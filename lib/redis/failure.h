@@ -9,8 +9,17 @@
 
 namespace holdfast::redis {
 
-// The node refuses because it is not (or not yet) a primary that can serve: seek another.
-bool means_not_primary(std::string_view code) noexcept;
+// What an error reply means for who may ask again.
+enum class Meaning {
+  again,    // passing trouble of this server: the same request may succeed a little later
+  primary,  // not, or no longer, the primary: find the primary anew
+  loading,  // it is coming up: as `primary` with several nodes, else as `again`
+  unknown,  // the script is not known: send its text
+  final     // the request itself is refused, and will be again
+};
+
+// The one table of error replies. Whatever is not in it is final.
+Meaning meaning_of(std::string_view error) noexcept;
 
 // True when this error reply to `command` says that nothing was done. A script that fails half-way does not
 // roll back, so for EVAL and its kin only refusals that come before the first write count.
@@ -20,8 +29,9 @@ bool says_not_executed(std::string_view command, const Reply& error);
 // `most` of them. A server is somebody else's: what it says may end up in a log or on a terminal.
 std::string legible(std::string_view text, std::size_t most = 300);
 
-// The error for an error reply.
-Error rejection(std::string_view node, std::string_view command, const Reply& error);
+// The error for an error reply. `was_primary`: that node has taken writes before, so that READONLY passes, too.
+Error rejection(std::string_view node, std::string_view command, const Reply& error,
+                bool was_primary = false);
 
 // "NODE: COMMAND: what happened (may have been executed)", legible.
 Error failure(Error::Kind kind, std::string_view node, std::string_view command, bool may_have_executed,

@@ -165,13 +165,14 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
   if (const IoResult wrote = found.stream->write(shake.bytes, deadline); !wrote.ok()) {
     return fail("handshake: " + std::string(to_string(wrote.status)));
   }
-  ReplyReader reader;
+  ReplyReader reader(options.max_reply);
   Reply reply;
   std::array<char, 512> buffer;
   std::string first;  // what came first, to guess by
   for (std::size_t step = 0; step < shake.steps.size();) {
     const ReplyReader::Next next = reader.next(reply);
     if (next == ReplyReader::Next::broken) {
+      if (reader.too_large()) return fail("sends " + reader.error(), Kind::protocol);
       return fail(
           "does not speak RESP (" + reader.error() + "): is this a Redis server?" + std::string(guess(first)),
           Kind::protocol);
@@ -181,6 +182,7 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
       if (!why.text.empty()) return fail(legible(why.text, 600), why.hopeless, reply.error_code());
       continue;
     }
+    if (runtime.now() >= deadline) return fail("handshake: " + std::string(to_string(IoStatus::timed_out)));
     const IoResult got = found.stream->read(buffer, deadline);
     if (!got.ok()) return fail("handshake: " + std::string(to_string(got.status)));
     if (first.empty()) first.assign(buffer.data(), std::min<std::size_t>(got.bytes, 8));

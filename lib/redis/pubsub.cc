@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lib/redis/command.h"
+#include "lib/redis/failure.h"
 #include "lib/redis/primary_finder.h"
 #include "lib/redis/role.h"
 
@@ -36,7 +37,8 @@ Pubsub::Pubsub(Runtime& runtime, Network& network, std::shared_ptr<const ClientO
       network_(network),
       options_(std::move(options)),
       mutex_(runtime),
-      callback_done_(runtime) {}
+      callback_done_(runtime),
+      task_(runtime, "subscription") {}
 
 std::unique_ptr<Subscription> Pubsub::subscribe(std::string channel,
                                                 std::function<void(std::string_view)> on_message,
@@ -52,9 +54,12 @@ std::unique_ptr<Subscription> Pubsub::subscribe(std::string channel,
   entry.listeners.push_back(listener);
   ++listeners_;
   if (stopping_) return handle;
-  if (!task_running_) {
-    task_running_ = true;
-    task_ = runtime_.spawn("subscription", [self = shared_from_this()] { self->run(); });
+  if (!task_.running()) {
+    if (!task_.start([self = shared_from_this()] { self->run(); })) {
+      lock.unlock();  // the end of `handle` takes it back
+      throw failure(Error::Kind::unavailable, "", "SUBSCRIBE", false,
+                    "no task could be started that listens (no threads left?)");
+    }
   } else if (stream_) {
     // Once more also where the channel is subscribed already: the confirmation is what the listener waits
     // for.
@@ -77,10 +82,10 @@ void Pubsub::remove(const ListenerPtr& listener) {
     }
     if (listeners_ == 0) {
       if (stream_) stream_->close();
-      if (task_parker_ != nullptr) task_parker_->unpark();
+      task_.wake();
     }
   }
-  while (running_ == listener.get() && runtime_.task_id() != task_id_) callback_done_.wait(lock);
+  while (running_ == listener.get() && !task_.is_caller()) callback_done_.wait(lock);
 }
 
 void Pubsub::calls_go_to(std::size_t node) {
@@ -93,10 +98,9 @@ void Pubsub::shutdown() {
   Lock lock(mutex_);
   stopping_ = true;
   if (stream_) stream_->close();
-  if (task_parker_ != nullptr) task_parker_->unpark();
-  Task task = std::move(task_);
+  task_.wake();
   lock.unlock();
-  task.join();
+  task_.join();
 }
 
 // Queues a command and writes what the network takes at once. A connection that cannot take even that is
@@ -129,13 +133,12 @@ bool Pubsub::write_queued(Lock& lock, MonotonicTime deadline) {
 
 void Pubsub::run() {
   Lock lock(mutex_);
-  task_id_ = runtime_.task_id();
-  ParkerPlace place(task_parker_, runtime_.parker());
+  BackgroundTask::Turn turn(task_);
   while (!stopping_ && listeners_ > 0) {
     if (failures_ > 0) {
       const MonotonicTime until = deadline_after(runtime_.now(), backoff(runtime_, *options_, failures_));
       lock.unlock();
-      task_parker_->park_until(until);
+      runtime_.parker().park_until(until);
       lock.lock();
       if (stopping_ || listeners_ == 0) break;
     }
@@ -146,8 +149,7 @@ void Pubsub::run() {
     stream_.reset();
     out_.clear();
   }
-  place.leave();
-  task_running_ = false;
+  turn.rest();
 }
 
 // Leaves stream_ null when it fails.
@@ -178,7 +180,7 @@ void Pubsub::connect(Lock& lock) {
 // Until the connection ends.
 void Pubsub::serve(Lock& lock) {
   const std::shared_ptr<Stream> stream = stream_;
-  ReplyReader reader;
+  ReplyReader reader(options_->max_reply);
   Reply message;
   std::array<char, 1024> buffer;
   bool pinged = false;

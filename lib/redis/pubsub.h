@@ -17,6 +17,7 @@
 #include "lib/net/network.h"
 #include "lib/redis/client.h"
 #include "lib/redis/reply_reader.h"
+#include "lib/runtime/background_task.h"
 #include "lib/runtime/runtime.h"
 
 namespace holdfast::redis {
@@ -25,6 +26,7 @@ class Pubsub : public std::enable_shared_from_this<Pubsub> {
  public:
   Pubsub(Runtime& runtime, Network& network, std::shared_ptr<const ClientOptions> options);
 
+  // Throws Error (unavailable) when the task cannot be started.
   std::unique_ptr<Subscription> subscribe(std::string channel,
                                           std::function<void(std::string_view)> on_message,
                                           std::function<void()> on_subscribed);
@@ -76,10 +78,7 @@ class Pubsub : public std::enable_shared_from_this<Pubsub> {
   std::string out_, taken_;
   bool writing_ = false;
 
-  bool task_running_ = false;
-  TaskId task_id_ = 0;
-  Parker* task_parker_ = nullptr;
-  Task task_;
+  BackgroundTask task_;
   Listener* running_ = nullptr;  // whose callback runs now
   std::size_t failures_ = 0;     // attempts in a row
 };

@@ -15,20 +15,27 @@ struct ReplyBuilder {
   // The Reply that `task` fills: the root, or a new last item of the array around it. An item's address is
   // stable while it is being filled, because its array grows only after it is complete.
   static Reply* slot(const redisReadTask* task) {
+    auto& reader = *static_cast<ReplyReader*>(task->privdata);
     if (task->parent == nullptr) {
-      Reply& root = static_cast<ReplyReader*>(task->privdata)->root_;
-      root = Reply();
-      return &root;
+      reader.items_ = 0;
+      reader.root_ = Reply();
+      return &reader.root_;
     }
+    if (++reader.items_ > ReplyReader::kMostItems) return refuse(reader);
     auto& items = static_cast<Reply*>(task->parent->obj)->items;
     return &items.emplace_back();
+  }
+
+  static Reply* refuse(ReplyReader& reader) {
+    reader.too_large_ = true;
+    return nullptr;
   }
 
   template <class Fill>
   static void* build(const redisReadTask* task, Fill fill) noexcept {
     try {
       Reply* const reply = slot(task);
-      fill(*reply);
+      if (reply != nullptr) fill(*reply);
       return reply;
     } catch (const std::exception&) {  // no memory
       return nullptr;
@@ -44,6 +51,12 @@ struct ReplyBuilder {
     });
   }
   static void* array(const redisReadTask* task, int size) {
+    std::size_t depth = 1;
+    for (const redisReadTask* around = task->parent; around != nullptr; around = around->parent) ++depth;
+    const bool too_many = size > 0 && static_cast<std::size_t>(size) > ReplyReader::kMostItems;
+    if (depth > ReplyReader::kDeepest || too_many) {
+      return refuse(*static_cast<ReplyReader*>(task->privdata));
+    }
     return build(task, [&](Reply& reply) {
       reply.type = Reply::Type::array;
       reply.items.reserve(static_cast<std::size_t>(std::clamp(size, 0, 64)));
@@ -67,7 +80,8 @@ redisReplyObjectFunctions ReplyBuilder::functions = {ReplyBuilder::string, Reply
                                                      ReplyBuilder::integer, ReplyBuilder::nil,
                                                      ReplyBuilder::release};
 
-ReplyReader::ReplyReader() : reader_(redisReaderCreateWithFunctions(&ReplyBuilder::functions)) {
+ReplyReader::ReplyReader(std::size_t max_reply)
+    : reader_(redisReaderCreateWithFunctions(&ReplyBuilder::functions)), max_reply_(max_reply) {
   if (reader_ == nullptr) throw std::bad_alloc();
   reader_->privdata = this;
 }
@@ -75,6 +89,7 @@ ReplyReader::ReplyReader() : reader_(redisReaderCreateWithFunctions(&ReplyBuilde
 ReplyReader::~ReplyReader() { redisReaderFree(reader_); }
 
 void ReplyReader::feed(std::string_view bytes) {
+  bytes_ += bytes.size();
   if (error_.empty() && redisReaderFeed(reader_, bytes.data(), bytes.size()) != REDIS_OK) {
     error_ = reader_->errstr;
   }
@@ -84,10 +99,19 @@ ReplyReader::Next ReplyReader::next(Reply& into) {
   if (!error_.empty()) return Next::broken;
   void* reply = nullptr;
   if (redisReaderGetReply(reader_, &reply) != REDIS_OK) {
-    error_ = reader_->errstr[0] != '\0' ? reader_->errstr : "not a RESP reply";
+    error_ = too_large_                   ? "a reply with more than 65536 items, or lists 16 deep"
+             : reader_->errstr[0] != '\0' ? reader_->errstr
+                                          : "not a RESP reply";
+    return Next::broken;
+  }
+  const std::size_t rest = reply == nullptr ? 0 : reader_->len - reader_->pos;
+  if (bytes_ - rest > max_reply_) {
+    too_large_ = true;
+    error_ = "a reply of more than " + std::to_string(max_reply_) + " bytes (ClientOptions::max_reply)";
     return Next::broken;
   }
   if (reply == nullptr) return Next::incomplete;
+  bytes_ = rest;
   into = std::move(root_);
   return Next::reply;
 }

@@ -1,9 +1,12 @@
 // From bytes to replies: hiredis' incremental reader, building our Reply values.
 //
-// Memory is bounded by what really arrived: an array grows as its items come, whatever length it announced.
-// One reader serves one connection; not thread-safe.
+// Memory is bounded by what really arrived (an array grows as its items come, whatever length it announced)
+// and by a greatest size, number of items and depth of one reply. One reader serves one connection; not
+// thread-safe.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -17,23 +20,31 @@ class ReplyReader {
  public:
   enum class Next { reply, incomplete, broken };
 
-  ReplyReader();
+  static constexpr std::size_t kMostItems = 65536, kDeepest = 16;  // of one reply
+  static constexpr std::size_t kUnbounded = std::numeric_limits<std::size_t>::max();
+
+  explicit ReplyReader(std::size_t max_reply = kUnbounded);  // in bytes
   ~ReplyReader();
   ReplyReader(const ReplyReader&) = delete;
   ReplyReader& operator=(const ReplyReader&) = delete;
 
   void feed(std::string_view bytes);
 
-  // `reply`: `into` holds the next one. `broken`: what came is not RESP; from then on for ever.
+  // `reply`: `into` holds the next one. `broken`: what came is not RESP, or too much; from then on for ever.
   Next next(Reply& into);
 
   const std::string& error() const noexcept { return error_; }  // why it is broken
+  bool too_large() const noexcept { return too_large_; }         // broken, though it is RESP
 
  private:
   friend struct ReplyBuilder;
 
   redisReader* reader_;
-  Reply root_;  // the reply that is being built
+  const std::size_t max_reply_;
+  Reply root_;             // the reply that is being built
+  std::size_t bytes_ = 0;  // that have come since the last reply was complete
+  std::size_t items_ = 0;  // of root_
+  bool too_large_ = false;
   std::string error_;
 };
 

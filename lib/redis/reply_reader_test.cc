@@ -84,9 +84,36 @@ TEST(ReplyReader, RejectsWhatIsNotResp) {
 
 TEST(ReplyReader, AnAnnouncedLengthCostsNoMemory) {
   ReplyReader reader;
-  for (int i = 0; i < 5; ++i) reader.feed("*2000000000\r\n");
+  for (int i = 0; i < 5; ++i) reader.feed("*65536\r\n");
   Reply reply;
   EXPECT_EQ(reader.next(reply), Next::incomplete);
+}
+
+TEST(ReplyReader, AReplyHasAGreatestSizeNumberOfItemsAndDepth) {
+  const auto refused = [](std::string_view begin, std::string_view more, int times) {
+    ReplyReader reader(1000);
+    Reply reply;
+    reader.feed(begin);
+    Next next = reader.next(reply);
+    for (int i = 0; i < times && next != Next::broken; ++i) {
+      reader.feed(more);
+      next = reader.next(reply);
+    }
+    return next == Next::broken && reader.too_large();
+  };
+  EXPECT_TRUE(refused("$2147483647\r\n", "xxxxxxxxxx", 100));
+  EXPECT_TRUE(refused("+", "xxxxxxxxxx", 100));
+  EXPECT_TRUE(refused("*500\r\n", "$1\r\nx\r\n", 150));
+  EXPECT_TRUE(refused("*65537\r\n", "", 0));
+  EXPECT_FALSE(refused("$900\r\n", "xxxxxxxxxx", 90));
+  std::string whole = "$1100\r\n" + std::string(1100, 'x') + "\r\n";
+  EXPECT_TRUE(refused(whole, "", 0)) << "also in one piece";
+  ReplyReader reader(1000);  // each for itself, however many come at once
+  Reply reply;
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += "$100\r\n" + std::string(100, 'x') + "\r\n";
+  reader.feed(many);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(reader.next(reply), Next::reply) << i;
 }
 
 }  // namespace

@@ -1,9 +1,7 @@
-// What one task at a time has of a shared object: a role, as a flag under its owner's mutex, and the place of
-// its parker.
+// What one task at a time has of a shared object: a role, as a flag under its owner's mutex.
 #pragma once
 
 #include "lib/runtime/check.h"
-#include "lib/runtime/runtime.h"
 
 namespace holdfast::redis {
 
@@ -21,24 +19,6 @@ class RoleGuard {
 
  private:
   bool& role_;
-};
-
-// Where others find the parker of a task, so that they can wake it. Empty again when the task ends, also by
-// being cancelled: its parker goes with it.
-class ParkerPlace {
- public:
-  ParkerPlace(Parker*& place, Parker& parker) : place_(&place) { place = &parker; }
-  ~ParkerPlace() { leave(); }
-  ParkerPlace(const ParkerPlace&) = delete;
-  ParkerPlace& operator=(const ParkerPlace&) = delete;
-  // REQUIRES: the owner's mutex is locked.
-  void leave() {
-    if (place_ != nullptr) *place_ = nullptr;
-    place_ = nullptr;
-  }
-
- private:
-  Parker** place_;
 };
 
 }  // namespace holdfast::redis

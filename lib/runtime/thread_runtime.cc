@@ -125,9 +125,15 @@ class ThreadTask final : public Task::Impl {
           finished->store(true, std::memory_order_release);
         }) {}
   ~ThreadTask() override {
-    if (thread_.joinable()) thread_.join();
+    if (thread_.joinable()) join();
   }
-  void join() override { thread_.join(); }
+  void join() override {
+    if (thread_.get_id() == std::this_thread::get_id()) {
+      thread_.detach();  // it is about to end by itself
+    } else {
+      thread_.join();
+    }
+  }
   bool finished() const noexcept override { return finished_->load(std::memory_order_acquire); }
 
  private:

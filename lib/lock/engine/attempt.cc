@@ -39,7 +39,8 @@ redis::Reply granted() {
 }
 
 bool well_formed(const redis::Reply& reply) {
-  return reply.items.size() >= 2 && std::all_of(reply.items.begin(), reply.items.end(), is_integer);
+  return reply.items.size() >= 2 && std::all_of(reply.items.begin(), reply.items.end(), is_integer) &&
+         (reply.items[0].integer == 0 || reply.items[0].integer == 1);
 }
 
 }  // namespace
@@ -51,6 +52,7 @@ Attempt::Attempt(LockContext& context, std::shared_ptr<const Wire> wire, const P
       patience_(patience),
       hold_(std::make_shared<Hold>()),
       wakeup_(context.runtime),
+      retry_(context.runtime, context.store.options()),
       ask_by_ns_(kNever.time_since_epoch().count()) {
   hold_->wire = wire_;
   hold_->owner = context_.next_owner();
@@ -85,10 +87,7 @@ std::shared_ptr<Hold> Attempt::run() {
     const MonotonicTime asked_at = context_.runtime.now();
     try {
       const redis::Answer answer = ask(asked_at);
-      if (!well_formed(answer.reply)) {
-        throw Rejected("lock '" + key() + "': the acquire script gave an answer of an unknown form", key(),
-                       std::string(answer.node), true);
-      }
+      if (!well_formed(answer.reply)) unknown_form("the acquire script", answer);
       if (answer.reply.items[0].integer == 1) {
         unseen_ = true;
         if (accept(answer)) return hold_;
@@ -98,6 +97,7 @@ std::shared_ptr<Hold> Attempt::run() {
       } else {
         failing_since_.reset();
         failure_.reset();
+        retry_.answered();
         const bool undone = context_.store.undoes_refusals();
         if (undone) unseen_ = false;
         if (!wait(answer)) {
@@ -108,13 +108,14 @@ std::shared_ptr<Hold> Attempt::run() {
       }
     } catch (const redis::Error& error) {
       unseen_ = unseen_ || error.may_have_executed();
-      if (!worth_another_attempt(error)) throw_lock_error(error, key(), unseen_);
+      if (error.kind() == redis::Error::Kind::interrupted) throw_interrupted();
+      if (!error.worth_another_attempt()) throw_lock_error(error, key(), unseen_);
       // The last question came so late that its answer could not: the answer before it stands.
       const bool too_late = error.kind() == redis::Error::Kind::timed_out &&
                             (refusals_ > 0 || patience_.waited_here) && !failing_since_ &&
                             context_.runtime.now() >= patience_.deadline;
       if (too_late) return nullptr;
-      give_up_or_pause(error, asked_at, context_.store.options().backoff_min);
+      give_up_or_pause(error, asked_at, retry_.pause_after(error));
     }
   }
 }
@@ -125,9 +126,13 @@ redis::Answer Attempt::ask(MonotonicTime now) {
   if (wire_->set_first && !patience_.contended && !asked_) {
     asked_ = true;
     std::optional<redis::Answer> answer =
-        context_.store.set_if_absent(key(), hold_->owner, context_.lease_ms, {.deadline = deadline});
+        context_.store.set_if_absent(key(), hold_->owner, context_.lease_ms,
+                                     {.deadline = deadline, .stop = patience_.stop});
     // Refused: the script tells a lock that is held from a key that is no lock at all.
     if (answer && !answer->reply.is_nil()) {
+      if (answer->reply.type != redis::Reply::Type::status || answer->reply.text != "OK") {
+        unknown_form("SET", *answer);
+      }
       answer->reply = granted();
       return std::move(*answer);
     }
@@ -148,7 +153,14 @@ redis::Answer Attempt::ask(MonotonicTime now) {
   if (wire_->server_queue) args[count++] = patience_.wait ? "1" : "0";
   if (wire_->server_queue && patience_.wait) queued_ = true;  // before it is sent: it may stand there unseen
   return context_.store.acquire(*wire_, {keys.data(), wire_->acquire_keys.size()}, {args.data(), count},
-                                {.deadline = deadline});
+                                {.deadline = deadline, .stop = patience_.stop});
+}
+
+// A server that answers something else than the one or the other may have granted it: it is given back.
+void Attempt::unknown_form(std::string_view what, const redis::Answer& answer) {
+  unseen_ = true;
+  throw Rejected("lock '" + key() + "': " + std::string(what) + " was answered in an unknown form", key(),
+                 std::string(answer.node), true);
 }
 
 bool Attempt::accept(const redis::Answer& answer) {

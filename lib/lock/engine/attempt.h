@@ -18,6 +18,7 @@
 
 #include "lib/lock/engine/hold.h"
 #include "lib/lock/engine/lock_context.h"
+#include "lib/lock/engine/retry.h"
 #include "lib/lock/waiting/wakeup.h"
 
 namespace holdfast {
@@ -46,6 +47,7 @@ class Attempt {
 
  private:
   redis::Answer ask(MonotonicTime now);
+  [[noreturn]] void unknown_form(std::string_view what, const redis::Answer& answer);
   bool accept(const redis::Answer& answer);
   bool accept_call();
   void hold_it(MonotonicTime sent_at, std::string_view node);
@@ -64,6 +66,7 @@ class Attempt {
   const std::shared_ptr<Hold> hold_;  // what it will be
   std::string permits_;
   Wakeup wakeup_;
+  Retry retry_;
   std::atomic<Duration::rep> ask_by_ns_;               // by a message: ask no later than this
   std::atomic<std::int64_t> called_holder_ = 0;        // by a message: the ticket of WakeCall::held
   std::atomic<std::uint64_t> called_token_ = 0;        // written before it; 0: none

@@ -1,27 +1,25 @@
 #include "lib/lock/engine/late_release.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <mutex>
-#include <vector>
+#include <optional>
 
-#include "lib/lock/engine/lock_error_from.h"
 #include "lib/redis/error.h"
 
 namespace holdfast {
 
-LateRelease::LateRelease(Store& store) : store_(store), mutex_(store.runtime()), changed_(store.runtime()) {}
+LateRelease::LateRelease(Store& store)
+    : store_(store), mutex_(store.runtime()), changed_(store.runtime()), task_(store.runtime(), "janitor") {}
 
 LateRelease::~LateRelease() {
   try {
-    std::list<Task> ending;
     {
       const std::scoped_lock guard(mutex_);
       closing_ = true;
       changed_.notify_all();
-      ending.swap(tasks_);
     }
-    for (Task& task : ending) task.join();
+    task_.join();
   } catch (const TaskCancelled&) {
   }
 }
@@ -29,44 +27,66 @@ LateRelease::~LateRelease() {
 void LateRelease::add(std::shared_ptr<const Wire> wire, std::string owner, MonotonicTime until) {
   const std::scoped_lock guard(mutex_);
   if (closing_) return;
-  if (items_.size() >= kMaxItems) items_.pop_front();
   items_.push_back(Item{std::move(wire), std::move(owner), until});
-  if (running_ == kMaxTasks) return;
-  std::erase_if(tasks_, [](const Task& task) { return task.finished(); });
-  tasks_.push_back(store_.runtime().spawn("janitor", [this] { run(); }));
-  ++running_;
+  start();
 }
+
+void LateRelease::start_if_stuck() {
+  if (!stuck_) return;
+  const std::scoped_lock guard(mutex_);
+  if (!closing_ && !items_.empty()) start();
+}
+
+void LateRelease::start() { stuck_ = !task_.start([this] { run(); }); }
 
 void LateRelease::run() {
   Runtime& runtime = store_.runtime();
+  Retry retry(runtime, store_.options());
+  std::vector<Item> batch;
   std::unique_lock guard(mutex_);
-  while (!items_.empty() && !closing_) {
-    Item item = std::move(items_.front());
-    items_.pop_front();
+  BackgroundTask::Turn turn(task_);
+  while (!closing_ && !items_.empty()) {
+    // Who gives up at the same moment comes along.
     guard.unlock();
-    const bool settled = settle(item);
+    runtime.yield();
     guard.lock();
-    if (settled || runtime.now() >= item.until) continue;
-    if (items_.size() < kMaxItems) items_.push_back(std::move(item));
-    const MonotonicTime pause = runtime.now() + store_.options().backoff_max;
-    changed_.wait_until(guard, pause, [this] { return closing_; });
+    const auto end = items_.begin() + static_cast<std::ptrdiff_t>(std::min(items_.size(), kBatch));
+    batch.assign(std::make_move_iterator(items_.begin()), std::make_move_iterator(end));
+    items_.erase(items_.begin(), end);
+    guard.unlock();
+    const Duration pause = settle(batch, retry);
+    guard.lock();
+    if (batch.empty()) continue;
+    items_.insert(items_.end(), std::make_move_iterator(batch.begin()), std::make_move_iterator(batch.end()));
+    changed_.wait_until(guard, deadline_after(runtime.now(), pause), [this] { return closing_; });
   }
-  --running_;
+  turn.rest();
 }
 
-bool LateRelease::settle(const Item& item) {
+Duration LateRelease::settle(std::vector<Item>& batch, Retry& retry) {
   const MonotonicTime now = store_.runtime().now();
-  if (now >= item.until) return true;
-  const std::vector<std::string_view> keys(item.wire->release_keys.begin(), item.wire->release_keys.end());
-  const std::array<std::string_view, 1> args{item.owner};
-  try {
-    store_.call(
-        *item.wire->release, keys, args,
-        {.deadline = std::min(item.until, now + store_.options().command_timeout), .background = true});
-    return true;
-  } catch (const redis::Error& error) {
-    return !worth_another_attempt(error);
+  std::erase_if(batch, [now](const Item& item) { return now >= item.until; });
+  if (batch.empty()) return Duration::zero();
+  std::vector<Store::Release> releases;
+  MonotonicTime deadline = deadline_after(now, store_.options().command_timeout);
+  MonotonicTime last = now;
+  for (const Item& item : batch) {
+    releases.push_back({item.wire.get(), item.owner});
+    last = std::max(last, item.until);
   }
+  deadline = std::min(deadline, last);
+  const std::vector<std::optional<redis::Error>> errors =
+      store_.release_all(releases, {.deadline = deadline, .background = true});
+  Duration pause = Duration::zero();
+  std::vector<Item> again;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (!errors[i] || !errors[i]->worth_another_attempt()) continue;
+    if (again.empty()) pause = retry.pause_after(*errors[i]);
+    again.push_back(std::move(batch[i]));
+  }
+  if (again.empty()) retry.answered();
+  batch = std::move(again);
+  return pause;
 }
 
 }  // namespace holdfast

@@ -1,16 +1,21 @@
 // LateRelease: gives back, in the background, what an acquire or release of unknown outcome may have left on
 // the server. Each release names its owner, so it can remove nothing else; after a lease nothing is left to
-// give back. The tasks (role "janitor") exist only while there is something to do. There are several: when
-// many waiters of a fair lock give up at once, their places have to go faster than new ones come.
+// give back. Until then nothing is forgotten, whatever the server answers that passes. The task (role
+// "janitor") exists only while there is something to do.
+//
+// All that waits goes out at once, in one group of requests, so that many waiters of a fair lock that give up
+// together cost the next one a round trip, not one each.
 #pragma once
 
-#include <deque>
-#include <list>
+#include <atomic>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "lib/lock/engine/retry.h"
 #include "lib/lock/engine/wire.h"
 #include "lib/lock/store/store.h"
+#include "lib/runtime/background_task.h"
 #include "lib/runtime/runtime.h"
 
 namespace holdfast {
@@ -18,13 +23,15 @@ namespace holdfast {
 class LateRelease {
  public:
   explicit LateRelease(Store& store);
-  // [parks] Ends the tasks; what they had still to do is left to the leases.
+  // [parks] Ends the task; what it had still to do is left to the leases.
   ~LateRelease();
   LateRelease(const LateRelease&) = delete;
   LateRelease& operator=(const LateRelease&) = delete;
 
-  // Tries from now on until it was answered or `until` has come. Drops the oldest when too many wait.
+  // Tries from now on until it was answered or `until` has come.
   void add(std::shared_ptr<const Wire> wire, std::string owner, MonotonicTime until);
+  // Starts the task, if it could not be started when there was something to do.
+  void start_if_stuck();
 
  private:
   struct Item {
@@ -32,18 +39,20 @@ class LateRelease {
     std::string owner;
     MonotonicTime until;
   };
-  static constexpr std::size_t kMaxItems = 4096, kMaxTasks = 8;
+  static constexpr std::size_t kBatch = 2048;
 
+  void start();  // under the mutex
   void run();
-  bool settle(const Item& item);  // [parks] false: try again later
+  // [parks] Leaves in `batch` what is to be tried again, and returns after how long.
+  Duration settle(std::vector<Item>& batch, Retry& retry);
 
   Store& store_;
   Mutex mutex_;
   Condition changed_;
-  std::deque<Item> items_;
+  std::vector<Item> items_;
   bool closing_ = false;
-  std::size_t running_ = 0;  // of the tasks
-  std::list<Task> tasks_;
+  std::atomic<bool> stuck_ = false;  // there are items, and no task
+  BackgroundTask task_;
 };
 
 }  // namespace holdfast

@@ -4,9 +4,8 @@
 #include <array>
 
 #include "lib/lock/engine/checked_options.h"
-#include "lib/lock/engine/lock_error_from.h"
+#include "lib/lock/engine/retry.h"
 #include "lib/lock/engine/uuid.h"
-#include "lib/redis/error.h"
 #include "lib/runtime/check.h"
 
 namespace holdfast {
@@ -23,6 +22,7 @@ LockContext::LockContext(std::unique_ptr<Store> store_in, LockOptions options_in
       watchdog(store, late_release, options) {}
 
 std::string LockContext::next_owner() {
+  late_release.start_if_stuck();
   const std::string number = std::to_string(next_number++);
   std::string owner;
   owner.reserve(uuid.size() + 1 + number.size());
@@ -36,18 +36,9 @@ redis::Answer LockContext::insist(const std::string& key, const redis::Script& s
   HF_CHECK(script_keys.size() <= views.size(), "room for them");
   std::copy(script_keys.begin(), script_keys.end(), views.begin());
   const redis::Arguments keys(views.data(), script_keys.size());
-  const MonotonicTime give_up =
-      std::min(until, deadline_after(runtime.now(), store.options().command_timeout));
-  unseen = false;
-  for (;;) {
-    try {
-      return (store.*way)(script, keys, args, {.deadline = give_up});
-    } catch (const redis::Error& error) {
-      unseen = unseen || error.may_have_executed();
-      if (!worth_another_attempt(error) || runtime.now() >= give_up) throw_lock_error(error, key, unseen);
-      runtime.sleep_until(std::min(give_up, deadline_after(runtime.now(), store.options().backoff_min)));
-    }
-  }
+  return holdfast::insist(
+      runtime, store.options(), key, until, unseen,
+      [&](const redis::CallOptions& call) { return (store.*way)(script, keys, args, call); });
 }
 
 }  // namespace holdfast

@@ -4,20 +4,6 @@
 
 namespace holdfast {
 
-bool worth_another_attempt(const redis::Error& error) {
-  switch (error.kind()) {
-    case redis::Error::Kind::unavailable:
-    case redis::Error::Kind::disconnected:
-    case redis::Error::Kind::timed_out: return true;
-    case redis::Error::Kind::rejected:
-    case redis::Error::Kind::protocol:
-    case redis::Error::Kind::unauthorized:
-    case redis::Error::Kind::unsupported:
-    case redis::Error::Kind::unreachable: return false;
-  }
-  return false;
-}
-
 void throw_lock_error(const redis::Error& error, const std::string& key, bool may_have_executed) {
   std::string what = "lock '" + key + "': " + error.what();
   if (may_have_executed && !error.may_have_executed()) what += " (an earlier try may have been executed)";
@@ -25,7 +11,9 @@ void throw_lock_error(const redis::Error& error, const std::string& key, bool ma
     throw Unsupported(what, key, error.node(), may_have_executed);
   }
   const bool nobody_there = error.kind() == redis::Error::Kind::unreachable;
-  if (nobody_there || worth_another_attempt(error))
+  const bool stopped = error.kind() == redis::Error::Kind::interrupted;
+  if (stopped) throw Interrupted(what, key, error.node(), may_have_executed);
+  if (nobody_there || error.worth_another_attempt())
     throw Unavailable(what, key, error.node(), may_have_executed);
   throw Rejected(what, key, error.node(), may_have_executed);
 }

@@ -10,7 +10,4 @@ namespace holdfast {
 // Throws Rejected, Unsupported or Unavailable for `error`, naming what was tried with which key.
 [[noreturn]] void throw_lock_error(const redis::Error& error, const std::string& key, bool may_have_executed);
 
-// True: another attempt may succeed (no connection, no answer). False: the server said no, and will again.
-bool worth_another_attempt(const redis::Error& error);
-
 }  // namespace holdfast

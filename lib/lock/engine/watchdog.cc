@@ -12,6 +12,7 @@
 namespace holdfast {
 namespace {
 
+constexpr Duration kPauseUntold = std::chrono::milliseconds(10);
 constexpr std::string_view kExpired = "the lease ran out before a renewal was confirmed";
 constexpr std::string_view kGone = "the server no longer holds it for this owner";
 constexpr std::string_view kTaskEnded = "the task that held it ended without releasing it";
@@ -25,7 +26,8 @@ Watchdog::Watchdog(Store& store, LateRelease& late_release, const LockOptions& o
       options_(options),
       lease_(options.lease),
       mutex_(runtime_),
-      changed_(runtime_) {}
+      changed_(runtime_),
+      task_(runtime_, "watchdog") {}
 
 Watchdog::~Watchdog() {
   try {
@@ -35,12 +37,12 @@ Watchdog::~Watchdog() {
       changed_.notify_all();
     }
     task_.join();
+    for (std::stop_source& lost : untold_) lost.request_stop();
   } catch (const TaskCancelled&) {
   }
 }
 
-void Watchdog::watch(std::shared_ptr<Hold> hold, MonotonicTime sent_at) {
-  Task finished;  // joined after the mutex is free again
+bool Watchdog::watch(std::shared_ptr<Hold> hold, MonotonicTime sent_at) {
   const std::scoped_lock guard(mutex_);
   HF_CHECK(hold->place == Hold::kUnwatched, "a hold is watched once");
   hold->next_renewal = sent_at + lease_ / 3;
@@ -49,13 +51,13 @@ void Watchdog::watch(std::shared_ptr<Hold> hold, MonotonicTime sent_at) {
       hold->renew ? std::min(hold->next_renewal, hold->valid_until()) : hold->valid_until();
   holds_.push_back(std::move(hold));
   stays_until_ = first;
-  if (!running_) {
-    running_ = true;
-    finished = std::move(task_);
-    task_ = runtime_.spawn("watchdog", [this] { run(); });
-  } else if (first < asleep_until_) {
-    changed_.notify_all();
+  if (!task_.running()) {
+    if (task_.start([this] { run(); })) return true;
+    remove(*holds_.back());
+    return false;
   }
+  if (first < asleep_until_) changed_.notify_all();
+  return true;
 }
 
 std::shared_ptr<Hold> Watchdog::remove(Hold& hold) {
@@ -102,6 +104,12 @@ std::stop_token Watchdog::lost_token(Hold& hold) {
 }
 
 void Watchdog::lost_at_release(Hold& hold, std::string_view reason) {
+  std::optional<std::stop_source> lost = note_loss(hold, reason);
+  if (lost) lost->request_stop();  // callbacks run here: the mutex is free
+}
+
+// What is to be stopped; nullopt: nobody has asked for a token.
+std::optional<std::stop_source> Watchdog::note_loss(Hold& hold, std::string_view reason) {
   hold.is_lost = true;
   tell({.kind = LockEvent::Kind::lost,
         .key = hold.key(),
@@ -109,19 +117,34 @@ void Watchdog::lost_at_release(Hold& hold, std::string_view reason) {
         .node = hold.node,
         .valid_until = hold.valid_until(),
         .reason = reason});
-  std::optional<std::stop_source> lost;
-  {
-    const std::scoped_lock guard(mutex_);
-    hold.lost_was_told = true;
-    lost = hold.lost;
-  }
-  if (lost) lost->request_stop();  // callbacks run here: the mutex is free
+  const std::scoped_lock guard(mutex_);
+  hold.lost_was_told = true;
+  return hold.lost;
+}
+
+void Watchdog::tidy_after_loss(Hold& hold) {
+  if (hold.renewal_unanswered) late_release_.add(hold.wire, hold.owner, runtime_.now() + lease_);
+  if (hold.turn) hold.turn->pass();
 }
 
 void Watchdog::tell_lost(Hold& hold, std::string_view reason) {
   lost_at_release(hold, reason);
-  if (hold.renewal_unanswered) late_release_.add(hold.wire, hold.owner, runtime_.now() + lease_);
-  if (hold.turn) hold.turn->pass();
+  tidy_after_loss(hold);
+}
+
+void Watchdog::tell_lost_outside(Hold& hold, std::string_view reason) {
+  std::optional<std::stop_source> lost = note_loss(hold, reason);
+  if (lost) {
+    untold_.push_back(std::move(*lost));
+    tell_untold();
+  }
+  tidy_after_loss(hold);
+}
+
+void Watchdog::tell_untold() {
+  std::erase_if(untold_, [this](const std::stop_source& lost) {
+    return store_.run_callback([lost]() mutable { lost.request_stop(); });
+  });
 }
 
 void Watchdog::tell(const LockEvent& event) {
@@ -130,13 +153,19 @@ void Watchdog::tell(const LockEvent& event) {
 
 void Watchdog::run() {
   std::unique_lock guard(mutex_);
+  BackgroundTask::Turn turn(task_);
   while (!closing_) {
     const MonotonicTime now = runtime_.now();
-    if (holds_.empty() && now >= stays_until_) break;
+    if (holds_.empty() && untold_.empty() && now >= stays_until_) break;
+    if (!untold_.empty()) {
+      guard.unlock();
+      tell_untold();
+      guard.lock();
+    }
     if (const Holds expired = take_expired(now); !expired.empty()) {
       guard.unlock();
       for (const auto& hold : expired) {
-        tell_lost(*hold, now >= hold->valid_until() ? kExpired : kTaskEnded);
+        tell_lost_outside(*hold, now >= hold->valid_until() ? kExpired : kTaskEnded);
       }
       guard.lock();
     } else if (const Holds batch = due(now); !batch.empty()) {
@@ -149,7 +178,7 @@ void Watchdog::run() {
       asleep_until_ = MonotonicTime::min();
     }
   }
-  running_ = false;
+  turn.rest();
 }
 
 Watchdog::Holds Watchdog::take_expired(MonotonicTime now) {
@@ -181,6 +210,7 @@ Watchdog::Holds Watchdog::due(MonotonicTime now) const {
 
 MonotonicTime Watchdog::next_wake() const {
   MonotonicTime wake = holds_.empty() ? stays_until_ : kNever;
+  if (!untold_.empty()) wake = std::min(wake, deadline_after(runtime_.now(), kPauseUntold));
   for (const auto& hold : holds_) {
     wake = std::min(wake, hold->valid_until());
     if (hold->renew) wake = std::min(wake, hold->next_renewal);
@@ -255,7 +285,7 @@ void Watchdog::renew(const Holds& holds) {
           .valid_until = hold->valid_until(),
           .sent_at = answer.sent_at});
   }
-  for (const auto& hold : refused) tell_lost(*hold, kGone);
+  for (const auto& hold : refused) tell_lost_outside(*hold, kGone);
   if (!failed.empty()) renewal_failed(failed, answer.node, why);
 }
 

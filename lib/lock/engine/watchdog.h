@@ -10,6 +10,8 @@
 // - A hold that is not to be renewed is only watched for its end.
 // - After LockOptions::max_renewals the lease is left to run out.
 // - When the task that holds the lock has ended without releasing it, renewing stops.
+// - Callbacks of lost() run on tasks of their own (Client::run_callback()): a slow one costs no other lock its
+//   lease. Where none can be started, it is tried again until one can.
 //
 // Thread safety: any task.
 #pragma once
@@ -24,6 +26,7 @@
 #include "lib/lock/engine/hold.h"
 #include "lib/lock/engine/late_release.h"
 #include "lib/lock/store/store.h"
+#include "lib/runtime/background_task.h"
 #include "lib/runtime/runtime.h"
 
 namespace holdfast {
@@ -37,8 +40,9 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // REQUIRES: valid_until is set. Call it before the caller of lock() is told of the grant.
-  void watch(std::shared_ptr<Hold> hold, MonotonicTime sent_at);
+  // False: no task could be started that watches it; then it is not watched. REQUIRES: valid_until is set. Call
+  // it before the caller of lock() is told of the grant.
+  [[nodiscard]] bool watch(std::shared_ptr<Hold> hold, MonotonicTime sent_at);
 
   // Call it before the release is sent. False: the hold is lost (and was told so, at the latest now).
   bool unwatch(Hold& hold);
@@ -49,7 +53,8 @@ class Watchdog {
   // Fires when the hold is lost.
   std::stop_token lost_token(Hold& hold);
 
-  // The server says that the hold is gone. REQUIRES: it is unwatched, and not lost.
+  // The server says that the hold is gone. Callbacks of lost() run on the calling task. REQUIRES: it is
+  // unwatched, and not lost.
   void lost_at_release(Hold& hold, std::string_view reason);
 
  private:
@@ -63,7 +68,11 @@ class Watchdog {
   std::shared_ptr<Hold> remove(Hold& hold);  // under the mutex
   void renew(const Holds& holds);            // [parks]
   void renewal_failed(const Holds& holds, std::string_view node, std::string_view why);
-  void tell_lost(Hold& hold, std::string_view reason);
+  std::optional<std::stop_source> note_loss(Hold& hold, std::string_view reason);
+  void tidy_after_loss(Hold& hold);
+  void tell_lost(Hold& hold, std::string_view reason);         // by a task of the application
+  void tell_lost_outside(Hold& hold, std::string_view reason);  // by the watchdog's own
+  void tell_untold();
   void tell(const LockEvent& event);
 
   Store& store_;
@@ -77,8 +86,9 @@ class Watchdog {
   Holds holds_;
   MonotonicTime asleep_until_ = MonotonicTime::min();  // min: awake
   MonotonicTime stays_until_{};                        // though nothing is held: the next hold may come soon
-  bool running_ = false, closing_ = false;
-  Task task_;
+  bool closing_ = false;
+  std::vector<std::stop_source> untold_;  // the task's own: losses for which no task could be started yet
+  BackgroundTask task_;
 };
 
 }  // namespace holdfast

@@ -129,7 +129,7 @@ void WireLock::put(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at, int
     mine_.push_back({current_holder(runtime()), hold, depth});
     mine_count_ = mine_.size();
   }
-  context_->watchdog.watch(hold, sent_at);
+  if (!context_->watchdog.watch(hold, sent_at)) give_back_unwatched(hold);
   context_->tell({.kind = LockEvent::Kind::acquired,
                   .key = key(),
                   .acquisition = hold->owner,
@@ -139,6 +139,27 @@ void WireLock::put(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at, int
                   .mode = wire_->mode,
                   .permits = hold->permits,
                   .token = hold->token});
+}
+
+// What nobody watches would be lost without notice.
+void WireLock::give_back_unwatched(const std::shared_ptr<Hold>& hold) {
+  {
+    const std::scoped_lock guard(mutex_);
+    std::erase_if(mine_, [&](const Mine& mine) { return mine.hold == hold; });
+    mine_count_ = mine_.size();
+  }
+  const std::array<std::string_view, 1> args{hold->owner};
+  bool unseen = false;
+  try {
+    context_->insist(key(), *wire_->release, wire_->release_keys, args, unseen);
+  } catch (const LockError&) {
+    context_->late_release.add(wire_, hold->owner, runtime().now() + context_->options.lease);
+  }
+  if (hold->turn) hold->turn->pass();
+  throw Unavailable("lock '" + key() +
+                        "': it was granted, but no task could be started that renews it (no threads left?); "
+                        "it was given back",
+                    key(), std::string(hold->node), false);
 }
 
 void WireLock::unlock_by(MonotonicTime deadline) {

@@ -77,6 +77,7 @@ class WireLock : public Lock {
   bool enter_queue(bool queue, const Patience& patience);
   bool reenter(Hold& hold, const Patience& patience);
   void release(Hold& hold, MonotonicTime deadline);
+  [[noreturn]] void give_back_unwatched(const std::shared_ptr<Hold>& hold);
   const Mine* mine() const;  // under the mutex; null: the caller does not hold it
   Mine* mine() { return const_cast<Mine*>(std::as_const(*this).mine()); }
   LockLost lost_error(const Hold& hold) const;

@@ -7,13 +7,12 @@
 
 #include "generated/lock_scripts.h"
 #include "lib/lock/engine/checked_options.h"
-#include "lib/lock/engine/lock_error_from.h"
+#include "lib/lock/engine/retry.h"
 #include "lib/lock/engine/uuid.h"
 #include "lib/lock/engine/wire.h"
 #include "lib/lock/latch/latch_scripts.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/lock/waiting/wakeup.h"
-#include "lib/redis/error.h"
 
 namespace holdfast {
 
@@ -45,18 +44,10 @@ std::string CountDownLatch::next_id() { return uuid_ + ":" + std::to_string(next
 
 redis::Reply CountDownLatch::ask(MonotonicTime deadline,
                                  const std::function<redis::Reply(const redis::CallOptions&)>& request) {
-  const MonotonicTime give_up =
-      std::min(deadline, deadline_after(runtime_.now(), client_.options().command_timeout));
   bool unseen = false;
-  for (;;) {
-    try {
-      return request({.deadline = give_up});
-    } catch (const redis::Error& error) {
-      unseen = unseen || error.may_have_executed();
-      if (!worth_another_attempt(error) || runtime_.now() >= give_up) throw_lock_error(error, key(), unseen);
-      runtime_.sleep_until(std::min(give_up, deadline_after(runtime_.now(), client_.options().backoff_min)));
-    }
-  }
+  return insist(runtime_, client_.options(), key(), deadline, unseen,
+                [&](const redis::CallOptions& options) { return redis::Answer{request(options), {}, {}}; })
+      .reply;
 }
 
 // It may be repeated, because it has an id.

@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "generated/lock_scripts.h"
-#include "lib/lock/engine/lock_error_from.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/redis/failure.h"
 
@@ -47,7 +46,6 @@ std::vector<std::string_view> views(const std::vector<std::string>& strings) {
   return {strings.begin(), strings.end()};
 }
 
-constexpr std::size_t kMaxPendingReleases = 4096;
 constexpr Duration kLeastGrace = std::chrono::milliseconds(5);
 
 }  // namespace
@@ -122,7 +120,7 @@ std::shared_ptr<QuorumStore::Poll> QuorumStore::poll(Request request, bool (*cou
   auto& deadline = poll->request.options.deadline;
   deadline = std::min(deadline.value_or(kNever), deadline_after(poll->sent_at, node_timeout_));
   for (std::size_t i = 0; i < servers; ++i) {
-    voters_.run([this, poll, i] { vote(*poll, i); });
+    run([this, poll, i] { vote(*poll, i); });
   }
   std::unique_lock guard(poll->mutex);
   const auto decided = [&] {
@@ -141,6 +139,10 @@ std::shared_ptr<QuorumStore::Poll> QuorumStore::poll(Request request, bool (*cou
   return poll;
 }
 
+void QuorumStore::run(const std::function<void()>& job) {
+  if (!voters_.run(job)) job();
+}
+
 redis::Reply QuorumStore::ask(std::size_t server, const Request& request) {
   const std::vector<std::string_view> keys = views(request.keys), args = views(request.args);
   return clients_[server]->eval(*request.script, keys, args, request.options).reply;
@@ -153,7 +155,7 @@ void QuorumStore::vote(Poll& poll, std::size_t server) {
     reply = ask(server, poll.request);
   } catch (const redis::Error& error) {
     failed = error;
-    if (poll.keep_trying && worth_another_attempt(error)) add_pending(server, poll.request);
+    if (poll.keep_trying && error.worth_another_attempt()) add_pending(server, poll.request);
   }
   bool undo = false;
   {
@@ -177,13 +179,17 @@ void QuorumStore::undo(const std::shared_ptr<Poll>& poll, const Wire& wire, std:
     if (!poll->is_answered(i) || !poll->may_hold(i)) continue;
     const bool granted = poll->replies[i].has_value();
     if (granted) ++poll->giving_back;
-    voters_.run([this, poll, i, granted] {
+    const auto job = [this, poll, i, granted] {
       give_back(*poll, i);
       if (!granted) return;
       const std::scoped_lock done(poll->mutex);
       --poll->giving_back;
       poll->changed.notify_all();
-    });
+    };
+    if (voters_.run(job)) continue;
+    guard.unlock();
+    job();
+    guard.lock();
   }
   poll->changed.wait_until(guard, deadline, [&] { return poll->giving_back == 0; });
 }
@@ -194,7 +200,7 @@ void QuorumStore::give_back(const Poll& poll, std::size_t server) {
   try {
     ask(server, request);
   } catch (const redis::Error& error) {
-    if (worth_another_attempt(error)) add_pending(server, std::move(request));
+    if (error.worth_another_attempt()) add_pending(server, std::move(request));
   }
 }
 
@@ -202,11 +208,9 @@ void QuorumStore::add_pending(std::size_t server, Request request) {
   request.options.background = true;
   const std::scoped_lock guard(mutex_);
   if (closing_) return;
-  if (pending_.size() >= kMaxPendingReleases) pending_.pop_front();
   pending_.push_back({server, std::move(request), deadline_after(runtime_.now(), lease_)});
   if (working_off_) return;
-  working_off_ = true;
-  voters_.run([this] { send_pending(); });
+  working_off_ = voters_.run([this] { send_pending(); });  // else the next one tries again
 }
 
 void QuorumStore::send_pending() {
@@ -228,7 +232,7 @@ void QuorumStore::send_pending() {
         ask(pending.server, pending.request);
         return true;
       } catch (const redis::Error& error) {
-        silent[pending.server] = worth_another_attempt(error);
+        silent[pending.server] = error.worth_another_attempt();
         return !silent[pending.server];
       }
     });
@@ -251,7 +255,7 @@ redis::Error QuorumStore::failure_of(const Poll& poll) const {
     may_have_executed = may_have_executed || !poll.is_answered(i) || poll.may_hold(i);
     const auto& error = poll.errors[i];
     if (!error) continue;
-    if (!worth_another_attempt(*error)) {
+    if (!error->worth_another_attempt()) {
       ++refused_for_good;
       if (hopeless == nullptr || hopeless->kind() == Kind::unreachable) hopeless = &*error;
     }

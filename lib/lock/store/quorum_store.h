@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/lock/engine/task_pool.h"
 #include "lib/lock/store/store.h"
+#include "lib/runtime/task_pool.h"
 
 namespace holdfast {
 
@@ -49,6 +49,9 @@ class QuorumStore final : public Store {
                                                  std::function<void()>) override {
     return nullptr;
   }
+  bool run_callback(std::function<void()> callback) override {
+    return clients_.front()->run_callback(std::move(callback));
+  }
   Runtime& runtime() noexcept override { return runtime_; }
   const redis::ClientOptions& options() const noexcept override { return clients_.front()->options(); }
 
@@ -68,6 +71,7 @@ class QuorumStore final : public Store {
                              bool keep_trying = false);
   redis::Reply ask(std::size_t server, const Request& request);
   void vote(Poll& poll, std::size_t server);
+  void run(const std::function<void()>& job);  // [parks] where no task can be started: here and now
   // Gives back in the name of `owner` what was granted, or is granted yet, by a poll that was not won. Waits
   // for those that granted, until `deadline` at most.
   void undo(const std::shared_ptr<Poll>& poll, const Wire& wire, std::string_view owner,

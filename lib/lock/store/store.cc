@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "lib/redis/error.h"
 #include "lib/redis/failure.h"
 
 namespace holdfast {
@@ -24,8 +26,13 @@ Command script_call(std::string_view name, std::string_view script, std::string_
   return command;
 }
 
-bool is_error(const redis::Reply& reply, std::string_view code) {
-  return reply.type == redis::Reply::Type::error && reply.text.starts_with(code);
+bool is_unknown_script(const redis::Reply& reply) {
+  return reply.is_error() && redis::meaning_of(reply.text) == redis::Meaning::unknown;
+}
+
+redis::CallOptions on_lane(redis::CallOptions options, redis::Lane lane) {
+  options.lane = lane;
+  return options;
 }
 
 class OneRedis final : public Store {
@@ -35,7 +42,8 @@ class OneRedis final : public Store {
 
   redis::Answer acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,
                         const redis::CallOptions& options) override {
-    return acknowledged(*wire.acquire, keys, args, options, [](const redis::Reply& reply) {
+    if (replicas_ == 0) return client_.eval(*wire.acquire, keys, args, options);
+    return acknowledged(*wire.acquire, keys, args, on_lane(options, redis::Lane::replicas), [](const redis::Reply& reply) {
       return !reply.items.empty() && reply.items[0].integer == 0;
     });
   }
@@ -47,7 +55,8 @@ class OneRedis final : public Store {
   }
   redis::Answer renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                       const redis::CallOptions& options) override {
-    return acknowledged(script, keys, args, options, [](const redis::Reply& reply) {
+    if (replicas_ == 0) return renew_alone(script, keys, args, options);
+    return acknowledged(script, keys, args, on_lane(options, redis::Lane::replica_leases), [](const redis::Reply& reply) {
       const auto& items = reply.items;
       return reply.integer == 0 && std::all_of(items.begin(), items.end(), [](const redis::Reply& item) {
                return item.type != redis::Reply::Type::integer || item.integer == 0;
@@ -58,6 +67,11 @@ class OneRedis final : public Store {
                      const redis::CallOptions& options) override {
     return client_.eval(script, keys, args, options);
   }
+  std::vector<std::optional<redis::Error>> release_all(std::span<const Release> releases,
+                                                       const redis::CallOptions& options) override;
+  bool run_callback(std::function<void()> callback) override {
+    return client_.run_callback(std::move(callback));
+  }
   std::unique_ptr<redis::Subscription> subscribe(const std::string& channel,
                                                  std::function<void(std::string_view)> on_message,
                                                  std::function<void()> on_subscribed) override {
@@ -67,6 +81,8 @@ class OneRedis final : public Store {
   const redis::ClientOptions& options() const noexcept override { return client_.options(); }
 
  private:
+  redis::Answer renew_alone(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                            const redis::CallOptions& options);
   // `refused`: by that answer nothing was changed that would have to be replicated.
   redis::Answer acknowledged(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                              const redis::CallOptions& options, bool (*refused)(const redis::Reply&));
@@ -79,18 +95,17 @@ class OneRedis final : public Store {
 redis::Answer OneRedis::acknowledged(const redis::Script& script, redis::Arguments keys,
                                      redis::Arguments args, const redis::CallOptions& options,
                                      bool (*refused)(const redis::Reply&)) {
-  if (replicas_ == 0) return client_.eval(script, keys, args, options);
   const std::string count = std::to_string(keys.size()), replicas = std::to_string(replicas_);
   const std::string timeout = milliseconds_text(replica_timeout_);
   std::array<Command, 2> commands{script_call("EVALSHA", script.sha1, count, keys, args),
                                   Command{"WAIT", replicas, timeout}};
   std::vector<redis::Answer> answers = client_.call_all(commands, options);
-  if (is_error(answers[0].reply, "NOSCRIPT")) {
+  if (is_unknown_script(answers[0].reply)) {
     commands[0] = script_call("EVAL", script.text, count, keys, args);
     answers = client_.call_all(commands, options);
   }
   for (const redis::Answer& answer : answers) {
-    if (answer.reply.is_error()) throw redis::rejection(answer.node, "EVALSHA", answer.reply);
+    if (answer.reply.is_error()) throw client_.refusal("EVALSHA", answer);
   }
   if (!refused(answers[0].reply) && answers[1].reply.integer < replicas_) {
     throw redis::failure(redis::Error::Kind::unavailable, answers[0].node, "EVALSHA", true,
@@ -100,7 +115,83 @@ redis::Answer OneRedis::acknowledged(const redis::Script& script, redis::Argumen
   return std::move(answers[0]);
 }
 
+// Where no further connection can be made (the server's limit is reached), the shared one has to do.
+redis::Answer OneRedis::renew_alone(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                                    const redis::CallOptions& options) {
+  const MonotonicTime now = runtime().now();
+  const MonotonicTime deadline =
+      options.deadline.value_or(deadline_after(now, client_.options().command_timeout));
+  redis::CallOptions alone = on_lane(options, redis::Lane::renewals);
+  alone.deadline = now + (deadline - now) / 2;
+  try {
+    return client_.eval(script, keys, args, alone);
+  } catch (const redis::Error& error) {
+    if (error.kind() != redis::Error::Kind::unavailable || error.may_have_executed()) throw;
+  }
+  return client_.eval(script, keys, args, options);
+}
+
+std::vector<std::optional<redis::Error>> OneRedis::release_all(std::span<const Release> releases,
+                                                               const redis::CallOptions& options) {
+  std::vector<std::optional<redis::Error>> errors(releases.size());
+  std::vector<std::size_t> left(releases.size());
+  for (std::size_t i = 0; i < left.size(); ++i) left[i] = i;
+  for (const bool with_text : {false, true}) {
+    std::set<std::string_view> sent;  // scripts whose text goes along
+    std::vector<Command> commands;
+    std::vector<std::string> counts;
+    counts.reserve(left.size());
+    for (const std::size_t i : left) {
+      const Wire& wire = *releases[i].wire;
+      const bool text = with_text && sent.insert(wire.release->sha1).second;
+      Command command{text ? "EVAL" : "EVALSHA", text ? wire.release->text : wire.release->sha1,
+                      counts.emplace_back(std::to_string(wire.release_keys.size()))};
+      command.insert(command.end(), wire.release_keys.begin(), wire.release_keys.end());
+      command.push_back(releases[i].owner);
+      commands.push_back(std::move(command));
+    }
+    std::vector<std::size_t> unknown;
+    try {
+      const std::vector<redis::Answer> answers = client_.call_all(commands, options);
+      for (std::size_t at = 0; at < left.size(); ++at) {
+        if (!with_text && is_unknown_script(answers[at].reply)) {
+          unknown.push_back(left[at]);
+        } else if (answers[at].reply.is_error()) {
+          errors[left[at]] = client_.refusal("EVALSHA", answers[at]);
+        }
+      }
+    } catch (const redis::Error& error) {
+      for (const std::size_t i : left) errors[i] = error;
+      return errors;
+    }
+    if (unknown.empty()) break;
+    left = std::move(unknown);
+  }
+  return errors;
+}
+
 }  // namespace
+
+std::vector<std::optional<redis::Error>> Store::release_all(std::span<const Release> releases,
+                                                            const redis::CallOptions& options) {
+  std::vector<std::optional<redis::Error>> errors(releases.size());
+  for (std::size_t i = 0; i < releases.size(); ++i) {
+    const Wire& wire = *releases[i].wire;
+    const std::vector<std::string_view> keys(wire.release_keys.begin(), wire.release_keys.end());
+    const std::array<std::string_view, 1> args{releases[i].owner};
+    try {
+      call(*wire.release, keys, args, options);
+    } catch (const redis::Error& error) {
+      errors[i] = error;
+      // A server that does not answer will not for the others either.
+      if (error.code().empty() && error.worth_another_attempt()) {
+        for (std::size_t later = i + 1; later < releases.size(); ++later) errors[later] = error;
+        break;
+      }
+    }
+  }
+  return errors;
+}
 
 std::unique_ptr<Store> make_store(redis::Client& client, const LockOptions& options) {
   return std::make_unique<OneRedis>(client, options);

@@ -7,7 +7,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "lib/lock/api/lock.h"
 #include "lib/lock/engine/wire.h"
@@ -37,6 +39,19 @@ class Store {
   virtual redis::Answer call(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                              const redis::CallOptions& options) = 0;
 
+  // What is to be given back with wire.release, in the name of its owner.
+  struct Release {
+    const Wire* wire = nullptr;
+    std::string_view owner = {};
+  };
+  // [parks] Gives all of it back, in as few round trips as it can. What became of each: nullopt when it was
+  // answered.
+  virtual std::vector<std::optional<redis::Error>> release_all(std::span<const Release> releases,
+                                                               const redis::CallOptions& options);
+
+  // Client::run_callback().
+  virtual bool run_callback(std::function<void()> callback) = 0;
+
   // Client::subscribe(). Null: this store sends no messages.
   virtual std::unique_ptr<redis::Subscription> subscribe(const std::string& channel,
                                                          std::function<void(std::string_view)> on_message,
@@ -46,7 +61,9 @@ class Store {
   virtual const redis::ClientOptions& options() const noexcept = 0;  // its timeouts and pauses
 };
 
-// One Redis, or one replicated set. Grants and renewals wait for LockOptions::replicas.
+// One Redis, or one replicated set. Grants and renewals wait for LockOptions::replicas. Renewals go over a
+// connection of their own, and so does what waits for replicas: neither a WAIT nor a long queue of other calls
+// costs a lock its lease.
 std::unique_ptr<Store> make_store(redis::Client& client, const LockOptions& options);
 
 }  // namespace holdfast

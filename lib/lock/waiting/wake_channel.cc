@@ -29,16 +29,12 @@ WakeChannel::Listener::Listener(WakeChannel& channel, std::string owner, Call ca
 
 WakeChannel::Listener::~Listener() {
   try {
-    Task finished;  // joined after the mutex is free again
     const std::scoped_lock guard(channel_.mutex_);
     channel_.listeners_.erase(owner_);
     if (!channel_.listeners_.empty()) return;
     channel_.idle_since_ = channel_.store_.runtime().now();
-    if (channel_.lingering_ || channel_.closing_) return;
-    channel_.lingering_ = true;
-    finished = std::move(channel_.linger_task_);
-    channel_.linger_task_ =
-        channel_.store_.runtime().spawn("linger", [&channel = channel_] { channel.linger(); });
+    if (channel_.closing_) return;
+    static_cast<void>(channel_.task_.start([&channel = channel_] { channel.linger(); }));
   } catch (const TaskCancelled&) {  // the process is being killed
   }
 }
@@ -48,7 +44,8 @@ WakeChannel::WakeChannel(Store& store, std::string_view uuid, LateRelease& late_
       late_release_(late_release),
       name_("holdfast:wake:" + std::string(uuid)),
       mutex_(store.runtime()),
-      closed_(store.runtime()) {}
+      closed_(store.runtime()),
+      task_(store.runtime(), "linger") {}
 
 WakeChannel::~WakeChannel() {
   try {
@@ -57,7 +54,7 @@ WakeChannel::~WakeChannel() {
       closing_ = true;
       closed_.notify_all();
     }
-    linger_task_.join();
+    task_.join();
   } catch (const TaskCancelled&) {
   }
 }
@@ -138,11 +135,12 @@ void WakeChannel::on_subscribed(std::uint64_t subscription) {
 void WakeChannel::linger() {
   std::unique_ptr<redis::Subscription> over;  // ended without the mutex: that waits for its callbacks
   std::unique_lock guard(mutex_);
+  BackgroundTask::Turn turn(task_);
   while (!closing_ && listeners_.empty() && store_.runtime().now() < idle_since_ + kLinger) {
     const MonotonicTime end = idle_since_ + kLinger;
     closed_.wait_until(guard, end, [this] { return closing_; });
   }
-  lingering_ = false;
+  turn.rest();
   if (!listeners_.empty()) return;
   in_force_ = false;
   over = std::move(subscription_);

@@ -25,6 +25,7 @@
 
 #include "lib/lock/engine/late_release.h"
 #include "lib/lock/store/store.h"
+#include "lib/runtime/background_task.h"
 
 namespace holdfast {
 
@@ -93,8 +94,8 @@ class WakeChannel {
   std::unique_ptr<redis::Subscription> subscription_;        // null: nobody has waited for a while
   std::uint64_t subscriptions_ = 0;                          // the number of this one
   MonotonicTime idle_since_{};                               // when the last listener went
-  bool lingering_ = false, closing_ = false;
-  Task linger_task_;
+  bool closing_ = false;
+  BackgroundTask task_;  // ends the subscription; where it cannot be started, the next one to leave tries again
 };
 
 }  // namespace holdfast

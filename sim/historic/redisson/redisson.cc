@@ -71,7 +71,8 @@ redis::Answer Redisson::answered(const std::string& name, const Once& once) {
       return once();
     } catch (const redis::Error& error) {
       unseen = unseen || error.may_have_executed();
-      if (!worth_another_attempt(error) || attempt == kRetryAttempts || !pause(kRetryInterval)) {
+      const bool answered = !error.code().empty();  // only what was not answered is sent again
+      if (answered || !error.worth_another_attempt() || attempt == kRetryAttempts || !pause(kRetryInterval)) {
         throw_lock_error(error, name, unseen);
       }
     }

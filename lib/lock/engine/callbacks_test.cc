@@ -1,0 +1,96 @@
+// Code of the application that the library calls in the background: it may take its time, and may destroy what
+// called it.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+
+#include "lib/lock/api/async_lock.h"
+#include "lib/lock/reentrant/reentrant_lock.h"
+#include "lib/testing/peer.h"
+#include "lib/testing/scene.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Fixture;
+using testing::RecordingObserver;
+using testing::Sign;
+using testing::Where;
+using Kind = LockEvent::Kind;
+
+class Callbacks : public ::testing::TestWithParam<Where> {
+ protected:
+  static void run(const std::function<void(Fixture&)>& body) { testing::with_fixture(GetParam(), body); }
+};
+INSTANTIATE_TEST_SUITE_P(Ports, Callbacks, ::testing::ValuesIn(testing::everywhere()),
+                         [](const auto& info) { return testing::to_string(info.param); });
+
+TEST_P(Callbacks, ASlowOneCostsNoOtherLockItsLease) {
+  run([](Fixture& fixture) {
+    testing::Peer<ReentrantLocks> peer(fixture, {.lease = fixture.lease(300ms)});
+    const auto lost = peer.locks.obtain("lost"), kept = peer.locks.obtain("kept");
+    lost->lock();
+    kept->lock();
+    Sign called(fixture.runtime), enough(fixture.runtime);
+    const std::stop_callback slow(lost->lost(), [&] {
+      called.give();
+      enough.wait();
+    });
+    peer.ask({"DEL", "lost"});
+    called.wait();
+    const std::size_t renewed = peer.observer.count(Kind::renewed);
+    peer.observer.wait_for(Kind::renewed, renewed + 6);  // two leases
+    EXPECT_TRUE(kept->is_held_by_me());
+    enough.give();
+    kept->unlock();
+  });
+}
+
+TEST_P(Callbacks, TheLastLockMayGoInItsOwnCallback) {
+  run([](Fixture& fixture) {
+    struct All {
+      explicit All(Fixture& fixture)
+          : client(fixture.runtime, fixture.network, fixture.options()), locks(client, {.lease = 150ms}) {}
+      redis::Client client;
+      ReentrantLocks locks;
+      std::shared_ptr<Lock> lock = locks.obtain("k");
+    };
+    auto all = std::make_unique<All>(fixture);
+    redis::Client other(fixture.runtime, fixture.network, fixture.options());
+    all->lock->lock();
+    Sign gone(fixture.runtime);
+    const std::stop_token lost = all->lock->lost();
+    const std::stop_callback drop(lost, [&] {
+      all.reset();  // lock, locks and client
+      gone.give();
+    });
+    other.call({"DEL", "k"});
+    gone.wait();
+  });
+}
+
+TEST_P(Callbacks, APendingAcquireMayGoInItsOwnThen) {
+  run([](Fixture& fixture) {
+    testing::Peer<ReentrantLocks> peer(fixture, {.lease = 60s});
+    const auto lock = peer.locks.obtain("k");
+    const Owner owner(fixture.runtime);
+    Sign kept(fixture.runtime), gone(fixture.runtime);
+    std::optional<PendingLock> pending;
+    pending = acquire_async(lock, owner, kNever, {}, [&](bool granted, const std::exception_ptr&) {
+      EXPECT_TRUE(granted);
+      kept.wait();
+      pending.reset();
+      gone.give();
+    });
+    kept.give();
+    gone.wait();
+    const ActAs me(fixture.runtime, owner);
+    EXPECT_TRUE(lock->is_held_by_me());
+    lock->unlock();
+  });
+}
+
+}  // namespace
+}  // namespace holdfast
