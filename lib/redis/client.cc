@@ -11,7 +11,8 @@
 namespace holdfast::redis {
 
 Client::Client(Runtime& runtime, Network& network, ClientOptions options)
-    : impl_(std::make_shared<Impl>(runtime, network, std::move(options))), callbacks_(std::make_unique<TaskPool>(runtime, "callback")) {}
+    : impl_(std::make_shared<Impl>(runtime, network, std::move(options))),
+      callbacks_(std::make_unique<TaskPool>(runtime, "callback")) {}
 
 Client::~Client() {
   try {
@@ -56,8 +57,7 @@ std::vector<Answer> Client::call_all(std::span<const std::vector<std::string_vie
   for (const auto& command : commands) views.push_back({{command, {}, {}}});
   std::vector<Reply> replies(commands.size());
   const MonotonicTime now = impl->runtime().now();
-  const Impl::Sent sent =
-      impl->execute(views, replies, now, impl->deadline_of(options, now), options);
+  const Impl::Sent sent = impl->execute(views, replies, now, impl->deadline_of(options, now), options);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     answers[i] = {std::move(replies[i]), impl->name_of(sent.node), sent.sent_at};
   }

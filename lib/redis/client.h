@@ -135,9 +135,9 @@ class Client {
                                           std::function<void(std::string_view payload)> on_message,
                                           std::function<void()> on_subscribed);
 
-  // Runs `callback`, code of the application, on a task of its own (role "callback"): there it may take as long
-  // as it wants, and may destroy what it likes, this client included. It must not throw. False: no task could
-  // be started now. The client's end waits for the others.
+  // Runs `callback`, code of the application, on a task of its own (role "callback"): there it may take as
+  // long as it wants, and may destroy what it likes, this client included. It must not throw. False: no task
+  // could be started now. The client's end waits for the others.
   [[nodiscard]] bool run_callback(std::function<void()> callback);
 
   Runtime& runtime() noexcept;                    // on which it runs

@@ -68,8 +68,7 @@ MonotonicTime Client::Impl::deadline_of(const CallOptions& call, MonotonicTime n
 }
 
 Client::Impl::Sent Client::Impl::execute(std::span<const CommandView> commands, std::span<Reply> replies,
-                                         MonotonicTime now, MonotonicTime deadline,
-                                         const CallOptions& call) {
+                                         MonotonicTime now, MonotonicTime deadline, const CallOptions& call) {
   const std::shared_ptr<Impl> on = call.lane == Lane::shared ? shared_from_this() : lane(call.lane);
   if (!call.stop.stop_possible()) return on->send_until(commands, replies, now, deadline, call);
   const std::stop_callback wake(call.stop, [&parker = runtime_.parker()] { parker.unpark(); });
@@ -96,7 +95,10 @@ Client::Impl::Sent Client::Impl::send_until(std::span<const CommandView> command
   using Kind = Error::Kind;
   const std::string_view name = commands.front().name();
   for (;;) {
-    const ConnectionPtr connection = connected(now, deadline, name, call.stop);
+    // Another lane leaves the caller time to go over the shared one.
+    const bool shared = pubsub_ != nullptr || deadline == kNever;
+    const MonotonicTime connect_by = shared ? deadline : now + (deadline - now) / 2;
+    const ConnectionPtr connection = connected(now, connect_by, name, call.stop);
     const std::string& node = names_[connection->node()];
     const Connection::Result result =
         connection->execute(commands, replies, now, deadline, call.background, call.stop);
@@ -104,7 +106,8 @@ Client::Impl::Sent Client::Impl::send_until(std::span<const CommandView> command
       case Connection::Outcome::replied:
         if (!refused_everywhere(commands, replies)) {
           proved_useful(connection);
-          if (!known_->took_a_write && !replies.front().is_error() && writes(name)) known_->took_a_write = true;
+          if (!known_->took_a_write && !replies.front().is_error() && writes(name))
+            known_->took_a_write = true;
           return {connection->node(), result.sent_at};
         }
         seek_again(connection, node + ": " + replies.front().text);
@@ -151,8 +154,7 @@ bool Client::Impl::refused_everywhere(std::span<const CommandView> commands,
 
 // `now` is brought up to date when this took time.
 Client::Impl::ConnectionPtr Client::Impl::connected(MonotonicTime& now, MonotonicTime deadline,
-                                                    std::string_view command,
-                                                    const std::stop_token& stop) {
+                                                    std::string_view command, const std::stop_token& stop) {
   using Kind = Error::Kind;
   Lock lock(mutex_);
   if (connection_ && connection_->usable()) return connection_;

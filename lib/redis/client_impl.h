@@ -1,5 +1,5 @@
-// The inside of Client: of each lane one current connection, the task that makes it, and the calls that wait for
-// it.
+// The inside of Client: of each lane one current connection, the task that makes it, and the calls that wait
+// for it.
 #pragma once
 
 #include <array>
@@ -92,8 +92,8 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   std::vector<ConnectionPtr> retired_;  // may still have calls under way
   std::list<Waiter*> waiters_;
   std::array<std::shared_ptr<Impl>, 3> lanes_;  // beside the shared one, which is this; null: not needed yet
-  std::size_t failures_ = 0;      // attempts and fruitless connections in a row
-  MonotonicTime next_attempt_{};  // not before
+  std::size_t failures_ = 0;                    // attempts and fruitless connections in a row
+  MonotonicTime next_attempt_{};                // not before
   std::string last_problem_;
   Hopeless hopeless_;  // of the last attempt, for the waiters that were told
 

@@ -123,7 +123,7 @@ void Connection::wait(Lock& lock, Pending& pending) {
       if (pending.state == State::waiting && runtime_.now() >= pending.deadline) in_time = false;
     } else {
       if (pending.background) {
-        hand_on();                           // somebody must serve us
+        hand_on();                          // somebody must serve us
         if (!pending.background) continue;  // nobody can
       } else {
         park(pending);

@@ -8,8 +8,8 @@
 // waits to take over. A background call takes none: where no foreground call is there to serve it, a task of
 // this connection's own (role "reader") does, which exists only while background calls wait (or while a
 // writer gave up and nobody is there to finish its work). So a background task that does not run for a while
-// holds up nobody. (When no task can be started, background calls serve themselves.) A call that a stop request
-// can end is served like one in the background, because who reads from the network cannot be stopped.
+// holds up nobody. (When no task can be started, background calls serve themselves.) A call that a stop
+// request can end is served like one in the background, because who reads from the network cannot be stopped.
 //
 // A call that gives up leaves its place in the order behind; its reply is dropped when it comes. When nothing
 // at all has come for `silence` since such a call was sent, the connection is broken off.

@@ -29,7 +29,7 @@ bool says_not_executed(std::string_view command, const Reply& error);
 // `most` of them. A server is somebody else's: what it says may end up in a log or on a terminal.
 std::string legible(std::string_view text, std::size_t most = 300);
 
-// The error for an error reply. `was_primary`: that node has taken writes before, so that READONLY passes, too.
+// The error for an error reply. `was_primary`: that node has taken writes before, so that READONLY passes.
 Error rejection(std::string_view node, std::string_view command, const Reply& error,
                 bool was_primary = false);
 

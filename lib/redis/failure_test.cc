@@ -50,7 +50,8 @@ TEST(Failure, TheTable) {
            Row{"UNBLOCKED client unblocked via CLIENT UNBLOCK", Meaning::again, Kind::passing},
            Row{"READONLY You can't write against a read only replica.", Meaning::primary, Kind::rejected},
            Row{"MASTERDOWN Link with MASTER is down", Meaning::primary, Kind::rejected},
-           Row{"NOMASTERLINK Can't SYNC while not connected with my master", Meaning::primary, Kind::rejected},
+           Row{"NOMASTERLINK Can't SYNC while not connected with my master", Meaning::primary,
+               Kind::rejected},
            Row{"NOSCRIPT No matching script. Please use EVAL.", Meaning::unknown, Kind::rejected},
            Row{"NOAUTH Authentication required.", Meaning::final, Kind::unauthorized},
            Row{"WRONGPASS invalid username-password pair", Meaning::final, Kind::unauthorized},
@@ -78,7 +79,8 @@ TEST(Failure, TheTable) {
     EXPECT_EQ(error.kind(), row.kind) << row.text;
     EXPECT_EQ(error.worth_another_attempt(), row.kind == Kind::passing) << row.text;
     const bool demoted = row.meaning == Meaning::primary;
-    EXPECT_EQ(rejection("r1", "SET", reply, true).worth_another_attempt(), row.kind == Kind::passing || demoted)
+    EXPECT_EQ(rejection("r1", "SET", reply, true).worth_another_attempt(),
+              row.kind == Kind::passing || demoted)
         << row.text;
   }
 }

@@ -34,7 +34,7 @@ class ReplyReader {
   Next next(Reply& into);
 
   const std::string& error() const noexcept { return error_; }  // why it is broken
-  bool too_large() const noexcept { return too_large_; }         // broken, though it is RESP
+  bool too_large() const noexcept { return too_large_; }        // broken, though it is RESP
 
  private:
   friend struct ReplyBuilder;

@@ -1,10 +1,10 @@
-// BackgroundTask: the one task of an object that works in the background, and only while there is something to
-// do (reconnect, renew, give back).
+// BackgroundTask: the one task of an object that works in the background, and only while there is something
+// to do (reconnect, renew, give back).
 //
-// The owner calls start() whenever something is to be done; the body makes a Turn of it, and rests when nothing
-// is left. A task that cannot be started (no threads, no memory) disables nothing: the next start() tries
-// again. It may be ended from its own body, which then goes on to its end alone: after that the body must not
-// touch its owner.
+// The owner calls start() whenever something is to be done; the body makes a Turn of it, and rests when
+// nothing is left. A task that cannot be started (no threads, no memory) disables nothing: the next start()
+// tries again. It may be ended from its own body, which then goes on to its end alone: after that the body
+// must not touch its owner.
 //
 // Thread safety: all members but the destructor and join() under the mutex of the owner.
 #pragma once

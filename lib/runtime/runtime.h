@@ -68,8 +68,8 @@ class Task {
   bool joinable() const noexcept { return impl_ != nullptr; }
   // Its body has returned, or it is none: join() would not wait.
   bool finished() const noexcept { return impl_ == nullptr || impl_->finished(); }
-  // [parks] Returns when the body returned, also in a killed process: what the task uses may be destroyed after
-  // it. A task that joins itself goes on alone instead, and ends when its body returns.
+  // [parks] Returns when the body returned, also in a killed process: what the task uses may be destroyed
+  // after it. A task that joins itself goes on alone instead, and ends when its body returns.
   void join();
 
  private:

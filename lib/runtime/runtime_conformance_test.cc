@@ -53,6 +53,28 @@ TEST_P(RuntimeConformance, MonotonicTimeNeverRunsBackAndSleepLasts) {
   });
 }
 
+// --- tasks that end themselves --------------------------------------------------------------------------
+
+TEST_P(RuntimeConformance, ATaskThatJoinsItselfGoesOnAlone) {
+  on([](Runtime& runtime) {
+    std::atomic<bool> stored = false, ended = false;
+    Parker& parent = runtime.parker();
+    {
+      auto mine = std::make_shared<Task>();
+      *mine = runtime.spawn("lonely", [&, mine] {
+        while (!stored) runtime.sleep_for(1ms);
+        mine->join();  // by itself
+        runtime.sleep_for(2ms);
+        ended = true;
+        parent.unpark();
+      });
+      stored = true;
+    }
+    while (!ended) parent.park_until(soon(runtime));
+    EXPECT_TRUE(ended);
+  });
+}
+
 // --- parking --------------------------------------------------------------------------------------------
 
 TEST_P(RuntimeConformance, UnparkBeforeParkIsNotLost) {

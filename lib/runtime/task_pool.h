@@ -1,5 +1,5 @@
-// TaskPool: runs short jobs at once, each on a task of its own, so that none waits for another one; a task that
-// is done waits a while for the next job, so that a busy caller starts none.
+// TaskPool: runs short jobs at once, each on a task of its own, so that none waits for another one; a task
+// that is done waits a while for the next job, so that a busy caller starts none.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// FailingSpawns: another Runtime on which a test makes the start of tasks fail, as when a process has reached its
-// limit of threads.
+// FailingSpawns: another Runtime on which a test makes the start of tasks fail, as when a process has reached
+// its limit of threads.
 #pragma once
 
 #include <algorithm>

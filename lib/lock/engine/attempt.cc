@@ -125,9 +125,8 @@ redis::Answer Attempt::ask(MonotonicTime now) {
       std::min(patience_.deadline, deadline_after(now, context_.store.options().command_timeout));
   if (wire_->set_first && !patience_.contended && !asked_) {
     asked_ = true;
-    std::optional<redis::Answer> answer =
-        context_.store.set_if_absent(key(), hold_->owner, context_.lease_ms,
-                                     {.deadline = deadline, .stop = patience_.stop});
+    std::optional<redis::Answer> answer = context_.store.set_if_absent(
+        key(), hold_->owner, context_.lease_ms, {.deadline = deadline, .stop = patience_.stop});
     // Refused: the script tells a lock that is held from a key that is no lock at all.
     if (answer && !answer->reply.is_nil()) {
       if (answer->reply.type != redis::Reply::Type::status || answer->reply.text != "OK") {

@@ -1,5 +1,5 @@
-// Code of the application that the library calls in the background: it may take its time, and may destroy what
-// called it.
+// Code of the application that the library calls in the background: it may take its time, and may destroy
+// what called it.
 #include <gtest/gtest.h>
 
 #include <memory>

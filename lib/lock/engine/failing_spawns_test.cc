@@ -35,9 +35,7 @@ struct Scene {
         client(runtime, stand.network, stand.options(link.endpoint())) {
     testing::load(straight, {&kReentrantAcquire, &kReentrantRelease, &kReentrantRenew});
   }
-  LockOptions options(Duration lease) {
-    return {.lease = fixture.lease(lease), .observer = &observer};
-  }
+  LockOptions options(Duration lease) { return {.lease = fixture.lease(lease), .observer = &observer}; }
   bool exists(const std::string& key) { return straight.call({"EXISTS", key}).reply.integer == 1; }
   void wait_gone(const std::string& key) {
     while (exists(key)) fixture.runtime.sleep_for(1ms);
@@ -96,7 +94,8 @@ TEST_P(NoThreads, TheClientConnectsAsSoonAsATaskCanBeStarted) {
       ADD_FAILURE();
     } catch (const redis::Error& error) {
       EXPECT_EQ(error.kind(), redis::Error::Kind::unavailable);
-      EXPECT_NE(std::string(error.what()).find("no task could be started"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("no task could be started"), std::string::npos)
+          << error.what();
     }
     scene.runtime.fail_next(0);
     EXPECT_EQ(other.call({"PING"}).reply.text, "PONG");
@@ -144,7 +143,8 @@ TEST_P(NoThreads, WhatCouldNotBeGivenBackIsGivenBackAtTheNextNeed) {
     scene.client.call({"PING"});
     scene.runtime.fail_next(1, "janitor");
     scene.link.lose_reply_to("60000", 100);
-    EXPECT_THROW(locks.obtain("k")->try_lock_by(scene.runtime.now() + 50ms), Unavailable);  // destroys an Attempt
+    EXPECT_THROW(locks.obtain("k")->try_lock_by(scene.runtime.now() + 50ms),
+                 Unavailable);  // destroys an Attempt
     scene.link.lose_reply_to("60000", 0);
     EXPECT_EQ(scene.runtime.to_fail(), 0);
     EXPECT_TRUE(scene.exists("k"));

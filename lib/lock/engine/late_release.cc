@@ -37,7 +37,9 @@ void LateRelease::start_if_stuck() {
   if (!closing_ && !items_.empty()) start();
 }
 
-void LateRelease::start() { stuck_ = !task_.start([this] { run(); }); }
+void LateRelease::start() {
+  stuck_ = !task_.start([this] { run(); });
+}
 
 void LateRelease::run() {
   Runtime& runtime = store_.runtime();

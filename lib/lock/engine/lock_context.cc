@@ -36,9 +36,9 @@ redis::Answer LockContext::insist(const std::string& key, const redis::Script& s
   HF_CHECK(script_keys.size() <= views.size(), "room for them");
   std::copy(script_keys.begin(), script_keys.end(), views.begin());
   const redis::Arguments keys(views.data(), script_keys.size());
-  return holdfast::insist(
-      runtime, store.options(), key, until, unseen,
-      [&](const redis::CallOptions& call) { return (store.*way)(script, keys, args, call); });
+  return holdfast::insist(runtime, store.options(), key, until, unseen, [&](const redis::CallOptions& call) {
+    return (store.*way)(script, keys, args, call);
+  });
 }
 
 }  // namespace holdfast

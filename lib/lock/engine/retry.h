@@ -1,7 +1,7 @@
 // Retry: the one policy by which a request that failed is sent again: which errors are worth it
-// (redis::Error::worth_another_attempt()) and how long to pause. For how long, the caller knows: an acquire until
-// its deadline, a release, latch or query for the client's command timeout, a renewal and what is given back in
-// the background until the lease is over.
+// (redis::Error::worth_another_attempt()) and how long to pause. For how long, the caller knows: an acquire
+// until its deadline, a release, latch or query for the client's command timeout, a renewal and what is given
+// back in the background until the lease is over.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ class Retry {
 
   Retry(Runtime& runtime, const redis::ClientOptions& options) : runtime_(runtime), options_(options) {}
 
-  // How long to wait before the next attempt. Without a connection, or an answer, the client has waited already
-  // before it says so. REQUIRES: error.worth_another_attempt()
+  // How long to wait before the next attempt. Without a connection, or an answer, the client has waited
+  // already before it says so. REQUIRES: error.worth_another_attempt()
   Duration pause_after(const redis::Error& error);
   // An answer has come: the next failure is the first one again.
   void answered() noexcept { refusals_ = 0; }
@@ -33,9 +33,9 @@ class Retry {
   std::size_t refusals_ = 0;  // "not now", in a row
 };
 
-// [parks] Makes a request that may be repeated without harm, again and again until it is answered or the client's
-// command timeout is over, or `until` has come. Then, or when the server refuses, throws Unavailable, Rejected or
-// Unsupported for `key`. `unseen`: an earlier try may have been executed.
+// [parks] Makes a request that may be repeated without harm, again and again until it is answered or the
+// client's command timeout is over, or `until` has come. Then, or when the server refuses, throws
+// Unavailable, Rejected or Unsupported for `key`. `unseen`: an earlier try may have been executed.
 redis::Answer insist(Runtime& runtime, const redis::ClientOptions& options, const std::string& key,
                      MonotonicTime until, bool& unseen,
                      const std::function<redis::Answer(const redis::CallOptions&)>& request);

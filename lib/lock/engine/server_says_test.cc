@@ -1,5 +1,6 @@
-// What a server answers, and what a lock makes of it: errors that pass are waited for by every kind of request,
-// a grant is the one reply that means it, and neither silence nor a flood keeps a call beyond its end.
+// What a server answers, and what a lock makes of it: errors that pass are waited for by every kind of
+// request, a grant is the one reply that means it, and neither silence nor a flood keeps a call beyond its
+// end.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -167,7 +168,8 @@ TEST_P(ServerSays, AReleaseDuringABusyScriptGoesOnInTheBackground) {
 }
 
 TEST_P(ServerSays, OnlyOkIsAGrantAndAnythingElseIsGivenBack) {
-  for (const char* const reply : {":1\r\n", "$3\r\nabc\r\n", "+QUEUED\r\n", "*2\r\n:1\r\n:60000\r\n", "$2\r\nOK\r\n"}) {
+  for (const char* const reply :
+       {":1\r\n", "$3\r\nabc\r\n", "+QUEUED\r\n", "*2\r\n:1\r\n:60000\r\n", "$2\r\nOK\r\n"}) {
     run([&](Runtime& runtime, Network& network) {
       Sign released(runtime);
       FakeServer server(runtime, network, [&](Peer& peer, const Command& command) {
@@ -186,8 +188,8 @@ TEST_P(ServerSays, OnlyOkIsAGrantAndAnythingElseIsGivenBack) {
 }
 
 TEST_P(ServerSays, OnlyTheScriptsListIsAGrant) {
-  for (const char* const reply :
-       {":1\r\n", "+OK\r\n", "*0\r\n", "*1\r\n:1\r\n", "*2\r\n:2\r\n:60000\r\n", "*2\r\n$1\r\n1\r\n:60000\r\n"}) {
+  for (const char* const reply : {":1\r\n", "+OK\r\n", "*0\r\n", "*1\r\n:1\r\n", "*2\r\n:2\r\n:60000\r\n",
+                                  "*2\r\n$1\r\n1\r\n:60000\r\n"}) {
     run([&](Runtime& runtime, Network& network) {
       Sign released(runtime);
       FakeServer server(runtime, network, [&](Peer& peer, const Command& command) {
@@ -220,7 +222,25 @@ TEST_P(ServerSays, AStopEndsACallInFlight) {
     const MonotonicTime before = runtime.now();
     EXPECT_THROW(lock->lock_interruptibly(stop.get_token()), Interrupted);
     EXPECT_LT(runtime.now() - before, 5min);  // not the command timeout
-    if (GetParam() == Ports::embedded) EXPECT_LT(runtime.now() - before, 10ms);
+    if (GetParam() == Ports::embedded) {
+      EXPECT_LT(runtime.now() - before, 10ms);
+    }
+  });
+}
+
+TEST_P(ServerSays, AStopEndsTheLookAtALatch) {
+  run([](Runtime& runtime, Network& network) {
+    FakeServer server(runtime, network, [](Peer&, const Command&) {});
+    redis::Client client(runtime, network, options(server, 10min));
+    CountDownLatch latch(client, "parts");
+    std::stop_source stop;
+    Task stopper = runtime.spawn("stopper", [&] {
+      server.wait_for(1);
+      stop.request_stop();
+    });
+    const MonotonicTime before = runtime.now();
+    EXPECT_THROW(latch.await_until(kNever, stop.get_token()), Interrupted);
+    EXPECT_LT(runtime.now() - before, 5min);
   });
 }
 
@@ -256,8 +276,9 @@ TEST_P(ServerSays, AReplyHasAGreatestSize) {
   struct Flood {
     const char *begin, *bytes;
   };
-  for (const Flood& what : {Flood{"*2147483647\r\n", ":1\r\n"}, Flood{"$2147483647\r\n", "xxxx"},
-                            Flood{"*60000\r\n", "$8\r\nabcdefgh\r\n"}, Flood{"", "*1\r\n"}, Flood{"+", "yyyy"}}) {
+  for (const Flood& what :
+       {Flood{"*2147483647\r\n", ":1\r\n"}, Flood{"$2147483647\r\n", "xxxx"},
+        Flood{"*60000\r\n", "$8\r\nabcdefgh\r\n"}, Flood{"", "*1\r\n"}, Flood{"+", "yyyy"}}) {
     run([&](Runtime& runtime, Network& network) {
       FakeServer server(runtime, network, [&](Peer& peer, const Command& command) {
         if (command[0] == "SET") return flood(peer, what.begin, what.bytes);
@@ -288,7 +309,9 @@ TEST_P(ServerSays, ADeadlineEndsACallWhileBytesStreamIn) {
     } catch (const redis::Error& error) {
       EXPECT_EQ(error.kind(), redis::Error::Kind::timed_out) << error.what();
     }
-    if (GetParam() == Ports::embedded) EXPECT_LT(runtime.now() - before, 60ms);
+    if (GetParam() == Ports::embedded) {
+      EXPECT_LT(runtime.now() - before, 60ms);
+    }
     std::stop_source stop;
     Task stopper = runtime.spawn("stopper", [&] {
       runtime.sleep_for(20ms);

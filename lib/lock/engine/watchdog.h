@@ -10,8 +10,8 @@
 // - A hold that is not to be renewed is only watched for its end.
 // - After LockOptions::max_renewals the lease is left to run out.
 // - When the task that holds the lock has ended without releasing it, renewing stops.
-// - Callbacks of lost() run on tasks of their own (Client::run_callback()): a slow one costs no other lock its
-//   lease. Where none can be started, it is tried again until one can.
+// - Callbacks of lost() run on tasks of their own (Client::run_callback()): a slow one costs no other lock
+//   its lease. Where none can be started, it is tried again until one can.
 //
 // Thread safety: any task.
 #pragma once
@@ -40,8 +40,8 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // False: no task could be started that watches it; then it is not watched. REQUIRES: valid_until is set. Call
-  // it before the caller of lock() is told of the grant.
+  // False: no task could be started that watches it; then it is not watched. REQUIRES: valid_until is set.
+  // Call it before the caller of lock() is told of the grant.
   [[nodiscard]] bool watch(std::shared_ptr<Hold> hold, MonotonicTime sent_at);
 
   // Call it before the release is sent. False: the hold is lost (and was told so, at the latest now).
@@ -70,7 +70,7 @@ class Watchdog {
   void renewal_failed(const Holds& holds, std::string_view node, std::string_view why);
   std::optional<std::stop_source> note_loss(Hold& hold, std::string_view reason);
   void tidy_after_loss(Hold& hold);
-  void tell_lost(Hold& hold, std::string_view reason);         // by a task of the application
+  void tell_lost(Hold& hold, std::string_view reason);          // by a task of the application
   void tell_lost_outside(Hold& hold, std::string_view reason);  // by the watchdog's own
   void tell_untold();
   void tell(const LockEvent& event);

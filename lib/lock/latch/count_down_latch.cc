@@ -46,7 +46,9 @@ redis::Reply CountDownLatch::ask(MonotonicTime deadline,
                                  const std::function<redis::Reply(const redis::CallOptions&)>& request) {
   bool unseen = false;
   return insist(runtime_, client_.options(), key(), deadline, unseen,
-                [&](const redis::CallOptions& options) { return redis::Answer{request(options), {}, {}}; })
+                [&](const redis::CallOptions& options) {
+                  return redis::Answer{request(options), {}, {}};
+                })
       .reply;
 }
 
@@ -60,8 +62,9 @@ std::int64_t CountDownLatch::run(const redis::Script& script, const std::vector<
       .integer;
 }
 
-CountDownLatch::State CountDownLatch::look(MonotonicTime deadline) {
-  const redis::Reply reply = ask(deadline, [&](const redis::CallOptions& options) {
+CountDownLatch::State CountDownLatch::look(MonotonicTime deadline, const std::stop_token& stop) {
+  const redis::Reply reply = ask(deadline, [&](redis::CallOptions options) {
+    options.stop = stop;
     return client_.call({"HMGET", key(), "left", "by", "opened"}, options).reply;
   });
   if (reply.items.size() != 3 || reply.items[0].is_nil()) return {};
@@ -88,7 +91,7 @@ std::optional<std::int64_t> CountDownLatch::count_down() {
 }
 
 std::optional<std::int64_t> CountDownLatch::count() {
-  const std::int64_t left = look(kNever).left;
+  const std::int64_t left = look(kNever, {}).left;
   return left == kGone ? std::nullopt : std::optional(left);
 }
 
@@ -108,7 +111,7 @@ bool CountDownLatch::await_until(MonotonicTime deadline, std::stop_token stop) {
     }
     wakeup.clear();
     // An expired deadline still gets one look.
-    const State state = look(deadline > runtime_.now() ? deadline : kNever);
+    const State state = look(deadline > runtime_.now() ? deadline : kNever, stop);
     if (awaited.empty()) awaited = state.by;
     if (state.by == awaited ? state.left == 0 : state.opened == awaited) return true;
     if (state.by != awaited) {

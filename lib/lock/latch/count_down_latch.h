@@ -68,7 +68,7 @@ class CountDownLatch {
   };
   std::string next_id();
   std::int64_t run(const redis::Script& script, const std::vector<std::string_view>& args);
-  State look(MonotonicTime deadline);
+  State look(MonotonicTime deadline, const std::stop_token& stop);
   // Repeats `request` until it is answered, or throws.
   redis::Reply ask(MonotonicTime deadline,
                    const std::function<redis::Reply(const redis::CallOptions&)>& request);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <stop_token>
 
 #include "lib/testing/kinds.h"
 #include "lib/testing/server/temporary_folder.h"
@@ -194,6 +195,42 @@ TEST_P(Replicas, AShortGapIsSurvived) {
     EXPECT_TRUE(lock->is_held_by_me());
     lock->unlock();
     EXPECT_EQ(peer.observer.count(Kind::lost), 0u);
+  });
+}
+
+// Whoever waits for replicas does it on a connection of its own.
+TEST_P(Replicas, AStoppedReplicaHoldsUpNothingElse) {
+  run([](Pair& pair) {
+    Runtime& runtime = pair.fixture.runtime;
+    redis::ClientOptions options = pair.fixture.options();
+    options.command_timeout = 20s;
+    redis::Client client(runtime, pair.fixture.network, options);
+    testing::RecordingObserver observer(runtime);
+    const auto plain = testing::make_locks(kind(), client, {.lease = 900ms, .observer = &observer});
+    const auto strict = testing::make_locks(
+        kind(), client, {.lease = 600s, .replicas = 1, .replica_timeout = std::chrono::seconds(10)});
+    const auto unrelated = plain->obtain("unrelated");
+    unrelated->lock();
+    const sim::RuleId frozen = pair.freeze();
+    std::stop_source stop;
+    Task waiter = runtime.spawn("client", [&] {
+      try {
+        strict->obtain("k")->try_lock_for(20s, stop.get_token());
+      } catch (const LockError&) {
+      }
+    });
+    while (client.call({"EXISTS", "k"}).reply.integer == 0) runtime.sleep_for(1ms);
+    runtime.sleep_for(2ms);
+    const MonotonicTime before = runtime.now();
+    client.call({"PING"});
+    EXPECT_LT(runtime.now() - before, 5s);
+    const std::size_t renewed = observer.count(Kind::renewed);
+    observer.wait_for(Kind::renewed, renewed + 4);
+    EXPECT_TRUE(unrelated->is_held_by_me());
+    stop.request_stop();
+    pair.thaw(frozen);
+    waiter.join();
+    unrelated->unlock();
   });
 }
 

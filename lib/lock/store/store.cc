@@ -43,9 +43,9 @@ class OneRedis final : public Store {
   redis::Answer acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,
                         const redis::CallOptions& options) override {
     if (replicas_ == 0) return client_.eval(*wire.acquire, keys, args, options);
-    return acknowledged(*wire.acquire, keys, args, on_lane(options, redis::Lane::replicas), [](const redis::Reply& reply) {
-      return !reply.items.empty() && reply.items[0].integer == 0;
-    });
+    return acknowledged(
+        *wire.acquire, keys, args, on_lane(options, redis::Lane::replicas),
+        [](const redis::Reply& reply) { return !reply.items.empty() && reply.items[0].integer == 0; });
   }
   std::optional<redis::Answer> set_if_absent(std::string_view key, std::string_view owner,
                                              std::string_view lease_ms,
@@ -56,12 +56,13 @@ class OneRedis final : public Store {
   redis::Answer renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                       const redis::CallOptions& options) override {
     if (replicas_ == 0) return renew_alone(script, keys, args, options);
-    return acknowledged(script, keys, args, on_lane(options, redis::Lane::replica_leases), [](const redis::Reply& reply) {
-      const auto& items = reply.items;
-      return reply.integer == 0 && std::all_of(items.begin(), items.end(), [](const redis::Reply& item) {
-               return item.type != redis::Reply::Type::integer || item.integer == 0;
-             });
-    });
+    return acknowledged(
+        script, keys, args, on_lane(options, redis::Lane::replica_leases), [](const redis::Reply& reply) {
+          const auto& items = reply.items;
+          return reply.integer == 0 && std::all_of(items.begin(), items.end(), [](const redis::Reply& item) {
+                   return item.type != redis::Reply::Type::integer || item.integer == 0;
+                 });
+        });
   }
   redis::Answer call(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                      const redis::CallOptions& options) override {
@@ -118,15 +119,11 @@ redis::Answer OneRedis::acknowledged(const redis::Script& script, redis::Argumen
 // Where no further connection can be made (the server's limit is reached), the shared one has to do.
 redis::Answer OneRedis::renew_alone(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                                     const redis::CallOptions& options) {
-  const MonotonicTime now = runtime().now();
-  const MonotonicTime deadline =
-      options.deadline.value_or(deadline_after(now, client_.options().command_timeout));
-  redis::CallOptions alone = on_lane(options, redis::Lane::renewals);
-  alone.deadline = now + (deadline - now) / 2;
   try {
-    return client_.eval(script, keys, args, alone);
+    return client_.eval(script, keys, args, on_lane(options, redis::Lane::renewals));
   } catch (const redis::Error& error) {
-    if (error.kind() != redis::Error::Kind::unavailable || error.may_have_executed()) throw;
+    const bool not_connected = error.kind() == redis::Error::Kind::unavailable && error.code().empty();
+    if (!not_connected || error.may_have_executed()) throw;
   }
   return client_.eval(script, keys, args, options);
 }

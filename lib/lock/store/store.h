@@ -62,8 +62,8 @@ class Store {
 };
 
 // One Redis, or one replicated set. Grants and renewals wait for LockOptions::replicas. Renewals go over a
-// connection of their own, and so does what waits for replicas: neither a WAIT nor a long queue of other calls
-// costs a lock its lease.
+// connection of their own, and so does what waits for replicas: neither a WAIT nor a long queue of other
+// calls costs a lock its lease.
 std::unique_ptr<Store> make_store(redis::Client& client, const LockOptions& options);
 
 }  // namespace holdfast

@@ -105,7 +105,8 @@ redis::Answer RedissonWaitConnected::give_back(const std::string& owner) {
       }
     } catch (const redis::Error& error) {
       unseen = unseen || error.may_have_executed();
-      if (last || !error.code().empty() || !error.worth_another_attempt()) throw_lock_error(error, key_, unseen);
+      if (last || !error.code().empty() || !error.worth_another_attempt())
+        throw_lock_error(error, key_, unseen);
     }
     if (!redisson_->pause(Redisson::kRetryInterval)) {
       throw Unavailable("lock '" + key_ + "': shut down while it was released", key_, "", true);

@@ -1,0 +1,125 @@
+// How soon a lock is handed on when very many waiters give up, and after the server was a replica for a
+// moment: in virtual time, where a test can say how long something takes.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <list>
+#include <memory>
+
+#include "lib/lock/fair/fair_lock.h"
+#include "lib/lock/fair/fair_scripts.h"
+#include "lib/lock/reentrant/reentrant_lock.h"
+#include "lib/testing/fair_queue.h"
+#include "lib/testing/peer.h"
+#include "lib/testing/scene.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::FairQueue;
+using testing::Fixture;
+using testing::Sign;
+using testing::Where;
+using FairPeer = testing::Peer<FairLocks>;
+
+TEST(Withdrawals, OfVeryManyWaitersCostTheNextOneTwoRoundTrips) {
+  constexpr int kMany = 2000;
+  testing::with_fixture(Where::embedded, [&](Fixture& fixture) {
+    Runtime& runtime = fixture.runtime;
+    FairPeer holder(fixture, {.lease = 60s}), crowd(fixture, {.lease = 60s}), next(fixture, {.lease = 60s});
+    const auto held = holder.locks.obtain("k"), lock = crowd.locks.obtain("k"), last = next.locks.obtain("k");
+    held->lock();
+    const MonotonicTime before = runtime.now();
+    holder.ask({"PING"});
+    const Duration round_trip = runtime.now() - before;
+    FairQueue queue(fixture, "k");
+    std::list<Task> tasks;
+    const MonotonicTime end = runtime.now() + 20s;
+    for (int i = 0; i < kMany; ++i) {
+      tasks.push_back(runtime.spawn("client", [&] { EXPECT_FALSE(lock->try_lock_until(end)); }));
+    }
+    queue.wait_length(kMany);
+    MonotonicTime granted{};
+    Task waiter = runtime.spawn("next", [&] {
+      last->lock();
+      granted = runtime.now();
+      last->unlock();
+    });
+    queue.wait_length(kMany + 1);
+    runtime.sleep_until(end);
+    held->unlock();
+    waiter.join();
+    EXPECT_LE(granted - end, 2 * round_trip + 1us) << "round trip " << round_trip.count() << " ns";
+    tasks.clear();
+  });
+}
+
+// More than a list with an end would take.
+TEST(Withdrawals, NoneIsForgotten) {
+  constexpr int kMany = 6000;
+  testing::with_fixture(Where::embedded, [&](Fixture& fixture) {
+    Runtime& runtime = fixture.runtime;
+    FairPeer holder(fixture, {.lease = 60s}), crowd(fixture, {.lease = 60s});
+    const auto held = holder.locks.obtain("k"), lock = crowd.locks.obtain("k");
+    held->lock();
+    FairQueue queue(fixture, "k");
+    std::list<Task> tasks;
+    const MonotonicTime end = runtime.now() + 20s;
+    for (int i = 0; i < kMany; ++i) {
+      tasks.push_back(runtime.spawn("client", [&] { EXPECT_FALSE(lock->try_lock_until(end)); }));
+    }
+    queue.wait_length(kMany);
+    holder.ask({"SCRIPT", "FLUSH"});  // and the server has forgotten how
+    tasks.clear();
+    queue.wait_length(0);
+    EXPECT_LT(runtime.now() - end, 100ms);
+    held->unlock();
+  });
+}
+
+// 16 processes that give up quickly, while their only server is a replica for 0.4 s.
+TEST(Withdrawals, ThroughputIsBackSoonAfterTheServerWasAReplica) {
+  testing::with_fixture(Where::embedded, [&](Fixture& fixture) {
+    Runtime& runtime = fixture.runtime;
+    std::atomic<int> grants = 0;
+    std::atomic<bool> over = false;
+    std::list<testing::Peer<ReentrantLocks>> peers;
+    std::list<Task> tasks;
+    for (int i = 0; i < 16; ++i) {
+      auto& peer = peers.emplace_back(fixture, LockOptions{.lease = 10s});
+      tasks.push_back(runtime.spawn("client", [&, lock = peer.locks.obtain("k")] {
+        while (!over) {
+          try {
+            if (lock->try_lock_for(20ms)) {
+              ++grants;
+              runtime.sleep_for(1ms);
+              lock->unlock();
+            }
+          } catch (const LockError&) {
+            runtime.sleep_for(1ms);
+          }
+        }
+      }));
+    }
+    redis::Client admin(runtime, fixture.network, fixture.options());
+    const auto grants_in = [&](Duration time) {
+      const int before = grants;
+      runtime.sleep_for(time);
+      return grants - before;
+    };
+    runtime.sleep_for(100ms);
+    const int usual = grants_in(250ms);
+    EXPECT_GT(usual, 50);
+    admin.call({"REPLICAOF", "127.0.0.1", "1"});
+    runtime.sleep_for(400ms);
+    admin.call({"REPLICAOF", "NO", "ONE"});
+    runtime.sleep_for(200ms);
+    EXPECT_GT(grants_in(250ms), usual * 3 / 4) << "of " << usual;
+    over = true;
+    tasks.clear();
+  });
+}
+
+}  // namespace
+}  // namespace holdfast
