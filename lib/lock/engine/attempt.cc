@@ -108,7 +108,10 @@ std::shared_ptr<Hold> Attempt::run() {
       }
     } catch (const redis::Error& error) {
       unseen_ = unseen_ || error.may_have_executed();
-      if (error.kind() == redis::Error::Kind::interrupted) throw_interrupted();
+      if (error.kind() == redis::Error::Kind::interrupted) {
+        failing_since_ = asked_at;  // it did not answer: take leave in the background
+        throw_interrupted();
+      }
       if (!error.worth_another_attempt()) throw_lock_error(error, key(), unseen_);
       // The last question came so late that its answer could not: the answer before it stands.
       const bool too_late = error.kind() == redis::Error::Kind::timed_out &&

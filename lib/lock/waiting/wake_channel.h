@@ -95,8 +95,8 @@ class WakeChannel {
   std::uint64_t subscriptions_ = 0;                          // the number of this one
   MonotonicTime idle_since_{};                               // when the last listener went
   bool closing_ = false;
-  BackgroundTask
-      task_;  // ends the subscription; where it cannot be started, the next one to leave tries again
+  // Ends the subscription. Where it cannot be started, the next one to leave tries again.
+  BackgroundTask task_;
 };
 
 }  // namespace holdfast
