@@ -70,6 +70,7 @@ void with_fixture(Where where, const std::function<void(Fixture&)>& body);
 class RecordingObserver final : public LockObserver {
  public:
   explicit RecordingObserver(Runtime& runtime);
+  bool is_quick() const noexcept override { return true; }
   void on_event(const LockEvent& event) noexcept override;
 
   std::size_t count(LockEvent::Kind kind);

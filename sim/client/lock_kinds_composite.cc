@@ -23,6 +23,7 @@ class MultiObserver final : public LockObserver {
  public:
   MultiObserver(LockObserver* outer, std::string key) : outer_(outer), key_(std::move(key)) {}
 
+  bool is_quick() const noexcept override { return true; }
   void on_event(const LockEvent& event) noexcept override {
     using Kind = LockEvent::Kind;
     if (outer_ == nullptr || event.key.size() != key_.size() + 2) return;

@@ -124,6 +124,7 @@ class ClientRecorder : public LockObserver {
   void crashed();
   bool live() const { return process_ != nullptr && process_->alive(); }
 
+  bool is_quick() const noexcept override { return true; }
   void on_event(const LockEvent& event) noexcept override;
 
   // The short name "c1-7" of an acquisition known by the lock's own (or the server's) name for it. First

@@ -18,7 +18,7 @@ struct LockEvent {
     renewing,      // a renewal is about to be sent
     renewed,       // the server confirmed a renewal; valid_until is the new one
     renew_failed,  // no confirmation this time; it is tried again within the lease
-    lost,          // the hold is known to be over without a release; told before lost() fires
+    lost,          // the hold is known to be over without a release; a quick observer hears it before lost()
     released,      // the outermost release was confirmed
     waiting,       // an acquire was refused and the task starts to wait
     queued,        // the server confirmed the task's place in the queue of a fair lock
@@ -35,10 +35,15 @@ struct LockEvent {
   std::optional<std::uint64_t> token = std::nullopt;        // acquired: its fencing token
 };
 
-// Called on the task on which it happens. Must not park, throw or call the lock; the views end with the call.
+// What happens inside a call of the application is told by that call's own task; what happens in the
+// background (renewals, and losses that the watchdog finds), in order, by a task that may wait for it. Must
+// not throw or call the lock; the views end with the call.
 class LockObserver {
  public:
   virtual ~LockObserver() = default;
+  // True: on_event() never parks, takes its time or blocks. Then the task that renews the leases tells it
+  // itself, at the moment at which it happens.
+  virtual bool is_quick() const noexcept { return false; }
   // May be called by several tasks at once.
   virtual void on_event(const LockEvent& event) noexcept = 0;
 };

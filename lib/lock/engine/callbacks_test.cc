@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "lib/lock/api/async_lock.h"
 #include "lib/lock/reentrant/reentrant_lock.h"
@@ -48,6 +49,43 @@ TEST_P(Callbacks, ASlowOneCostsNoOtherLockItsLease) {
     enough.give();
     if (!held) throw testing::LostWhileWaiting();
     kept->unlock();
+  });
+}
+
+// Blocks in the first renewal of which it is told.
+class SlowObserver final : public LockObserver {
+ public:
+  explicit SlowObserver(Runtime& runtime) : called(runtime), enough(runtime) {}
+  void on_event(const LockEvent& event) noexcept override {
+    if (event.kind == Kind::renewing) order += 'i';
+    if (event.kind == Kind::renewed) order += 'd';
+    if (event.kind != Kind::renewed || blocked) return;
+    blocked = true;
+    called.give();
+    enough.wait();
+  }
+  Sign called, enough;
+  bool blocked = false;
+  std::string order;  // told by one task at a time
+};
+
+TEST_P(Callbacks, ASlowObserverCostsNoLockItsLeaseAndIsToldInOrder) {
+  run([](Fixture& fixture) {
+    const Duration lease = fixture.lease(300ms);
+    SlowObserver observer(fixture.runtime);
+    redis::Client client(fixture.runtime, fixture.network, fixture.options());
+    {
+      ReentrantLocks locks(client, {.lease = lease, .observer = &observer});
+      const auto lock = locks.obtain("k");
+      lock->lock();
+      observer.called.wait();
+      const MonotonicTime end = *lock->valid_until() + lease;
+      while (lock->is_held_by_me() && *lock->valid_until() < end) fixture.runtime.sleep_for(1ms);
+      const bool held = lock->is_held_by_me();
+      observer.enough.give();
+      if (!held) throw testing::LostWhileWaiting();
+    }
+    EXPECT_EQ(observer.order.substr(0, 4), "idid") << observer.order;  // and all was told before the end
   });
 }
 

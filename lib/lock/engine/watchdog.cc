@@ -27,6 +27,7 @@ Watchdog::Watchdog(Store& store, LateRelease& late_release, const LockOptions& o
       lease_(options.lease),
       mutex_(runtime_),
       changed_(runtime_),
+      observer_(store, options.observer),
       task_(runtime_, "watchdog") {}
 
 Watchdog::~Watchdog() {
@@ -104,19 +105,23 @@ std::stop_token Watchdog::lost_token(Hold& hold) {
 }
 
 void Watchdog::lost_at_release(Hold& hold, std::string_view reason) {
-  std::optional<std::stop_source> lost = note_loss(hold, reason);
+  hold.is_lost = true;
+  if (options_.observer != nullptr) options_.observer->on_event(loss(hold, reason));
+  std::optional<std::stop_source> lost = note_loss(hold);
   if (lost) lost->request_stop();  // callbacks run here: the mutex is free
 }
 
+LockEvent Watchdog::loss(const Hold& hold, std::string_view reason) {
+  return {.kind = LockEvent::Kind::lost,
+          .key = hold.key(),
+          .acquisition = hold.owner,
+          .node = hold.node,
+          .valid_until = hold.valid_until(),
+          .reason = reason};
+}
+
 // What is to be stopped; nullopt: nobody has asked for a token.
-std::optional<std::stop_source> Watchdog::note_loss(Hold& hold, std::string_view reason) {
-  hold.is_lost = true;
-  tell({.kind = LockEvent::Kind::lost,
-        .key = hold.key(),
-        .acquisition = hold.owner,
-        .node = hold.node,
-        .valid_until = hold.valid_until(),
-        .reason = reason});
+std::optional<std::stop_source> Watchdog::note_loss(Hold& hold) {
   const std::scoped_lock guard(mutex_);
   hold.lost_was_told = true;
   return hold.lost;
@@ -133,7 +138,9 @@ void Watchdog::tell_lost(Hold& hold, std::string_view reason) {
 }
 
 void Watchdog::tell_lost_outside(Hold& hold, std::string_view reason) {
-  std::optional<std::stop_source> lost = note_loss(hold, reason);
+  hold.is_lost = true;
+  observer_.tell(loss(hold, reason));
+  std::optional<std::stop_source> lost = note_loss(hold);
   if (lost) {
     untold_.push_back(std::move(*lost));
     tell_untold();
@@ -145,10 +152,6 @@ void Watchdog::tell_untold() {
   std::erase_if(untold_, [this](const std::stop_source& lost) {
     return store_.run_callback([lost]() mutable { lost.request_stop(); });
   });
-}
-
-void Watchdog::tell(const LockEvent& event) {
-  if (options_.observer != nullptr) options_.observer->on_event(event);
 }
 
 void Watchdog::run() {
@@ -231,10 +234,10 @@ void Watchdog::renew(const Holds& holds) {
   for (const auto& hold : holds) {
     for (const std::string& key : hold->wire->renew_keys) keys.push_back(key);
     args.push_back(hold->owner);
-    tell({.kind = LockEvent::Kind::renewing,
-          .key = hold->key(),
-          .acquisition = hold->owner,
-          .node = hold->node});
+    observer_.tell({.kind = LockEvent::Kind::renewing,
+                    .key = hold->key(),
+                    .acquisition = hold->owner,
+                    .node = hold->node});
   }
 
   redis::Answer answer;
@@ -278,12 +281,12 @@ void Watchdog::renew(const Holds& holds) {
     }
   }
   for (const auto& hold : renewed) {
-    tell({.kind = LockEvent::Kind::renewed,
-          .key = hold->key(),
-          .acquisition = hold->owner,
-          .node = answer.node,
-          .valid_until = hold->valid_until(),
-          .sent_at = answer.sent_at});
+    observer_.tell({.kind = LockEvent::Kind::renewed,
+                    .key = hold->key(),
+                    .acquisition = hold->owner,
+                    .node = answer.node,
+                    .valid_until = hold->valid_until(),
+                    .sent_at = answer.sent_at});
   }
   for (const auto& hold : refused) tell_lost_outside(*hold, kGone);
   if (!failed.empty()) renewal_failed(failed, answer.node, why);
@@ -298,12 +301,12 @@ void Watchdog::renewal_failed(const Holds& holds, std::string_view node, std::st
     for (const auto& hold : holds) hold->next_renewal = runtime_.now() + pause;
   }
   for (const auto& hold : holds) {
-    tell({.kind = LockEvent::Kind::renew_failed,
-          .key = hold->key(),
-          .acquisition = hold->owner,
-          .node = node,
-          .valid_until = hold->valid_until(),
-          .reason = why});
+    observer_.tell({.kind = LockEvent::Kind::renew_failed,
+                    .key = hold->key(),
+                    .acquisition = hold->owner,
+                    .node = node,
+                    .valid_until = hold->valid_until(),
+                    .reason = why});
   }
 }
 

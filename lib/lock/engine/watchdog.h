@@ -10,8 +10,9 @@
 // - A hold that is not to be renewed is only watched for its end.
 // - After LockOptions::max_renewals the lease is left to run out.
 // - When the task that holds the lock has ended without releasing it, renewing stops.
-// - Callbacks of lost() run on tasks of their own (Client::run_callback()): a slow one costs no other lock
-//   its lease. Where none can be started, it is tried again until one can.
+// - Callbacks of lost(), and observers that are not quick, run on tasks of their own
+//   (Client::run_callback()): a slow one costs no lock its lease. Where none can be started, it is tried
+//   again until one can.
 //
 // Thread safety: any task.
 #pragma once
@@ -25,6 +26,7 @@
 #include "lib/lock/api/lock.h"
 #include "lib/lock/engine/hold.h"
 #include "lib/lock/engine/late_release.h"
+#include "lib/lock/engine/observer_queue.h"
 #include "lib/lock/store/store.h"
 #include "lib/runtime/background_task.h"
 #include "lib/runtime/runtime.h"
@@ -68,12 +70,12 @@ class Watchdog {
   std::shared_ptr<Hold> remove(Hold& hold);  // under the mutex
   void renew(const Holds& holds);            // [parks]
   void renewal_failed(const Holds& holds, std::string_view node, std::string_view why);
-  std::optional<std::stop_source> note_loss(Hold& hold, std::string_view reason);
+  std::optional<std::stop_source> note_loss(Hold& hold);
+  static LockEvent loss(const Hold& hold, std::string_view reason);
   void tidy_after_loss(Hold& hold);
   void tell_lost(Hold& hold, std::string_view reason);          // by a task of the application
   void tell_lost_outside(Hold& hold, std::string_view reason);  // by the watchdog's own
   void tell_untold();
-  void tell(const LockEvent& event);
 
   Store& store_;
   Runtime& runtime_;
@@ -87,6 +89,7 @@ class Watchdog {
   MonotonicTime asleep_until_ = MonotonicTime::min();  // min: awake
   MonotonicTime stays_until_{};                        // though nothing is held: the next hold may come soon
   bool closing_ = false;
+  ObserverQueue observer_;                // is told what the task sees
   std::vector<std::stop_source> untold_;  // the task's own: losses for which no task could be started yet
   BackgroundTask task_;
 };

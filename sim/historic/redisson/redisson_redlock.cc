@@ -92,6 +92,7 @@ class MemberObserver final : public LockObserver {
  public:
   MemberObserver(std::shared_ptr<Majority> majority, std::size_t member)
       : majority_(std::move(majority)), member_(member) {}
+  bool is_quick() const noexcept override { return true; }
   void on_event(const LockEvent& event) noexcept override { majority_->on_event(member_, event); }
 
  private:
