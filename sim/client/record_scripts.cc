@@ -13,13 +13,26 @@ using checker::Function;
 using redis::Reply;
 using Type = Reply::Type;
 
-// reentrant_release: a number, or that number and the new owner.
-Told number_or_pair(const Reply& answer) {
+// A release that hands over: a number, or a list of that number and the new holders.
+Told number_or_list(const Reply& answer) {
   return answer.type == Type::array ? first_of_list(answer) : one_or_zero(answer);
 }
-std::string_view second_of_pair(const Reply& answer) {
-  return answer.type == Type::array && answer.items.size() == 2 ? std::string_view(answer.items[1].text)
-                                                                : std::string_view();
+
+// reentrant_release: each is an owner.
+std::vector<NewHolder> owners_behind(const Reply& answer) {
+  std::vector<NewHolder> holders;
+  for (std::size_t i = 1; i < answer.items.size(); ++i) holders.push_back({.record = answer.items[i].text});
+  return holders;
+}
+
+// semaphore_release: each is an owner and how many permits it takes.
+std::vector<NewHolder> owners_and_permits(const Reply& answer) {
+  std::vector<NewHolder> holders;
+  for (std::size_t i = 1; i + 1 < answer.items.size(); i += 2) {
+    holders.push_back(
+        {.record = answer.items[i].text, .permits = static_cast<std::uint32_t>(answer.items[i + 1].integer)});
+  }
+  return holders;
 }
 
 // SET NX PX: "OK", or nil.
@@ -40,8 +53,8 @@ const RecordScript kReentrantScripts[] = {
     {.script = &kReentrantAcquire, .f = Function::store_grant, .read = first_of_list, .arguments = 2},
     {.script = &kReentrantRelease,
      .f = Function::store_remove,
-     .read = number_or_pair,
-     .next = second_of_pair},
+     .read = number_or_list,
+     .next = owners_behind},
     {.script = &kReentrantRenew, .f = Function::store_extend, .read = one_or_zero, .arguments = 2},
 };
 const RecordScript kRedissonScripts[] = {
@@ -68,7 +81,10 @@ const RecordScript kSemaphoreScripts[] = {
      .read = first_of_list,
      .arguments = 4,
      .permits = permits_taken},
-    {.script = &kSemaphoreRelease, .f = Function::store_remove, .read = one_or_zero},
+    {.script = &kSemaphoreRelease,
+     .f = Function::store_remove,
+     .read = number_or_list,
+     .next = owners_and_permits},
     {.script = &kSemaphoreRenew,
      .f = Function::store_extend,
      .read = one_or_zero,
@@ -123,10 +139,15 @@ std::vector<StoreEffect> effects_by(std::span<const RecordScript> scripts, bool 
     std::vector<StoreEffect> effects = {effect_of(does.f, call.keys[0], call.args[0], does.read(reply))};
     if (does.mode != nullptr) effects[0].mode = does.mode(call.args);
     if (does.permits != nullptr) effects[0].permits = does.permits(call.args);
-    if (does.next != nullptr) {
-      const std::string_view next = does.next(reply);
-      effects.push_back(effect(Function::store_grant, call.keys[0], next, !next.empty()));
-      effects.back().handed_over = true;
+    if (does.next != nullptr) {  // at least one, which is nobody where the answer names none
+      std::vector<NewHolder> holders = does.next(reply);
+      if (holders.empty()) holders.emplace_back();
+      for (const NewHolder& next : holders) {
+        effects.push_back(effect(Function::store_grant, call.keys[0], next.record, !next.record.empty()));
+        effects.back().handed_over = true;
+        effects.back().mode = next.mode;
+        effects.back().permits = next.permits;
+      }
     }
     return effects;
   }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,12 @@ namespace holdfast::sim {
 
 // What an answer says of the effect that its command may have had.
 enum class Told : std::uint8_t { done, nothing, not_understood };
+
+// Who became a holder by somebody's release.
+struct NewHolder {
+  std::string_view record, mode = {};
+  std::uint32_t permits = 0;
+};
 
 struct RecordScript {
   const redis::Script* script;
@@ -27,8 +34,8 @@ struct RecordScript {
   // store_grant: what others may hold beside it ("read", else ""), and how many permits it takes (0: none).
   std::string_view (*mode)(const Strings& args) = nullptr;
   std::uint32_t (*permits)(const Strings& args) = nullptr;
-  // store_remove: to whom the answer says that the lock was given instead, "": to nobody.
-  std::string_view (*next)(const redis::Reply& answer) = nullptr;
+  // store_remove: to whom the answer says that the lock was given instead; null: it never is.
+  std::vector<NewHolder> (*next)(const redis::Reply& answer) = nullptr;
 };
 
 // Answers as scripts of lib/lock give them. An error is Told::nothing: the scripts write nothing before one.

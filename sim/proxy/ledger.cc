@@ -109,10 +109,15 @@ class Ledger {
     }
     std::vector<StoreEffect> effects = effects_of(kind_, message, message.request, message.reply);
     for (Open& operation : operations) {
-      bool took_effect = false, understood = true;
+      bool took_effect = false, understood = true, handed_over = false;
       std::erase_if(effects, [&](const StoreEffect& effect) {
-        if (!same(effect, operation.effect)) return false;
+        if (handed_over || !same(effect, operation.effect)) return false;
+        handed_over = effect.handed_over;  // the first of those who have it now; the reply told the others
         operation.effect.record = effect.record;
+        if (handed_over) {
+          operation.effect.mode = effect.mode;
+          operation.effect.permits = effect.permits;
+        }
         took_effect = took_effect || effect.took_effect;
         understood = understood && effect.understood;
         return true;

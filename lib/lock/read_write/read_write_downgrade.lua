@@ -10,10 +10,11 @@ local was_writer = call('get', KEYS[1]) == owner
 local until_ms = tonumber(call('zscore', KEYS[2], owner) or 0)
 if not was_writer and until_ms <= now then return 0 end
 until_ms = math.max(until_ms, now + lease)
+if was_writer then call('del', KEYS[1]) end -- a write that frees memory: a server that has none to spare lets the others pass
+call('zremrangebyscore', KEYS[2], '-inf', 0)
 call('zadd', KEYS[2], string.format('%.0f', until_ms), owner)
 if call('pttl', KEYS[2]) < until_ms - now then call('pexpire', KEYS[2], string.format('%.0f', until_ms - now)) end
 if not was_writer then return 1 end
-call('del', KEYS[1])
 local head = call('zrange', KEYS[3], 0, 0)[1]
 if not head then
   call('publish', KEYS[6], '')

@@ -5,6 +5,7 @@ local lease = tonumber(ARGV[1])
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local answers = {}
+-- The first write needs no memory, so that a server that has none to spare lets the others pass.
 for i = 1, #KEYS / 2 do
   local writer, readers, owner = KEYS[2 * i - 1], KEYS[2 * i], ARGV[i + 1]
   local wrote = redis.pcall('get', writer)
@@ -18,6 +19,7 @@ for i = 1, #KEYS / 2 do
     answers[i] = 1
   elseif until_ms and tonumber(until_ms) > now then
     local longer = math.max(tonumber(until_ms), now + lease)
+    redis.call('zremrangebyscore', readers, '-inf', 0)
     redis.call('zadd', readers, string.format('%.0f', longer), owner)
     if redis.call('pttl', readers) < longer - now then
       redis.call('pexpire', readers, string.format('%.0f', longer - now))

@@ -69,6 +69,8 @@ end
 if not call('zscore', queue, owner) then
   local last = call('zrange', queue, -1, -1, 'withscores')[2] or 0
   call('zadd', queue, math.floor(last) + (in_turn and 1 or 1.5), owner)
+else
+  call('zrem', patience, owner) -- a write that frees memory: who waits goes on waiting on a server that has none to spare
 end
 -- I ask again within a lease; a third more for the way.
 local alive_until = now + lease + math.floor(lease / 3)

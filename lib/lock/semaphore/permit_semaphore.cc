@@ -28,10 +28,16 @@ std::optional<Permit> granted(LockContext& context, const std::shared_ptr<const 
   return Permit{hold->owner, permits, hold->valid_until(), hold->token, std::string(hold->node)};
 }
 
+// A permit is not renewed: who waited gets a whole lease from the grant on.
+LockOptions not_renewed(LockOptions options) {
+  options.renew = false;
+  return options;
+}
+
 }  // namespace
 
 PermitSemaphore::PermitSemaphore(redis::Client& client, std::string key, SemaphoreOptions options)
-    : context_(std::make_shared<LockContext>(make_store(client, options.lock), options.lock)),
+    : context_(std::make_shared<LockContext>(make_store(client, options.lock), not_renewed(options.lock))),
       wire_(std::make_shared<const Wire>(
           semaphore_wire(checked_key(key), checked_permits(options.permits), options.lock.fencing))) {}
 
@@ -62,7 +68,7 @@ bool PermitSemaphore::release(const std::string& id) {
   const std::array<std::string_view, 1> args{id};
   bool unseen = false;
   const redis::Answer answer = context_->insist(key(), *wire_->release, wire_->release_keys, args, unseen);
-  const bool held = answer.reply.integer == 1 || unseen;
+  const bool held = released(answer.reply) == 1 || unseen;
   if (held) {
     context_->tell({.kind = LockEvent::Kind::released, .key = key(), .acquisition = id, .node = answer.node});
   }

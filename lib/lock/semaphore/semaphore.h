@@ -6,8 +6,12 @@
 // - How many permits there are is SemaphoreOptions::permits, until somebody calls set_permits(): then
 //   that number counts for every process, and stays on the server.
 // - Permits whose holder died come back when its lease runs out. All times are the server's.
-// - Waiting tasks of a process ask one after the other, so one that wants many permits is not passed by
-//   later ones of its process; between processes no order is kept.
+// - Waiting: the tasks of a process queue here, and the first of them stands in the server's queue. A release
+//   makes the first waiters that what is free is enough for the holders, in the order in which the server saw
+//   them, and tells them: two commands a grant however many wait. So one that wants many permits is not
+//   passed by later ones that want few. Who does not listen just then (it is connecting anew) is passed over
+//   and keeps its place. Permits that came free by a lease that ran out, or by set_permits(), are whose who
+//   asks first, as long as the first in the queue could take them, too.
 //
 // What locks.h says of repeated requests, validity and loss holds for each acquisition.
 #pragma once
@@ -33,7 +37,8 @@ class Semaphore : public Lock {
   // [parks] As Lock::lock(), try_lock() and try_lock_until(), for `permits` at once. Throws
   // std::invalid_argument for less than one, Rejected for more than there are.
   virtual void acquire(int permits = 1) = 0;
-  // [parks] As acquire(), in one round trip. False: not so many are free.
+  // [parks] As acquire(), in one round trip. False: not so many are free, or they are kept for one who waits
+  // for more.
   virtual bool try_acquire(int permits = 1) = 0;
   // [parks] As acquire(). False: not granted by the deadline.
   virtual bool try_acquire_until(MonotonicTime deadline, int permits = 1, std::stop_token stop = {}) = 0;

@@ -17,20 +17,26 @@ const redis::Script kSemaphoreResize = lock_scripts::semaphore_resize;
 Wire semaphore_wire(const std::string& key, int permits, bool fencing) {
   const std::string taken = beside_key("holdfast:semaphore:taken", key);
   const std::string limit = beside_key("holdfast:semaphore:permits", key);
-  const std::string channel = beside_key("holdfast:semaphore:channel", key);
+  const std::string queue = beside_key("holdfast:semaphore:queue", key);
+  const std::string patience = beside_key("holdfast:semaphore:patience", key);
+  const std::string wants = beside_key("holdfast:semaphore:wants", key);
   Wire wire{.key = key,
             .acquire = &kSemaphoreAcquire,
             .release = &kSemaphoreRelease,
             .renew = &kSemaphoreRenew,
-            .acquire_keys = {key, taken, limit},
-            .release_keys = {key, taken, channel},
+            .acquire_keys = {key, taken, limit, queue, patience, wants},
+            .release_keys = {key, taken, limit, queue, patience, wants},
             .renew_keys = {key, taken},
             .acquire_args = {std::to_string(permits)},
-            .channel = channel,
             .reentry = Wire::Reentry::another_hold,
+            .waiting = Wire::Waiting::call,
             .exclusive = false,
-            .counts_permits = true};
-  if (fencing) wire.acquire_keys.push_back(token_key(key));
+            .counts_permits = true,
+            .server_queue = true};
+  if (fencing) {
+    wire.acquire_keys.push_back(token_key(key));
+    wire.release_keys.push_back(token_key(key));
+  }
   return wire;
 }
 
@@ -42,7 +48,8 @@ int free_permits(LockContext& context, const Wire& wire) {
 }
 
 void set_permits(LockContext& context, const Wire& wire, int permits) {
-  const std::vector<std::string> keys{wire.acquire_keys[2], wire.channel};
+  const std::vector<std::string>& all = wire.acquire_keys;
+  const std::vector<std::string> keys{all[2], all[1], all[3], all[5]};
   const std::string number = std::to_string(checked_permits(permits));
   const std::array<std::string_view, 1> args{number};
   bool unseen = false;

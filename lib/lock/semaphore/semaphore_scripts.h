@@ -1,7 +1,9 @@
 // What the semaphores say to Redis: ZSET <key> of owners by the end of their lease in ms of the server's
 // time; HASH "holdfast:semaphore:taken:{key}" { owner: permits, used: their sum }; STRING
-// "holdfast:semaphore:permits:{key}" how many there are, if that was set; messages "0" on
-// "holdfast:semaphore:channel:{key}".
+// "holdfast:semaphore:permits:{key}" how many there are, if that was set. Who waits: ZSETs
+// "holdfast:semaphore:queue:{key}" by ticket and "holdfast:semaphore:patience:{key}" by the time until which
+// they count as alive, HASH "holdfast:semaphore:wants:{key}" { owner: "<permits> <limit>" }. A release makes
+// the first of them holders and tells them (wake_channel.h).
 #pragma once
 
 #include <string>

@@ -1,0 +1,121 @@
+// A server that has reached `maxmemory` grants nothing new, but a release, a renewal, a downgrade and a
+// hand-over go through, for every kind.
+#include <gtest/gtest.h>
+
+#include "lib/lock/redisson/redisson_lock.h"
+#include "lib/lock/semaphore/permit_semaphore.h"
+#include "lib/testing/kinds.h"
+#include "lib/testing/scene.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ask;
+using testing::Fixture;
+using testing::Where;
+using Kind = LockEvent::Kind;
+
+class OutOfMemory : public ::testing::TestWithParam<Where> {
+ protected:
+  static void run(const std::function<void(Fixture&, redis::Client&)>& body) {
+    testing::with_fixture(GetParam(), [&](Fixture& fixture) {
+      redis::Client straight(fixture.runtime, fixture.network, fixture.options());
+      body(fixture, straight);
+    });
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ports, OutOfMemory, ::testing::ValuesIn(testing::everywhere()),
+                         [](const auto& info) { return testing::to_string(info.param); });
+
+void full(redis::Client& server, bool on) { ask(server, {"CONFIG", "SET", "maxmemory", on ? "1" : "0"}); }
+
+TEST_P(OutOfMemory, ExclusiveKindsRenewReleaseAndHandOver) {
+  for (const testing::ExclusiveKind kind : testing::every_kind()) {
+    // Nobody is called: a grant needs memory.
+    if (kind == testing::ExclusiveKind::spin || kind == testing::ExclusiveKind::write) continue;
+    run([&](Fixture& fixture, redis::Client& server) {
+      SCOPED_TRACE(testing::to_string(kind));
+      const LockOptions options{.lease = fixture.lease(900ms)};
+      testing::AnyPeer a(fixture, kind, options), b(fixture, kind, options);
+      const auto held = a.obtain("k"), wanted = b.obtain("k");
+      held->lock();
+      std::atomic<bool> granted = false;
+      Task waiter = fixture.runtime.spawn("client", [&] {
+        wanted->lock();
+        granted = true;
+        b.observer.wait_for(Kind::renewed, 2);
+        wanted->unlock();
+      });
+      b.observer.wait_for(Kind::queued, 2);  // a waiter that listens looks once more
+      full(server, true);
+      a.observer.wait_for(Kind::renewed, 3);
+      EXPECT_NO_THROW(held->unlock());
+      b.observer.wait_for(Kind::acquired);
+      full(server, false);
+      waiter.join();
+      EXPECT_TRUE(granted);
+    });
+  }
+}
+
+TEST_P(OutOfMemory, Semaphores) {
+  run([](Fixture& fixture, redis::Client& server) {
+    const SemaphoreOptions options{.lock = {.lease = fixture.lease(900ms)}, .permits = 2};
+    testing::PeerOf<Semaphores, SemaphoreOptions> a(fixture, options), b(fixture, options);
+    PermitSemaphore permits(a.client, "k", options);
+    const auto held = a.obtain(), wanted = b.obtain();
+    held->acquire();
+    const Permit permit = permits.acquire();
+    Task waiter = fixture.runtime.spawn("client", [&] {
+      wanted->acquire(2);
+      b.observer.wait_for(Kind::renewed, 2);
+      wanted->release();
+    });
+    b.observer.wait_for(Kind::queued, 2);
+    full(server, true);
+    EXPECT_TRUE(permits.extend(permit.id).has_value());
+    a.observer.wait_for(Kind::renewed, 3);
+    EXPECT_NO_THROW(held->release());
+    EXPECT_TRUE(permits.release(permit.id));
+    b.observer.wait_for(Kind::acquired);
+    b.observer.wait_for(Kind::renewed, 1);
+    EXPECT_NO_THROW(held->set_permits(3));
+    full(server, false);
+    waiter.join();
+    EXPECT_EQ(held->free_permits(), 3);
+  });
+}
+
+TEST_P(OutOfMemory, ReadersAndADowngrade) {
+  for (const bool fair : {false, true}) {
+    run([&](Fixture& fixture, redis::Client& server) {
+      const ReadWriteOptions options{.lock = {.lease = fixture.lease(900ms)}, .fair = fair};
+      testing::PeerOf<ReadWriteLocks, ReadWriteOptions> a(fixture, options);
+      const auto lock = a.obtain();
+      lock->lock();
+      full(server, true);
+      EXPECT_NO_THROW(lock->downgrade());
+      a.observer.wait_for(Kind::renewed, 3);
+      EXPECT_NO_THROW(lock->unlock_shared());
+      full(server, false);
+      EXPECT_EQ(ask(server, {"DBSIZE"}).integer, 0);
+    });
+  }
+}
+
+TEST_P(OutOfMemory, Redisson) {
+  run([](Fixture& fixture, redis::Client& server) {
+    testing::Peer<RedissonLocks> a(fixture, {.lease = fixture.lease(900ms)});
+    const auto lock = a.locks.obtain("k");
+    lock->lock();
+    full(server, true);
+    a.observer.wait_for(Kind::renewed, 3);
+    EXPECT_NO_THROW(lock->unlock());
+    full(server, false);
+  });
+}
+
+}  // namespace
+}  // namespace holdfast

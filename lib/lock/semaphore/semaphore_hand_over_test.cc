@@ -1,0 +1,154 @@
+// How permits get from who gives them back to those who wait in other processes: the release makes them
+// holders, in their order.
+#include <gtest/gtest.h>
+
+#include <list>
+#include <vector>
+
+#include "lib/lock/semaphore/permit_semaphore.h"
+#include "lib/lock/semaphore/semaphore_scripts.h"
+#include "lib/testing/scene.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ask;
+using testing::Fixture;
+using testing::Sign;
+using testing::Where;
+using Kind = LockEvent::Kind;
+using Peer = testing::PeerOf<Semaphores, SemaphoreOptions>;
+
+constexpr const char* kQueue = "holdfast:semaphore:queue:{k}";
+
+class SemaphoreHandOver : public ::testing::TestWithParam<Where> {
+ protected:
+  static void run(const std::function<void(Fixture&, redis::Client&)>& body) {
+    testing::with_fixture(GetParam(), [&](Fixture& fixture) {
+      redis::Client straight(fixture.runtime, fixture.network, fixture.options());
+      testing::load(straight, {&kSemaphoreAcquire, &kSemaphoreRelease});
+      body(fixture, straight);
+    });
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ports, SemaphoreHandOver, ::testing::ValuesIn(testing::everywhere()),
+                         [](const auto& info) { return testing::to_string(info.param); });
+
+SemaphoreOptions of(int permits, bool fencing = false) {
+  return {.lock = {.lease = 60s, .fencing = fencing}, .permits = permits};
+}
+
+// A process that wants `permits` of "k", and gives them back when it is told to.
+struct Waiter {
+  Waiter(Fixture& fixture, int wanted, const SemaphoreOptions& options)
+      : peer(fixture, options), granted(fixture.runtime), enough(fixture.runtime), semaphore(peer.obtain()) {
+    task = fixture.runtime.spawn("client", [this, wanted] {
+      semaphore->acquire(wanted);
+      token = semaphore->token().value_or(0);
+      owner = semaphore->acquisition();
+      granted.give();
+      enough.wait();
+      semaphore->release();
+    });
+    peer.observer.wait_for(Kind::queued, 2);  // a waiter that listens looks once more
+    peer.link.count(std::string(kSemaphoreAcquire.sha1));
+  }
+  Peer peer;
+  Sign granted, enough;
+  std::shared_ptr<Semaphore> semaphore;
+  std::uint64_t token = 0;
+  std::string owner;
+  Task task;
+};
+
+TEST_P(SemaphoreHandOver, TheReleaseMakesTheFirstOnesHolders) {
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(3, true));
+    const auto held = a.obtain();
+    held->acquire(3);
+    const std::uint64_t before = held->token().value();
+    Waiter b(fixture, 2, of(3, true)), c(fixture, 1, of(3, true)), d(fixture, 1, of(3, true));
+    held->release();
+    b.granted.wait();
+    c.granted.wait();
+    EXPECT_GT(b.token, before);
+    EXPECT_GT(c.token, b.token);
+    EXPECT_EQ(ask(straight, {"HGET", "holdfast:semaphore:taken:{k}", b.owner}).text, "2");
+    EXPECT_EQ(ask(straight, {"ZCARD", "k"}).integer, 2);
+    EXPECT_EQ(ask(straight, {"ZCARD", kQueue}).integer, 1);
+    EXPECT_EQ(d.granted.given(), 0);
+    for (Waiter* waiter : {&b, &c, &d}) waiter->enough.give();
+    for (Waiter* waiter : {&b, &c, &d}) waiter->task.join();
+    EXPECT_GT(d.token, 0u);
+    for (Waiter* waiter : {&b, &c, &d}) EXPECT_EQ(waiter->peer.link.counted(), 0);
+    EXPECT_EQ(ask(straight, {"KEYS", "*"}).items.size(), 1u);  // the last token
+  });
+}
+
+TEST_P(SemaphoreHandOver, WhoWantsManyIsNotOvertaken) {
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture, of(3));
+    const auto held = a.obtain();
+    held->acquire(2);
+    held->acquire(1);
+    Waiter many(fixture, 3, of(3)), few(fixture, 1, of(3));
+    held->release();
+    EXPECT_FALSE(a.obtain()->try_acquire());
+    EXPECT_EQ(few.granted.given(), 0);
+    held->release();
+    many.granted.wait();
+    EXPECT_EQ(few.granted.given(), 0);
+    many.enough.give();
+    few.granted.wait();
+    few.enough.give();
+  });
+}
+
+// Who does not listen keeps its place, and holds up nobody.
+TEST_P(SemaphoreHandOver, WhoDoesNotListenIsPassedOver) {
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(1));
+    const auto held = a.obtain();
+    held->acquire();
+    const std::string alive_until = std::to_string(testing::server_ms(straight) + 60'000);
+    ask(straight, {"ZADD", kQueue, "1", "deaf:1"});
+    ask(straight, {"ZADD", "holdfast:semaphore:patience:{k}", alive_until, "deaf:1"});
+    ask(straight, {"HSET", "holdfast:semaphore:wants:{k}", "deaf:1", "1 1"});
+    Waiter b(fixture, 1, of(1));
+    held->release();
+    b.granted.wait();
+    EXPECT_EQ(ask(straight, {"ZRANGE", kQueue, "0", "-1"}).items.at(0).text, "deaf:1");
+    b.enough.give();
+    b.task.join();
+    EXPECT_TRUE(held->try_acquire());  // nobody took what could be its
+    held->release();
+  });
+}
+
+// A permit is not renewed, and so is a whole lease from the grant on: who was made the holder asks once.
+TEST_P(SemaphoreHandOver, APermitIsAWholeLease) {
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(1));
+    redis::Client client(fixture.runtime, fixture.network, fixture.options());
+    PermitSemaphore semaphore(client, "k", of(1));
+    const auto held = a.obtain();
+    held->acquire();
+    MonotonicTime released{}, valid_until{};
+    Task task = fixture.runtime.spawn("client", [&] {
+      const Permit permit = semaphore.acquire();
+      valid_until = permit.valid_until;
+      EXPECT_TRUE(semaphore.release(permit.id));
+    });
+    while (ask(straight, {"ZCARD", kQueue}).integer != 1) fixture.runtime.sleep_for(1ms);
+    fixture.runtime.sleep_for(50ms);
+    released = fixture.runtime.now();
+    held->release();
+    task.join();
+    EXPECT_GT(valid_until, released + 59s);
+  });
+}
+
+}  // namespace
+}  // namespace holdfast
