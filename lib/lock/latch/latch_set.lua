@@ -7,6 +7,9 @@ local call, latch = redis.call, KEYS[1]
 local known = call('hmget', latch, 'by', 'left')
 if known[1] == ARGV[1] then return 1 end
 if tonumber(known[2] or 0) > 0 then return 0 end
+if not known[2] and call('exists', latch) == 1 then
+  return redis.error_reply('WRONGTYPE the key holds something that is no latch')
+end
 if call('exists', KEYS[2]) == 1 then
   call('rename', KEYS[2], KEYS[4])
   call('pexpire', KEYS[4], ARGV[3])

@@ -6,6 +6,9 @@ local left = call('pttl', key)
 if left == -2 then
   call('hset', key, owner, 1)
 elseif call('hexists', key, owner) == 0 then
+  if call('hexists', key, 'left') == 1 then
+    return redis.error_reply('WRONGTYPE the key holds a latch, which is no lock')
+  end
   return {0, left}
 end
 local lease = tonumber(ARGV[2])
