@@ -5,9 +5,12 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/net/network.h"
@@ -62,6 +65,21 @@ class ClusterNode {
   // -1'000'000.
   virtual void set_drift(std::int64_t ppm) = 0;
   virtual std::int64_t drift() const = 0;
+  // [parks] One command of an administrator, past the proxy. Throws also for an error reply.
+  virtual void administer(std::span<const std::string> command) = 0;
+
+  // How many acts of one sort (by name) are in force; they are over when this incarnation dies.
+  int& in_force(const std::string& sort) {
+    auto& [since, acts] = in_force_[sort];
+    if (since != incarnation()) {
+      since = incarnation();
+      acts = 0;
+    }
+    return acts;
+  }
+
+ private:
+  std::map<std::string, std::pair<std::uint64_t, int>> in_force_;  // by sort: of which incarnation, how many
 };
 
 class Cluster {

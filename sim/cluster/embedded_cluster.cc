@@ -97,6 +97,16 @@ class EmbeddedNode final : public ClusterNode {
     primary_ = primary;
   }
 
+  void administer(std::span<const std::string> words) override {
+    if (!running()) throw std::runtime_error("node " + name_ + " does not run");
+    const std::vector<std::string_view> views(words.begin(), words.end());
+    std::string request;
+    embedded::append_request(request, views);
+    const std::string answer = command(request);
+    if (answer.starts_with('-'))
+      throw std::runtime_error("node " + name_ + " refuses " + words.front() + ": " + answer);
+  }
+
   void pause() override { process_->pause(); }
   void resume() override { process_->resume(); }
   void step_clock(Duration by) override { process_->step_wall(by); }

@@ -80,6 +80,12 @@ class RealNode final : public ClusterNode {
     primary_.reset();
   }
 
+  void administer(std::span<const std::string> words) override {
+    const redis::Reply reply = call(words);
+    if (reply.is_error())
+      throw std::runtime_error("node " + name_ + " refuses " + words.front() + ": " + reply.text);
+  }
+
   // [parks]
   void demote(const Endpoint& primary) {
     const redis::Reply reply = call({"REPLICAOF", primary.host, std::to_string(primary.port)});
@@ -137,13 +143,15 @@ class RealNode final : public ClusterNode {
   }
 
   // [parks]
-  redis::Reply call(std::initializer_list<std::string> command) {
+  redis::Reply call(std::span<const std::string> command) {
     try {
       return process_.call(command);
     } catch (const std::runtime_error& error) {
-      throw std::runtime_error("node " + name_ + " does not answer " + *command.begin() + ": " +
-                               error.what());
+      throw std::runtime_error("node " + name_ + " does not answer " + command.front() + ": " + error.what());
     }
+  }
+  redis::Reply call(std::initializer_list<std::string> command) {
+    return call(std::span(command.begin(), command.size()));
   }
 
   bool is_replica() const { return primary_.has_value(); }

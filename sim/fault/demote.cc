@@ -23,6 +23,7 @@ class Demote final : public Fault {
       if (node.running() && node.incarnation() == asked) throw;
       return {};
     }
+    node.in_force("read-only-moment") = 0;
     targets.tell({.what = checker::Effect::demoted, .party = node_});
     return {};
   }

@@ -21,7 +21,7 @@ FaultKind drop_message_fault() {
                    {"channel", FaultKey::Type::text, false, "only messages of this channel (default: any)"});
   kind.tells_hits = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
-    return std::make_unique<MessageFault>(config, Direction::reply, Action::Kind::drop,
+    return std::make_unique<MessageFault>(config, Direction::reply, Action{Action::Kind::drop},
                                           [channel = text_of(config, "channel")](const Message& message) {
                                             return is_published(message, channel);
                                           });

@@ -371,5 +371,81 @@ TEST_P(FaultOnServers, AStepOutlivesTheServerOnce) {
   });
 }
 
+// --- commands of an administrator, and answers of a server in trouble ---------------------------------------
+
+TEST_P(FaultOnServers, WithoutMemoryWritesAreRefusedUntilTheLastActIsHealed) {
+  play(Persistence::none, [](Servers& servers) {
+    const SettingValues node = {{"node", std::string("r1")}};
+    const auto first = servers.make("memory-full", node), second = servers.make("memory-full", node);
+    first->act(servers.targets);
+    second->act(servers.targets);
+    EXPECT_TRUE(servers.ask("r1", "SET k 1").starts_with("-OOM"));
+    EXPECT_EQ(servers.ask("r1", "DEL k"), ":0") << "what frees memory is not refused";
+    first->heal(servers.targets);
+    EXPECT_TRUE(servers.ask("r1", "SET k 1").starts_with("-OOM")) << "the other act is still in force";
+    second->heal(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "SET k 1"), "+OK");
+  });
+}
+
+TEST_P(FaultOnServers, APrimaryThatIsAReplicaForAMomentKeepsWhatItHas) {
+  play(Persistence::none, [](Servers& servers) {
+    EXPECT_EQ(servers.ask("r1", "SET k 1"), "+OK");
+    const auto moment = servers.make("read-only-moment", {{"node", std::string("r1")}});
+    moment->act(servers.targets);
+    EXPECT_TRUE(servers.ask("r1", "SET k 2").starts_with("-READONLY"));
+    moment->heal(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "EXISTS k"), ":1");
+    EXPECT_EQ(servers.ask("r1", "SET k 2"), "+OK");
+    // Whoever is demoted meanwhile stays a replica.
+    moment->act(servers.targets);
+    servers.make("promote", {{"node", std::string("r2")}})->act(servers.targets);
+    servers.make("demote", {{"node", std::string("r1")}, {"primary", std::string("r2")}})
+        ->act(servers.targets);
+    moment->heal(servers.targets);
+    EXPECT_TRUE(servers.ask("r1", "SET k 3").starts_with("-READONLY"));
+  });
+}
+
+TEST_P(FaultOnServers, ScriptsAreForgotten) {
+  play(Persistence::none, [](Servers& servers) {
+    const std::string loaded = servers.ask("r1", "SCRIPT LOAD return(1)");  // the length of its digest
+    EXPECT_EQ(loaded, "$40");
+    const std::string digest = "930269f31393d0be681588b6ab08dccee7d6bb67";
+    EXPECT_EQ(servers.ask("r1", "EVALSHA " + digest + " 0"), ":1");
+    servers.make("script-flush", {{"node", std::string("r1")}})->act(servers.targets);
+    EXPECT_TRUE(servers.ask("r1", "EVALSHA " + digest + " 0").starts_with("-NOSCRIPT"));
+  });
+}
+
+TEST_P(FaultOnServers, ConnectionsThatAServerKillsEndAndNewOnesWork) {
+  play(Persistence::none, [](Servers& servers) {
+    std::string before, after;
+    testing::on(servers.world, servers.client, [&] {
+      Wire wire = servers.wire("r1");
+      before = wire.ask("PING");
+      servers.make("kill-connection", {{"node", std::string("r1")}})->act(servers.targets);
+      after = wire.ask("PING");
+    });
+    EXPECT_EQ(before, "+PONG");
+    EXPECT_NE(after, "+PONG");
+    EXPECT_EQ(servers.ask("r1", "PING"), "+PONG");
+  });
+}
+
+TEST_P(FaultOnServers, ARequestIsAnsweredByAnErrorAndNotExecuted) {
+  play(Persistence::none, [](Servers& servers) {
+    const auto busy = servers.make("error-reply", {{"command", std::string("SET")},
+                                                   {"nth", std::int64_t{2}},
+                                                   {"error", std::string("BUSY a script runs")}});
+    busy->act(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "SET a 1"), "+OK");
+    EXPECT_EQ(servers.ask("r1", "SET b 1"), "-BUSY a script runs");
+    EXPECT_EQ(servers.ask("r1", "EXISTS a"), ":1");
+    EXPECT_EQ(servers.ask("r1", "EXISTS b"), ":0");
+    EXPECT_EQ(servers.ask("r1", "SET b 1"), "+OK") << "one was met";
+  });
+}
+
 }  // namespace
 }  // namespace holdfast::sim

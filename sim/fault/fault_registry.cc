@@ -13,6 +13,7 @@ FaultKind reset_before_request_fault();
 FaultKind reset_after_request_fault();
 FaultKind reset_mid_reply_fault();
 FaultKind drop_message_fault();
+FaultKind error_reply_fault();
 FaultKind replication_lag_fault();
 // Processes
 FaultKind crash_fault();
@@ -23,6 +24,11 @@ FaultKind demote_fault();
 FaultKind pause_client_fault();
 FaultKind pause_watchdog_fault();
 FaultKind pause_server_fault();
+// What servers do
+FaultKind memory_full_fault();
+FaultKind read_only_moment_fault();
+FaultKind script_flush_fault();
+FaultKind kill_connection_fault();
 // Clocks
 FaultKind clock_step_fault();
 FaultKind clock_drift_fault();
@@ -38,6 +44,7 @@ const std::vector<FaultKind>& all_fault_kinds() {
       reset_after_request_fault(),
       reset_mid_reply_fault(),
       drop_message_fault(),
+      error_reply_fault(),
       replication_lag_fault(),
       crash_fault(),
       power_loss_fault(),
@@ -47,6 +54,10 @@ const std::vector<FaultKind>& all_fault_kinds() {
       pause_client_fault(),
       pause_watchdog_fault(),
       pause_server_fault(),
+      memory_full_fault(),
+      read_only_moment_fault(),
+      script_flush_fault(),
+      kill_connection_fault(),
       clock_step_fault(),
       clock_drift_fault(),
   };

@@ -49,6 +49,11 @@ class FakeNode final : public ClusterNode {
     log_.push_back("drift " + std::to_string(ppm));
   }
   std::int64_t drift() const override { return drift_; }
+  void administer(std::span<const std::string> command) override {
+    std::string line;
+    for (const std::string& word : command) line += (line.empty() ? "" : " ") + word;
+    log_.push_back(line);
+  }
   void step_clock(Duration by) override { log_.push_back("step " + std::to_string(by / 1ms)); }
 
  private:
@@ -124,7 +129,7 @@ TEST(FaultRegistry, EveryKindIsDescribedAndFound) {
       }
     }
   }
-  EXPECT_EQ(names.size(), 20u);
+  EXPECT_EQ(names.size(), 25u);
   EXPECT_EQ(find_fault_kind("no-such"), nullptr);
 }
 

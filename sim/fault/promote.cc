@@ -20,6 +20,7 @@ class Promote final : public Fault {
       if (node.running() && node.incarnation() == asked) throw;
       return {};
     }
+    node.in_force("read-only-moment") = 0;
     targets.tell({.what = checker::Effect::promoted, .party = node_});
     return {};
   }

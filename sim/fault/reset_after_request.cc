@@ -11,7 +11,7 @@ FaultKind reset_after_request_fault() {
   kind.keys = command_keys();
   kind.tells_hits = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
-    return std::make_unique<MessageFault>(config, Direction::reply, Action::Kind::reset,
+    return std::make_unique<MessageFault>(config, Direction::reply, Action{Action::Kind::reset},
                                           command_matcher(config));
   };
   return kind;

@@ -10,7 +10,7 @@ FaultKind reset_before_request_fault() {
   kind.keys = command_keys();
   kind.tells_hits = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
-    return std::make_unique<MessageFault>(config, Direction::request, Action::Kind::reset,
+    return std::make_unique<MessageFault>(config, Direction::request, Action{Action::Kind::reset},
                                           command_matcher(config));
   };
   return kind;

@@ -8,8 +8,8 @@ FaultKind reset_mid_reply_fault() {
   kind.keys = command_keys();
   kind.tells_hits = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
-    return std::make_unique<MessageFault>(config, Direction::reply, Action::Kind::pass_half_then_reset,
-                                          command_matcher(config));
+    return std::make_unique<MessageFault>(
+        config, Direction::reply, Action{Action::Kind::pass_half_then_reset}, command_matcher(config));
   };
   return kind;
 }

@@ -98,7 +98,45 @@ void restart_node(FaultTargets& targets, ClusterNode& node, bool keep_disk) {
   if (node.running()) targets.tell({.what = checker::Effect::restarted, .party = node.name()});
 }
 
-MessageFault::MessageFault(const FaultConfig& config, Direction direction, Action::Kind action,
+namespace {
+
+// False: the node died before it answered.
+bool administer(ClusterNode& node, const CommandFault::Command& command) {
+  const std::uint64_t asked = node.incarnation();
+  try {
+    node.administer(command);
+    return true;
+  } catch (const std::exception&) {
+    if (node.running() && node.incarnation() == asked) throw;
+    return false;
+  }
+}
+
+}  // namespace
+
+CommandFault::CommandFault(std::string kind, std::string node, Command command, Command heals)
+    : kind_(std::move(kind)),
+      node_(std::move(node)),
+      command_(std::move(command)),
+      heals_(std::move(heals)) {}
+
+Healing CommandFault::act(FaultTargets& targets) {
+  ClusterNode& node = node_of(targets, node_);
+  if (!node.running()) return {};
+  const std::uint64_t asked = node.incarnation();
+  const bool first = heals_.empty() || node.in_force(kind_)++ == 0;
+  if (first && !administer(node, command_)) return {};
+  targets.hit();
+  if (heals_.empty()) return {};
+  return [kind = kind_, name = node_, heals = heals_, asked](FaultTargets& later) {
+    ClusterNode& node = node_of(later, name);
+    if (!node.running() || node.incarnation() != asked) return;
+    int& acts = node.in_force(kind);
+    if (acts > 0 && --acts == 0) administer(node, heals);
+  };
+}
+
+MessageFault::MessageFault(const FaultConfig& config, Direction direction, Action action,
                            std::function<bool(const Message&)> matches) {
   options_.which = [client = text_of(config, "client"), node = text_of(config, "node"),
                     direction](const Link& link) {
@@ -112,7 +150,7 @@ MessageFault::MessageFault(const FaultConfig& config, Direction direction, Actio
   if (percent != nullptr) options_.percent = *percent;
   options_.nth = count_of(config, "nth", 1);
   options_.count = count_of(config, "count", percent == nullptr ? 1 : 0);
-  options_.action = {.kind = action};
+  options_.action = std::move(action);
 }
 
 Healing MessageFault::act(FaultTargets& targets) {

@@ -41,6 +41,23 @@ Healing take_down(FaultTargets& targets, const std::string& name, void (ClusterN
 // [parks] Starts a node that is dead, and tells so (unless it was killed again meanwhile).
 void restart_node(FaultTargets& targets, ClusterNode& node, bool keep_disk);
 
+// --- faults that are a command of an administrator --------------------------------------------------------
+
+// A command to one node, and another one that takes it back. Acts of one kind at a node may overlap: the first
+// sends the command, the healing of the last takes it back. Of a node that is dead, or dies before it answers,
+// nothing is asked. The kind tells hits.
+class CommandFault : public Fault {
+ public:
+  using Command = std::vector<std::string>;
+  // `heals` empty: it is over at once.
+  CommandFault(std::string kind, std::string node, Command command, Command heals = {});
+  Healing act(FaultTargets& targets) override;
+
+ private:
+  const std::string kind_, node_;
+  const Command command_, heals_;
+};
+
 // --- faults that are a rule -------------------------------------------------------------------------------
 
 // Each act adds a rule, and its healing removes that rule.
@@ -59,7 +76,7 @@ class RuleFault : public Fault {
 // client, node, nth, count, probability. Its kind tells hits.
 class MessageFault : public Fault {
  public:
-  MessageFault(const FaultConfig& config, Direction direction, Action::Kind action,
+  MessageFault(const FaultConfig& config, Direction direction, Action action,
                std::function<bool(const Message&)> matches);
   Healing act(FaultTargets& targets) override;
 

@@ -56,6 +56,8 @@ struct Action {
   };
   Kind kind = Kind::pass;
   Duration delay{};  // pass: keep it back that long; order within a link is kept
+  // pass: the server gets these bytes in place of the request, and the client what it answers to them.
+  std::shared_ptr<const std::string> instead = nullptr;
 };
 
 class Rule {

@@ -189,6 +189,7 @@ Relay::Verdict Relay::ask(const Lane& of, std::string_view bytes, const Message*
     const Action action =
         entry.messages ? entry.rule->on_message(*message) : entry.rule->on_bytes(link_, of.direction, bytes);
     verdict.delay += action.delay;
+    if (action.instead) verdict.instead = action.instead;
     if (action.kind == Action::Kind::pass) continue;
     verdict.kind = action.kind;
     verdict.by = entry.id;

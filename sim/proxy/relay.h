@@ -51,6 +51,7 @@ class Relay : public std::enable_shared_from_this<Relay> {
     Action::Kind kind = Action::Kind::pass;
     Duration delay{};
     RuleId by = 0;
+    std::shared_ptr<const std::string> instead = nullptr;
   };
 
   // What it takes to ask about a message again.

@@ -176,7 +176,7 @@ void Relay::pass_message(Lane& of, const Message& message, std::string_view requ
     piece.context = std::make_unique<Context>(
         Context{message.exchange, std::string(message.command), std::string(request)});
   }
-  place(of, verdict, piece, message.bytes);
+  place(of, verdict, piece, verdict.instead ? std::string_view(*verdict.instead) : message.bytes);
 }
 
 Relay::Verdict Relay::ask_again(Lane& of, const Piece& piece) {

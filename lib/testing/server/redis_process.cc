@@ -141,7 +141,7 @@ void RedisProcess::erase_disk() {
   std::filesystem::create_directories(data_folder_);
 }
 
-redis::Reply RedisProcess::call(std::initializer_list<std::string> command) {
+redis::Reply RedisProcess::call(std::span<const std::string> command) {
   const MonotonicTime deadline = deadline_after(runtime_.now(), options_.call_limit);
   ServerConnection connection(network_, endpoint(), deadline);
   return connection.call(command, deadline);

@@ -59,7 +59,10 @@ class RedisProcess {
 
   void erase_disk();  // REQUIRES: !running()
   // [parks] One command on a connection of its own. Throws std::runtime_error when there is no reply.
-  redis::Reply call(std::initializer_list<std::string> command);
+  redis::Reply call(std::span<const std::string> command);
+  redis::Reply call(std::initializer_list<std::string> command) {
+    return call(std::span(command.begin(), command.size()));
+  }
 
   Endpoint endpoint() const { return {options_.address, options_.port}; }
 
