@@ -41,7 +41,7 @@ TEST(CommandTable, SaysWhatARealServerSays) {
     redis::Reply info;
     const std::string bytes = ours.call({"COMMAND", "INFO", name});
     ASSERT_EQ(parse_reply(bytes, &info), bytes.size()) << name;
-    for (const std::size_t field : {1, 3, 4, 5}) {
+    for (const unsigned field : {1U, 3U, 4U, 5U}) {
       EXPECT_EQ(info.items.at(0).items.at(field).integer, theirs.items.at(0).items.at(field).integer)
           << name << ", field " << field;
     }
