@@ -1,7 +1,7 @@
-// error-reply: requests are not executed, and answered by an error, as a server does that loads its data, runs a
-// script for too long, or cannot write to its disk. The server gets, in place of the request, a script that
-// answers with that error, so that answers keep their order. Transactions and subscriptions pass. Healing: later
-// requests pass.
+// error-reply: requests are not executed, and answered by an error, as by a server that loads its data, runs
+// a script for too long, or cannot write to its disk. The server gets, in place of the request, a script that
+// answers with that error, so that answers keep their order. Transactions and subscriptions pass. Healing:
+// later requests pass.
 #include <algorithm>
 #include <memory>
 #include <string>

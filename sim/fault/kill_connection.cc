@@ -1,6 +1,6 @@
-// kill-connection: a server closes connections of its clients (CLIENT KILL TYPE), as an administrator does, or
-// one that has too many: those that ask, or those that listen. New ones are taken. Nothing to heal. The proxy's
-// `cut` breaks off whatever is on the way, too; here the server has answered what it has read.
+// kill-connection: a server closes connections of its clients (CLIENT KILL TYPE), as an administrator does:
+// those that ask, or those that listen. New ones are taken. Nothing to heal. The proxy's `cut` breaks off
+// whatever is on the way, too; here the server has answered what it has read.
 #include "sim/fault/support.h"
 
 namespace holdfast::sim {

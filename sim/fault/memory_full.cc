@@ -1,5 +1,5 @@
-// memory-full: a server has no memory left (CONFIG SET maxmemory 1): it refuses every command that may need more,
-// and a script at the first such command, unless the script has written already. Healing: it has enough again.
+// memory-full: a server has no memory left (CONFIG SET maxmemory 1). It refuses every command that may need
+// more, and a script at the first such command, unless it has written already. Healing: it has enough again.
 // https://redis.io/docs/latest/develop/reference/eviction/
 #include "sim/fault/support.h"
 

@@ -1,6 +1,6 @@
-// read-only-moment: somebody makes a primary the replica of nobody who answers, and back (REPLICAOF): it refuses
-// writes (READONLY) and keeps what it has. A `promote` or `demote` meanwhile outranks it: then nothing is taken
-// back.
+// read-only-moment: somebody makes a primary the replica of nobody who answers, and back (REPLICAOF). It
+// refuses writes (READONLY) and keeps what it has. A `promote` or `demote` meanwhile outranks it: then it is
+// not taken back.
 #include "sim/fault/support.h"
 
 namespace holdfast::sim {

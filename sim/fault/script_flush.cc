@@ -1,5 +1,5 @@
-// script-flush: a server forgets its scripts (SCRIPT FLUSH), as after a restart: the next EVALSHA is answered by
-// NOSCRIPT. Nothing to heal.
+// script-flush: a server forgets its scripts (SCRIPT FLUSH), as after a restart: the next EVALSHA is answered
+// by NOSCRIPT. Nothing to heal.
 #include "sim/fault/support.h"
 
 namespace holdfast::sim {

@@ -43,9 +43,9 @@ void restart_node(FaultTargets& targets, ClusterNode& node, bool keep_disk);
 
 // --- faults that are a command of an administrator --------------------------------------------------------
 
-// A command to one node, and another one that takes it back. Acts of one kind at a node may overlap: the first
-// sends the command, the healing of the last takes it back. Of a node that is dead, or dies before it answers,
-// nothing is asked. The kind tells hits.
+// A command to one node, and another one that takes it back. Acts of one kind at a node may overlap: the
+// first sends the command, the healing of the last takes it back. Of a node that is dead, or dies before it
+// answers, nothing is asked. The kind tells hits.
 class CommandFault : public Fault {
  public:
   using Command = std::vector<std::string>;

@@ -59,7 +59,7 @@ void expect_verdict(const Ran& ran) {
 
 TEST_F(Output, AFullDiskCostsNothingButWhatDidNotFit) {
   // A file system of its own needs a name space of its own, which not every container gives.
-  const std::string mounted = path("disk"), inside = "mount -t tmpfs -o size=64k none " + mounted;
+  const std::string mounted = path("disk"), inside = "mount -t tmpfs -o size=96k none " + mounted;
   fs::create_directory(mounted);
   if (run_shell("unshare -rm sh -c '" + inside + "'").exit != 0)
     GTEST_SKIP() << "no file system can be mounted here";
