@@ -224,7 +224,7 @@ TEST_P(FaultOnServers, APowerLossTakesWhatWasNotSynced) {
     const auto second = [&] { return harness.wall_now().time_since_epoch() / 1s; };
     EXPECT_EQ(servers.ask("r1", "SET old 1"), "+OK");
     harness.sleep_for(2500ms);
-    // On a busy machine the sync of the first write may be late and take the second one along: once more then.
+    // On a busy machine the sync of the first write may be late and take the second along: once more then.
     bool lost = false;
     for (int attempt = 0; attempt < 20 && !lost; ++attempt) {
       const std::string key = "new" + std::to_string(attempt);
