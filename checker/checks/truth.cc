@@ -462,13 +462,7 @@ class Comparison {
   }
 
   void wrong(std::string kind, std::size_t position, std::string why) {
-    Witness witness;
-    witness.kind = std::move(kind);
-    witness.key = words_.text(at(position).key);
-    witness.from_ns = witness.to_ns = at(position).time_ns;
-    witness.why = std::move(why);
-    witness.events = {position};
-    truth_.wrong.push_back(std::move(witness));
+    truth_.wrong.push_back(witness_at(history_, words_, std::move(kind), position, std::move(why)));
   }
 
   const History& history_;
@@ -492,6 +486,18 @@ class Comparison {
 };
 
 }  // namespace
+
+Witness witness_at(const History& history, const Wording& words, std::string kind, std::size_t position,
+                   std::string why) {
+  const Event& event = history.events()[position];
+  Witness witness;
+  witness.kind = std::move(kind);
+  witness.key = words.text(event.key);
+  witness.from_ns = witness.to_ns = event.time_ns;
+  witness.why = std::move(why);
+  witness.events = {position};
+  return witness;
+}
 
 Truth compare_with_truth(const History& history, const CheckContext& context) {
   return counts_permits(history) ? compare_counts(history, context) : Comparison(history, context).run();

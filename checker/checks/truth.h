@@ -9,10 +9,10 @@
 // next. Mode "quorum": the lock lives on a majority of all servers watched. Mode "process": a record is
 // that of a whole process, which its id names (record_of_process), or of all acquisitions whose commands name
 // it as the value of their ledger entries. Mode "free": a record is a number, how many permits are free, in
-// `permits` (truth_counts.h). `record` with value 1: the record
-// of that acquisition stands from now to `valid_until` (absent: for ever; where the server's clock drifts, as
-// if it did not); again: with another end. Mode "read" and `permits` say what others may hold beside it;
-// records of one `owner` never exclude each other. Value 0: it is gone.
+// `permits` (truth_counts.h). `record` with value 1: the record of that acquisition stands from now to
+// `valid_until` (absent: for ever; where the server's clock drifts, as if it did not); again: with another
+// end. Mode "read" and `permits` say what others may hold beside it; records of one `owner` never exclude each
+// other. Value 0: it is gone.
 #pragma once
 
 #include <cstdint>
@@ -43,17 +43,22 @@ inline constexpr std::string_view kByReplication = "replication";
 inline constexpr std::string_view kByExpiry = "expiry";
 inline constexpr std::string_view kByLoading = "loading";
 
+class Wording;
+// What is wrong at one event.
+Witness witness_at(const History& history, const Wording& words, std::string kind, std::size_t position,
+                   std::string why);
+
 struct Truth {
   bool watched = false;    // the history has `keyspace` events
   std::size_t claims = 0;  // that were looked at
   std::size_t stood = 0;   // those whose record stood at each instant
-  std::size_t by_fault =
-      0;  // those whose record a fault took away: a crash, a failover, a clock that stepped
+  // Those whose record a fault took away: a crash, a failover, a clock that stepped.
+  std::size_t by_fault = 0;
   std::size_t by_others = 0;  // those whose record a command sent for another acquisition took away
   std::size_t unplaced = 0;   // claims that name no server
   std::size_t lineages = 0;   // keys that were claimed on two servers, of a lock that lives on one
-  std::size_t shared =
-      0;  // claims that begin while another owner claims the same record, which names neither
+  // Claims that begin while another owner claims the same record, which names neither.
+  std::size_t shared = 0;
   std::vector<Witness> wrong;  // what no fault and no command of others explains
   // Then claims of one key cannot conflict, and lease-exclusion must hold.
   bool all_stood() const {

@@ -237,13 +237,7 @@ class Counts {
   }
 
   void wrong(std::string kind, std::size_t position, std::string why) {
-    Witness witness;
-    witness.kind = std::move(kind);
-    witness.key = words_.text(at(position).key);
-    witness.from_ns = witness.to_ns = at(position).time_ns;
-    witness.why = std::move(why);
-    witness.events = {position};
-    truth_.wrong.push_back(std::move(witness));
+    truth_.wrong.push_back(witness_at(history_, words_, std::move(kind), position, std::move(why)));
   }
 
   const History& history_;

@@ -72,4 +72,14 @@ inline void load(redis::Client& client, std::initializer_list<const redis::Scrip
   for (const redis::Script* script : scripts) client.call({"SCRIPT", "LOAD", script->text});
 }
 
+// A fixture, and a client that goes past its faulty links to a server that knows `scripts`.
+inline void with_scripts(const Where& where, std::initializer_list<const redis::Script*> scripts,
+                         const std::function<void(Fixture&, redis::Client&)>& body) {
+  with_fixture(where, [&](Fixture& fixture) {
+    redis::Client straight(fixture.runtime, fixture.network, fixture.options());
+    load(straight, scripts);
+    body(fixture, straight);
+  });
+}
+
 }  // namespace holdfast::testing

@@ -54,11 +54,12 @@ class Lock {
   // answered for the client's command timeout, ...).
   virtual void lock() = 0;
   // [parks] One round trip, two if refused; no waiting for a holder. False: somebody else holds it, or asks
-  // for it in this process. Asks again, for 100 ms at most, where a release keeps it for one who waits.
+  // for it in this process.
   virtual bool try_lock() = 0;
   // [parks] False: not granted by the deadline (one that has passed: as try_lock). A stop request ends the
   // wait with Interrupted. Unavailable: until the deadline no server could be asked. Whatever does not return
-  // true holds nothing, and has seen to it that a grant whose reply was lost is given back or expires.
+  // true holds nothing, and has seen to it that a grant whose reply was lost is given back or expires. Who
+  // stood in a queue on the server leaves it first, which may take 100 ms beyond the deadline or the request.
   virtual bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) = 0;
   // [parks] As try_lock_until(). Throws std::invalid_argument for a wait below zero.
   template <class Rep, class Period>

@@ -91,6 +91,7 @@ void ObserverQueue::tell(const LockEvent& event) {
   if (store_.run_callback([state = state_] { state->tell_all(); })) return;
   const std::scoped_lock guard(state_->mutex);
   state_->telling = false;
+  state_->done.notify_all();
 }
 
 }  // namespace holdfast

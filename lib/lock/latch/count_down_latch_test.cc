@@ -23,11 +23,7 @@ class CountDownLatchTest : public ::testing::TestWithParam<Where> {
  protected:
   // `straight` goes past the relays.
   static void run(const std::function<void(Fixture&, redis::Client&)>& body) {
-    testing::with_fixture(GetParam(), [&](Fixture& fixture) {
-      redis::Client straight(fixture.runtime, fixture.network, fixture.options());
-      testing::load(straight, {&kLatchSet, &kLatchCountDown});
-      body(fixture, straight);
-    });
+    testing::with_scripts(GetParam(), {&kLatchSet, &kLatchCountDown}, body);
   }
 };
 

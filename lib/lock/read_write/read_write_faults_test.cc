@@ -28,12 +28,10 @@ class ReadWriteFaults : public ::testing::TestWithParam<Where> {
  protected:
   // `straight` goes past the relays.
   static void run(const std::function<void(Fixture&, redis::Client&)>& body) {
-    testing::with_fixture(GetParam(), [&](Fixture& fixture) {
-      redis::Client straight(fixture.runtime, fixture.network, fixture.options());
-      testing::load(straight, {&kReadWriteAcquire, &kReadWriteRelease, &kReadWriteRenew, &kReadWriteDowngrade,
-                               &kReadWriteForce});
-      body(fixture, straight);
-    });
+    testing::with_scripts(
+        GetParam(),
+        {&kReadWriteAcquire, &kReadWriteRelease, &kReadWriteRenew, &kReadWriteDowngrade, &kReadWriteForce},
+        body);
   }
 };
 

@@ -25,11 +25,7 @@ constexpr const char* kQueue = "holdfast:semaphore:queue:{k}";
 class SemaphoreHandOver : public ::testing::TestWithParam<Where> {
  protected:
   static void run(const std::function<void(Fixture&, redis::Client&)>& body) {
-    testing::with_fixture(GetParam(), [&](Fixture& fixture) {
-      redis::Client straight(fixture.runtime, fixture.network, fixture.options());
-      testing::load(straight, {&kSemaphoreAcquire, &kSemaphoreRelease});
-      body(fixture, straight);
-    });
+    testing::with_scripts(GetParam(), {&kSemaphoreAcquire, &kSemaphoreRelease}, body);
   }
 };
 

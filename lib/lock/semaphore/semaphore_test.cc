@@ -28,12 +28,9 @@ class SemaphoreTest : public ::testing::TestWithParam<Where> {
  protected:
   // `straight` goes past the relays.
   static void run(const std::function<void(Fixture&, redis::Client&)>& body) {
-    testing::with_fixture(GetParam(), [&](Fixture& fixture) {
-      redis::Client straight(fixture.runtime, fixture.network, fixture.options());
-      testing::load(straight, {&kSemaphoreAcquire, &kSemaphoreRelease, &kSemaphoreRenew, &kSemaphoreFree,
-                               &kSemaphoreResize});
-      body(fixture, straight);
-    });
+    testing::with_scripts(
+        GetParam(),
+        {&kSemaphoreAcquire, &kSemaphoreRelease, &kSemaphoreRenew, &kSemaphoreFree, &kSemaphoreResize}, body);
   }
 };
 
