@@ -121,7 +121,7 @@ void WorkThread::release(Lock& lock) {
       ++stats_.lost;
       return record_.release_failed(key, "not-owner");
     }
-    lock.unlock();
+    lock.release();
     ++stats_.released;
     record_.release_ok(key);
   } catch (const NotOwner&) {

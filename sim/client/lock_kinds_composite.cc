@@ -86,7 +86,7 @@ class NamedMulti final : public Lock {
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override {
     return multi_.try_lock_until(deadline, std::move(stop));
   }
-  void unlock() override { multi_.unlock(); }
+  void release() override { multi_.release(); }
   bool is_held_by_me() const override { return multi_.is_held_by_me(); }
   int hold_count() const override { return multi_.hold_count(); }
   std::optional<MonotonicTime> valid_until() const override { return multi_.valid_until(); }
@@ -117,7 +117,7 @@ class PermitLock final : public Lock {
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override {
     return remember(semaphore_.try_acquire_until(deadline, 1, std::move(stop)));
   }
-  void unlock() override {
+  void release() override {
     const std::optional<Permit> permit = mine();
     if (!permit) throw NotOwner("permit of '" + key() + "': the calling task has none", key(), "", false);
     {

@@ -28,7 +28,7 @@ class LeasedLock final : public Lock {
     const Duration wait = std::max(Duration::zero(), Duration(deadline - runtime().now()));
     return lock_.try_lock_with_lease(wait, lease_, std::move(stop));
   }
-  void unlock() override { lock_.unlock(); }
+  void release() override { lock_.release(); }
   bool is_held_by_me() const override { return lock_.is_held_by_me(); }
   int hold_count() const override { return lock_.hold_count(); }
   std::optional<MonotonicTime> valid_until() const override { return lock_.valid_until(); }

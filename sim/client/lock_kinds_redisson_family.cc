@@ -108,7 +108,7 @@ class SemaphoreLock final : public Lock {
     const Duration wait = std::max(Duration::zero(), Duration(deadline - runtime().now()));
     return remember(semaphore_.try_acquire_for(wait, 1, stop));
   }
-  void unlock() override {
+  void release() override {
     {
       const std::scoped_lock guard(mutex_);
       holds_.erase(runtime().task_id());

@@ -24,7 +24,7 @@ class NoLock final : public Lock {
     }
     return true;
   }
-  void unlock() override { holds_.erase(runtime().task_id()); }
+  void release() override { holds_.erase(runtime().task_id()); }
 
   bool is_held_by_me() const override { return holds_.count(runtime().task_id()) > 0; }
   int hold_count() const override { return is_held_by_me() ? 1 : 0; }

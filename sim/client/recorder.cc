@@ -221,7 +221,8 @@ std::int64_t ClientRecorder::translate(std::optional<MonotonicTime> time) const 
 }
 
 void ClientRecorder::on_event(const LockEvent& told) noexcept {
-  if (!live() || told.kind == LockEvent::Kind::released)
+  using Kind = LockEvent::Kind;
+  if (!live() || told.kind == Kind::released || told.kind == Kind::release_failed)
     return;  // the thread records what it was told itself
   checker::History& history = recorder_.history();
   if (told.kind == LockEvent::Kind::acquired) {
@@ -245,6 +246,7 @@ void ClientRecorder::on_event(const LockEvent& told) noexcept {
   switch (told.kind) {
     case LockEvent::Kind::acquired:
     case LockEvent::Kind::released:
+    case LockEvent::Kind::release_failed:
     case LockEvent::Kind::queued: return;
     case LockEvent::Kind::waiting:
       publish(RunEventKind::lock_waiting, told.key, event.id, event.node);

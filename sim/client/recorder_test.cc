@@ -23,7 +23,7 @@ class Told final : public Lock {
   void lock() override {}
   bool try_lock() override { return true; }
   bool try_lock_until(MonotonicTime, std::stop_token) override { return true; }
-  void unlock() override {}
+  void release() override {}
   bool is_held_by_me() const override { return true; }
   int hold_count() const override { return 1; }
   std::optional<MonotonicTime> valid_until() const override { return valid_until_; }

@@ -76,7 +76,7 @@ bool PollingLock::ask() {
   }
 }
 
-void PollingLock::unlock() {
+void PollingLock::release() {
   const bool afterwards = forgets_ == Forgets::afterwards && hold_count() <= 1;
   const std::optional<std::string> mine = afterwards ? acquisition() : count_down();
   if (!mine) return;

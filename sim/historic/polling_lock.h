@@ -26,9 +26,9 @@ class PollingLock : public Lock {
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
   // A task that holds nothing sends what the publication sends, with an empty value; no error. Where it
   // forgets its hold only afterwards, one that failed may be called again.
-  void unlock() override;
+  void release() override;
 
-  // From the grant to unlock(), whatever became of the lease.
+  // From the grant to release(), whatever became of the lease.
   bool is_held_by_me() const override { return hold_count() > 0; }
   int hold_count() const override;
   std::optional<MonotonicTime> valid_until() const override { return std::nullopt; }

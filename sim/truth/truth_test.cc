@@ -41,7 +41,7 @@ Defect planted = Defect::none;
 class PlantedLock final : public Lock {
  public:
   PlantedLock(const LockSpaceOptions& options, std::string key) : options_(options), key_(std::move(key)) {}
-  ~PlantedLock() override { unlock(); }
+  ~PlantedLock() override { release(); }
 
   void lock() override {
     while (!try_lock()) runtime().sleep_for(std::chrono::milliseconds(7));
@@ -72,7 +72,7 @@ class PlantedLock final : public Lock {
     renewal_ = runtime().spawn("watchdog", [this, owner] { renew(owner); });
     return true;
   }
-  void unlock() override {
+  void release() override {
     if (owner_.empty()) return;
     const std::string owner = std::exchange(owner_, "");
     renewal_ = Task();

@@ -191,7 +191,7 @@ class LoadRun {
       // From here on the server knows the scripts, and every key has been acquired once.
       if (load_.what == Load::What::lock && load_.keys == 0) {
         lock_of_[i]->lock();
-        lock_of_[i]->unlock();
+        lock_of_[i]->release();
       }
     } catch (const std::exception& error) {
       failed(lane, error);
@@ -258,7 +258,7 @@ class LoadRun {
     return lock_of_[i]->try_lock_until(end_);
   }
   void leave(std::size_t i) {
-    if (load_.what == Load::What::lock) lock_of_[i]->unlock();
+    if (load_.what == Load::What::lock) lock_of_[i]->release();
     if (load_.what == Load::What::round_trips) party_of_[i]->clients.front()->call({"GET", "bench"});
   }
   void trips(std::size_t i) {

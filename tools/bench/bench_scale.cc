@@ -81,7 +81,7 @@ void hold_many(Bench& bench, const sim::LockKind* kind, int count, Duration leas
     for (Lock* lock : held) {
       lost = lost || !lock->is_held_by_me();
       try {
-        lock->unlock();
+        lock->release();
       } catch (const LockError&) {
         lost = true;
       }

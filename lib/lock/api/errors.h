@@ -26,7 +26,7 @@ class LockError : public std::runtime_error {
   bool may_have_executed_;
 };
 
-// unlock() by somebody who does not hold the lock.
+// release() or unlock() by somebody who does not hold the lock.
 class NotOwner : public LockError {
   using LockError::LockError;
 };

@@ -1,5 +1,6 @@
-// Guard: holds a lock for a scope. Unlike std::lock_guard it survives a release that fails: unlock() of a
-// lock on a network can throw (LockLost, Unavailable), and an exception out of a destructor ends the program.
+// Guard: holds a lock for a scope, as std::lock_guard does, and can say how it went: release() throws
+// LockLost when the work may have been done next to somebody else. The standard's guards call unlock(), which
+// tells no loss.
 #pragma once
 
 #include "lib/lock/api/lock.h"
@@ -15,13 +16,12 @@ class Guard {
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
-  // [parks] Releases if release() was not called; errors are swallowed (the observer is told of a loss).
+  // [parks] unlock() if release() was not called. Never throws.
   ~Guard() {
     if (lock_ == nullptr) return;
     try {
       lock_->unlock();
-    } catch (const LockError&) {
-    } catch (const TaskCancelled&) {  // the process is being killed; its next port call says so again
+    } catch (const NotOwner&) {  // the lock was released under it: nothing is left to give back
     }
   }
 
@@ -30,7 +30,7 @@ class Guard {
   void release() {
     Lock* const lock = lock_;
     lock_ = nullptr;
-    if (lock != nullptr) lock->unlock();
+    if (lock != nullptr) lock->release();
   }
 
  private:

@@ -1,8 +1,12 @@
 // Lock: what every exclusive lock of this library looks like; meets TimedLockable, so that std::unique_lock,
-// std::scoped_lock and std::lock work with it. But they end the program when an unlock() in their destructor
-// throws, as it does after a loss: call their unlock(), or use Guard (guard.h). And std::lock() draws no
-// pause: two of them over the same locks in opposite orders may keep out of each other's way for long, on
-// fibers for ever. MultiLock (multi_lock.h) is made for that.
+// std::scoped_lock and std::lock work with it.
+//
+// - release() gives it back and throws when that went wrong: LockLost, Unavailable. unlock() gives it back
+//   and keeps silent about it, as the standard demands: no guard of the standard ends the program because a
+//   lock was lost or a server is gone. Who has to know whether the work was done alone calls release(), or
+//   asks lost() and is_held_by_me() before, or has an observer (observer.h).
+// - std::lock() draws no pause: two of them over the same locks in opposite orders may keep out of each
+//   other's way for long, on fibers for ever. MultiLock (multi_lock.h) is made for that.
 //
 // Ownership is by task (a thread in an application, a fiber in a world). One object per key and process is
 // meant to be shared by its tasks.
@@ -76,9 +80,14 @@ class Lock {
   }
   // [parks] lock() that a stop request ends with Interrupted.
   void lock_interruptibly(std::stop_token stop) { try_lock_until(kNever, std::move(stop)); }
-  // [parks] Throws NotOwner when the calling task does not hold it, LockLost when it no longer held it on the
-  // server. After any exception but NotOwner this task no longer holds the lock.
-  virtual void unlock() = 0;
+  // [parks] Gives it back. Throws NotOwner when the calling task does not hold it, LockLost when it no longer
+  // held it on the server, Unavailable when no server confirmed it (it goes on in the background), Rejected.
+  // After any exception but NotOwner this task no longer holds the lock.
+  virtual void release() = 0;
+  // [parks] As release(), but what goes wrong is told to the observer only (lost, release_failed). Throws
+  // NotOwner alone: unlocking what the calling task does not hold is a mistake in the program. A task that
+  // lost the lock holds it, in this sense, until it has unlocked it.
+  void unlock();
 
   // [parks] try_lock() that waits for a server's answer until `deadline` at most and then throws Unavailable:
   // for callers that have one deadline for several locks. Designs without such a bound answer as try_lock().
@@ -86,10 +95,10 @@ class Lock {
     static_cast<void>(deadline);
     return try_lock();
   }
-  // [parks] unlock(), the same way: after Unavailable it goes on in the background.
-  virtual void unlock_by(MonotonicTime deadline) {
+  // [parks] release(), the same way: after Unavailable it goes on in the background.
+  virtual void release_by(MonotonicTime deadline) {
     static_cast<void>(deadline);
-    unlock();
+    release();
   }
 
   // --- about the hold of the calling task; no round trip -----------------------------------------------

@@ -177,6 +177,52 @@ TEST_P(LockRequirements, ScopedLockAndStdLock) {
   });
 }
 
+// A loss, and a server that is gone, end no program: what the standard's guards call throws neither.
+TEST_P(LockRequirements, TheGuardsOfTheStandardOutliveALoss) {
+  run([](Fixture& fixture) {
+    AnyPeer peer(fixture, kind(), {.lease = 60s});
+    const auto lock = peer.obtain("k"), other = peer.obtain("other");
+    {
+      const std::scoped_lock one(*lock);
+      peer.ask({"FLUSHALL"});
+    }
+    EXPECT_FALSE(lock->is_held_by_me());
+    {
+      const std::scoped_lock both(*lock, *other);
+      peer.ask({"FLUSHALL"});
+    }
+    {
+      const std::lock_guard<Lock> plain(*lock);
+      peer.ask({"FLUSHALL"});
+    }
+    std::unique_lock<Lock> movable(*lock);
+    peer.ask({"FLUSHALL"});
+    EXPECT_NO_THROW(movable.unlock());
+    EXPECT_EQ(peer.observer.count(LockEvent::Kind::lost), 5u);
+    EXPECT_EQ(peer.observer.count(LockEvent::Kind::released), 0u);
+    EXPECT_THROW(lock->unlock(), NotOwner);
+    lock->lock();
+    peer.ask({"FLUSHALL"});
+    EXPECT_THROW(lock->release(), LockLost);
+  });
+}
+
+TEST_P(LockRequirements, TheGuardsOfTheStandardOutliveTheServer) {
+  run([](Fixture& fixture) {
+    testing::FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    AnyPeer peer(fixture, kind(), {.lease = 600s}, link.endpoint());
+    const auto lock = peer.obtain("k");
+    {
+      const std::scoped_lock one(*lock);
+      link.lose_reply_to("", 1'000'000);
+    }
+    EXPECT_EQ(peer.observer.count(LockEvent::Kind::release_failed), 1u);
+    EXPECT_EQ(peer.observer.count(LockEvent::Kind::lost), 0u);
+    EXPECT_FALSE(lock->is_held_by_me());
+    EXPECT_EQ(lock->hold_count(), 0);
+  });
+}
+
 class SharedLockRequirements : public ::testing::TestWithParam<Where> {};
 INSTANTIATE_TEST_SUITE_P(Ports, SharedLockRequirements, ::testing::ValuesIn(testing::everywhere()),
                          [](const auto& info) { return testing::to_string(info.param); });
@@ -200,6 +246,14 @@ TEST_P(SharedLockRequirements, SharedLock) {
       EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, TestClock::now() + 250ms).owns_lock());
       EXPECT_FALSE(std::shared_lock<ReadWriteLock>(*theirs, fixture.runtime.now() + 250ms).owns_lock());
     }
+    {
+      const std::shared_lock<ReadWriteLock> lost(*mine);
+      testing::ask(client, {"FLUSHALL"});
+    }
+    mine->lock_shared();
+    testing::ask(client, {"FLUSHALL"});
+    EXPECT_THROW(mine->release_shared(), LockLost);
+    EXPECT_THROW(mine->unlock_shared(), NotOwner);
     std::shared_lock<ReadWriteLock> reader(*theirs, TestClock::now() + 5s);
     EXPECT_TRUE(reader.owns_lock());
     EXPECT_FALSE(std::unique_lock<ReadWriteLock>(*mine, TestClock::now() + 250ms).owns_lock());

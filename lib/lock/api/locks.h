@@ -12,7 +12,7 @@
 //   LockOptions::renew is false. A grant whose reply comes after that is not accepted. Loss is told
 //   through lost() and the observer.
 // - Re-entry neither asks the server nor changes the lease. Re-entering a hold that is lost throws
-//   LockLost; so does its outermost unlock(); the inner ones only count down.
+//   LockLost; so does its outermost release(); the inner ones only count down.
 //
 // Thread safety: all members of a lock may be called by any task. Ownership is by task, or by Owner
 // (owner.h).

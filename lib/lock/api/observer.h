@@ -14,14 +14,15 @@ namespace holdfast {
 struct LockEvent {
   // What happened.
   enum class Kind {
-    acquired,      // the outermost grant, before acquire() returns to its caller
-    renewing,      // a renewal is about to be sent
-    renewed,       // the server confirmed a renewal; valid_until is the new one
-    renew_failed,  // no confirmation this time; it is tried again within the lease
-    lost,          // the hold is known to be over without a release; a quick observer hears it before lost()
-    released,      // the outermost release was confirmed
-    waiting,       // an acquire was refused and the task starts to wait
-    queued,        // the server confirmed the task's place in the queue of a fair lock
+    acquired,        // the outermost grant, before acquire() returns to its caller
+    renewing,        // a renewal is about to be sent
+    renewed,         // the server confirmed a renewal; valid_until is the new one
+    renew_failed,    // no confirmation this time; it is tried again within the lease
+    lost,            // the hold is known to be over without a release; a quick observer hears it first
+    released,        // the outermost release was confirmed
+    release_failed,  // it was not, which does not mean that the lock was lost; it goes on in the background
+    waiting,         // an acquire was refused and the task starts to wait
+    queued,          // the server confirmed the task's place in the queue of a fair lock
   };
   Kind kind{};                        // what happened
   std::string_view key = {};          // to which lock
@@ -29,7 +30,7 @@ struct LockEvent {
   std::string_view node = {};         // who granted or answered; "" if nobody
   std::optional<MonotonicTime> valid_until = std::nullopt;  // on this process' clock
   std::optional<MonotonicTime> sent_at = std::nullopt;      // acquired, renewed: when its request was sent
-  std::string_view reason = {};                             // renew_failed, lost: why
+  std::string_view reason = {};                             // renew_failed, lost, release_failed: why
   std::string_view mode = {};                               // Lock::mode()
   int permits = 1;                                          // Lock::permits()
   std::optional<std::uint64_t> token = std::nullopt;        // acquired: its fencing token

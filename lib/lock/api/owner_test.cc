@@ -38,7 +38,7 @@ TEST_P(OwnerTest, AcquiredOnOneTaskReleasedOnAnother) {
       });
       first.join();
       EXPECT_FALSE(lock->is_held_by_me());
-      EXPECT_THROW(lock->unlock(), NotOwner);
+      EXPECT_THROW(lock->release(), NotOwner);
       Task second = fixture.runtime.spawn("client", [&] {
         EXPECT_FALSE(lock->try_lock());
         const ActAs me(fixture.runtime, order);
@@ -120,7 +120,7 @@ TEST_P(OwnerTest, ATasksOwnHoldsStayItsOwn) {
     {
       const ActAs somebody(fixture.runtime, Owner(fixture.runtime));
       EXPECT_FALSE(mine->is_held_by_me());
-      EXPECT_THROW(mine->unlock(), NotOwner);
+      EXPECT_THROW(mine->release(), NotOwner);
       peer.observer.wait_for(Kind::renewed, 3);
     }
     EXPECT_TRUE(mine->is_held_by_me());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <mutex>
 #include <optional>
@@ -35,7 +36,11 @@ using testing::Fixture;
 
 // What the examples do under their locks.
 int done = 0;
-void sell() { ++done; }
+std::function<void()> while_selling;  // what happens meanwhile
+void sell() {
+  ++done;
+  if (while_selling) while_selling();
+}
 void print() { ++done; }
 void write_account(std::uint64_t token) { done += token > 0 ? 1 : 0; }
 void read_prices() { ++done; }
@@ -62,10 +67,28 @@ long deduct_from_stock(const std::stop_token&, long item) {
 void reentrant(redis::Client& client) {
   holdfast::ReentrantLocks locks(client, {.lease = 30s});
   const auto lock = locks.obtain("stock:42");
-  holdfast::Guard guard(*lock);                      // or lock() and unlock(); not std::scoped_lock (see above)
+  holdfast::Guard guard(*lock);                      // or std::scoped_lock, which tells of no loss
   const std::stop_callback stop(lock->lost(), [] { /* somebody else may be inside now: come to an end */ });
   if (lock->is_held_by_me()) sell();                 // no round trip; a pause after the question goes unseen: `fenced`
   guard.release();                                   // throws LockLost when the work may have been done next to others
+}
+
+void with_a_guard_of_the_standard(redis::Client& client) {
+  holdfast::ReentrantLocks locks(client, {.lease = 30s});
+  const auto lock = locks.obtain("stock:42");
+  const std::scoped_lock hold(*lock);                // the standard's guards never throw, and never tell of a loss
+  sell();
+}
+
+// The first example of the project's README, with a client of its own.
+void example_of_the_project(redis::Client& redis) {
+holdfast::ReentrantLocks locks(redis, {.lease = std::chrono::seconds(10)});
+
+const auto lock = locks.obtain("stock:42");
+holdfast::Guard guard(*lock);  // waits; or lock->try_lock(), lock->try_lock_for(5s, stop_token)
+// ... the work ...
+sell();
+guard.release();               // throws LockLost if the lock was lost meanwhile
 }
 
 void fair(redis::Client& client, std::stop_token stop_token) {
@@ -180,6 +203,62 @@ TEST(LibReadme, ExamplesRun) {
   });
 }
 
+// The lock is lost while the first example works under it: the example says so, and the program goes on.
+class LibReadmeLoss : public ::testing::TestWithParam<testing::Where> {};
+INSTANTIATE_TEST_SUITE_P(Ports, LibReadmeLoss, ::testing::ValuesIn(testing::everywhere()),
+                         [](const auto& info) { return testing::to_string(info.param); });
+
+TEST_P(LibReadmeLoss, TheServerForgetsTheLock) {
+  testing::with_fixture(GetParam(), [](Fixture& fixture) {
+    redis::Client client(fixture.runtime, fixture.network, fixture.options());
+    while_selling = [&] { client.call({"FLUSHALL"}); };
+    EXPECT_THROW(reentrant(client), LockLost);
+    EXPECT_THROW(example_of_the_project(client), LockLost);
+    EXPECT_NO_THROW(with_a_guard_of_the_standard(client));
+    while_selling = nullptr;
+  });
+}
+
+class LibReadmePause : public ::testing::TestWithParam<testing::Where> {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(LibReadmePause);  // without the harness
+INSTANTIATE_TEST_SUITE_P(Worlds, LibReadmePause, ::testing::ValuesIn(testing::worlds()),
+                         [](const auto& info) { return testing::to_string(info.param); });
+
+TEST_P(LibReadmePause, TheProcessSleepsPastItsLease) {
+  if (GetParam() != testing::Where::embedded) return;  // 30 s on real time
+  testing::with_fixture(GetParam(), [](Fixture& fixture) {
+    testing::OtherProcess& shop = fixture.add_process("shop");
+    bool working = false, over = false, told = false;
+    shop.start("client", [&] {
+      redis::Client client(shop.runtime(), shop.network(), fixture.options());
+      while_selling = [&] {
+        working = true;
+        shop.runtime().sleep_for(1ms);
+      };
+      EXPECT_NO_THROW(with_a_guard_of_the_standard(client));
+      working = false;
+      try {
+        reentrant(client);
+      } catch (const LockLost&) {
+        told = true;
+      }
+      over = true;
+    });
+    const auto pause = [&] {
+      while (!working) fixture.runtime.sleep_for(100us);
+      shop.pause();
+      fixture.runtime.sleep_for(31s);
+      working = false;
+      shop.resume();
+    };
+    pause();
+    pause();
+    while (!over) fixture.runtime.sleep_for(1ms);
+    while_selling = nullptr;
+    EXPECT_TRUE(told);
+  });
+}
+
 TEST(LibReadme, ExamplesAreTheseHere) {
   const auto read = [](const std::string& path) {
     std::ifstream file(holdfast::testing::source_path(path));
@@ -200,6 +279,18 @@ TEST(LibReadme, ExamplesAreTheseHere) {
     }
   }
   EXPECT_GT(lines, 60u);
+
+  // The first example of the project's README, from its locks on.
+  const std::string readme_of_all = read("README.md");
+  const std::size_t begin = readme_of_all.find("holdfast::ReentrantLocks locks(redis");
+  ASSERT_NE(begin, std::string::npos);
+  std::istringstream example(readme_of_all.substr(begin, readme_of_all.find("```", begin) - begin));
+  at = here.find("void example_of_the_project");
+  while (std::getline(example, line)) {
+    if (line.empty()) continue;
+    at = here.find("\n" + line + "\n", at);
+    ASSERT_NE(at, std::string::npos) << line;
+  }
 }
 
 }  // namespace

@@ -156,14 +156,14 @@ TEST_P(RegistryTest, ALostHoldKeepsNoObject) {
   });
 }
 
-TEST_P(RegistryTest, AnUnlockAfterTheStoreForgotSaysWhatThatMeans) {
+TEST_P(RegistryTest, AReleaseAfterTheStoreForgotSaysWhatThatMeans) {
   run({.lease = 60s}, [](Fixture&, Peer& peer) {
     Registry registry(peer.locks, {});
     const auto lock = registry.obtain("k");
     lock->lock();
     peer.ask({"DEL", "k"});
     try {
-      lock->unlock();
+      lock->release();
       ADD_FAILURE() << "no loss";
     } catch (const LockLost& error) {
       EXPECT_NE(std::string(error.what()).find("compromised"), std::string::npos) << error.what();

@@ -162,7 +162,7 @@ class Game {
     for (auto& process : processes_) {
       RC_ASSERT(!process->lock->in_use());
       RC_ASSERT(process->lock->try_lock());
-      process->lock->unlock();
+      process->lock->release();
     }
   }
 
@@ -301,7 +301,7 @@ class Game {
     const ActAs me(runtime_, party.owner);
     const May here = in_force(party, runtime_.now());
     const Result result = outcome([&] {
-      process.lock->unlock();
+      process.lock->release();
       return true;
     });
     const bool losing = process.losing;

@@ -82,8 +82,8 @@ class ReadWriteGame {
   ~ReadWriteGame() {
     for (Player& player : players_) {
       ReadWriteLock& lock = *player.lock;
-      while (lock.read().hold_count() > 0) result_of_void([&] { lock.unlock_shared(); });
-      while (lock.hold_count() > 0) result_of_void([&] { lock.unlock(); });
+      while (lock.read().hold_count() > 0) result_of_void([&] { lock.release_shared(); });
+      while (lock.hold_count() > 0) result_of_void([&] { lock.release(); });
     }
     server_.call({"DEL", key_, readers_key_});
   }
@@ -96,21 +96,21 @@ class ReadWriteGame {
       case Step::read: read(me); break;
       case Step::unwrite:
         if (me.writes > 1) {
-          RC_ASSERT(result_of_void([&] { lock.unlock(); }) == Result::ok);
+          RC_ASSERT(result_of_void([&] { lock.release(); }) == Result::ok);
           --me.writes;
         } else if (me.writes == 1 && me.reads_as_writer > 0) {
-          become_reader(me, me.reads_as_writer, [&] { lock.unlock(); });
+          become_reader(me, me.reads_as_writer, [&] { lock.release(); });
         } else {
-          give_back(me, me.writes, writer_ == &me, [&] { lock.unlock(); });
+          give_back(me, me.writes, writer_ == &me, [&] { lock.release(); });
           if (writer_ == &me && me.writes == 0) writer_ = nullptr;
         }
         break;
       case Step::unread:
         if (me.reads_as_writer > 0) {
-          RC_ASSERT(result_of_void([&] { lock.unlock_shared(); }) == Result::ok);
+          RC_ASSERT(result_of_void([&] { lock.release_shared(); }) == Result::ok);
           --me.reads_as_writer;
         } else {
-          give_back(me, me.reads, readers_.contains(&me), [&] { lock.unlock_shared(); });
+          give_back(me, me.reads, readers_.contains(&me), [&] { lock.release_shared(); });
           if (me.reads == 0) readers_.erase(&me);
         }
         break;

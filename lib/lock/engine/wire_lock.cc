@@ -162,7 +162,7 @@ void WireLock::give_back_unwatched(const std::shared_ptr<Hold>& hold) {
                     key(), std::string(hold->node), false);
 }
 
-void WireLock::unlock_by(MonotonicTime deadline) {
+void WireLock::release_by(MonotonicTime deadline) {
   const std::shared_ptr<Hold> hold = take(1);
   if (!hold) return;
   struct PassTurn {
@@ -171,7 +171,7 @@ void WireLock::unlock_by(MonotonicTime deadline) {
       if (turn != nullptr) turn->pass();
     }
   } pass_turn{hold->turn.get()};
-  release(*hold, deadline);
+  give_back(*hold, deadline);
 }
 
 std::shared_ptr<Hold> WireLock::take(int depth) {
@@ -199,15 +199,22 @@ LockLost WireLock::lost_error(const Hold& hold) const {
       key(), std::string(hold.node), false);
 }
 
-void WireLock::release(Hold& hold, MonotonicTime deadline) {
+void WireLock::give_back(Hold& hold, MonotonicTime deadline) {
   const std::array<std::string_view, 1> args{hold.owner};
   redis::Answer answer;
   bool unseen = false;  // an earlier try may have removed it
   try {
     answer =
         context_->insist(key(), *wire_->release, wire_->release_keys, args, unseen, &Store::call, deadline);
-  } catch (const LockError&) {
+  } catch (const LockError& error) {
     context_->late_release.add(wire_, hold.owner, runtime().now() + context_->options.lease);
+    context_->tell({.kind = LockEvent::Kind::release_failed,
+                    .key = key(),
+                    .acquisition = hold.owner,
+                    .node = error.node(),
+                    .reason = error.what(),
+                    .mode = wire_->mode,
+                    .permits = hold.permits});
     throw;
   }
   const std::int64_t said = released(answer.reply);

@@ -32,9 +32,9 @@ class WireLock : public Lock {
   bool try_lock() override { return try_lock_by(kNever); }
   using Lock::try_lock_until;
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
-  void unlock() override { unlock_by(kNever); }
+  void release() override { release_by(kNever); }
   bool try_lock_by(MonotonicTime deadline) override;
-  void unlock_by(MonotonicTime deadline) override;
+  void release_by(MonotonicTime deadline) override;
 
   bool is_held_by_me() const override;
   int hold_count() const override;
@@ -76,7 +76,7 @@ class WireLock : public Lock {
 
   bool enter_queue(bool queue, const Patience& patience);
   bool reenter(Hold& hold, const Patience& patience);
-  void release(Hold& hold, MonotonicTime deadline);
+  void give_back(Hold& hold, MonotonicTime deadline);
   [[noreturn]] void give_back_unwatched(const std::shared_ptr<Hold>& hold);
   const Mine* mine() const;  // under the mutex; null: the caller does not hold it
   Mine* mine() { return const_cast<Mine*>(std::as_const(*this).mine()); }

@@ -52,7 +52,7 @@ TEST_P(WireLockTest, MaxRenewals) {
     EXPECT_GE(peer.observer.last(Kind::lost), *lock->valid_until());
     while (!lost.stop_requested()) fixture.runtime.yield();
     EXPECT_FALSE(lock->is_held_by_me());
-    EXPECT_THROW(lock->unlock(), LockLost);
+    EXPECT_THROW(lock->release(), LockLost);
     lock->lock();  // each hold has its own count
     peer.observer.wait_for(Kind::renewed, 4);
     lock->unlock();
@@ -66,7 +66,7 @@ TEST_P(WireLockTest, MaxRenewalsOfNone) {
     lock->lock();
     peer.observer.wait_for(Kind::lost);
     EXPECT_EQ(peer.observer.count(Kind::renewing), 0u);
-    EXPECT_THROW(lock->unlock(), LockLost);
+    EXPECT_THROW(lock->release(), LockLost);
   });
 }
 
@@ -85,10 +85,10 @@ TEST_P(WireLockTest, ForceUnlock) {
     EXPECT_TRUE(forced->force_unlock());
     waiter.join();
     holder.observer.wait_for(Kind::lost);  // at its next renewal
-    EXPECT_THROW(lock->unlock(), LockLost);
+    EXPECT_THROW(lock->release(), LockLost);
     EXPECT_FALSE(forced->force_unlock());
     EXPECT_EQ(other.ask({"DBSIZE"}).integer, kind() == ExclusiveKind::fenced ? 1 : 0);
-    EXPECT_THROW(forced->unlock(), NotOwner);
+    EXPECT_THROW(forced->release(), NotOwner);
   });
 }
 
@@ -149,7 +149,7 @@ TEST_P(WireLockTest, RemainingLease) {
     other.join();
     fixture.runtime.sleep_for(400ms);
     EXPECT_EQ(lock->remaining_lease(), Duration::zero());  // over, not below
-    EXPECT_THROW(lock->unlock(), LockLost);
+    EXPECT_THROW(lock->release(), LockLost);
     EXPECT_EQ(lock->remaining_lease(), std::nullopt);
   });
 }
@@ -174,10 +174,7 @@ TEST_P(WireLockTest, BadOptionsAreToldAtOnce) {
     EXPECT_THROW(locks->obtain(std::string(65537, 'k')), std::invalid_argument);
     const auto longest = locks->obtain(std::string(65536, 'k'));
     EXPECT_TRUE(longest->try_lock());
-    try {
-      longest->unlock();
-    } catch (const LockLost&) {  // 10 ms on a loaded machine
-    }
+    longest->unlock();
   });
 }
 

@@ -323,7 +323,7 @@ TEST_P(FairFaults, ARejectedWaiterLeavesTheQueue) {
     scene.a.ask({"PUBLISH", "holdfast:wake:" + owner.substr(0, owner.find(':')), owner + " 0"});
     waiter.join();
     scene.queue.wait_length(0);
-    EXPECT_THROW(scene.held->unlock(), Rejected);
+    EXPECT_THROW(scene.held->release(), Rejected);
   });
 }
 

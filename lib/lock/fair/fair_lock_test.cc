@@ -247,7 +247,7 @@ TEST_P(FairLockTest, ReEntryDoesNotQueue) {
     EXPECT_EQ(queue.granted(), 0);
     lock->unlock();
     queue.wait_all_granted();
-    EXPECT_THROW(lock->unlock(), NotOwner);
+    EXPECT_THROW(lock->release(), NotOwner);
   });
 }
 
@@ -282,7 +282,7 @@ TEST_P(FairLockTest, ForceUnlockWakesTheHead) {
     EXPECT_TRUE(c.locks.obtain("k")->force_unlock());
     queue.wait_all_granted();
     EXPECT_EQ(queue.order(), (std::vector{0, 1}));
-    EXPECT_THROW(lock->unlock(), LockLost);
+    EXPECT_THROW(lock->release(), LockLost);
   });
 }
 

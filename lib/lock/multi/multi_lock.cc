@@ -46,7 +46,7 @@ class Taken {
       Lock* const last = locks_.back();
       locks_.pop_back();
       try {
-        last->unlock_by(deadline_);
+        last->release_by(deadline_);
       } catch (const Unavailable&) {
         deadline_ = std::min(deadline_, last->runtime().now());
       } catch (const LockError&) {  // lost, or left to its lease: either way it is not ours any more
@@ -154,7 +154,7 @@ bool MultiLock::acquire_all(bool wait, MonotonicTime deadline, const std::stop_t
   }
 }
 
-void MultiLock::unlock_by(MonotonicTime deadline) {
+void MultiLock::release_by(MonotonicTime deadline) {
   std::unique_ptr<Mine> mine;
   {
     const std::scoped_lock guard(mutex_);
@@ -172,7 +172,7 @@ void MultiLock::unlock_by(MonotonicTime deadline) {
   std::exception_ptr first_failure;
   for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
     try {
-      (*member)->unlock_by(deadline);
+      (*member)->release_by(deadline);
     } catch (const LockError&) {
       if (!first_failure) first_failure = std::current_exception();
     }

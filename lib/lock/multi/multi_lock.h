@@ -8,7 +8,7 @@
 //   background.
 // - It is held while every member is: valid_until() is the earliest of theirs, and the loss of one is
 //   the loss of all.
-// - unlock() gives back every member, also when one of them fails; it then throws the first failure.
+// - release() gives back every member, also when one of them fails; it then throws the first failure.
 // - Reentrant, counted here.
 //
 // Thread safety: any task. Ownership is by task, or by Owner (owner.h).
@@ -36,9 +36,9 @@ class MultiLock final : public Lock {
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override {
     return deadline <= runtime().now() ? try_lock() : acquire(true, deadline, stop);
   }
-  void unlock() override { unlock_by(kNever); }
+  void release() override { release_by(kNever); }
   bool try_lock_by(MonotonicTime deadline) override { return acquire(false, deadline, {}); }
-  void unlock_by(MonotonicTime deadline) override;
+  void release_by(MonotonicTime deadline) override;
 
   bool is_held_by_me() const override;
   int hold_count() const override;

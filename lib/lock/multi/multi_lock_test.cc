@@ -65,7 +65,7 @@ TEST_P(MultiLockTest, AllOrNothing) {
     EXPECT_FALSE(b.locks.obtain("y")->try_lock());
     multi->unlock();
     EXPECT_EQ(ask(a.client, {"DBSIZE"}).integer, 0);
-    EXPECT_THROW(multi->unlock(), NotOwner);
+    EXPECT_THROW(multi->release(), NotOwner);
 
     const auto other = b.locks.obtain("y");
     other->lock();
@@ -107,7 +107,7 @@ TEST_P(MultiLockTest, Reentrant) {
     EXPECT_TRUE(multi->is_held_by_me());
     Task stranger = fixture.runtime.spawn("client", [&] {
       EXPECT_FALSE(multi->is_held_by_me());
-      EXPECT_THROW(multi->unlock(), NotOwner);
+      EXPECT_THROW(multi->release(), NotOwner);
       EXPECT_FALSE(multi->try_lock());
     });
     stranger.join();
@@ -215,9 +215,9 @@ TEST_P(MultiLockTest, TheLossOfOneIsTheLossOfAll) {
     EXPECT_FALSE(multi->is_held_by_me());
     EXPECT_THROW(multi->lock(), LockLost);
     EXPECT_THROW(multi->try_lock(), LockLost);
-    EXPECT_THROW(multi->unlock(), LockLost);
+    EXPECT_THROW(multi->release(), LockLost);
     EXPECT_EQ(ask(b.client, {"DBSIZE"}).integer, 0);  // the other member was given back
-    EXPECT_THROW(multi->unlock(), NotOwner);
+    EXPECT_THROW(multi->release(), NotOwner);
     EXPECT_FALSE(multi->lost().stop_possible());
     multi->lock();
     EXPECT_FALSE(multi->lost().stop_requested());
@@ -232,7 +232,7 @@ TEST_P(MultiLockTest, UnlockGivesAllBackThoughOneFails) {
     for (const char* gone : {"x", "y", "z"}) {
       multi->lock();
       ask(a.client, {"DEL", gone});
-      EXPECT_THROW(multi->unlock(), LockLost);
+      EXPECT_THROW(multi->release(), LockLost);
       EXPECT_EQ(ask(a.client, {"DBSIZE"}).integer, 0);
       for (const auto& member : multi->members()) EXPECT_EQ(member->hold_count(), 0);
     }
@@ -247,7 +247,7 @@ TEST_P(MultiLockTest, ForcedOpen) {
     multi->lock();
     EXPECT_TRUE(other->force_unlock());
     other->lock();
-    EXPECT_THROW(multi->unlock(), LockLost);
+    EXPECT_THROW(multi->release(), LockLost);
     EXPECT_TRUE(other->is_held_by_me());
     other->unlock();
   });
@@ -347,7 +347,7 @@ TEST(MultiLockInVirtualTime, WhoWaitedForOneMemberIsNotToldOfAnothersServer) {
     servers.resume(1);
     fixture.runtime.sleep_for(1s);
     EXPECT_EQ(ask(one, {"DBSIZE"}).integer + ask(two, {"DBSIZE"}).integer, 0);
-    EXPECT_THROW(held->unlock(), LockLost);
+    EXPECT_THROW(held->release(), LockLost);
   });
 }
 
@@ -408,7 +408,7 @@ TEST_P(MultiLockTest, MembersOfEveryKindOnSeveralServers) {
     b.multi.lock();
     EXPECT_THROW(a.multi.force_unlock(), Unsupported);  // a semaphore cannot be; the others are
     EXPECT_EQ(ask(a.one, {"DBSIZE"}).integer, 0);
-    EXPECT_THROW(b.multi.unlock(), LockLost);
+    EXPECT_THROW(b.multi.release(), LockLost);
     std::atomic<int> done = 0;
     {
       std::list<Task> tasks;

@@ -67,7 +67,7 @@ TEST_P(ReadWriteFaults, LostRepliesOfAcquireAndRelease) {
       a.link.lose_reply_to(sha1(kReadWriteForce));
       lock->lock();
       EXPECT_TRUE(lock->force_unlock());
-      EXPECT_THROW(lock->unlock(), LockLost);
+      EXPECT_THROW(lock->release(), LockLost);
     }
   });
 }
@@ -169,7 +169,7 @@ TEST_P(ReadWriteFaults, EachReaderHasALeaseOfItsOwn) {
     EXPECT_EQ(living.observer.count(Kind::lost), 0u);
     reader->unlock_shared();
     waiting.join();
-    EXPECT_THROW(dead->unlock_shared(), LockLost);
+    EXPECT_THROW(dead->release_shared(), LockLost);
   });
 }
 
@@ -282,7 +282,7 @@ TEST_P(ReadWriteFaults, LossIsTold) {
     while (!lost.stop_requested()) fixture.runtime.yield();
     EXPECT_FALSE(lock->read().is_held_by_me());
     EXPECT_THROW(lock->lock_shared(), LockLost);
-    EXPECT_THROW(lock->unlock_shared(), LockLost);
+    EXPECT_THROW(lock->release_shared(), LockLost);
     EXPECT_EQ(ask(straight, {"EXISTS", kReaders}).integer, 0);
 
     lock->lock();
@@ -291,8 +291,8 @@ TEST_P(ReadWriteFaults, LossIsTold) {
     a.observer.wait_for(Kind::lost, 2);
     EXPECT_THROW(lock->lock_shared(), LockLost);
     EXPECT_FALSE(lock->read().is_held_by_me());
-    EXPECT_THROW(lock->unlock(), LockLost);
-    EXPECT_THROW(lock->unlock_shared(), NotOwner);
+    EXPECT_THROW(lock->release(), LockLost);
+    EXPECT_THROW(lock->release_shared(), NotOwner);
     lock->lock();
     lock->unlock();
   });
@@ -311,7 +311,7 @@ TEST_P(ReadWriteFaults, LossIsToldAtTheEndOfTheLease) {
       EXPECT_EQ(a.observer.last(Kind::lost), *lock->read().valid_until());
     }
     a.link.stall(false);
-    EXPECT_THROW(lock->unlock_shared(), LockLost);
+    EXPECT_THROW(lock->release_shared(), LockLost);
   });
 }
 

@@ -23,9 +23,9 @@ class WireReadWriteLock final : public ReadWriteLock {
   bool try_lock() override { return try_lock_by(kNever); }
   using Lock::try_lock_until;
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
-  void unlock() override { unlock_by(kNever); }
+  void release() override { release_by(kNever); }
   bool try_lock_by(MonotonicTime deadline) override;
-  void unlock_by(MonotonicTime deadline) override;
+  void release_by(MonotonicTime deadline) override;
   bool is_held_by_me() const override { return write_.is_held_by_me(); }
   int hold_count() const override { return write_.hold_count(); }
   std::optional<MonotonicTime> valid_until() const override { return write_.valid_until(); }
@@ -48,9 +48,9 @@ class WireReadWriteLock final : public ReadWriteLock {
     void lock() override;
     bool try_lock() override { return try_lock_by(kNever); }
     bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
-    void unlock() override { unlock_by(kNever); }
+    void release() override { release_by(kNever); }
     bool try_lock_by(MonotonicTime deadline) override;
-    void unlock_by(MonotonicTime deadline) override;
+    void release_by(MonotonicTime deadline) override;
     bool is_held_by_me() const override { return side().is_held_by_me(); }
     int hold_count() const override;
     std::optional<MonotonicTime> valid_until() const override { return side().valid_until(); }
@@ -109,7 +109,7 @@ bool WireReadWriteLock::try_lock_until(MonotonicTime deadline, std::stop_token s
   return write_.try_lock_until(deadline, std::move(stop));
 }
 
-void WireReadWriteLock::unlock_by(MonotonicTime deadline) {
+void WireReadWriteLock::release_by(MonotonicTime deadline) {
   int reads = 0;
   if (write_.hold_count() == 1) {
     const std::scoped_lock guard(mutex_);
@@ -122,7 +122,7 @@ void WireReadWriteLock::unlock_by(MonotonicTime deadline) {
   if (reads > 0) {
     become_reader(reads, deadline);
   } else {
-    write_.unlock_by(deadline);
+    write_.release_by(deadline);
   }
 }
 
@@ -157,8 +157,14 @@ void WireReadWriteLock::become_reader(int depth, MonotonicTime deadline) {
   try {
     answer = context_->insist(key(), kReadWriteDowngrade, write_.wire().release_keys, args, unseen,
                               &Store::renew, deadline);
-  } catch (const LockError&) {
+  } catch (const LockError& error) {
     context_->late_release.add(hold->wire, hold->owner, runtime().now() + context_->options.lease);
+    context_->tell({.kind = LockEvent::Kind::release_failed,
+                    .key = key(),
+                    .acquisition = hold->owner,
+                    .node = error.node(),
+                    .reason = error.what(),
+                    .mode = write_.mode()});
     throw;
   }
   const MonotonicTime valid_until =
@@ -211,7 +217,7 @@ bool WireReadWriteLock::ReadSide::try_lock_until(MonotonicTime deadline, std::st
   return whole_.reads_as_writer() || whole_.read_.try_lock_until(deadline, std::move(stop));
 }
 
-void WireReadWriteLock::ReadSide::unlock_by(MonotonicTime deadline) {
+void WireReadWriteLock::ReadSide::release_by(MonotonicTime deadline) {
   {
     const std::scoped_lock guard(whole_.mutex_);
     const auto found = whole_.reading_writers_.find(current_holder(runtime()));
@@ -220,7 +226,7 @@ void WireReadWriteLock::ReadSide::unlock_by(MonotonicTime deadline) {
       return;
     }
   }
-  whole_.read_.unlock_by(deadline);
+  whole_.read_.release_by(deadline);
 }
 
 const WireLock& WireReadWriteLock::ReadSide::side() const {

@@ -41,6 +41,7 @@ class ReadWriteLock : public Lock {
   void lock_shared() { read().lock(); }                 // [parks] as Lock::lock()
   bool try_lock_shared() { return read().try_lock(); }  // [parks] as Lock::try_lock()
   void unlock_shared() { read().unlock(); }             // [parks] as Lock::unlock()
+  void release_shared() { read().release(); }           // [parks] as Lock::release()
   // [parks] As Lock::try_lock_until(). A deadline on another clock is translated when the call begins.
   template <class Clock, class Unit>
   bool try_lock_shared_until(const std::chrono::time_point<Clock, Unit>& deadline,

@@ -97,8 +97,8 @@ TEST_P(ReadWriteLockTest, ReadersTogetherAWriterAlone) {
     EXPECT_FALSE(one->try_lock_shared());
     EXPECT_FALSE(one->try_lock_shared_for(500ms));
     EXPECT_FALSE(two->try_lock());
-    EXPECT_THROW(one->unlock_shared(), NotOwner);
-    EXPECT_THROW(one->unlock(), NotOwner);
+    EXPECT_THROW(one->release_shared(), NotOwner);
+    EXPECT_THROW(one->release(), NotOwner);
     three->unlock();
     EXPECT_EQ(ask(a.client, {"DBSIZE"}).integer, 0);
   });
@@ -186,7 +186,7 @@ TEST_P(ReadWriteLockTest, BothSidesAreReentrant) {
     lock->unlock_shared();
     EXPECT_FALSE(other->try_lock());
     lock->unlock_shared();
-    EXPECT_THROW(lock->unlock_shared(), NotOwner);
+    EXPECT_THROW(lock->release_shared(), NotOwner);
 
     lock->lock();
     EXPECT_TRUE(lock->try_lock());
@@ -237,7 +237,7 @@ TEST_P(ReadWriteLockTest, TheWriterGivesTheWriteSideBackFirst) {
     EXPECT_EQ(lock->read().hold_count(), 2);
     EXPECT_TRUE(lock->read().is_held_by_me());
     EXPECT_EQ(lock->read().acquisition(), owner);
-    EXPECT_THROW(lock->unlock(), NotOwner);
+    EXPECT_THROW(lock->release(), NotOwner);
     EXPECT_FALSE(other->try_lock());
     EXPECT_TRUE(other->try_lock_shared());
     other->unlock_shared();
@@ -463,11 +463,11 @@ TEST_P(ReadWriteLockTest, ForcedOpen) {
     c.observer.wait_for(Kind::waiting);
     EXPECT_TRUE(two->force_unlock());
     writer.join();
-    EXPECT_THROW(one->unlock_shared(), LockLost);
-    EXPECT_THROW(two->unlock_shared(), LockLost);
+    EXPECT_THROW(one->release_shared(), LockLost);
+    EXPECT_THROW(two->release_shared(), LockLost);
     one->lock();
     EXPECT_TRUE(two->read().force_unlock());
-    EXPECT_THROW(one->unlock(), LockLost);
+    EXPECT_THROW(one->release(), LockLost);
   });
 }
 

@@ -97,7 +97,7 @@ TEST_P(RedlockTest, AllServersHaveTheRecord) {
     eventually(fixture, [&] { return !a.has(0) && !a.has(1) && !a.has(2); });
     EXPECT_TRUE(b.lock->try_lock());
     EXPECT_TRUE(a.lock->force_unlock());
-    EXPECT_THROW(b.lock->unlock(), LockLost);
+    EXPECT_THROW(b.lock->release(), LockLost);
     EXPECT_FALSE(a.lock->force_unlock());
   });
 }
@@ -330,7 +330,7 @@ TEST_P(RedlockTest, LostWhenAMajorityForgot) {
     a.ask_server(2, {"DEL", "k"});
     a.observer.wait_for(Kind::lost);
     EXPECT_FALSE(a.lock->is_held_by_me());
-    EXPECT_THROW(a.lock->unlock(), LockLost);
+    EXPECT_THROW(a.lock->release(), LockLost);
   });
 }
 
@@ -349,7 +349,7 @@ TEST_P(RedlockTest, LossIsToldAtTheEndOfTheLease) {
     }
     servers.resume(0);
     servers.resume(1);
-    EXPECT_THROW(a.lock->unlock(), LockLost);
+    EXPECT_THROW(a.lock->release(), LockLost);
   });
 }
 

@@ -139,7 +139,7 @@ TEST_P(Fencing, TokensRiseThoughTheCounterIsLost) {
     next->lock();
     EXPECT_GT(*next->token(), last);
     next->unlock();
-    EXPECT_THROW(lock->unlock(), LockLost);
+    EXPECT_THROW(lock->release(), LockLost);
   });
 }
 
@@ -151,7 +151,7 @@ TEST_P(Fencing, AfterAForcedReleaseTheNextTokenIsGreater) {
     EXPECT_TRUE(next->force_unlock());
     next->lock();
     EXPECT_GT(*next->token(), *lock->token());
-    EXPECT_THROW(lock->unlock(), LockLost);
+    EXPECT_THROW(lock->release(), LockLost);
     next->unlock();
   });
 }

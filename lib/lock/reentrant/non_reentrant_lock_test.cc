@@ -48,7 +48,7 @@ TEST_P(NonReentrantLockTest, ASecondAcquireIsTold) {
     EXPECT_EQ(peer.ask({"GET", "k"}).text, owner);
     lock->unlock();
     EXPECT_EQ(peer.ask({"EXISTS", "k"}).integer, 0);
-    EXPECT_THROW(lock->unlock(), NotOwner);
+    EXPECT_THROW(lock->release(), NotOwner);
     EXPECT_TRUE(lock->try_lock());
     lock->unlock();
   });
@@ -63,7 +63,7 @@ TEST_P(NonReentrantLockTest, ALostHoldIsToldAsALoss) {
     peer.observer.wait_for(Kind::lost);
     EXPECT_THROW(lock->lock(), LockLost);
     EXPECT_THROW(lock->try_lock(), LockLost);
-    EXPECT_THROW(lock->unlock(), LockLost);
+    EXPECT_THROW(lock->release(), LockLost);
     lock->lock();
     lock->unlock();
   });

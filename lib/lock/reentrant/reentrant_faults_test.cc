@@ -225,8 +225,8 @@ TEST_P(ReentrantFaults, LossIsToldAtTheEndOfTheLease) {
     EXPECT_FALSE(lock->is_held_by_me());
     EXPECT_THROW(lock->lock(), LockLost);  // no re-entry into a hold that is over
     scene.link.stall(false);
-    EXPECT_THROW(lock->unlock(), LockLost);
-    EXPECT_THROW(lock->unlock(), NotOwner);
+    EXPECT_THROW(lock->release(), LockLost);
+    EXPECT_THROW(lock->release(), NotOwner);
     lock->lock();
     lock->unlock();
   });
@@ -240,7 +240,7 @@ TEST_P(ReentrantFaults, WithoutRenewalTheLossIsToldAsWell) {
     EXPECT_GE(scene.observer.last(Kind::lost), *lock->valid_until());
     EXPECT_EQ(scene.observer.count(Kind::renewing), 0u);
     while (!lock->lost().stop_requested()) scene.fixture.runtime.yield();  // nobody had asked for it before
-    EXPECT_THROW(lock->unlock(), LockLost);
+    EXPECT_THROW(lock->release(), LockLost);
   });
 }
 
@@ -251,7 +251,7 @@ TEST_P(ReentrantFaults, ARecordThatVanishedIsALoss) {
     scene.ask({"DEL", "k"});  // as a failover does, or an operator
     scene.observer.wait_for(Kind::lost);
     EXPECT_EQ(scene.ask({"EXISTS", "k"}).integer, 0);  // no renewal brought it back
-    EXPECT_THROW(lock->unlock(), LockLost);
+    EXPECT_THROW(lock->release(), LockLost);
   });
 }
 
@@ -263,7 +263,7 @@ TEST_P(ReentrantFaults, ARecordThatVanishedIsALossAtTheReleaseAsWell) {
     scene.ask({"DEL", "k"});
     const auto other = scene.others.obtain("k");
     ASSERT_TRUE(other->try_lock());
-    EXPECT_THROW(lock->unlock(), LockLost);
+    EXPECT_THROW(lock->release(), LockLost);
     EXPECT_TRUE(lost.stop_requested());
     EXPECT_EQ(scene.observer.count(Kind::lost), 1u);
     EXPECT_TRUE(other->is_held_by_me());
@@ -281,7 +281,7 @@ TEST_P(ReentrantFaults, LossFreesTheLocalTurn) {
       lock->unlock();
     });
     other.join();
-    EXPECT_THROW(lock->unlock(), LockLost);
+    EXPECT_THROW(lock->release(), LockLost);
   });
 }
 

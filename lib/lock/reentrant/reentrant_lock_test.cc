@@ -144,7 +144,7 @@ TEST_P(ReentrantLockTest, RefusedWhileSomebodyElseHoldsIt) {
     EXPECT_TRUE(lock_a->try_lock());
     EXPECT_FALSE(lock_b->try_lock());
     EXPECT_FALSE(lock_b->try_lock_for(500ms));
-    EXPECT_THROW(lock_b->unlock(), NotOwner);
+    EXPECT_THROW(lock_b->release(), NotOwner);
     lock_a->unlock();
     EXPECT_TRUE(lock_b->try_lock());  // its wait of before, which gave up, keeps nothing
     lock_b->unlock();
@@ -160,7 +160,7 @@ TEST_P(ReentrantLockTest, AnotherTaskOfTheProcessIsAnotherOwner) {
     Task other = fixture.runtime.spawn("client", [&] {
       EXPECT_FALSE(lock->is_held_by_me());
       EXPECT_FALSE(lock->try_lock());
-      EXPECT_THROW(lock->unlock(), NotOwner);
+      EXPECT_THROW(lock->release(), NotOwner);
     });
     other.join();
     EXPECT_TRUE(lock->is_held_by_me());

@@ -56,7 +56,7 @@ struct Peer {
 enum class Result { ok, not_owner, lost };
 Result unlock(Lock& lock) {
   try {
-    lock.unlock();
+    lock.release();
     return Result::ok;
   } catch (const NotOwner&) {
     return Result::not_owner;

@@ -49,7 +49,7 @@ class Holder {
     while (!look_) self_->park_until(kNever);
     is_held = lock->is_held_by_me();
     try {
-      lock->unlock();
+      lock->release();
     } catch (const LockLost&) {
       lost_at_unlock = true;
     }

@@ -31,9 +31,9 @@ class WireSemaphore final : public Semaphore {
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop) override {
     return lock_.try_lock_until(deadline, std::move(stop));
   }
-  void unlock() override { lock_.unlock(); }
+  void release() override { lock_.release(); }
   bool try_lock_by(MonotonicTime deadline) override { return lock_.try_lock_by(deadline); }
-  void unlock_by(MonotonicTime deadline) override { lock_.unlock_by(deadline); }
+  void release_by(MonotonicTime deadline) override { lock_.release_by(deadline); }
   bool is_held_by_me() const override { return lock_.is_held_by_me(); }
   int hold_count() const override { return lock_.hold_count(); }
   std::optional<MonotonicTime> valid_until() const override { return lock_.valid_until(); }

@@ -2,7 +2,8 @@
 // acquisition has a lease of its own that the watchdog renews.
 //
 // - acquire(n) takes n permits at once, or waits; a second acquire by the same task takes more.
-//   unlock() gives back what the calling task took last. As a Lock, lock() takes one.
+//   release() and unlock() give back what the calling task took last: all of that acquisition. As a Lock,
+//   lock() takes one.
 // - How many permits there are is SemaphoreOptions::permits, until somebody calls set_permits(): then
 //   that number counts for every process, and stays on the server.
 // - Permits whose holder died come back when its lease runs out. All times are the server's.
@@ -46,9 +47,6 @@ class Semaphore : public Lock {
   bool try_acquire_for(Duration wait, int permits = 1, std::stop_token stop = {}) {
     return try_acquire_until(end_of_wait(runtime(), wait), permits, std::move(stop));
   }
-  // [parks] Gives back what the calling task took last: all of that acquisition. Throws as Lock::unlock().
-  void release() { unlock(); }
-
   // [parks] Permits that nobody holds, as the server sees it now.
   virtual int free_permits() = 0;
   // [parks] How many permits there are from now on, for every process. Holders of more keep theirs.

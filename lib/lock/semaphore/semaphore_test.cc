@@ -93,7 +93,7 @@ TEST_P(SemaphoreTest, AllOrNothing) {
     one->unlock();
     one->unlock();
     EXPECT_EQ(one->free_permits(), 3);
-    EXPECT_THROW(one->unlock(), NotOwner);
+    EXPECT_THROW(one->release(), NotOwner);
     EXPECT_THROW(one->acquire(0), std::invalid_argument);
     EXPECT_THROW(one->try_acquire(-1), std::invalid_argument);
     EXPECT_THROW(one->set_permits(0), std::invalid_argument);

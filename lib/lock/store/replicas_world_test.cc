@@ -177,8 +177,8 @@ TEST_P(Replicas, ARenewalThatNoReplicaHasIsNone) {
     EXPECT_GE(peer.observer.last(Kind::lost), until);
     EXPECT_EQ(*lock->valid_until(), until);  // not moved, though the primary said yes
     EXPECT_EQ(peer.observer.count(Kind::renewed), renewed);
-    EXPECT_THROW(lock->unlock(), LockLost);
-    EXPECT_THROW(second->unlock(), LockLost);
+    EXPECT_THROW(lock->release(), LockLost);
+    EXPECT_THROW(second->release(), LockLost);
     pair.thaw(frozen);
   });
 }

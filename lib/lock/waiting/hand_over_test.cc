@@ -215,7 +215,7 @@ TEST_P(HandOverTest, ALostMessageCostsALeaseAtMost) {
       if (exact()) {
         EXPECT_LE(scene.granted - lost, 600ms + 125ms);  // it looks a little after the end
       }
-      EXPECT_THROW(scene.held->unlock(), LockLost);
+      EXPECT_THROW(scene.held->release(), LockLost);
     });
   });
 }

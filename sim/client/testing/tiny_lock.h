@@ -55,7 +55,7 @@ class TinyLock final : public Lock {
           .sent_at = sent_at});
     return true;
   }
-  void unlock() override {
+  void release() override {
     for (redis::Client* const node : options_.nodes) give_back(*node, owner_);
     owner_.clear();
     token_.reset();

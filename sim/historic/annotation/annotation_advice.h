@@ -52,7 +52,7 @@ class AnnotationAdvice {
   AnnotationAdvice(redis::Client& client, Log log, LockObserver* observer = nullptr)
       : client_(client), log_(std::move(log)), observer_(observer) {}
 
-  // [parks] What it returns: the method under its lock. Throws what lock() and unlock() of AnnotationLock
+  // [parks] What it returns: the method under its lock. Throws what lock() and release() of AnnotationLock
   // throw, and nothing of the method's.
   template <class Method>
   auto around(RedisLock annotation, Method method) const {
@@ -73,7 +73,7 @@ class AnnotationAdvice {
       } catch (...) {
         log("");
       }
-      lock.unlock();
+      lock.release();
     };
   }
 

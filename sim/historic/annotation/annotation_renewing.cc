@@ -151,7 +151,7 @@ void AnnotationRenewingLock::sleep_between_attempts() {
   throw Interrupted("lock '" + key_ + "': the thread was interrupted", key_, "", false);
 }
 
-void AnnotationRenewingLock::unlock() {
+void AnnotationRenewingLock::release() {
   struct Clear {
     RenewalScheduler& scheduler;
     ~Clear() {
@@ -161,7 +161,7 @@ void AnnotationRenewingLock::unlock() {
       }
     }
   } clear{scheduler_};
-  AnnotationLock::unlock();
+  AnnotationLock::release();
 }
 
 bool AnnotationRenewingLock::is_held_by_me() const {

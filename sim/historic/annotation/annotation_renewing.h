@@ -96,7 +96,7 @@ class AnnotationRenewingLock final : public AnnotationLock {
   AnnotationRenewingLock(redis::Client& client, RenewalScheduler& scheduler, const AnnotationOptions& options,
                          std::string key, std::optional<int> max_renewals = std::nullopt);
 
-  void unlock() override;
+  void release() override;
   bool is_held_by_me() const override;
   std::stop_token lost() const override;
 

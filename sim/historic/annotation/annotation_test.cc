@@ -97,7 +97,7 @@ TEST_P(AnnotationTest, AnEndOfTheLeaseIsOnlyLogged) {
     a.ask({"DEL", "lock:k"});                            // the lease ends
     b.lock.lock();
     EXPECT_TRUE(a.lock.is_held_by_me());
-    EXPECT_NO_THROW(a.lock.unlock());
+    EXPECT_NO_THROW(a.lock.release());
     EXPECT_EQ(observer.count(Kind::lost), 1u);
     EXPECT_EQ(observer.count(Kind::released), 0u);
     EXPECT_EQ(b.ask({"GET", "lock:k"}).text, b.lock.acquisition());

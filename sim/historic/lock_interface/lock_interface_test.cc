@@ -99,7 +99,7 @@ TEST_P(LockInterfaceTest, AnUnlockThatFailedCanBeCalledAgain) {
     a.lock.lock();
     const std::string uuid = a.lock.acquisition();
     link.lose_request_with("\r\nEVALSHA\r\n", 100);
-    EXPECT_THROW(a.lock.unlock(), Unavailable);
+    EXPECT_THROW(a.lock.release(), Unavailable);
     link.lose_request_with("\r\nEVALSHA\r\n", 0);
     EXPECT_EQ(a.lock.acquisition(), uuid);
     EXPECT_EQ(a.ask({"GET", "k"}).text, uuid);

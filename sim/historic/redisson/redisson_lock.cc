@@ -144,7 +144,7 @@ bool RedissonLock::is_held_by_current_thread() {
   return false;
 }
 
-void RedissonLock::unlock() { unlock_for(runtime().task_id()); }
+void RedissonLock::release() { unlock_for(runtime().task_id()); }
 
 void RedissonLock::unlock_for(TaskId me) {
   const std::string owner = owner_name(me);

@@ -32,7 +32,7 @@ class RedissonLock : public Lock {
   void lock() override;
   bool try_lock() override;
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
-  void unlock() override;
+  void release() override;
   bool force_unlock() override;
 
   // [parks] As the others, with a lease of their own: tryLock(wait, lease, unit), lock(lease, unit). They are

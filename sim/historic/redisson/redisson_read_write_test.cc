@@ -67,7 +67,7 @@ TEST_P(RedissonReadWriteTest, ReadersShareAndHaveTimeoutsOfTheirOwn) {
     EXPECT_EQ(a.ask({"EXISTS", a.timeout(2)}).integer, 0);
     a.read.unlock();
     EXPECT_EQ(a.field(a.me()), "");
-    EXPECT_THROW(a.read.unlock(), NotOwner);
+    EXPECT_THROW(a.read.release(), NotOwner);
     EXPECT_EQ(b.field("mode"), "read");
     b.read.unlock();
     EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 0);
@@ -83,7 +83,7 @@ TEST_P(RedissonReadWriteTest, AWriterExcludesAndMayRead) {
     EXPECT_EQ(a.field(a.me() + ":write"), "1");
     EXPECT_FALSE(b.write.try_lock());
     EXPECT_FALSE(b.read.try_lock());
-    EXPECT_THROW(b.write.unlock(), NotOwner);
+    EXPECT_THROW(b.write.release(), NotOwner);
     EXPECT_TRUE(a.read.try_lock());
     a.read.unlock();
     EXPECT_EQ(a.field("mode"), "write");
@@ -243,11 +243,11 @@ TEST_P(RedissonReadWriteTest, AnUnlockOfALockThatIsGoneSucceeds) {
     Peer a(fixture), b(fixture);
     a.read.lock();
     b.ask({"DEL", "k"});
-    EXPECT_NO_THROW(a.read.unlock());
+    EXPECT_NO_THROW(a.read.release());
     a.write.lock();
     b.ask({"DEL", "k"});
-    EXPECT_NO_THROW(a.write.unlock());
-    EXPECT_NO_THROW(b.read.unlock());  // of somebody who never had it
+    EXPECT_NO_THROW(a.write.release());
+    EXPECT_NO_THROW(b.read.release());  // of somebody who never had it
   });
 }
 

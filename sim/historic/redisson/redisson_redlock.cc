@@ -265,7 +265,7 @@ void RedissonRedLock::granted(MonotonicTime sent_at) {
       {.kind = LockEvent::Kind::acquired, .key = key_, .acquisition = owner, .sent_at = sent_at});
 }
 
-void RedissonRedLock::unlock() {
+void RedissonRedLock::release() {
   const TaskId me = runtime().task_id();
   Members all;
   for (std::size_t i = 0; i < members_.size(); ++i) all.push_back(i);

@@ -72,7 +72,7 @@ class RedissonRedLock final : public Lock {
   void lock() override;
   bool try_lock() override;
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
-  void unlock() override;
+  void release() override;
 
   bool is_held_by_me() const override { return hold_count() > 0; }
   int hold_count() const override;

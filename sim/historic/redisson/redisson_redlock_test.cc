@@ -155,10 +155,10 @@ TEST_P(RedissonRedLockTest, NobodyLooksAtTheTimeAndAnothersRecordIsExtended) {
 TEST_P(RedissonRedLockTest, UnlockTellsNothing) {
   run([](Fixture& fixture) {
     Party a(fixture);
-    EXPECT_NO_THROW(a.lock->unlock());
+    EXPECT_NO_THROW(a.lock->release());
     a.lock->lock();
     for (std::size_t number = 0; number < 3; ++number) a.ask(number, {"DEL", "k"});
-    EXPECT_NO_THROW(a.lock->unlock());
+    EXPECT_NO_THROW(a.lock->release());
     EXPECT_FALSE(a.lock->is_held_by_me());
   });
 }

@@ -52,13 +52,13 @@ TEST_P(RedissonReentrantTest, WritesRedissonsRecord) {
     EXPECT_EQ(a.count(owner), "2");
     EXPECT_EQ(a.lock.hold_count(), 2);
     EXPECT_FALSE(b.lock.try_lock());
-    EXPECT_THROW(b.lock.unlock(), NotOwner);
+    EXPECT_THROW(b.lock.release(), NotOwner);
     a.lock.unlock();
     EXPECT_EQ(a.count(owner), "1");
     EXPECT_FALSE(b.lock.try_lock());
     a.lock.unlock();
     EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 0);
-    EXPECT_THROW(a.lock.unlock(), NotOwner);
+    EXPECT_THROW(a.lock.release(), NotOwner);
   });
 }
 
@@ -113,7 +113,7 @@ TEST_P(RedissonReentrantTest, PublishesZeroAtTheLastUnlock) {
     while (messages == 1) fixture.runtime.sleep_for(1ms);
     EXPECT_EQ(text, "0");
     EXPECT_FALSE(b.lock.force_unlock());
-    EXPECT_THROW(a.lock.unlock(), NotOwner);
+    EXPECT_THROW(a.lock.release(), NotOwner);
   });
 }
 
@@ -130,7 +130,7 @@ TEST_P(RedissonReentrantTest, RenewsEveryThirdUnlessALeaseIsGiven) {
     EXPECT_FALSE(a.redisson->renewals().has_entry("k"));
     b.lock.lock();                        // when the lease is over
     EXPECT_TRUE(a.lock.is_held_by_me());  // nobody was told
-    EXPECT_THROW(a.lock.unlock(), NotOwner);
+    EXPECT_THROW(a.lock.release(), NotOwner);
     b.lock.unlock();
   });
 }
@@ -184,7 +184,7 @@ TEST_P(RedissonReentrantTest, ALostReplyToTheInnerUnlockRemovesTheOuterHold) {
     a.lock.unlock();
     EXPECT_EQ(a.lock.hold_count(), 1);
     EXPECT_TRUE(b.lock.try_lock());
-    EXPECT_THROW(a.lock.unlock(), NotOwner);
+    EXPECT_THROW(a.lock.release(), NotOwner);
     b.lock.unlock();
   });
 }

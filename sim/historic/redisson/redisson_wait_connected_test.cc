@@ -41,7 +41,7 @@ TEST_P(RedissonWaitConnectedTest, WritesRedissonsRecordAndLeavesNoLatch) {
     a.lock.lock();
     EXPECT_EQ(a.ask({"HGET", "k", a.lock.acquisition()}).text, "2");
     EXPECT_FALSE(b.lock.try_lock());
-    EXPECT_THROW(b.lock.unlock(), NotOwner);
+    EXPECT_THROW(b.lock.release(), NotOwner);
     a.lock.unlock();
     a.lock.unlock();
     EXPECT_EQ(a.ask({"DBSIZE"}).integer, 0);
@@ -110,7 +110,7 @@ TEST_P(RedissonWaitConnectedTest, RenewalsEndWhenTheLockIsGone) {
     a.ask({"DEL", "k"});
     observer.wait_for(Kind::renew_failed);
     while (a.redisson->renewals().has_entry("k")) fixture.runtime.sleep_for(1ms);
-    EXPECT_THROW(a.lock.unlock(), NotOwner);
+    EXPECT_THROW(a.lock.release(), NotOwner);
   });
 }
 

@@ -102,7 +102,7 @@ void RedlockClassic::release(const std::string& value) {
   }
 }
 
-void RedlockClassic::unlock() {
+void RedlockClassic::release() {
   std::string value;
   {
     const std::scoped_lock guard(mutex_);

@@ -50,7 +50,7 @@ class RedlockClassic final : public Lock {
   bool try_lock() override;
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
   // [parks] Throws NotOwner when the calling task was granted nothing, and nothing else.
-  void unlock() override;
+  void release() override;
 
   bool is_held_by_me() const override;  // granted, and its validity is not over
   int hold_count() const override { return hold() ? 1 : 0; }

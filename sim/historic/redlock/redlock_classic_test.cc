@@ -58,7 +58,7 @@ TEST_P(RedlockClassicTest, LocksAMajorityAndUnlocksAll) {
     EXPECT_FALSE(b.lock->try_lock_for(100ms));
     a.lock->unlock();
     for (int number = 0; number < 5; ++number) EXPECT_EQ(a.ask(number, {"EXISTS", "k"}).integer, 0);
-    EXPECT_THROW(a.lock->unlock(), NotOwner);
+    EXPECT_THROW(a.lock->release(), NotOwner);
     EXPECT_TRUE(b.lock->try_lock());
     b.lock->unlock();
   });
@@ -128,7 +128,7 @@ TEST_P(RedlockClassicTest, IsNeitherRenewedNorToldOfItsEnd) {
     ASSERT_TRUE(a.lock->try_lock_for(10s));
     b.lock->lock();
     EXPECT_FALSE(a.lock->is_held_by_me());
-    EXPECT_NO_THROW(a.lock->unlock());
+    EXPECT_NO_THROW(a.lock->release());
     EXPECT_EQ(observer.count(Kind::lost), 0u);
     EXPECT_EQ(b.ask(0, {"GET", "k"}).text, b.lock->acquisition());
     b.lock->unlock();

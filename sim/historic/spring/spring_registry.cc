@@ -110,7 +110,7 @@ std::optional<PollingLock::Granted> SpringLock::attempt() {
   return Granted{.acquisition = registry_.next_acquisition(), .answer = std::move(answer)};
 }
 
-void SpringLock::unlock() {
+void SpringLock::release() {
   if (hold_count() == 0) {
     throw NotOwner("lock '" + key_ + "': you do not own it (not locked by this thread)", key_, "", false);
   }

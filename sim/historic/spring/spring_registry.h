@@ -76,7 +76,7 @@ class SpringLock final : public PollingLock, public std::enable_shared_from_this
   // ("cannot acquire").
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
   // [parks] Throws NotOwner, or LockLost when the key was not this registry's any more.
-  void unlock() override;
+  void release() override;
 
  private:
   friend class SpringRegistry;

@@ -41,7 +41,7 @@ TEST_P(SpringRegistryTest, LocksAndUnlocks) {
     EXPECT_LE(a.ask({"PTTL", "locks:k"}).integer, 60000);
     EXPECT_FALSE(b.lock()->try_lock());
     EXPECT_FALSE(b.lock()->try_lock_for(150ms));
-    EXPECT_THROW(b.lock()->unlock(), NotOwner);
+    EXPECT_THROW(b.lock()->release(), NotOwner);
     a.lock()->unlock();
     EXPECT_EQ(a.ask({"EXISTS", "locks:k"}).integer, 0);
     EXPECT_TRUE(b.lock()->try_lock());
@@ -65,7 +65,7 @@ TEST_P(SpringRegistryTest, IsReentrantLocally) {
     EXPECT_EQ(a.ask({"EXISTS", "locks:k"}).integer, 1);
     lock->unlock();
     EXPECT_EQ(a.ask({"EXISTS", "locks:k"}).integer, 0);
-    EXPECT_THROW(lock->unlock(), NotOwner);
+    EXPECT_THROW(lock->release(), NotOwner);
   });
 }
 
@@ -191,7 +191,7 @@ TEST_P(SpringRegistryTest, AnErrorCannotAcquire) {
     }
     EXPECT_THROW(a.lock()->lock(), Rejected);
     a.ask({"DEL", "locks:k"});
-    EXPECT_NE(why([&] { a.lock()->unlock(); }).find("you do not own"), std::string::npos);
+    EXPECT_NE(why([&] { a.lock()->release(); }).find("you do not own"), std::string::npos);
     EXPECT_TRUE(a.lock()->try_lock());
     a.lock()->unlock();
   });
@@ -243,7 +243,7 @@ TEST_P(SpringRegistryTest, ExpiryIsAnErrorAtUnlock) {
     a.lock()->lock();
     b.lock()->lock();
     EXPECT_TRUE(a.lock()->is_held_by_me());
-    EXPECT_THROW(a.lock()->unlock(), LockLost);
+    EXPECT_THROW(a.lock()->release(), LockLost);
     EXPECT_EQ(observer.count(Kind::lost), 1u);
     EXPECT_FALSE(a.lock()->is_held_by_me());
     EXPECT_EQ(b.ask({"GET", "locks:k"}).text, b.registry.client_id());
@@ -304,7 +304,7 @@ TEST_P(SpringRegistryTest, ADroppedObjectLetsTwoThreadsIn) {
                })
         .join();
     EXPECT_TRUE(first->is_held_by_me());
-    EXPECT_THROW(first->unlock(), LockLost);
+    EXPECT_THROW(first->release(), LockLost);
   });
 }
 
@@ -346,7 +346,7 @@ TEST(SpringRegistryInterrupt, AnInterruptedUnlockRemovesTheRecordOfTheNextThread
         process.runtime().sleep_for(10ms);
         EXPECT_TRUE(b.lock()->try_lock());  // two owners
         EXPECT_TRUE(lock->is_held_by_me());
-        EXPECT_THROW(lock->unlock(), LockLost);
+        EXPECT_THROW(lock->release(), LockLost);
         b.lock()->unlock();
       });
       next.join();
