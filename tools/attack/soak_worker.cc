@@ -211,7 +211,7 @@ class Thread {
     const std::string id = lock.acquisition();
     tell("invoke", "release", {.id = id, .mode = mode});
     try {
-      lock.unlock();
+      lock.release();
       tell("ok", "release", {.id = id, .mode = mode});
     } catch (const holdfast::LockLost&) {
       tell("fail", "release", {.id = id, .error = "lost", .mode = mode});

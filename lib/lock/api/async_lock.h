@@ -23,12 +23,13 @@ namespace holdfast {
 // What becomes of an acquire: granted or not, or what it threw.
 using AcquireOutcome = std::function<void(bool granted, const std::exception_ptr& failure)>;
 
-// An acquire that is under way. Copies share it. When the last copy goes away it is waited for.
-class PendingLock {
+// An acquire that is under way. Copies share it. When the last copy goes away an acquire that still waits is
+// told to stop, and its end is waited for; what was granted before belongs to the owner.
+class [[nodiscard]] PendingLock {
  public:
   // [parks] True: the owner holds the lock. False: not granted in time. Throws what the acquire threw.
-  bool wait() const;
-  bool ready() const;  // wait() would not wait
+  [[nodiscard]] bool wait() const;
+  [[nodiscard]] bool ready() const;  // wait() would not wait
 
  private:
   friend PendingLock acquire_async(std::shared_ptr<Lock> lock, const Owner& owner, MonotonicTime deadline,
@@ -39,17 +40,19 @@ class PendingLock {
 };
 
 // Lock::try_lock_until() in a task of its own (role "acquirer"), in the name of `owner`. `then` is called on
-// that task when the outcome is known; it must not throw.
-PendingLock acquire_async(std::shared_ptr<Lock> lock, const Owner& owner, MonotonicTime deadline = kNever,
-                          std::stop_token stop = {}, AcquireOutcome then = {});
+// that task when the outcome is known; it must not throw. A stop request, or the end of the last PendingLock,
+// makes it Interrupted.
+[[nodiscard]] PendingLock acquire_async(std::shared_ptr<Lock> lock, const Owner& owner,
+                                        MonotonicTime deadline = kNever, std::stop_token stop = {},
+                                        AcquireOutcome then = {});
 
-// The same as a std::future. `keep` must live until the future is ready: it is the task.
-struct FutureLock {
+// The same as a std::future. `keep` must live until the future is ready: it is the task, and stops without it.
+struct [[nodiscard]] FutureLock {
   std::future<bool> granted;  // as PendingLock::wait()
   PendingLock keep;           // the task
 };
 // As acquire_async().
-FutureLock acquire_future(std::shared_ptr<Lock> lock, const Owner& owner, MonotonicTime deadline = kNever,
-                          std::stop_token stop = {});
+[[nodiscard]] FutureLock acquire_future(std::shared_ptr<Lock> lock, const Owner& owner,
+                                        MonotonicTime deadline = kNever, std::stop_token stop = {});
 
 }  // namespace holdfast

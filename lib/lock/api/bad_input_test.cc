@@ -90,12 +90,12 @@ TEST_P(BadInput, ArgumentsWithoutSense) {
     lock->unlock();
 
     ReadWriteLocks both(client, {});
-    EXPECT_THROW(both.obtain("k")->try_lock_shared_for(-1ns), std::invalid_argument);
+    EXPECT_THROW(static_cast<void>(both.obtain("k")->try_lock_shared_for(-1ns)), std::invalid_argument);
     Semaphores semaphores(client, {.permits = 2});
-    EXPECT_THROW(semaphores.obtain("k")->try_acquire_for(-1ns), std::invalid_argument);
+    EXPECT_THROW(static_cast<void>(semaphores.obtain("k")->try_acquire_for(-1ns)), std::invalid_argument);
     PermitSemaphore permits(client, "k", {.permits = 2});
-    EXPECT_THROW(permits.try_acquire_for(-1ns), std::invalid_argument);
-    EXPECT_THROW(CountDownLatch(client, "k").await_for(-1ns), std::invalid_argument);
+    EXPECT_THROW(static_cast<void>(permits.try_acquire_for(-1ns)), std::invalid_argument);
+    EXPECT_THROW(static_cast<void>(CountDownLatch(client, "k").await_for(-1ns)), std::invalid_argument);
     EXPECT_EQ(client.call({"EXISTS", "k"}).reply.integer, 0);
   });
 }

@@ -59,27 +59,30 @@ class Lock {
   virtual void lock() = 0;
   // [parks] One round trip, two if refused; no waiting for a holder. False: somebody else holds it, or asks
   // for it in this process.
-  virtual bool try_lock() = 0;
+  [[nodiscard]] virtual bool try_lock() = 0;
   // [parks] False: not granted by the deadline (one that has passed: as try_lock). A stop request ends the
   // wait with Interrupted. Unavailable: until the deadline no server could be asked. Whatever does not return
   // true holds nothing, and has seen to it that a grant whose reply was lost is given back or expires. Who
   // stood in a queue on the server leaves it first, which may take 100 ms beyond the deadline or the request.
-  virtual bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) = 0;
+  [[nodiscard]] virtual bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) = 0;
   // [parks] As try_lock_until(). Throws std::invalid_argument for a wait below zero.
   template <class Rep, class Period>
-  bool try_lock_for(const std::chrono::duration<Rep, Period>& wait, std::stop_token stop = {}) {
+  [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& wait, std::stop_token stop = {}) {
     if (wait < wait.zero()) throw std::invalid_argument("a wait cannot be below zero");
     return try_lock_until(deadline_after(runtime().now(), to_duration(wait)), std::move(stop));
   }
   // A deadline on another clock: translated when the call begins, by what is left until then.
   template <class Clock, class Unit>
-  requires(!std::same_as<Clock, MonotonicClock>) bool try_lock_until(
-      const std::chrono::time_point<Clock, Unit>& deadline, std::stop_token stop = {}) {
+  requires(!std::same_as<Clock, MonotonicClock>)
+      [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Unit>& deadline,
+                                        std::stop_token stop = {}) {
     const Duration left = to_duration(deadline - Clock::now());
     return try_lock_until(deadline_after(runtime().now(), left), std::move(stop));
   }
   // [parks] lock() that a stop request ends with Interrupted.
-  void lock_interruptibly(std::stop_token stop) { try_lock_until(kNever, std::move(stop)); }
+  void lock_interruptibly(std::stop_token stop) {
+    static_cast<void>(try_lock_until(kNever, std::move(stop)));  // granted, or it throws
+  }
   // [parks] Gives it back. Throws NotOwner when the calling task does not hold it, LockLost when it no longer
   // held it on the server, Unavailable when no server confirmed it (it goes on in the background), Rejected.
   // After any exception but NotOwner this task no longer holds the lock.
@@ -91,7 +94,7 @@ class Lock {
 
   // [parks] try_lock() that waits for a server's answer until `deadline` at most and then throws Unavailable:
   // for callers that have one deadline for several locks. Designs without such a bound answer as try_lock().
-  virtual bool try_lock_by(MonotonicTime deadline) {
+  [[nodiscard]] virtual bool try_lock_by(MonotonicTime deadline) {
     static_cast<void>(deadline);
     return try_lock();
   }
@@ -102,21 +105,21 @@ class Lock {
   }
 
   // --- about the hold of the calling task; no round trip -----------------------------------------------
-  virtual bool is_held_by_me() const = 0;  // counted in and not known to be lost
-  virtual int hold_count() const = 0;      // depth of re-entry; 0: not held
+  [[nodiscard]] virtual bool is_held_by_me() const = 0;  // counted in and not known to be lost
+  [[nodiscard]] virtual int hold_count() const = 0;      // depth of re-entry; 0: not held
   // Until when the lock service promised the hold, margin taken off; nullopt: not held, or a design without
   // the notion.
-  virtual std::optional<MonotonicTime> valid_until() const = 0;
+  [[nodiscard]] virtual std::optional<MonotonicTime> valid_until() const = 0;
   // Identity of the calling task's current acquisition, unique in space and time; "" when not held.
-  virtual std::string acquisition() const = 0;
+  [[nodiscard]] virtual std::string acquisition() const = 0;
   // Fires when the calling task's hold is lost (not when it is released). Default token when not held.
-  virtual std::stop_token lost() const = 0;
+  [[nodiscard]] virtual std::stop_token lost() const = 0;
 
   // The fencing token of the calling task's hold: greater than that of every earlier hold of the key.
   // nullopt: not held, or a lock that gives none (LockOptions::fencing).
-  virtual std::optional<std::uint64_t> token() const { return std::nullopt; }
+  [[nodiscard]] virtual std::optional<std::uint64_t> token() const { return std::nullopt; }
   // How much longer the hold is promised; zero when it is over. nullopt: as valid_until().
-  std::optional<Duration> remaining_lease() const {
+  [[nodiscard]] std::optional<Duration> remaining_lease() const {
     const std::optional<MonotonicTime> until = valid_until();
     if (!until) return std::nullopt;
     return std::max(Duration::zero(), *until - runtime().now());
@@ -130,12 +133,15 @@ class Lock {
   }
 
   // Some task of this process holds it, or is inside an acquire.
-  virtual bool in_use() const { return is_held_by_me(); }
+  [[nodiscard]] virtual bool in_use() const { return is_held_by_me(); }
 
   virtual const std::string& key() const noexcept = 0;  // as given to obtain()
   virtual Runtime& runtime() const noexcept = 0;        // on which it waits
   // How its holds exclude each other: "" (exclusive), "read" or "write".
   virtual std::string_view mode() const noexcept { return ""; }
+  // Names the record that it takes: of two locks of the same name neither is granted while the other is held,
+  // unless both only read. "": unknown, or a lock of which several can be held (a semaphore).
+  [[nodiscard]] virtual std::string record() const { return {}; }
   // How many permits one hold takes.
   virtual int permits() const noexcept { return 1; }
 };

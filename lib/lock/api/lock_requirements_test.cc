@@ -113,8 +113,9 @@ TEST_P(LockRequirements, UniqueLock) {
       EXPECT_FALSE(std::unique_lock<Lock>(*theirs, TestClock::now() + 250ms).owns_lock());
       EXPECT_GE(fixture.runtime.now() - start, 1s - 1us);  // the other clock counts whole microseconds
       EXPECT_FALSE(std::unique_lock<Lock>(*theirs, TestClock::now() - 1h).owns_lock());
-      EXPECT_THROW(theirs->try_lock_for(std::chrono::hours::min()), std::invalid_argument);
-      EXPECT_THROW(theirs->try_lock_for(std::chrono::duration<double>(-0.1)), std::invalid_argument);
+      EXPECT_THROW(static_cast<void>(theirs->try_lock_for(std::chrono::hours::min())), std::invalid_argument);
+      EXPECT_THROW(static_cast<void>(theirs->try_lock_for(std::chrono::duration<double>(-0.1))),
+                   std::invalid_argument);
     }
     EXPECT_FALSE(mine->is_held_by_me());
     std::unique_lock<Lock> hold(*theirs, std::defer_lock);

@@ -40,7 +40,7 @@ class Locks {
 
   // The lock of `key`: the same object as long as anybody has it. Throws std::invalid_argument for an empty
   // key. Any task may call it; O(log locks).
-  std::shared_ptr<Lock> obtain(const std::string& key);
+  [[nodiscard]] std::shared_ptr<Lock> obtain(const std::string& key);
   Runtime& runtime() const noexcept;  // that of the client
 
  protected:

@@ -195,18 +195,32 @@ TEST_P(OwnerTest, AcquireAsyncThatIsNotGranted) {
   });
 }
 
-// The last copy waits for what it has started.
-TEST_P(OwnerTest, ADroppedPendingLockIsWaitedFor) {
+// The last copy stops what it has started, and waits for its end: not for the lock.
+TEST_P(OwnerTest, ADroppedPendingLockIsStopped) {
   run([](Fixture& fixture) {
-    AnyPeer peer(fixture, ExclusiveKind::reentrant, {.lease = 60s});
-    const auto lock = peer.obtain("k");
+    AnyPeer a(fixture, ExclusiveKind::reentrant, {.lease = 60s}),
+        b(fixture, ExclusiveKind::reentrant, {.lease = 60s});
+    const auto held = a.obtain("k"), lock = b.obtain("k");
+    held->lock();
     const Owner order(fixture.runtime);
     std::atomic<bool> told = false;
-    acquire_async(lock, order, kNever, {}, [&](bool, const std::exception_ptr&) {
-      fixture.runtime.sleep_for(20ms);
-      told = true;
-    });
+    {
+      const PendingLock pending =
+          acquire_async(lock, order, kNever, {}, [&](bool granted, const std::exception_ptr& failure) {
+            EXPECT_FALSE(granted);
+            EXPECT_THROW(std::rethrow_exception(failure), Interrupted);
+            fixture.runtime.sleep_for(20ms);
+            told = true;
+          });
+      b.observer.wait_for(Kind::waiting);
+      const PendingLock copy = pending;
+    }
     EXPECT_TRUE(told);
+    held->unlock();
+    while (b.ask({"EXISTS", "k"}).integer != 0) fixture.runtime.sleep_for(1ms);
+    const PendingLock granted = acquire_async(lock, order);
+    EXPECT_TRUE(granted.wait());
+    { const PendingLock gone = granted; }
     const ActAs me(fixture.runtime, order);
     EXPECT_TRUE(lock->is_held_by_me());
     lock->unlock();

@@ -157,7 +157,7 @@ TEST_P(ServerSays, AReleaseDuringABusyScriptGoesOnInTheBackground) {
     lock->lock();
     busy = true;
     try {
-      lock->unlock();
+      lock->release();
     } catch (const Unavailable&) {
     }
     EXPECT_FALSE(lock->is_held_by_me());
@@ -181,7 +181,7 @@ TEST_P(ServerSays, OnlyOkIsAGrantAndAnythingElseIsGivenBack) {
       redis::Client client(runtime, network, options(server));
       ReentrantLocks locks(client, {.lease = 60s});
       const auto lock = locks.obtain("k");
-      EXPECT_THROW(lock->try_lock(), Rejected) << reply;
+      EXPECT_THROW(static_cast<void>(lock->try_lock()), Rejected) << reply;
       EXPECT_FALSE(lock->is_held_by_me());
       released.wait();
     });
@@ -202,7 +202,7 @@ TEST_P(ServerSays, OnlyTheScriptsListIsAGrant) {
       redis::Client client(runtime, network, options(server));
       ReentrantLocks locks(client, {.lease = 60s});
       const auto lock = locks.obtain("k");
-      EXPECT_THROW(lock->try_lock(), Rejected) << reply;
+      EXPECT_THROW(static_cast<void>(lock->try_lock()), Rejected) << reply;
       EXPECT_FALSE(lock->is_held_by_me());
       released.wait();
     });
@@ -240,7 +240,7 @@ TEST_P(ServerSays, AStopEndsTheLookAtALatch) {
       stop.request_stop();
     });
     const MonotonicTime before = runtime.now();
-    EXPECT_THROW(latch.await_until(kNever, stop.get_token()), Interrupted);
+    EXPECT_THROW(static_cast<void>(latch.await_until(kNever, stop.get_token())), Interrupted);
     EXPECT_LT(runtime.now() - before, 5min);
   });
 }
@@ -289,7 +289,7 @@ TEST_P(ServerSays, AReplyHasAGreatestSize) {
       small.max_reply = 64 * 1024;
       redis::Client client(runtime, network, small);
       ReentrantLocks locks(client, {.lease = 60s});
-      EXPECT_THROW(locks.obtain("k")->try_lock_for(60s), Rejected) << what.begin;
+      EXPECT_THROW(static_cast<void>(locks.obtain("k")->try_lock_for(60s)), Rejected) << what.begin;
       EXPECT_EQ(client.call({"PING"}).reply.text, "OK") << "on another connection";
     });
   }

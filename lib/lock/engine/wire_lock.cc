@@ -27,8 +27,10 @@ WireLock::WireLock(std::shared_ptr<LockContext> context, Wire wire)
 WireLock::~WireLock() {
   try {
     for (const Mine& mine : mine_) {
-      if (!mine.hold->is_lost) context_->watchdog.unwatch(*mine.hold);
+      if (mine.hold->is_lost || !context_->watchdog.unwatch(*mine.hold)) continue;
+      context_->late_release.add(wire_, mine.hold->owner, runtime().now() + context_->options.lease);
     }
+  } catch (const std::exception&) {  // left to its lease
   } catch (const TaskCancelled&) {
   }
 }
@@ -287,6 +289,10 @@ std::stop_token WireLock::lost() const {
 std::optional<std::uint64_t> WireLock::token() const {
   const std::shared_ptr<Hold> hold = my_hold();
   return hold ? hold->token : std::nullopt;
+}
+
+std::string WireLock::record() const {
+  return wire_->counts_permits ? std::string() : context_->store.place() + ' ' + key();
 }
 
 bool WireLock::in_use() const {

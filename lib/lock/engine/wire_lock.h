@@ -24,8 +24,8 @@ namespace holdfast {
 class WireLock : public Lock {
  public:
   WireLock(std::shared_ptr<LockContext> context, Wire wire);
-  // Does not talk to the server and does not throw: a hold that is still there is renewed no more, and its
-  // record ends with its lease. REQUIRES: no task is inside a member.
+  // Does not wait for a server and does not throw: a hold that is still there is given back in the background
+  // (LateRelease), or ends with its lease. REQUIRES: no task is inside a member.
   ~WireLock() override;
 
   void lock() override { acquire_within({}); }
@@ -44,6 +44,7 @@ class WireLock : public Lock {
   std::optional<std::uint64_t> token() const override;
   bool in_use() const override;
   bool force_unlock() override;
+  std::string record() const override;
 
   const std::string& key() const noexcept override { return wire_->key; }
   Runtime& runtime() const noexcept override { return context_->runtime; }

@@ -170,8 +170,8 @@ TEST_P(WireLockTest, BadOptionsAreToldAtOnce) {
     refused({.replicas = 1, .replica_timeout = 0s});
     refused({.max_waiters = 0});
     const auto locks = testing::make_locks(kind(), client, {.lease = 10ms});
-    EXPECT_THROW(locks->obtain(""), std::invalid_argument);
-    EXPECT_THROW(locks->obtain(std::string(65537, 'k')), std::invalid_argument);
+    EXPECT_THROW(static_cast<void>(locks->obtain("")), std::invalid_argument);
+    EXPECT_THROW(static_cast<void>(locks->obtain(std::string(65537, 'k'))), std::invalid_argument);
     const auto longest = locks->obtain(std::string(65536, 'k'));
     EXPECT_TRUE(longest->try_lock());
     longest->unlock();
@@ -272,7 +272,9 @@ TEST(WireLockInVirtualTime, AWaiterComesAtTheEndOfTheLease) {
   for (const ExclusiveKind kind : testing::every_kind()) {
     testing::with_fixture(Where::embedded, [&](Fixture& fixture) {
       AnyPeer a(fixture, kind, {.lease = 3s}), b(fixture, kind, {.lease = 3s});
-      a.obtain("k")->lock();  // and dropped: not renewed
+      const auto held = a.obtain("k");
+      Task holder = fixture.runtime.spawn("client", [&] { held->lock(); });
+      holder.join();  // without a release: not renewed
       const std::int64_t left = b.ask({"PTTL", "k"}).integer;
       const MonotonicTime start = fixture.runtime.now();
       const auto lock = b.obtain("k");

@@ -95,7 +95,7 @@ std::optional<std::int64_t> CountDownLatch::count() {
   return left == kGone ? std::nullopt : std::optional(left);
 }
 
-void CountDownLatch::await() { await_until(kNever); }
+void CountDownLatch::await() { static_cast<void>(await_until(kNever)); }
 
 bool CountDownLatch::await_for(Duration wait, std::stop_token stop) {
   return await_until(end_of_wait(runtime_, wait), std::move(stop));

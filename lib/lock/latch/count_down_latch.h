@@ -54,9 +54,9 @@ class CountDownLatch {
   // timeout).
   void await();
   // [parks] False: not open by the deadline. A stop request ends the wait with Interrupted.
-  bool await_until(MonotonicTime deadline, std::stop_token stop = {});
+  [[nodiscard]] bool await_until(MonotonicTime deadline, std::stop_token stop = {});
   // [parks] As await_until(). Throws std::invalid_argument for a wait below zero.
-  bool await_for(Duration wait, std::stop_token stop = {});
+  [[nodiscard]] bool await_for(Duration wait, std::stop_token stop = {});
 
   // As given.
   const std::string& key() const noexcept { return keys_.front(); }

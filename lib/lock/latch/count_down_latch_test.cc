@@ -195,12 +195,13 @@ TEST_P(CountDownLatchTest, DeadlineAndStop) {
     EXPECT_FALSE(a.latch.await_for(100ms));
     EXPECT_GE(fixture.runtime.now() - start, 100ms);
     std::stop_source stop;
-    Task waiter = fixture.runtime.spawn(
-        "client", [&] { EXPECT_THROW(a.latch.await_until(kNever, stop.get_token()), Interrupted); });
+    Task waiter = fixture.runtime.spawn("client", [&] {
+      EXPECT_THROW(static_cast<void>(a.latch.await_until(kNever, stop.get_token())), Interrupted);
+    });
     wait_for_waiters(fixture, straight, 1);
     stop.request_stop();
     waiter.join();
-    EXPECT_THROW(a.latch.await_for(1s, stop.get_token()), Interrupted);
+    EXPECT_THROW(static_cast<void>(a.latch.await_for(1s, stop.get_token())), Interrupted);
   });
 }
 
@@ -210,7 +211,7 @@ TEST_P(CountDownLatchTest, AnUnreachableServerEndsTheWaitAtItsDeadline) {
     a.latch.set(1);
     a.link.stall(true);
     const MonotonicTime start = fixture.runtime.now();
-    EXPECT_THROW(a.latch.await_for(100ms), Unavailable);
+    EXPECT_THROW(static_cast<void>(a.latch.await_for(100ms)), Unavailable);
     EXPECT_GE(fixture.runtime.now() - start, 100ms);
     if (fixture.where == Where::embedded) {
       EXPECT_LE(fixture.runtime.now() - start, 101ms);

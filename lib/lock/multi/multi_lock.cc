@@ -9,11 +9,19 @@
 namespace holdfast {
 namespace {
 
+// While one of them is held the other is not granted: they are one lock, or two objects of one record.
+bool exclude(const Lock& one, const Lock& other) {
+  if (&one == &other) return true;
+  const bool readers = one.mode() == "read" && other.mode() == "read";
+  return !readers && !one.record().empty() && one.record() == other.record();
+}
+
 std::vector<std::shared_ptr<Lock>> checked(std::vector<std::shared_ptr<Lock>> members) {
   if (members.empty()) throw std::invalid_argument("a multi lock needs at least one member");
   for (auto member = members.begin(); member != members.end(); ++member) {
     if (*member == nullptr) throw std::invalid_argument("a multi lock cannot have a null member");
-    if (std::find(members.begin(), member, *member) != member) {
+    if (std::any_of(members.begin(), member,
+                    [&](const auto& before) { return exclude(*before, **member); })) {
       throw std::invalid_argument("a multi lock has the lock '" + (*member)->key() + "' twice");
     }
   }

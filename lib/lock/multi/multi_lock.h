@@ -6,6 +6,8 @@
 //   that costs nothing).
 // - The caller's deadline bounds the whole, whichever server hangs: what it has then is given back in the
 //   background.
+// - Members that exclude each other are refused: two objects of one key on one server (known by its address)
+//   would wait for each other for ever.
 // - It is held while every member is: valid_until() is the earliest of theirs, and the loss of one is
 //   the loss of all.
 // - release() gives back every member, also when one of them fails; it then throws the first failure.
@@ -26,26 +28,26 @@ namespace holdfast {
 
 class MultiLock final : public Lock {
  public:
-  // Throws std::invalid_argument: no members, a null one, or one twice.
+  // Throws std::invalid_argument: no members, a null one, one twice, or two that exclude each other.
   explicit MultiLock(std::vector<std::shared_ptr<Lock>> members);
   ~MultiLock() override;
 
   void lock() override { acquire(true, kNever, {}); }
-  bool try_lock() override { return acquire(false, kNever, {}); }
+  [[nodiscard]] bool try_lock() override { return acquire(false, kNever, {}); }
   using Lock::try_lock_until;
-  bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override {
+  [[nodiscard]] bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override {
     return deadline <= runtime().now() ? try_lock() : acquire(true, deadline, stop);
   }
   void release() override { release_by(kNever); }
-  bool try_lock_by(MonotonicTime deadline) override { return acquire(false, deadline, {}); }
+  [[nodiscard]] bool try_lock_by(MonotonicTime deadline) override { return acquire(false, deadline, {}); }
   void release_by(MonotonicTime deadline) override;
 
-  bool is_held_by_me() const override;
-  int hold_count() const override;
-  std::optional<MonotonicTime> valid_until() const override;  // the earliest
-  std::string acquisition() const override;                   // of the first member
-  std::stop_token lost() const override;
-  bool in_use() const override;
+  [[nodiscard]] bool is_held_by_me() const override;
+  [[nodiscard]] int hold_count() const override;
+  [[nodiscard]] std::optional<MonotonicTime> valid_until() const override;  // the earliest
+  [[nodiscard]] std::string acquisition() const override;                   // of the first member
+  [[nodiscard]] std::stop_token lost() const override;
+  [[nodiscard]] bool in_use() const override;
   bool force_unlock() override;  // every member, also when one of them fails; then throws the first failure
 
   // "a+b+c"

@@ -87,9 +87,34 @@ TEST_P(MultiLockTest, BadInput) {
   run([](Fixture& fixture) {
     Peer a(fixture, {});
     EXPECT_THROW(MultiLock({}), std::invalid_argument);
-    EXPECT_THROW(MultiLock({a.locks.obtain("x"), nullptr}), std::invalid_argument);
+    EXPECT_THROW(static_cast<void>(MultiLock({a.locks.obtain("x"), nullptr})), std::invalid_argument);
     EXPECT_THROW(MultiLock({a.locks.obtain("x"), a.locks.obtain("y"), a.locks.obtain("x")}),
                  std::invalid_argument);
+    // Two objects of one key, in whatever way they came to be.
+    ReentrantLocks again(a.client, {}), elsewhere_as_well(a.client, {.lease = 5s});
+    EXPECT_THROW(MultiLock({a.locks.obtain("x"), again.obtain("x")}), std::invalid_argument);
+    EXPECT_THROW(MultiLock({again.obtain("x"), elsewhere_as_well.obtain("x")}), std::invalid_argument);
+    redis::Client second(fixture.runtime, fixture.network, fixture.options(a.link.endpoint()));
+    ReentrantLocks same_server(second, {});
+    EXPECT_THROW(MultiLock({a.locks.obtain("x"), same_server.obtain("x")}), std::invalid_argument);
+    ReadWriteLocks tables(a.client, {}), more_tables(second, {});
+    const auto table = tables.obtain("t"), copy = more_tables.obtain("t");
+    const auto reading = [](const std::shared_ptr<ReadWriteLock>& of) {
+      return std::shared_ptr<Lock>(of, &of->read());
+    };
+    EXPECT_THROW(MultiLock({table, copy}), std::invalid_argument);
+    EXPECT_THROW(MultiLock({table, reading(copy)}), std::invalid_argument);
+    EXPECT_NO_THROW(MultiLock({reading(table), reading(copy)}));
+    Semaphores gates(a.client, {.permits = 2}), more_gates(second, {.permits = 2});
+    EXPECT_NO_THROW(MultiLock({gates.obtain("s"), more_gates.obtain("s")}));
+    // The same key on another server, or in another database of this one, is another lock.
+    redis::ClientOptions numbered = fixture.options(a.link.endpoint());
+    numbered.database = 1;
+    redis::Client other_database(fixture.runtime, fixture.network, numbered);
+    ReentrantLocks there(other_database, {});
+    MultiLock both({a.locks.obtain("x"), there.obtain("x")});
+    EXPECT_TRUE(both.try_lock());
+    both.unlock();
   });
 }
 
@@ -214,7 +239,7 @@ TEST_P(MultiLockTest, TheLossOfOneIsTheLossOfAll) {
     while (!told) fixture.runtime.yield();
     EXPECT_FALSE(multi->is_held_by_me());
     EXPECT_THROW(multi->lock(), LockLost);
-    EXPECT_THROW(multi->try_lock(), LockLost);
+    EXPECT_THROW(static_cast<void>(multi->try_lock()), LockLost);
     EXPECT_THROW(multi->release(), LockLost);
     EXPECT_EQ(ask(b.client, {"DBSIZE"}).integer, 0);  // the other member was given back
     EXPECT_THROW(multi->release(), NotOwner);
@@ -260,15 +285,16 @@ TEST_P(MultiLockTest, ErrorsAndStopsLeaveNothingBehind) {
     const auto multi = a.multi({"x", "y", "z"});
     ask(b.client, {"SET", "y", "something else"});
     EXPECT_THROW(multi->lock(), Rejected);
-    EXPECT_THROW(multi->try_lock(), Rejected);
+    EXPECT_THROW(static_cast<void>(multi->try_lock()), Rejected);
     EXPECT_EQ(ask(b.client, {"DBSIZE"}).integer, 1);
     ask(b.client, {"DEL", "y"});
 
     const auto y = b.locks.obtain("y");
     y->lock();
     std::stop_source stop;
-    Task waiter = fixture.runtime.spawn(
-        "client", [&] { EXPECT_THROW(multi->try_lock_until(kNever, stop.get_token()), Interrupted); });
+    Task waiter = fixture.runtime.spawn("client", [&] {
+      EXPECT_THROW(static_cast<void>(multi->try_lock_until(kNever, stop.get_token())), Interrupted);
+    });
     a.observer.wait_for(Kind::waiting);
     stop.request_stop();
     waiter.join();
@@ -277,7 +303,7 @@ TEST_P(MultiLockTest, ErrorsAndStopsLeaveNothingBehind) {
     y->unlock();
 
     a.link.lose_reply_to("\r\ny\r\n", 1'000'000);  // whatever is asked about y
-    EXPECT_THROW(multi->try_lock_for(100ms), Unavailable);
+    EXPECT_THROW(static_cast<void>(multi->try_lock_for(100ms)), Unavailable);
     a.link.lose_reply_to("", 0);
     const auto other = b.multi({"z", "y", "x"});
     EXPECT_TRUE(other->try_lock_for(30s));
@@ -303,7 +329,7 @@ TEST_P(MultiLockTest, AHungServerDoesNotOverrunTheDeadline) {
       MultiLock multi(members);
       servers.pause(hung);
       const MonotonicTime deadline = fixture.runtime.now() + 300ms;
-      EXPECT_THROW(multi.try_lock_until(deadline), Unavailable) << hung;
+      EXPECT_THROW(static_cast<void>(multi.try_lock_until(deadline)), Unavailable) << hung;
       EXPECT_GE(fixture.runtime.now(), deadline);
       if (exact) {
         EXPECT_LE(fixture.runtime.now(), deadline + 1ms) << hung;
@@ -362,7 +388,7 @@ TEST(MultiLockInVirtualTime, GivingBackWaitsForAHungServerOnce) {
       if (a.observer.count(Kind::acquired) == 3) a.link.stall(true);
     });
     const MonotonicTime start = fixture.runtime.now();
-    EXPECT_THROW(multi->try_lock(), Unavailable);
+    EXPECT_THROW(static_cast<void>(multi->try_lock()), Unavailable);
     EXPECT_LE(fixture.runtime.now() - start,
               2 * 2000ms + 100ms);  // one command timeout for x, one for the rest
     a.observer.on_kind(Kind::acquired, nullptr);
@@ -427,8 +453,8 @@ TEST_P(MultiLockTest, MembersOfEveryKindOnSeveralServers) {
 
     // A server is gone: nothing is held on the other one.
     servers.crash(1);
-    EXPECT_THROW(a.multi.try_lock(), Unavailable);
-    EXPECT_THROW(a.multi.try_lock_for(50ms), Unavailable);
+    EXPECT_THROW(static_cast<void>(a.multi.try_lock()), Unavailable);
+    EXPECT_THROW(static_cast<void>(a.multi.try_lock_for(50ms)), Unavailable);
     EXPECT_EQ(ask(a.one, {"DBSIZE"}).integer, 0);
     EXPECT_EQ(a.multi.hold_count(), 0);
   });

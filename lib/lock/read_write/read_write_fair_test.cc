@@ -287,8 +287,9 @@ TEST_P(ReadWriteFair, GivingUpHandsOn) {
     const MonotonicTime start = fixture.runtime.now();
     one->lock_shared();
     std::stop_source stop;
-    Task writer = fixture.runtime.spawn(
-        "client", [&] { EXPECT_THROW(two->try_lock_until(kNever, stop.get_token()), Interrupted); });
+    Task writer = fixture.runtime.spawn("client", [&] {
+      EXPECT_THROW(static_cast<void>(two->try_lock_until(kNever, stop.get_token())), Interrupted);
+    });
     b.observer.wait_for(Kind::queued);
     Task reader = fixture.runtime.spawn("client", [&] { three->lock_shared(), three->unlock_shared(); });
     c.observer.wait_for(Kind::queued);

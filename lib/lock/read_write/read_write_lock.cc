@@ -34,6 +34,7 @@ class WireReadWriteLock final : public ReadWriteLock {
   std::optional<std::uint64_t> token() const override { return write_.token(); }
   bool in_use() const override { return write_.in_use() || read_.in_use(); }
   bool force_unlock() override { return write_.force_unlock(); }
+  std::string record() const override { return write_.record(); }
   const std::string& key() const noexcept override { return write_.key(); }
   Runtime& runtime() const noexcept override { return write_.runtime(); }
   std::string_view mode() const noexcept override { return write_.mode(); }
@@ -59,6 +60,7 @@ class WireReadWriteLock final : public ReadWriteLock {
     std::optional<std::uint64_t> token() const override { return side().token(); }
     bool in_use() const override { return whole_.in_use(); }
     bool force_unlock() override { return whole_.force_unlock(); }
+    std::string record() const override { return whole_.record(); }
     const std::string& key() const noexcept override { return whole_.key(); }
     Runtime& runtime() const noexcept override { return whole_.runtime(); }
     std::string_view mode() const noexcept override { return "read"; }

@@ -38,23 +38,24 @@ class ReadWriteLock : public Lock {
   virtual void downgrade() = 0;
 
   // --- read side: as the members of Lock without "shared" ------------------------------------------------
-  void lock_shared() { read().lock(); }                 // [parks] as Lock::lock()
-  bool try_lock_shared() { return read().try_lock(); }  // [parks] as Lock::try_lock()
-  void unlock_shared() { read().unlock(); }             // [parks] as Lock::unlock()
-  void release_shared() { read().release(); }           // [parks] as Lock::release()
+  void lock_shared() { read().lock(); }                               // [parks] as Lock::lock()
+  [[nodiscard]] bool try_lock_shared() { return read().try_lock(); }  // [parks] as Lock::try_lock()
+  void unlock_shared() { read().unlock(); }                           // [parks] as Lock::unlock()
+  void release_shared() { read().release(); }                         // [parks] as Lock::release()
   // [parks] As Lock::try_lock_until(). A deadline on another clock is translated when the call begins.
   template <class Clock, class Unit>
-  bool try_lock_shared_until(const std::chrono::time_point<Clock, Unit>& deadline,
-                             std::stop_token stop = {}) {
+  [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Unit>& deadline,
+                                           std::stop_token stop = {}) {
     return read().try_lock_until(deadline, std::move(stop));
   }
   // [parks] As Lock::try_lock_for().
   template <class Rep, class Period>
-  bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& wait, std::stop_token stop = {}) {
+  [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& wait,
+                                         std::stop_token stop = {}) {
     return read().try_lock_for(wait, std::move(stop));
   }
   // The read side as a Lock of its own, for whatever takes a Lock.
-  virtual Lock& read() noexcept = 0;
+  [[nodiscard]] virtual Lock& read() noexcept = 0;
 };
 
 // The read-write locks of one process on one Redis.
@@ -64,7 +65,7 @@ class ReadWriteLocks final : public Locks {
   ReadWriteLocks(redis::Client& client, ReadWriteOptions options)
       : Locks(client, std::move(options.lock)), fair_(options.fair) {}
   // See Locks::obtain.
-  std::shared_ptr<ReadWriteLock> obtain(const std::string& key) {
+  [[nodiscard]] std::shared_ptr<ReadWriteLock> obtain(const std::string& key) {
     return std::static_pointer_cast<ReadWriteLock>(Locks::obtain(key));
   }
 

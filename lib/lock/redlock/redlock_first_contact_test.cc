@@ -90,7 +90,7 @@ TEST_P(RedlockFirstContact, SomeServersWereNeverThere) {
     {
       FirstContact one(fixture, {servers.endpoint(0)}, 2, 3600s);
       EXPECT_THROW(one.lock->lock(), Unavailable);
-      EXPECT_THROW(one.lock->try_lock_for(3600s), Unavailable);
+      EXPECT_THROW(static_cast<void>(one.lock->try_lock_for(3600s)), Unavailable);
       // What that one granted is given back, long before its lease ends.
       while (ask(straight, {"DBSIZE"}).integer != 0) fixture.runtime.sleep_for(1ms);
     }

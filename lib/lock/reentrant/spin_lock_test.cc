@@ -117,8 +117,9 @@ TEST_P(SpinLockTest, GivesUpInTime) {
     }
     const std::size_t waited = b.observer.count(Kind::waiting);
     std::stop_source stop;
-    Task waiter = fixture.runtime.spawn(
-        "client", [&] { EXPECT_THROW(lock->try_lock_until(kNever, stop.get_token()), Interrupted); });
+    Task waiter = fixture.runtime.spawn("client", [&] {
+      EXPECT_THROW(static_cast<void>(lock->try_lock_until(kNever, stop.get_token())), Interrupted);
+    });
     b.observer.wait_for(Kind::waiting, waited + 1);
     stop.request_stop();
     waiter.join();

@@ -36,21 +36,23 @@ class PermitSemaphore {
   ~PermitSemaphore();
 
   // [parks] Waits without bound. Throws as Semaphore::acquire().
-  Permit acquire(int permits = 1);
+  [[nodiscard]] Permit acquire(int permits = 1);
   // [parks] One round trip. nullopt: not so many are free.
-  std::optional<Permit> try_acquire(int permits = 1);
+  [[nodiscard]] std::optional<Permit> try_acquire(int permits = 1);
   // [parks] nullopt: not granted by the deadline. Interrupted, Unavailable: as Lock::try_lock_until().
-  std::optional<Permit> try_acquire_until(MonotonicTime deadline, int permits = 1, std::stop_token stop = {});
+  [[nodiscard]] std::optional<Permit> try_acquire_until(MonotonicTime deadline, int permits = 1,
+                                                        std::stop_token stop = {});
   // [parks] As try_acquire_until(). Throws std::invalid_argument for a wait below zero.
-  std::optional<Permit> try_acquire_for(Duration wait, int permits = 1, std::stop_token stop = {});
+  [[nodiscard]] std::optional<Permit> try_acquire_for(Duration wait, int permits = 1,
+                                                      std::stop_token stop = {});
 
   // [parks] False: it was given back before, or had expired.
   bool release(const std::string& id);
   // [parks] A lease from now. nullopt: it had expired; it is not brought back.
   std::optional<MonotonicTime> extend(const std::string& id);
 
-  int free_permits();             // [parks] see Semaphore
-  void set_permits(int permits);  // [parks] see Semaphore
+  [[nodiscard]] int free_permits();  // [parks] see Semaphore
+  void set_permits(int permits);     // [parks] see Semaphore
 
   const std::string& key() const noexcept;  // as given
   Runtime& runtime() const noexcept;        // that of the client

@@ -79,8 +79,8 @@ TEST_P(PermitSemaphoreTest, PermitsHaveIds) {
       EXPECT_TRUE(a.semaphore.release(id));
     }
     EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 1);  // the token
-    EXPECT_THROW(a.semaphore.acquire(5), Rejected);
-    EXPECT_THROW(a.semaphore.acquire(0), std::invalid_argument);
+    EXPECT_THROW(static_cast<void>(a.semaphore.acquire(5)), Rejected);
+    EXPECT_THROW(static_cast<void>(a.semaphore.acquire(0)), std::invalid_argument);
     EXPECT_THROW(PermitSemaphore(straight, "", of(1)), std::invalid_argument);
     EXPECT_THROW(PermitSemaphore(straight, "k", of(0)), std::invalid_argument);
   });
@@ -140,7 +140,7 @@ TEST_P(PermitSemaphoreTest, LostReplies) {
     EXPECT_TRUE(a.semaphore.release(permit.id));
     EXPECT_EQ(a.semaphore.free_permits(), 3);
     a.link.lose_reply_to(std::string(kSemaphoreAcquire.sha1), 1'000'000);
-    EXPECT_THROW(a.semaphore.try_acquire_for(100ms, 3), Unavailable);
+    EXPECT_THROW(static_cast<void>(a.semaphore.try_acquire_for(100ms, 3)), Unavailable);
     Peer b(fixture, of(3));
     const std::optional<Permit> next = b.semaphore.try_acquire_for(30s, 3);
     ASSERT_TRUE(next);
@@ -163,7 +163,8 @@ TEST_P(PermitSemaphoreTest, WaitersAreWoken) {
       }));
     }
     tasks.push_back(fixture.runtime.spawn("client", [&] {
-      EXPECT_THROW(b.semaphore.try_acquire_until(kNever, 2, stop.get_token()), Interrupted);
+      EXPECT_THROW(static_cast<void>(b.semaphore.try_acquire_until(kNever, 2, stop.get_token())),
+                   Interrupted);
     }));
     b.observer.wait_for(Kind::waiting, 3);
     stop.request_stop();
@@ -194,7 +195,7 @@ TEST_P(PermitSemaphoreTest, ForeignTypesAreRejected) {
   run([](Fixture& fixture, redis::Client& straight) {
     Peer a(fixture, of(2));
     ask(straight, {"SET", "k", "something else"});
-    EXPECT_THROW(a.semaphore.acquire(), Rejected);
+    EXPECT_THROW(static_cast<void>(a.semaphore.acquire()), Rejected);
     EXPECT_THROW(a.semaphore.release("x:1"), Rejected);
     EXPECT_THROW(a.semaphore.extend("x:1"), Rejected);  // not: "it had expired"
     EXPECT_THROW(a.semaphore.free_permits(), Rejected);

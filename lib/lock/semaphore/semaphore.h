@@ -40,15 +40,16 @@ class Semaphore : public Lock {
   virtual void acquire(int permits = 1) = 0;
   // [parks] As acquire(), in one round trip. False: not so many are free, or they are kept for one who waits
   // for more.
-  virtual bool try_acquire(int permits = 1) = 0;
+  [[nodiscard]] virtual bool try_acquire(int permits = 1) = 0;
   // [parks] As acquire(). False: not granted by the deadline.
-  virtual bool try_acquire_until(MonotonicTime deadline, int permits = 1, std::stop_token stop = {}) = 0;
+  [[nodiscard]] virtual bool try_acquire_until(MonotonicTime deadline, int permits = 1,
+                                               std::stop_token stop = {}) = 0;
   // [parks] As try_acquire_until(). Throws std::invalid_argument for a wait below zero.
-  bool try_acquire_for(Duration wait, int permits = 1, std::stop_token stop = {}) {
+  [[nodiscard]] bool try_acquire_for(Duration wait, int permits = 1, std::stop_token stop = {}) {
     return try_acquire_until(end_of_wait(runtime(), wait), permits, std::move(stop));
   }
   // [parks] Permits that nobody holds, as the server sees it now.
-  virtual int free_permits() = 0;
+  [[nodiscard]] virtual int free_permits() = 0;
   // [parks] How many permits there are from now on, for every process. Holders of more keep theirs.
   virtual void set_permits(int permits) = 0;
 };
@@ -59,7 +60,7 @@ class Semaphores final : public Locks {
   // See Locks::Locks. Throws std::invalid_argument also for less than one permit.
   Semaphores(redis::Client& client, SemaphoreOptions options);
   // See Locks::obtain.
-  std::shared_ptr<Semaphore> obtain(const std::string& key) {
+  [[nodiscard]] std::shared_ptr<Semaphore> obtain(const std::string& key) {
     return std::static_pointer_cast<Semaphore>(Locks::obtain(key));
   }
 

@@ -94,8 +94,8 @@ TEST_P(SemaphoreTest, AllOrNothing) {
     one->unlock();
     EXPECT_EQ(one->free_permits(), 3);
     EXPECT_THROW(one->release(), NotOwner);
-    EXPECT_THROW(one->acquire(0), std::invalid_argument);
-    EXPECT_THROW(one->try_acquire(-1), std::invalid_argument);
+    EXPECT_THROW(static_cast<void>(one->acquire(0)), std::invalid_argument);
+    EXPECT_THROW(static_cast<void>(one->try_acquire(-1)), std::invalid_argument);
     EXPECT_THROW(one->set_permits(0), std::invalid_argument);
   });
 }
@@ -117,7 +117,8 @@ TEST_P(SemaphoreTest, MoreThanThereAreIsRejected) {
     Peer b(fixture, of(3));
     const auto other = b.obtain();
     semaphore->acquire();
-    Task waiter = fixture.runtime.spawn("client", [&] { EXPECT_THROW(other->acquire(3), Rejected); });
+    Task waiter = fixture.runtime.spawn(
+        "client", [&] { EXPECT_THROW(static_cast<void>(other->acquire(3)), Rejected); });
     b.observer.wait_for(Kind::waiting);
     semaphore->set_permits(2);
     waiter.join();
@@ -339,7 +340,7 @@ TEST_P(SemaphoreTest, LostRepliesDoNotCountTwice) {
     EXPECT_EQ(a.observer.count(Kind::lost), 0u);
     // Granted unseen, and given up.
     a.link.lose_reply_to(sha1(kSemaphoreAcquire), 1'000'000);
-    EXPECT_THROW(semaphore->try_acquire_for(100ms, 6), Unavailable);
+    EXPECT_THROW(static_cast<void>(semaphore->try_acquire_for(100ms, 6)), Unavailable);
     const auto other = b.obtain();
     EXPECT_TRUE(other->try_acquire_for(30s, 6));
     other->release();
@@ -490,13 +491,13 @@ TEST_P(SemaphoreTest, ForeignTypesAreRejected) {
     const auto semaphore = a.obtain();
     for (const std::string_view name : {std::string_view("k"), kTaken}) {
       ask(straight, {"SET", name, "something else"});
-      EXPECT_THROW(semaphore->acquire(), Rejected);
+      EXPECT_THROW(static_cast<void>(semaphore->acquire()), Rejected);
       EXPECT_THROW(semaphore->free_permits(), Rejected);
       EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 1);
       ask(straight, {"DEL", name});
     }
     ask(straight, {"LPUSH", kLimit, "x"});
-    EXPECT_THROW(semaphore->acquire(), Rejected);
+    EXPECT_THROW(static_cast<void>(semaphore->acquire()), Rejected);
     ask(straight, {"DEL", kLimit});
     EXPECT_THROW(semaphore->force_unlock(), Unsupported);
     EXPECT_THROW(Semaphores(straight, of(0)), std::invalid_argument);

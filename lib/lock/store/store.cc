@@ -35,6 +35,15 @@ redis::CallOptions on_lane(redis::CallOptions options, redis::Lane lane) {
   return options;
 }
 
+std::string place_of(const redis::ClientOptions& options) {
+  std::vector<std::string> addresses;
+  for (const redis::Node& node : options.nodes) addresses.push_back(node.endpoint.to_string());
+  std::sort(addresses.begin(), addresses.end());
+  std::string place;
+  for (const std::string& address : addresses) place.append(address).append(1, ',');
+  return place + std::to_string(options.database);
+}
+
 class OneRedis final : public Store {
  public:
   OneRedis(redis::Client& client, const LockOptions& options)
@@ -78,6 +87,7 @@ class OneRedis final : public Store {
                                                  std::function<void()> on_subscribed) override {
     return client_.subscribe(channel, std::move(on_message), std::move(on_subscribed));
   }
+  std::string place() const override { return place_of(client_.options()); }
   Runtime& runtime() noexcept override { return client_.runtime(); }
   const redis::ClientOptions& options() const noexcept override { return client_.options(); }
 

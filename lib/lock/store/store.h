@@ -57,6 +57,8 @@ class Store {
                                                          std::function<void(std::string_view)> on_message,
                                                          std::function<void()> on_subscribed) = 0;
 
+  // Names its servers, by their addresses: equal for stores on the same ones.
+  virtual std::string place() const { return {}; }
   virtual Runtime& runtime() noexcept = 0;
   virtual const redis::ClientOptions& options() const noexcept = 0;  // its timeouts and pauses
 };

@@ -230,7 +230,8 @@ TEST_P(HandOverTest, AGrantToSomebodyWhoGaveUpIsHandedOn) {
     held->lock();
     std::stop_source stop;
     Task impatient = fixture.runtime.spawn("client", [&] {
-      EXPECT_THROW(b.peer.locks.obtain("k")->try_lock_until(kNever, stop.get_token()), Interrupted);
+      EXPECT_THROW(static_cast<void>(b.peer.locks.obtain("k")->try_lock_until(kNever, stop.get_token())),
+                   Interrupted);
     });
     b.peer.observer.wait_for(Kind::queued, 2);
     const MonotonicTime start = fixture.runtime.now();

@@ -119,7 +119,8 @@ TEST_P(WakeChannelTest, WhoGivesUpHandsTheCallOn) {
     b.link.count(std::string(kReentrantAcquire.sha1));
     std::stop_source stop;
     Task impatient = fixture.runtime.spawn("client", [&] {
-      EXPECT_THROW(b.peer.locks.obtain("k")->try_lock_until(kNever, stop.get_token()), Interrupted);
+      EXPECT_THROW(static_cast<void>(b.peer.locks.obtain("k")->try_lock_until(kNever, stop.get_token())),
+                   Interrupted);
     });
     wait_until_registered(fixture, a, 1);
     const MonotonicTime start = fixture.runtime.now();

@@ -53,7 +53,7 @@ TEST_P(LockInterfaceFairTest, WhoGivesUpLeavesTheList) {
     EXPECT_FALSE(b.lock.try_lock_for(120ms));
     std::stop_source stop;
     stop.request_stop();
-    EXPECT_THROW(b.lock.try_lock_until(kNever, stop.get_token()), Interrupted);
+    EXPECT_THROW(static_cast<void>(b.lock.try_lock_until(kNever, stop.get_token())), Interrupted);
     EXPECT_EQ(a.ask({"LLEN", "k:queue"}).integer, 0);
     a.lock.unlock();
     EXPECT_TRUE(b.lock.try_lock());

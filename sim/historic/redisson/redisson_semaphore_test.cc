@@ -83,7 +83,7 @@ TEST_P(RedissonSemaphoreTest, AReleaseWakesAWaiter) {
     waiter.join();
     std::stop_source stop;
     stop.request_stop();
-    EXPECT_THROW(b.semaphore.try_acquire_for(1h, 1, stop.get_token()), Interrupted);
+    EXPECT_THROW(static_cast<void>(b.semaphore.try_acquire_for(1h, 1, stop.get_token())), Interrupted);
   });
 }
 
@@ -164,7 +164,7 @@ TEST_P(RedissonCountDownLatchTest, CountsDownAndOpens) {
     std::stop_source stop;
     stop.request_stop();
     a.latch.try_set_count(1);
-    EXPECT_THROW(b.latch.await_for(1h, stop.get_token()), Interrupted);
+    EXPECT_THROW(static_cast<void>(b.latch.await_for(1h, stop.get_token())), Interrupted);
   });
 }
 

@@ -98,7 +98,7 @@ TEST_P(SpringRegistryTest, AWaitCanBeInterrupted) {
     a.lock()->lock();
     std::stop_source stop;
     stop.request_stop();
-    EXPECT_THROW(b.lock()->try_lock_until(kNever, stop.get_token()), Interrupted);
+    EXPECT_THROW(static_cast<void>(b.lock()->try_lock_until(kNever, stop.get_token())), Interrupted);
     a.lock()->unlock();
     EXPECT_TRUE(b.lock()->try_lock());  // the local lock was given back
   });
@@ -152,13 +152,13 @@ TEST_P(SpringRegistryTest, ALocalWaitThatIsInterruptedIsInterrupted) {
     fixture.runtime
         .spawn("client",
                [&] {
-                 EXPECT_THROW(lock->try_lock_for(60s, stop.get_token()), Interrupted);
-                 EXPECT_THROW(lock->try_lock_until(kNever, stop.get_token()), Interrupted);
+                 EXPECT_THROW(static_cast<void>(lock->try_lock_for(60s, stop.get_token())), Interrupted);
+                 EXPECT_THROW(static_cast<void>(lock->try_lock_until(kNever, stop.get_token())), Interrupted);
                })
         .join();
     lock->unlock();
     // Free, but the flag is set on entry: never asked for.
-    EXPECT_THROW(lock->try_lock_for(60s, stop.get_token()), Interrupted);
+    EXPECT_THROW(static_cast<void>(lock->try_lock_for(60s, stop.get_token())), Interrupted);
     EXPECT_EQ(a.ask({"EXISTS", "locks:k"}).integer, 0);
   });
 }
