@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "lib/lock/engine/key_names.h"
 #include "lib/lock/engine/lock_context.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
 

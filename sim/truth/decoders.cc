@@ -66,17 +66,22 @@ std::optional<std::string> lock_of_fenced(std::string_view name) {
   return name.ends_with(":fencing") ? std::nullopt : itself(name);
 }
 
-// "PREFIX:{key}", or "PREFIX:key" where the key has a tag of its own.
+// "PREFIX:{key}"; "PREFIX::key" where a hash tag of the key is in force; "PREFIX:{tag}:key" for any other key
+// with a '}' (lib/lock/engine/key_names.h). `prefix` ends with the first ':'.
 std::optional<std::string> beside(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return std::nullopt;
   name.remove_prefix(prefix.size());
-  const bool tagged = name.size() > 2 && name.front() == '{' && name.find('}') == name.size() - 1;
-  return std::string(tagged ? name.substr(1, name.size() - 2) : name);
+  if (name.starts_with(':')) return std::string(name.substr(1));
+  const std::size_t close = name.find('}');
+  if (!name.starts_with('{') || close == std::string_view::npos) return std::nullopt;
+  const bool wrapped = close == name.size() - 1;
+  return std::string(wrapped ? name.substr(1, close - 1) : name.substr(std::min(close + 2, name.size())));
 }
 
+// No lock of a scenario has a '}' without a tag: its name would have to be searched for.
 const Entry* find_beside(Keyspace& keys, std::string_view prefix, const std::string& lock) {
-  const Entry* const tagged = keys.find(std::string(prefix) + "{" + lock + "}");
-  return tagged != nullptr ? tagged : keys.find(std::string(prefix) + lock);
+  const Entry* const wrapped = keys.find(std::string(prefix) + "{" + lock + "}");
+  return wrapped != nullptr ? wrapped : keys.find(std::string(prefix) + ":" + lock);
 }
 
 // Members by the end of their lease; the key's own expiry may come first.

@@ -65,8 +65,8 @@ std::string locking(Fixture& fixture, const redis::ClientOptions& options) {
   const auto lock = locks.obtain("k");
   const std::string what = thrown_by([&] { lock->lock(); });
   const std::string type = what.substr(0, what.find(':'));
-  EXPECT_THAT(thrown_by([&] { lock->try_lock(); }), StartsWith(type));
-  EXPECT_THAT(thrown_by([&] { lock->try_lock_for(10min); }), StartsWith(type));
+  EXPECT_THAT(thrown_by([&] { static_cast<void>(lock->try_lock()); }), StartsWith(type));
+  EXPECT_THAT(thrown_by([&] { static_cast<void>(lock->try_lock_for(10min)); }), StartsWith(type));
   EXPECT_FALSE(lock->is_held_by_me());
   EXPECT_EQ(lock->hold_count(), 0);
   return what;
@@ -80,9 +80,10 @@ TEST_P(BadInput, ArgumentsWithoutSense) {
                   HasSubstr("invalid_argument: a lease must be at least 10 ms"));
     }
     ReentrantLocks locks(client, {.lease = 10s});
-    EXPECT_THAT(thrown_by([&] { locks.obtain(""); }), HasSubstr("invalid_argument: a lock needs a key"));
+    EXPECT_THAT(thrown_by([&] { static_cast<void>(locks.obtain("")); }),
+                HasSubstr("invalid_argument: a lock needs a key"));
     const auto lock = locks.obtain("k");
-    EXPECT_THAT(thrown_by([&] { lock->try_lock_for(-1ns); }),
+    EXPECT_THAT(thrown_by([&] { static_cast<void>(lock->try_lock_for(-1ns)); }),
                 HasSubstr("invalid_argument: a wait cannot be below zero"));
     EXPECT_FALSE(lock->is_held_by_me());
     EXPECT_EQ(client.call({"EXISTS", "k"}).reply.integer, 0);
@@ -120,9 +121,9 @@ TEST_P(BadInput, AKeyOfAnotherType) {
       };
       const auto refused_each_way = [&](const std::string& kind, const std::shared_ptr<Lock>& lock) {
         refused(kind, [&] { lock->lock(); });
-        refused(kind, [&] { lock->try_lock(); });
-        refused(kind, [&] { lock->try_lock_for(10min); });
-        refused(kind, [&] { lock->try_lock_until(MonotonicTime::min()); });
+        refused(kind, [&] { static_cast<void>(lock->try_lock()); });
+        refused(kind, [&] { static_cast<void>(lock->try_lock_for(10min)); });
+        refused(kind, [&] { static_cast<void>(lock->try_lock_until(MonotonicTime::min())); });
         EXPECT_FALSE(lock->is_held_by_me()) << kind;
         EXPECT_EQ(lock->hold_count(), 0) << kind;
         EXPECT_FALSE(lock->in_use()) << kind;
@@ -138,12 +139,12 @@ TEST_P(BadInput, AKeyOfAnotherType) {
                        std::make_shared<MultiLock>(std::vector<std::shared_ptr<Lock>>{member, other}));
       EXPECT_FALSE(other->is_held_by_me());
       PermitSemaphore permits(client, "k", {.permits = 2});
-      refused("permits", [&] { permits.acquire(); });
-      refused("permits", [&] { permits.try_acquire(); });
+      refused("permits", [&] { static_cast<void>(permits.acquire()); });
+      refused("permits", [&] { static_cast<void>(permits.try_acquire()); });
       CountDownLatch latch(client, "k");
       refused("latch", [&] { latch.set(2); });
       refused("latch", [&] { latch.count_down(); });
-      refused("latch", [&] { latch.await_for(10min); });
+      refused("latch", [&] { static_cast<void>(latch.await_for(10min)); });
       const redis::Reply there =
           list ? client.call({"LINDEX", "k", "0"}).reply : client.call({"GET", "k"}).reply;
       EXPECT_EQ(there.text, "text");

@@ -39,7 +39,8 @@ class Locks {
   Locks& operator=(const Locks&) = delete;
 
   // The lock of `key`: the same object as long as anybody has it. Throws std::invalid_argument for an empty
-  // key. Any task may call it; O(log locks).
+  // key, one of more than 64 KiB, and one that begins with "holdfast:" (so begin the names of what locks keep
+  // beside their keys). Any task may call it; O(log locks).
   [[nodiscard]] std::shared_ptr<Lock> obtain(const std::string& key);
   Runtime& runtime() const noexcept;  // that of the client
 

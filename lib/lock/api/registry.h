@@ -37,7 +37,7 @@ class Registry {
   Registry& operator=(const Registry&) = delete;
 
   // Throws std::invalid_argument for an empty key, Unavailable when `capacity` objects are all in use.
-  [[nodiscard]] std::shared_ptr<Lock> obtain(const std::string& key);
+  std::shared_ptr<Lock> obtain(const std::string& key);
   // Gives up the objects that were obtained last longer ago than `age` and are not in use; returns how many.
   std::size_t expire_unused_older_than(Duration age);
   std::size_t size() const;  // objects kept now

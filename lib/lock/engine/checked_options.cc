@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "lib/lock/engine/key_names.h"
+
 namespace holdfast {
 
 using std::chrono::milliseconds;
@@ -32,6 +34,11 @@ LockOptions checked_options(LockOptions options) {
 
 const std::string& checked_key(const std::string& key) {
   if (key.empty()) throw std::invalid_argument("a lock needs a key that is not empty");
+  if (key.starts_with(kNamesBegin)) {
+    throw std::invalid_argument(
+        "a lock's key cannot begin with \"holdfast:\": so begins what locks keep beside "
+        "their keys");
+  }
   if (key.size() > 65536) throw std::invalid_argument("a lock's key may have 64 KiB at most");
   return key;
 }

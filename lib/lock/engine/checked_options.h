@@ -12,7 +12,8 @@ namespace holdfast {
 Duration checked_lease(Duration lease);
 // Throws std::invalid_argument: the lease; a negative number of replicas or renewals; a WAIT without a bound.
 LockOptions checked_options(LockOptions options);
-// Returns it. Throws std::invalid_argument: empty, or longer than 64 KiB.
+// Returns it. Throws std::invalid_argument: empty, longer than 64 KiB, or like a name beside a key
+// (key_names.h).
 const std::string& checked_key(const std::string& key);
 // Returns it. Throws std::invalid_argument: below zero.
 Duration checked_wait(Duration wait);

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "lib/lock/api/owner.h"
+#include "lib/lock/engine/key_names.h"
 #include "lib/lock/engine/lease.h"
-#include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/testing/draw.h"
 #include "lib/testing/kinds.h"
 

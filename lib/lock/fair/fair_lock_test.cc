@@ -115,9 +115,9 @@ TEST_P(FairLockTest, AKeyWithAHashTagKeepsIt) {
     lock->lock();
     FairQueue queue(fixture, "stock{7}");
     queue.join(b.locks.obtain("stock{7}"));
-    EXPECT_EQ(
-        ask(a.client, {"EXISTS", "holdfast:fair:queue:stock{7}", "holdfast:fair:patience:stock{7}"}).integer,
-        2);
+    EXPECT_EQ(ask(a.client, {"EXISTS", "holdfast:fair:queue::stock{7}", "holdfast:fair:patience::stock{7}"})
+                  .integer,
+              2);
     lock->unlock();
     queue.wait_all_granted();
   });

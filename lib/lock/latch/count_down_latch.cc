@@ -7,11 +7,11 @@
 
 #include "generated/lock_scripts.h"
 #include "lib/lock/engine/checked_options.h"
+#include "lib/lock/engine/key_names.h"
 #include "lib/lock/engine/retry.h"
 #include "lib/lock/engine/uuid.h"
 #include "lib/lock/engine/wire.h"
 #include "lib/lock/latch/latch_scripts.h"
-#include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/lock/waiting/wakeup.h"
 
 namespace holdfast {

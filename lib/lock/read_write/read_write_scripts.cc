@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "generated/lock_scripts.h"
-#include "lib/lock/reentrant/reentrant_scripts.h"
+#include "lib/lock/engine/key_names.h"
 
 namespace holdfast {
 

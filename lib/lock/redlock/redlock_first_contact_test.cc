@@ -76,8 +76,8 @@ TEST_P(RedlockFirstContact, ServersThatWereNeverThere) {
         }
       };
       refused([&] { first.lock->lock(); });
-      refused([&] { first.lock->try_lock(); });
-      refused([&] { first.lock->try_lock_for(wait ? 300ms : 3600s); });
+      refused([&] { static_cast<void>(first.lock->try_lock()); });
+      refused([&] { static_cast<void>(first.lock->try_lock_for(wait ? 300ms : 3600s)); });
       EXPECT_FALSE(first.lock->is_held_by_me());
     }
   });

@@ -1,4 +1,5 @@
 // Fencing tokens: of the fenced lock, and of every exclusive kind with LockOptions::fencing.
+#include "lib/lock/engine/key_names.h"
 #include "lib/lock/reentrant/reentrant_lock.h"
 
 #include <gtest/gtest.h>

@@ -210,7 +210,7 @@ TEST_P(ReentrantLockTest, AStopEndsTheWait) {
     std::atomic<int> interrupted = 0;
     const auto wait = [&] {
       try {
-        lock_b->try_lock_until(kNever, stop.get_token());
+        static_cast<void>(lock_b->try_lock_until(kNever, stop.get_token()));
       } catch (const Interrupted&) {
         ++interrupted;
       }

@@ -1,6 +1,7 @@
 #include "lib/lock/reentrant/reentrant_scripts.h"
 
 #include "generated/lock_scripts.h"
+#include "lib/lock/engine/key_names.h"
 
 namespace holdfast {
 
@@ -11,12 +12,6 @@ const redis::Script kRedissonAcquire = lock_scripts::redisson_acquire;
 const redis::Script kRedissonRelease = lock_scripts::redisson_release;
 const redis::Script kRedissonRenew = lock_scripts::redisson_renew;
 const redis::Script kRedissonForce = lock_scripts::redisson_force;
-
-std::string beside_key(const std::string& prefix, const std::string& key) {
-  return key.find('{') == std::string::npos ? prefix + ":{" + key + "}" : prefix + ":" + key;
-}
-
-std::string token_key(const std::string& key) { return beside_key("holdfast:token", key); }
 
 Wire reentrant_wire(const std::string& key, bool fencing) {
   const std::string queue = beside_key("holdfast:fair:queue", key);
@@ -56,7 +51,9 @@ Wire reentrant_wire_polling(const std::string& key, bool fencing) {
 }
 
 Wire redisson_wire(const std::string& key) {
-  const std::string channel = beside_key("redisson_lock__channel", key);
+  // As Redisson names it, which tells `k` from `{k}` no better: it is only a channel.
+  const std::string channel =
+      "redisson_lock__channel:" + (key.find('{') == std::string::npos ? '{' + key + '}' : key);
   return {.key = key,
           .acquire = &kRedissonAcquire,
           .release = &kRedissonRelease,

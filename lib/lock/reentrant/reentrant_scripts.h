@@ -5,6 +5,8 @@
 // The reentrant lock's first request is a plain SET NX PX, which costs the server a third of a script call;
 // its script is sent only after a refusal, or when the outcome of the SET is not known.
 //
+// Names beside a key: key_names.h.
+//
 // In Redisson's layout (redisson_lock.h): HASH <key> { owner: 1 }, and the channel
 // "redisson_lock__channel:{key}".
 //
@@ -28,11 +30,6 @@ extern const redis::Script kRedissonAcquire;
 extern const redis::Script kRedissonRelease;
 extern const redis::Script kRedissonRenew;
 extern const redis::Script kRedissonForce;
-
-// "holdfast:token:{key}"
-std::string token_key(const std::string& key);
-// PREFIX:{key}, or PREFIX:key when the key has a hash tag of its own: in the same hash slot as the key.
-std::string beside_key(const std::string& prefix, const std::string& key);
 
 Wire reentrant_wire(const std::string& key, bool fencing);
 Wire fair_wire(const std::string& key, bool fencing);               // the same, but in turn

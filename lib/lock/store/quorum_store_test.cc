@@ -2,6 +2,7 @@
 // tokens. On three and five embedded servers in virtual time, to the millisecond; with locks on top:
 // redlock_test.cc.
 #include "lib/lock/store/quorum_store.h"
+#include "lib/lock/engine/key_names.h"
 
 #include <gtest/gtest.h>
 

@@ -185,7 +185,7 @@ TEST_P(SpringRegistryTest, AnErrorCannotAcquire) {
     App a(fixture, link);
     a.ask({"SADD", "locks:k", "not a string"});
     for (const auto& ask : {std::function<void()>([&] { a.lock()->lock(); }),
-                            std::function<void()>([&] { a.lock()->try_lock_for(1s); })}) {
+                            std::function<void()>([&] { static_cast<void>(a.lock()->try_lock_for(1s)); })}) {
       const std::string error = why(ask);
       EXPECT_NE(error.find("cannot acquire"), std::string::npos) << error;
     }
