@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "lib/runtime/check.h"
+#include "lib/runtime/process_identity.h"
 
 namespace holdfast {
 namespace {
@@ -168,7 +169,7 @@ class SocketStream final : public Stream {
     if (wait) --untried_;
     for (;;) {
       const bool in_time = !wait || runtime_.wait_fd(fd_.get(), FdInterest::readable, deadline);
-      if (closed_.load(std::memory_order_acquire)) return {IoStatus::closed, 0};
+      if (closed()) return {IoStatus::closed, 0};
       const ssize_t got = ::recv(fd_.get(), into.data(), into.size(), 0);
       if (got > 0) {
         left_room_ = static_cast<std::size_t>(got) < into.size();
@@ -186,7 +187,7 @@ class SocketStream final : public Stream {
   IoResult write(std::string_view bytes, MonotonicTime deadline) override {
     std::size_t sent = 0;
     while (sent < bytes.size()) {
-      if (closed_.load(std::memory_order_acquire)) return {IoStatus::closed, sent};
+      if (closed()) return {IoStatus::closed, sent};
       const ssize_t put = ::send(fd_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
       if (put >= 0) {
         sent += static_cast<std::size_t>(put);
@@ -199,13 +200,17 @@ class SocketStream final : public Stream {
     return {IoStatus::ok, sent};
   }
 
-  void finish_writing() noexcept override { ::shutdown(fd_.get(), SHUT_WR); }
+  void finish_writing() noexcept override {
+    if (!closed()) ::shutdown(fd_.get(), SHUT_WR);
+  }
 
   void close() noexcept override {
+    if (closed()) return;
     if (!closed_.exchange(true, std::memory_order_acq_rel)) ::shutdown(fd_.get(), SHUT_RDWR);
   }
 
   void reset() noexcept override {
+    if (closed()) return;
     if (closed_.exchange(true, std::memory_order_acq_rel)) return;
     // A zero linger time makes close() send a reset. Connecting to AF_UNSPEC dissolves the association at
     // once, with a reset as well, and wakes whoever waits (Linux, tcp_disconnect); where it cannot, the
@@ -221,6 +226,9 @@ class SocketStream final : public Stream {
   Endpoint peer() const override { return peer_; }
 
  private:
+  // A fork has the descriptors of its parent: it must not say or end anything on connections that are in use
+  // there.
+  bool closed() const { return closed_.load(std::memory_order_acquire) || forks_so_far() != made_at_fork_; }
   // Also for ETIMEDOUT, which says that the system gave the connection up, not that a deadline passed.
   IoStatus broken() const {
     return closed_.load(std::memory_order_acquire) ? IoStatus::closed : IoStatus::reset;
@@ -228,6 +236,7 @@ class SocketStream final : public Stream {
 
   Runtime& runtime_;
   FileDescriptor fd_;
+  const std::uint64_t made_at_fork_ = forks_so_far();
   std::atomic<bool> closed_{false};
   bool left_room_ = false;    // the last read did not fill its buffer
   std::uint8_t untried_ = 0;  // so many reads after such a one wait first

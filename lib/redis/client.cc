@@ -92,6 +92,7 @@ Answer Client::eval(const Script& script, Arguments keys, Arguments args, const 
 std::unique_ptr<Subscription> Client::subscribe(std::string channel,
                                                 std::function<void(std::string_view payload)> on_message,
                                                 std::function<void()> on_subscribed) {
+  impl_->check_process("SUBSCRIBE");
   return impl_->pubsub()->subscribe(std::move(channel), std::move(on_message), std::move(on_subscribed));
 }
 

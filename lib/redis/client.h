@@ -103,6 +103,7 @@ class Subscription;
 class Client {
  public:
   // Does not connect yet. `runtime` and `network` outlive it. REQUIRES: at least one node.
+  // A child that forks off later makes one of its own: there each call on this one fails (Kind::forked).
   Client(Runtime& runtime, Network& network, ClientOptions options);
   ~Client();
   Client(const Client&) = delete;

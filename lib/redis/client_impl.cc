@@ -63,12 +63,21 @@ Client::Impl::Impl(const Impl& shared, std::shared_ptr<Pubsub> no_pubsub)
       mutex_(runtime_),
       task_(runtime_, "connector") {}
 
+void Client::Impl::check_process(std::string_view command) const {
+  if (forks_so_far() == made_at_fork_) return;
+  throw failure(
+      Error::Kind::forked, "", command, false,
+      "this process is a fork of the one that made the client, and shares its connections with it: make "
+      "a client of your own in the child");
+}
+
 MonotonicTime Client::Impl::deadline_of(const CallOptions& call, MonotonicTime now) const {
   return call.deadline ? *call.deadline : deadline_after(now, options_->command_timeout);
 }
 
 Client::Impl::Sent Client::Impl::execute(std::span<const CommandView> commands, std::span<Reply> replies,
                                          MonotonicTime now, MonotonicTime deadline, const CallOptions& call) {
+  check_process(commands.front().name());
   const std::shared_ptr<Impl> on = call.lane == Lane::shared ? shared_from_this() : lane(call.lane);
   if (!call.stop.stop_possible()) return on->send_until(commands, replies, now, deadline, call);
   const std::stop_callback wake(call.stop, [&parker = runtime_.parker()] { parker.unpark(); });

@@ -16,6 +16,7 @@
 #include "lib/redis/error.h"
 #include "lib/redis/pubsub.h"
 #include "lib/runtime/background_task.h"
+#include "lib/runtime/process_identity.h"
 
 namespace holdfast::redis {
 
@@ -35,6 +36,8 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   // The error for an error reply.
   Error refusal(std::string_view node, std::string_view command, const Reply& error) const;
 
+  // Throws Error (Kind::forked) when this process is a fork of the one in which the client was made.
+  void check_process(std::string_view command) const;
   MonotonicTime deadline_of(const CallOptions& call, MonotonicTime now) const;
   const std::string& name_of(std::size_t node) const { return names_[node]; }
   const ClientOptions& options() const { return *options_; }
@@ -85,6 +88,7 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   const std::vector<std::string> names_;
   const std::shared_ptr<Known> known_;
   const std::shared_ptr<Pubsub> pubsub_;  // null: of another lane
+  const std::uint64_t made_at_fork_ = forks_so_far();
 
   Mutex mutex_;  // guards everything below; never held across a park
   bool stopping_ = false;

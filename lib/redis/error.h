@@ -22,6 +22,7 @@ class Error : public std::runtime_error {
     unreachable,   // nobody listens at any of the addresses, and nobody ever did
                    // (ClientOptions::wait_for_servers)
     interrupted,   // CallOptions::stop was triggered first
+    forked,        // this process is a fork of the one that made the client: make one here
   };
 
   // `what` says it all in words: node, command, cause.
@@ -61,7 +62,8 @@ inline bool Error::worth_another_attempt() const noexcept {
     case Kind::unauthorized:
     case Kind::unsupported:
     case Kind::unreachable:
-    case Kind::interrupted: break;
+    case Kind::interrupted:
+    case Kind::forked: break;
   }
   return false;
 }

@@ -110,6 +110,9 @@ class Runtime {
   // --- randomness ---------------------------------------------------------------------------------
   // 64 uniform bits: unpredictable in an application, drawn from the seed in a simulated process.
   virtual std::uint64_t random() = 0;
+  // What random() returns next was drawn after this call, not before it: nothing of it can be in a copy of
+  // the process (a fork, a snapshot that is restored twice) that was made before.
+  virtual void renew_randomness() noexcept {}
   // Uniform in [low, high], both included. REQUIRES: low <= high.
   std::uint64_t random_between(std::uint64_t low, std::uint64_t high);
 

@@ -16,8 +16,10 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "lib/runtime/check.h"
+#include "lib/runtime/process_identity.h"
 #include "lib/runtime/yield_budget.h"
 
 namespace holdfast {
@@ -100,6 +102,7 @@ struct ThreadState {
   std::map<const void*, std::any> slots;  // looked up only
   std::array<std::uint64_t, 32> random{};
   std::size_t random_left = 0;
+  std::uint64_t random_drawn_at = 0;  // forks_so_far(): a child does not use what its parent drew
 
   ThreadState() {
     static std::atomic<TaskId> next{1};
@@ -111,6 +114,15 @@ ThreadState& state() {
   thread_local ThreadState state;
   return state;
 }
+
+// What a fork has left behind of a thread, a mutex or a condition can be neither waited for nor destroyed.
+class MadeIn {
+ public:
+  bool another() const { return forks_so_far() != forks_; }  // this process is a fork of that one
+
+ private:
+  std::uint64_t forks_ = forks_so_far();
+};
 
 class ThreadTask final : public Task::Impl {
  public:
@@ -128,7 +140,9 @@ class ThreadTask final : public Task::Impl {
     if (thread_.joinable()) join();
   }
   void join() override {
-    if (thread_.get_id() == std::this_thread::get_id()) {
+    if (made_in_.another()) {
+      new std::thread(std::move(thread_));  // of the parent's: here nothing runs that could be waited for
+    } else if (thread_.get_id() == std::this_thread::get_id()) {
       thread_.detach();  // it is about to end by itself
     } else {
       thread_.join();
@@ -138,19 +152,30 @@ class ThreadTask final : public Task::Impl {
 
  private:
   std::shared_ptr<std::atomic<bool>> finished_;
+  const MadeIn made_in_;
   std::thread thread_;
 };
 
 class ThreadMutex final : public Runtime::MutexImpl {
  public:
-  void lock() override { mutex.lock(); }
+  void lock() override {
+    if (made_in.another()) {
+      static_cast<void>(mutex.try_lock());  // its owner may be a thread that does not exist here
+    } else {
+      mutex.lock();
+    }
+  }
   bool try_lock() override { return mutex.try_lock(); }
   void unlock() noexcept override { mutex.unlock(); }
+  const MadeIn made_in;
   std::mutex mutex;
 };
 
 class ThreadCondition final : public Runtime::ConditionImpl {
  public:
+  ~ThreadCondition() override {
+    if (made_in_.another()) static_cast<void>(condition_.release());  // the parent's threads wait for it
+  }
   std::cv_status wait_until(Runtime::MutexImpl& held, MonotonicTime deadline) override {
     std::unique_lock lock(static_cast<ThreadMutex&>(held).mutex, std::adopt_lock);
     const MonotonicTime now = clock_source().now();
@@ -158,16 +183,17 @@ class ThreadCondition final : public Runtime::ConditionImpl {
       lock.release();
       return std::cv_status::timeout;
     }
-    condition_.wait_for(
+    condition_->wait_for(
         lock, std::min(kLongestWait, Duration(deadline - now)));  // an early return is spurious: allowed
     lock.release();
     return clock_source().now() >= deadline ? std::cv_status::timeout : std::cv_status::no_timeout;
   }
-  void notify_one() noexcept override { condition_.notify_one(); }
-  void notify_all() noexcept override { condition_.notify_all(); }
+  void notify_one() noexcept override { condition_->notify_one(); }
+  void notify_all() noexcept override { condition_->notify_all(); }
 
  private:
-  std::condition_variable condition_;
+  const MadeIn made_in_;
+  std::unique_ptr<std::condition_variable> condition_ = std::make_unique<std::condition_variable>();
 };
 
 }  // namespace
@@ -196,9 +222,11 @@ void ThreadRuntime::sleep_until(MonotonicTime deadline) {
 
 void ThreadRuntime::yield() { std::this_thread::yield(); }
 
+// Process and time go in as well: copies of a whole machine may share the state of the kernel's generator.
 std::uint64_t ThreadRuntime::random() {
   ThreadState& mine = state();
-  if (mine.random_left == 0) {
+  const std::uint64_t forks = forks_so_far();
+  if (mine.random_left == 0 || mine.random_drawn_at != forks) {
     std::size_t have = 0;
     while (have < sizeof mine.random) {
       char* into = reinterpret_cast<char*>(mine.random.data()) + have;
@@ -206,9 +234,22 @@ std::uint64_t ThreadRuntime::random() {
       HF_CHECK(got >= 0 || errno == EINTR, "getrandom() cannot fail once the system has booted");
       if (got > 0) have += static_cast<std::size_t>(got);
     }
+    std::uint64_t place_and_time = static_cast<std::uint64_t>(getpid()) << 32;
+    place_and_time ^= static_cast<std::uint64_t>(read_clock(CLOCK_REALTIME)) * 0x9e3779b97f4a7c15;
+    place_and_time ^= static_cast<std::uint64_t>(read_clock(CLOCK_BOOTTIME)) * 0xbf58476d1ce4e5b9;
+    for (std::uint64_t& word : mine.random) {
+      place_and_time = place_and_time * 6364136223846793005 + 1442695040888963407;
+      word ^= place_and_time;
+    }
     mine.random_left = mine.random.size();
+    mine.random_drawn_at = forks;
   }
-  return mine.random[--mine.random_left];
+  return std::exchange(mine.random[--mine.random_left], 0);  // who copies the memory finds no used one
+}
+
+void ThreadRuntime::renew_randomness() noexcept {
+  state().random.fill(0);
+  state().random_left = 0;
 }
 
 bool ThreadRuntime::wait_fd(int fd, FdInterest interest, MonotonicTime deadline) {

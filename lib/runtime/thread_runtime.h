@@ -24,6 +24,7 @@ class ThreadRuntime final : public Runtime {
   void sleep_until(MonotonicTime deadline) override;
   void yield() override;
   std::uint64_t random() override;  // from the system's generator, drawn in blocks for each thread
+  void renew_randomness() noexcept override;
   bool wait_fd(int fd, FdInterest interest, MonotonicTime deadline) override;
   std::unique_ptr<MutexImpl> make_mutex() override;
   std::unique_ptr<ConditionImpl> make_condition() override;

@@ -29,6 +29,7 @@ FORBIDDEN = re.compile(
 PORTS = (
     "lib/testing/server/",
     "lib/runtime/thread_runtime.cc",
+    "lib/runtime/process_identity.cc",
     "lib/net/socket_network.cc",
     "sim/world/event_loop.cc",
     "sim/world/fiber.cc",

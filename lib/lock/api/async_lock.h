@@ -46,7 +46,7 @@ class [[nodiscard]] PendingLock {
                                         MonotonicTime deadline = kNever, std::stop_token stop = {},
                                         AcquireOutcome then = {});
 
-// The same as a std::future. `keep` must live until the future is ready: it is the task, and stops without it.
+// The same as a std::future. `keep` must live until the future is ready: it is the task, which stops without.
 struct [[nodiscard]] FutureLock {
   std::future<bool> granted;  // as PendingLock::wait()
   PendingLock keep;           // the task

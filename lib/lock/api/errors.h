@@ -57,6 +57,11 @@ class WaitTimeout : public LockError {
 class WouldDeadlock : public LockError {
   using LockError::LockError;
 };
+// This process is a fork of the one that made the lock or its client. Its threads, connections and owners are
+// the parent's; the child makes a client and locks of its own.
+class Forked : public LockError {
+  using LockError::LockError;
+};
 // This server, or this kind of lock, cannot do that.
 class Unsupported : public LockError {
   using LockError::LockError;

@@ -22,6 +22,7 @@ Runtime& Locks::runtime() const noexcept { return context_->runtime; }
 
 std::shared_ptr<Lock> Locks::obtain(const std::string& key) {
   checked_key(key);
+  context_->check_process(key);
   const std::scoped_lock guard(mutex_);
   std::weak_ptr<Lock>& entry = locks_[key];
   std::shared_ptr<Lock> lock = entry.lock();

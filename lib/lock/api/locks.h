@@ -4,6 +4,10 @@
 // - Who owns it: each outermost acquisition draws an owner of its own, "<uuid of this
 //   process>:<number>". A new acquisition can therefore never re-enter what an older one left behind.
 //   How often the holder re-entered is counted here; on the server the count stays 1.
+//   The uuid is drawn when this object is made, from randomness that no copy of the process shares. After
+//   fork() the child makes a client and locks of its own; what it inherited refuses use (Forked), and can be
+//   destroyed there without harm to the parent. From a snapshot that is restored more than once, make clients
+//   and locks after the restore: two copies of an object that was made before would be one owner.
 // - Every request can be repeated without harm: acquire asks for the state "mine", release and renew
 //   compare the owner. So a request whose reply was lost is asked again. An acquire or a release that
 //   gives up with its outcome unknown is undone in the background.

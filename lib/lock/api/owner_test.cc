@@ -176,8 +176,8 @@ TEST_P(OwnerTest, AcquireAsyncThatIsNotGranted) {
     const PendingLock stopped = acquire_async(lock, order, kNever, stop.get_token());
     b.observer.wait_for(Kind::waiting, waited + 1);
     stop.request_stop();
-    EXPECT_THROW(stopped.wait(), Interrupted);
-    EXPECT_THROW(stopped.wait(), Interrupted);
+    EXPECT_THROW(static_cast<void>(stopped.wait()), Interrupted);
+    EXPECT_THROW(static_cast<void>(stopped.wait()), Interrupted);
     EXPECT_TRUE(stopped.ready());
     b.ask({"SET", "other", "of another type"});
     std::atomic<bool> told = false;
@@ -187,7 +187,7 @@ TEST_P(OwnerTest, AcquireAsyncThatIsNotGranted) {
                                                  EXPECT_TRUE(failure);
                                                  told = true;
                                                });
-    EXPECT_THROW(rejected.wait(), Rejected);
+    EXPECT_THROW(static_cast<void>(rejected.wait()), Rejected);
     while (!told) fixture.runtime.sleep_for(1ms);
     held->unlock();
     EXPECT_TRUE(lock->try_lock());  // nothing of it is left

@@ -5,11 +5,11 @@
 //   key with a hash tag in force    PREFIX::key         a{b}c      ->  holdfast:token::a{b}c
 //   any other key with '}'          PREFIX:{tag}:key    x}y        ->  holdfast:token:{NUMBER}:x}y
 //
-// A hash tag is in force, as in Redis Cluster, when a '}' follows the first '{' with something between; NUMBER
-// is the least one whose hash slot is that of the key.
+// A hash tag is in force, as in Redis Cluster, when a '}' follows the first '{' with something between;
+// NUMBER is the least one whose hash slot is that of the key.
 //
-// - Two keys, or two prefixes, never share a name: what follows "PREFIX:" begins with "{" or with ":", and its
-//   first "}" ends the name only in the first form. (`x` and `{x}` have "PREFIX:{x}" and "PREFIX::{x}".)
+// - Two keys, or two prefixes, never share a name: what follows "PREFIX:" begins with "{" or with ":", and
+//   its first "}" ends the name only in the first form. (`x` and `{x}`: "PREFIX:{x}" and "PREFIX::{x}".)
 // - A name lies in the hash slot of its key.
 // - No lock can be named like a key beside another one: keys that begin with "holdfast:" are refused.
 #pragma once

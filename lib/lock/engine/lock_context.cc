@@ -21,6 +21,14 @@ LockContext::LockContext(std::unique_ptr<Store> store_in, LockOptions options_in
       wake_channel(store, uuid, late_release),
       watchdog(store, late_release, options) {}
 
+void LockContext::check_process(const std::string& key) const {
+  if (!forked()) return;
+  throw Forked("lock '" + key +
+                   "': this process is a fork of the one that made the lock, and a hold of it would be the " +
+                   "parent's, too: make a client and locks of your own in the child",
+               key, "", false);
+}
+
 std::string LockContext::next_owner() {
   late_release.start_if_stuck();
   const std::string number = std::to_string(next_number++);

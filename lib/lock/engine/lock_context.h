@@ -14,6 +14,7 @@
 #include "lib/lock/engine/wire.h"
 #include "lib/lock/store/store.h"
 #include "lib/lock/waiting/wake_channel.h"
+#include "lib/runtime/process_identity.h"
 
 namespace holdfast {
 
@@ -24,6 +25,9 @@ struct LockContext {
 
   // "<uuid of this object>:<number>": never used twice.
   std::string next_owner();
+  // Throws Forked when this process is a fork of the one in which this object was made.
+  void check_process(const std::string& key) const;
+  bool forked() const { return forks_so_far() != made_at_fork; }
   void tell(const LockEvent& event) const {
     if (options.observer != nullptr) options.observer->on_event(event);
   }
@@ -41,6 +45,7 @@ struct LockContext {
   Runtime& runtime;
   const LockOptions options;
   const std::string lease_ms;
+  const std::uint64_t made_at_fork = forks_so_far();
   const std::string uuid;
   std::atomic<std::uint64_t> next_number{1};
   LateRelease late_release;

@@ -10,6 +10,7 @@ void throw_lock_error(const redis::Error& error, const std::string& key, bool ma
   if (error.kind() == redis::Error::Kind::unsupported) {
     throw Unsupported(what, key, error.node(), may_have_executed);
   }
+  if (error.kind() == redis::Error::Kind::forked) throw Forked(what, key, error.node(), may_have_executed);
   const bool nobody_there = error.kind() == redis::Error::Kind::unreachable;
   const bool stopped = error.kind() == redis::Error::Kind::interrupted;
   if (stopped) throw Interrupted(what, key, error.node(), may_have_executed);

@@ -6,6 +6,7 @@ namespace holdfast {
 
 std::string random_uuid(Runtime& runtime) {
   static constexpr char kHex[] = "0123456789abcdef";
+  runtime.renew_randomness();
   std::uint64_t words[2];
   for (auto& word : words) word = runtime.random();
   words[0] = (words[0] & ~0xf000ull) | 0x4000ull;            // version 4

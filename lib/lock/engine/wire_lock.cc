@@ -25,6 +25,7 @@ WireLock::WireLock(std::shared_ptr<LockContext> context, Wire wire)
       mutex_(context_->runtime) {}
 
 WireLock::~WireLock() {
+  if (context_->forked()) return;  // the holds are the parent's
   try {
     for (const Mine& mine : mine_) {
       if (mine.hold->is_lost || !context_->watchdog.unwatch(*mine.hold)) continue;
@@ -47,6 +48,7 @@ bool WireLock::try_lock_until(MonotonicTime deadline, std::stop_token stop) {
 }
 
 bool WireLock::acquire_within(const Patience& patience, int permits) {
+  context_->check_process(key());
   if (wire_->reentry != Wire::Reentry::another_hold && mine_count_ != 0) {
     if (const std::shared_ptr<Hold> hold = my_hold()) return reenter(*hold, patience);
   }
@@ -177,6 +179,7 @@ void WireLock::release_by(MonotonicTime deadline) {
 }
 
 std::shared_ptr<Hold> WireLock::take(int depth) {
+  context_->check_process(key());
   std::shared_ptr<Hold> hold;
   {
     const std::scoped_lock guard(mutex_);
@@ -238,6 +241,7 @@ void WireLock::give_back(Hold& hold, MonotonicTime deadline) {
 }
 
 bool WireLock::force_unlock() {
+  context_->check_process(key());
   if (wire_->force == nullptr) return Lock::force_unlock();
   bool unseen = false;
   return released(context_->insist(key(), *wire_->force, wire_->release_keys, {}, unseen).reply) >= 1 ||
@@ -259,6 +263,7 @@ std::shared_ptr<Hold> WireLock::my_hold() const {
 }
 
 bool WireLock::is_held_by_me() const {
+  if (context_->forked()) return false;
   const std::shared_ptr<Hold> hold = my_hold();
   return hold && !hold->is_lost && runtime().now() < hold->valid_until();
 }
