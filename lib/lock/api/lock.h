@@ -115,7 +115,8 @@ class Lock {
   // Fires when the calling task's hold is lost (not when it is released). Default token when not held.
   [[nodiscard]] virtual std::stop_token lost() const = 0;
 
-  // The fencing token of the calling task's hold: greater than that of every earlier hold of the key.
+  // The fencing token of the calling task's hold: greater than that of every earlier hold of the key that
+  // excludes it (locks.h says more).
   // nullopt: not held, or a lock that gives none (LockOptions::fencing).
   [[nodiscard]] virtual std::optional<std::uint64_t> token() const { return std::nullopt; }
   // How much longer the hold is promised; zero when it is over. nullopt: as valid_until().

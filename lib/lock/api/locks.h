@@ -17,6 +17,17 @@
 //   through lost() and the observer.
 // - Re-entry neither asks the server nor changes the lease. Re-entering a hold that is lost throws
 //   LockLost; so does its outermost release(); the inner ones only count down.
+// - What a fencing token says (LockOptions::fencing): it is greater than the token of every hold of the key
+//   that was granted before and excludes this one. Of two holds that do not exclude each other (two
+//   readers, two holders of a semaphore) it says nothing: each draws its own, and the one with the smaller
+//   token may be the later to learn of its grant. A resource that refuses tokens below the greatest it has
+//   seen may therefore refuse a reader beside a reader that came after it: let it check writers only.
+//   Proof: the script that grants draws the token, as one more than the counter at least, and leaves it
+//   there. A server runs one script at a time, so tokens rise in the order of grants. It grants only where
+//   no record stands of a hold that excludes, so each such hold was granted, and drew, before.
+//   The counter is kept for 24 h after the last grant. When it is gone (or a failover lost it) the server's
+//   time in microseconds takes its place, which is more than any token drawn before, unless the clock was
+//   set back by more than the time since.
 //
 // Thread safety: all members of a lock may be called by any task. Ownership is by task, or by Owner
 // (owner.h).
