@@ -222,7 +222,8 @@ std::int64_t ClientRecorder::translate(std::optional<MonotonicTime> time) const 
 
 void ClientRecorder::on_event(const LockEvent& told) noexcept {
   using Kind = LockEvent::Kind;
-  if (!live() || told.kind == Kind::released || told.kind == Kind::release_failed)
+  if (!live() || told.kind == Kind::released || told.kind == Kind::release_failed ||
+      told.kind == Kind::extended)
     return;  // the thread records what it was told itself
   checker::History& history = recorder_.history();
   if (told.kind == LockEvent::Kind::acquired) {
@@ -247,6 +248,7 @@ void ClientRecorder::on_event(const LockEvent& told) noexcept {
     case LockEvent::Kind::acquired:
     case LockEvent::Kind::released:
     case LockEvent::Kind::release_failed:
+    case LockEvent::Kind::extended:
     case LockEvent::Kind::queued: return;
     case LockEvent::Kind::waiting:
       publish(RunEventKind::lock_waiting, told.key, event.id, event.node);

@@ -12,4 +12,16 @@ void Lock::unlock() {
   }
 }
 
+void Lock::extend(Duration) {
+  throw Unsupported("lock '" + key() + "': this kind of lock cannot be extended", key(), "", false);
+}
+
+std::string Lock::detach() {
+  throw Unsupported("lock '" + key() + "': a hold of this kind stays where it is", key(), "", false);
+}
+
+bool Lock::adopt(const std::string&) {
+  throw Unsupported("lock '" + key() + "': a hold of this kind stays where it is", key(), "", false);
+}
+
 }  // namespace holdfast

@@ -104,6 +104,22 @@ class Lock {
     release();
   }
 
+  // --- a hold that lasts longer, or goes elsewhere ---------------------------------------------------------
+  // [parks] The calling task's hold lasts `lease` from now at least, on top of what the watchdog does: for a
+  // step that takes longer than the lease of LockOptions, or a lock that is not renewed. Throws NotOwner,
+  // LockLost, Unavailable (then it may last longer all the same), Unsupported where the design has no such
+  // thing; std::invalid_argument as LockOptions::lease.
+  virtual void extend(Duration lease);
+  // [parks] Gives the calling task's hold, however deep, out of its hands without a release: who shows the
+  // result to adopt(), in any process, has it. Until then nobody renews it, and its lease runs from the last
+  // renewal on. Throws as release(), or Unsupported.
+  [[nodiscard]] virtual std::string detach();
+  // [parks] Takes up what detach() of a lock of this key, kind and server gave out: the calling task holds it
+  // from now on, with the same fencing token. False: its lease had run out, or somebody took it up before.
+  // Throws LockError; std::invalid_argument for what detach() never gave; WouldDeadlock where the calling
+  // task holds the lock already.
+  [[nodiscard]] virtual bool adopt(const std::string& detached);
+
   // --- about the hold of the calling task; no round trip -----------------------------------------------
   [[nodiscard]] virtual bool is_held_by_me() const = 0;  // counted in and not known to be lost
   [[nodiscard]] virtual int hold_count() const = 0;      // depth of re-entry; 0: not held

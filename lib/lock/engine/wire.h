@@ -13,6 +13,8 @@
 //   Answers a list: 1 renewed, 0 not that owner's any more, or the text of an error of this lock.
 // - force (optional). No ARGV. Takes it from everybody; answers as a release. Where the record knows its
 //   owner it is the release.
+// - adopt (optional). KEYS[1] the lock. ARGV: the owner that gave it up, the one that takes it up, lease in
+//   ms. Answers 1: it is the latter's now.
 #pragma once
 
 #include <chrono>
@@ -49,6 +51,7 @@ struct Wire {
   const redis::Script* release = nullptr;
   const redis::Script* renew = nullptr;
   const redis::Script* force = nullptr;
+  const redis::Script* adopt = nullptr;  // null: a hold cannot go to another owner
   std::vector<std::string> acquire_keys = {}, release_keys = {}, renew_keys = {};
   std::vector<std::string> acquire_args = {};
   std::string channel = {};

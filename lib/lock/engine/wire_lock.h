@@ -36,6 +36,10 @@ class WireLock : public Lock {
   bool try_lock_by(MonotonicTime deadline) override;
   void release_by(MonotonicTime deadline) override;
 
+  void extend(Duration lease) override;
+  std::string detach() override;
+  bool adopt(const std::string& detached) override;
+
   bool is_held_by_me() const override;
   int hold_count() const override;
   std::optional<MonotonicTime> valid_until() const override;

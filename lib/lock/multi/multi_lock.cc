@@ -188,6 +188,13 @@ void MultiLock::release_by(MonotonicTime deadline) {
   if (first_failure) std::rethrow_exception(first_failure);
 }
 
+void MultiLock::extend(Duration lease) {
+  if (hold_count() == 0) {
+    throw NotOwner("lock '" + key_ + "': the calling task does not hold it", key_, "", false);
+  }
+  for (const auto& member : members_) member->extend(lease);
+}
+
 bool MultiLock::is_held_by_me() const {
   return hold_count() > 0 && std::all_of(members_.begin(), members_.end(),
                                          [](const auto& member) { return member->is_held_by_me(); });

@@ -42,6 +42,8 @@ class MultiLock final : public Lock {
   [[nodiscard]] bool try_lock_by(MonotonicTime deadline) override { return acquire(false, deadline, {}); }
   void release_by(MonotonicTime deadline) override;
 
+  void extend(Duration lease) override;  // every member
+
   [[nodiscard]] bool is_held_by_me() const override;
   [[nodiscard]] int hold_count() const override;
   [[nodiscard]] std::optional<MonotonicTime> valid_until() const override;  // the earliest

@@ -35,6 +35,7 @@ class WireReadWriteLock final : public ReadWriteLock {
   bool in_use() const override { return write_.in_use() || read_.in_use(); }
   bool force_unlock() override { return write_.force_unlock(); }
   std::string record() const override { return write_.record(); }
+  void extend(Duration lease) override { write_.extend(lease); }
   const std::string& key() const noexcept override { return write_.key(); }
   Runtime& runtime() const noexcept override { return write_.runtime(); }
   std::string_view mode() const noexcept override { return write_.mode(); }
@@ -61,6 +62,7 @@ class WireReadWriteLock final : public ReadWriteLock {
     bool in_use() const override { return whole_.in_use(); }
     bool force_unlock() override { return whole_.force_unlock(); }
     std::string record() const override { return whole_.record(); }
+    void extend(Duration lease) override { const_cast<WireLock&>(side()).extend(lease); }
     const std::string& key() const noexcept override { return whole_.key(); }
     Runtime& runtime() const noexcept override { return whole_.runtime(); }
     std::string_view mode() const noexcept override { return "read"; }

@@ -8,6 +8,7 @@ namespace holdfast {
 const redis::Script kReentrantAcquire = lock_scripts::reentrant_acquire;
 const redis::Script kReentrantRelease = lock_scripts::reentrant_release;
 const redis::Script kReentrantRenew = lock_scripts::reentrant_renew;
+const redis::Script kReentrantAdopt = lock_scripts::reentrant_adopt;
 const redis::Script kRedissonAcquire = lock_scripts::redisson_acquire;
 const redis::Script kRedissonRelease = lock_scripts::redisson_release;
 const redis::Script kRedissonRenew = lock_scripts::redisson_renew;
@@ -21,6 +22,7 @@ Wire reentrant_wire(const std::string& key, bool fencing) {
             .release = &kReentrantRelease,
             .renew = &kReentrantRenew,
             .force = &kReentrantRelease,
+            .adopt = &kReentrantAdopt,
             .acquire_keys = {key, queue, patience},
             .release_keys = {key, queue, patience},
             .renew_keys = {key},

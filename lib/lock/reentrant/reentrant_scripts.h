@@ -26,6 +26,7 @@ namespace holdfast {
 extern const redis::Script kReentrantAcquire;
 extern const redis::Script kReentrantRelease;
 extern const redis::Script kReentrantRenew;
+extern const redis::Script kReentrantAdopt;
 extern const redis::Script kRedissonAcquire;
 extern const redis::Script kRedissonRelease;
 extern const redis::Script kRedissonRenew;

@@ -41,6 +41,7 @@ class WireSemaphore final : public Semaphore {
   std::stop_token lost() const override { return lock_.lost(); }
   std::optional<std::uint64_t> token() const override { return lock_.token(); }
   bool in_use() const override { return lock_.in_use(); }
+  void extend(Duration lease) override { lock_.extend(lease); }
   bool force_unlock() override { return lock_.force_unlock(); }
   const std::string& key() const noexcept override { return lock_.key(); }
   Runtime& runtime() const noexcept override { return lock_.runtime(); }

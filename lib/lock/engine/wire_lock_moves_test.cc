@@ -1,0 +1,163 @@
+// Holds that are extended, and holds that go to another task or process.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "lib/lock/multi/multi_lock.h"
+#include "lib/lock/semaphore/semaphore.h"
+#include "lib/testing/kinds.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AnyPeer;
+using testing::ExclusiveKind;
+using testing::Fixture;
+using testing::Where;
+using Kind = LockEvent::Kind;
+
+class HoldMoves : public ::testing::TestWithParam<std::tuple<Where, ExclusiveKind>> {
+ protected:
+  static void run(const std::function<void(Fixture&)>& body) {
+    testing::with_fixture(std::get<0>(GetParam()), body);
+  }
+  static ExclusiveKind kind() { return std::get<1>(GetParam()); }
+  static bool can_move() { return kind() != ExclusiveKind::write; }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, HoldMoves,
+                         ::testing::Combine(::testing::ValuesIn(testing::everywhere()),
+                                            ::testing::ValuesIn(testing::every_kind())),
+                         [](const auto& info) {
+                           return testing::to_string(std::get<0>(info.param)) + "_" +
+                                  testing::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(HoldMoves, ExtendMakesItLastLonger) {
+  run([](Fixture& fixture) {
+    AnyPeer peer(fixture, kind(), {.lease = 60s, .renew = false});
+    const auto lock = peer.obtain("k");
+    EXPECT_THROW(lock->extend(100s), NotOwner);
+    lock->lock();
+    EXPECT_THROW(lock->extend(9ms), std::invalid_argument);
+    lock->extend(1000s);
+    EXPECT_GT(*lock->remaining_lease(), 900s);
+    EXPECT_GT(peer.ask({"PTTL", "k"}).integer, 900'000);
+    lock->extend(10s);  // never shorter
+    EXPECT_GT(*lock->remaining_lease(), 900s);
+    EXPECT_EQ(peer.observer.count(Kind::extended), 2u);
+    peer.ask({"FLUSHALL"});
+    EXPECT_THROW(lock->extend(2000s), LockLost);
+    EXPECT_FALSE(lock->is_held_by_me());
+    EXPECT_EQ(peer.observer.count(Kind::lost), 1u);
+    EXPECT_THROW(lock->release(), LockLost);
+    EXPECT_EQ(peer.observer.count(Kind::lost), 1u);
+    EXPECT_TRUE(lock->try_lock());  // the next task is not kept out
+    lock->release();
+  });
+}
+
+TEST_P(HoldMoves, AnotherProcessTakesItUp) {
+  run([](Fixture& fixture) {
+    AnyPeer a(fixture, kind(), {.lease = 60s, .fencing = true}),
+        b(fixture, kind(), {.lease = 60s, .fencing = true}),
+        c(fixture, kind(), {.lease = 60s, .fencing = true});
+    const auto gives = a.obtain("k"), takes = b.obtain("k"), late = c.obtain("k");
+    gives->lock();
+    if (!can_move()) {
+      EXPECT_THROW(static_cast<void>(gives->detach()), Unsupported);
+      EXPECT_THROW(static_cast<void>(takes->adopt("x")), Unsupported);
+      return;
+    }
+    const std::string owner = gives->acquisition();
+    const auto token = gives->token();
+    const std::string detached = gives->detach();
+    EXPECT_EQ(gives->hold_count(), 0);
+    EXPECT_THROW(gives->release(), NotOwner);
+    EXPECT_THROW(static_cast<void>(gives->detach()), NotOwner);
+    EXPECT_FALSE(gives->try_lock());
+    EXPECT_FALSE(late->try_lock());
+    EXPECT_TRUE(takes->adopt(detached));
+    EXPECT_TRUE(takes->is_held_by_me());
+    EXPECT_EQ(takes->token(), token);
+    EXPECT_EQ(a.ask({"GET", "k"}).text, takes->acquisition());
+    EXPECT_NE(takes->acquisition(), owner);
+    EXPECT_FALSE(late->adopt(detached));  // once only
+    EXPECT_THROW(static_cast<void>(takes->adopt(detached)), WouldDeadlock);
+    takes->release();
+    EXPECT_FALSE(late->adopt(detached));
+    EXPECT_TRUE(late->try_lock());
+    EXPECT_GT(*late->token(), *token);
+    late->release();
+    for (const char* text : {"", "x", "#", "00000000-0000-4000-8000-000000000000:1#x", "a:1",
+                             "00000000-0000-4000-8000-000000000000:"}) {
+      EXPECT_THROW(static_cast<void>(late->adopt(text)), std::invalid_argument) << text;
+    }
+    EXPECT_FALSE(late->adopt("00000000-0000-4000-8000-000000000000:1"));
+  });
+}
+
+TEST_P(HoldMoves, AnotherTaskTakesItUp) {
+  if (!can_move()) return;
+  run([](Fixture& fixture) {
+    AnyPeer peer(fixture, kind(), {.lease = 60s});
+    const auto lock = peer.obtain("k");
+    lock->lock();
+    const std::string detached = lock->detach();
+    Task other = fixture.runtime.spawn("client", [&] {
+      EXPECT_TRUE(lock->adopt(detached));
+      EXPECT_TRUE(lock->is_held_by_me());
+      lock->release();
+    });
+    other.join();
+    EXPECT_TRUE(lock->try_lock());
+    lock->release();
+    EXPECT_EQ(peer.observer.count(Kind::lost), 0u);
+  });
+}
+
+// The answer to adopt() is lost: it is asked again, and counts once.
+TEST_P(HoldMoves, ALostAnswerToAdopt) {
+  if (!can_move()) return;
+  run([](Fixture& fixture) {
+    AnyPeer a(fixture, kind(), {.lease = 60s});
+    testing::FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    AnyPeer b(fixture, kind(), {.lease = 60s}, link.endpoint());
+    const auto gives = a.obtain("k"), takes = b.obtain("k");
+    gives->lock();
+    const std::string detached = gives->detach();
+    b.ask({"PING"});
+    link.lose_reply_to("EVAL");
+    EXPECT_TRUE(takes->adopt(detached));
+    takes->release();
+    EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 0);
+  });
+}
+
+class OtherHoldMoves : public ::testing::TestWithParam<Where> {};
+INSTANTIATE_TEST_SUITE_P(Ports, OtherHoldMoves, ::testing::ValuesIn(testing::everywhere()),
+                         [](const auto& info) { return testing::to_string(info.param); });
+
+TEST_P(OtherHoldMoves, ExtendOfSeveral) {
+  testing::with_fixture(GetParam(), [](Fixture& fixture) {
+    redis::Client client(fixture.runtime, fixture.network, fixture.options());
+    ReentrantLocks locks(client, {.lease = 60s, .renew = false});
+    Semaphores gates(client, {.lock = {.lease = 60s, .renew = false}, .permits = 2});
+    ReadWriteLocks tables(client, {.lock = {.lease = 60s, .renew = false}});
+    MultiLock all({locks.obtain("x"), gates.obtain("s"), tables.obtain("t")});
+    EXPECT_THROW(all.extend(1000s), NotOwner);
+    all.lock();
+    all.extend(1000s);
+    EXPECT_GT(*all.remaining_lease(), 900s);
+    all.release();
+    const auto table = tables.obtain("r");
+    table->lock_shared();
+    table->read().extend(1000s);
+    EXPECT_GT(*table->read().remaining_lease(), 900s);
+    table->release_shared();
+  });
+}
+
+}  // namespace
+}  // namespace holdfast
