@@ -76,7 +76,7 @@ TEST_P(ReadWriteLockTest, AKeyWithATagKeepsItsSlot) {
     Peer peer(fixture, {});
     const auto lock = peer.obtain("stock:{42}:x");
     lock->lock_shared();
-    EXPECT_EQ(ask(peer.client, {"EXISTS", "holdfast:rw:readers:stock:{42}:x"}).integer, 1);
+    EXPECT_EQ(ask(peer.client, {"EXISTS", "holdfast:rw:readers::stock:{42}:x"}).integer, 1);
     lock->unlock_shared();
   });
 }
