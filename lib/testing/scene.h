@@ -2,6 +2,7 @@
 // a faulty link.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <mutex>
 #include <string>

@@ -215,7 +215,7 @@ TEST_P(Replicas, AStoppedReplicaHoldsUpNothingElse) {
     std::stop_source stop;
     Task waiter = runtime.spawn("client", [&] {
       try {
-        strict->obtain("k")->try_lock_for(20s, stop.get_token());
+        static_cast<void>(strict->obtain("k")->try_lock_for(20s, stop.get_token()));
       } catch (const LockError&) {
       }
     });

@@ -127,7 +127,7 @@ TEST_P(SpringRegistryTest, ATimedWaitThatIsInterruptedWhileItPollsCannotAcquire)
     bool interrupted = false;
     const std::string error = why([&] {
       try {
-        b.lock()->try_lock_for(60s, stop.get_token());
+        static_cast<void>(b.lock()->try_lock_for(60s, stop.get_token()));
       } catch (const Interrupted&) {
         interrupted = true;
         throw;
