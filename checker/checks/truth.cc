@@ -462,7 +462,7 @@ class Comparison {
   }
 
   void wrong(std::string kind, std::size_t position, std::string why) {
-    truth_.wrong.push_back(witness_at(history_, words_, std::move(kind), position, std::move(why)));
+    truth_.wrong.push_back(witness_at(history_, std::move(kind), position, std::move(why)));
   }
 
   const History& history_;
@@ -486,18 +486,6 @@ class Comparison {
 };
 
 }  // namespace
-
-Witness witness_at(const History& history, const Wording& words, std::string kind, std::size_t position,
-                   std::string why) {
-  const Event& event = history.events()[position];
-  Witness witness;
-  witness.kind = std::move(kind);
-  witness.key = words.text(event.key);
-  witness.from_ns = witness.to_ns = event.time_ns;
-  witness.why = std::move(why);
-  witness.events = {position};
-  return witness;
-}
 
 Truth compare_with_truth(const History& history, const CheckContext& context) {
   return counts_permits(history) ? compare_counts(history, context) : Comparison(history, context).run();

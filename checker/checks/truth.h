@@ -11,13 +11,14 @@
 // it as the value of their ledger entries. Mode "free": a record is a number, how many permits are free, in
 // `permits` (truth_counts.h). `record` with value 1: the record of that acquisition stands from now to
 // `valid_until` (absent: for ever; where the server's clock drifts, as if it did not); again: with another
-// end. Mode "read" and `permits` say what others may hold beside it; records of one `owner` never exclude each
-// other. Value 0: it is gone.
+// end. Mode "read" and `permits` say what others may hold beside it; records of one `owner` never exclude
+// each other. Value 0: it is gone.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "checker/checks/check.h"
@@ -43,10 +44,17 @@ inline constexpr std::string_view kByReplication = "replication";
 inline constexpr std::string_view kByExpiry = "expiry";
 inline constexpr std::string_view kByLoading = "loading";
 
-class Wording;
 // What is wrong at one event.
-Witness witness_at(const History& history, const Wording& words, std::string kind, std::size_t position,
-                   std::string why);
+inline Witness witness_at(const History& history, std::string kind, std::size_t position, std::string why) {
+  const Event& event = history.events()[position];
+  Witness witness;
+  witness.kind = std::move(kind);
+  witness.why = std::move(why);
+  witness.events = {position};
+  witness.key = history.text(event.key);
+  witness.from_ns = witness.to_ns = event.time_ns;
+  return witness;
+}
 
 struct Truth {
   bool watched = false;    // the history has `keyspace` events

@@ -237,7 +237,7 @@ class Counts {
   }
 
   void wrong(std::string kind, std::size_t position, std::string why) {
-    truth_.wrong.push_back(witness_at(history_, words_, std::move(kind), position, std::move(why)));
+    truth_.wrong.push_back(witness_at(history_, std::move(kind), position, std::move(why)));
   }
 
   const History& history_;
