@@ -1,6 +1,7 @@
 // Hold: one outermost acquisition of one lock, from its grant to its release or loss.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +31,8 @@ struct Hold {
   // Written by the watchdog, read by anybody.
   std::atomic<Duration::rep> valid_until_ns{0};
   std::atomic<bool> is_lost{false};
+  // Written by extend() before it asks: until when the record may stand, answered or not.
+  std::atomic<Duration::rep> extended_until_ns{0};
 
   // The watchdog's own, under its mutex once the hold is watched.
   bool renew = true;
@@ -43,6 +46,10 @@ struct Hold {
 
   const std::string& key() const noexcept { return wire->key; }
   MonotonicTime valid_until() const { return MonotonicTime(Duration(valid_until_ns.load())); }
+  // Until when there is something to give back: a lease from now, or what extend() may have made of it.
+  MonotonicTime gone_by(MonotonicTime now, Duration lease) const {
+    return std::max(now + lease, MonotonicTime(Duration(extended_until_ns.load())));
+  }
 };
 
 }  // namespace holdfast

@@ -128,7 +128,8 @@ std::optional<std::stop_source> Watchdog::note_loss(Hold& hold) {
 }
 
 void Watchdog::tidy_after_loss(Hold& hold) {
-  if (hold.renewal_unanswered) late_release_.add(hold.wire, hold.owner, runtime_.now() + lease_);
+  const MonotonicTime now = runtime_.now(), gone_by = hold.gone_by(now, lease_);
+  if (hold.renewal_unanswered || gone_by > now + lease_) late_release_.add(hold.wire, hold.owner, gone_by);
   if (hold.turn) hold.turn->pass();
 }
 

@@ -29,7 +29,8 @@ WireLock::~WireLock() {
   try {
     for (const Mine& mine : mine_) {
       if (mine.hold->is_lost || !context_->watchdog.unwatch(*mine.hold)) continue;
-      context_->late_release.add(wire_, mine.hold->owner, runtime().now() + context_->options.lease);
+      context_->late_release.add(wire_, mine.hold->owner,
+                                 mine.hold->gone_by(runtime().now(), context_->options.lease));
     }
   } catch (const std::exception&) {  // left to its lease
   } catch (const TaskCancelled&) {
@@ -212,7 +213,7 @@ void WireLock::give_back(Hold& hold, MonotonicTime deadline) {
     answer =
         context_->insist(key(), *wire_->release, wire_->release_keys, args, unseen, &Store::call, deadline);
   } catch (const LockError& error) {
-    context_->late_release.add(wire_, hold.owner, runtime().now() + context_->options.lease);
+    context_->late_release.add(wire_, hold.owner, hold.gone_by(runtime().now(), context_->options.lease));
     context_->tell({.kind = LockEvent::Kind::release_failed,
                     .key = key(),
                     .acquisition = hold.owner,

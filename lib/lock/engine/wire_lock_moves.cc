@@ -1,6 +1,7 @@
 // WireLock: holds that last longer, or go to another task or process.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <optional>
 #include <stdexcept>
@@ -21,6 +22,13 @@ struct Detached {
 
 std::string to_text(const Hold& hold) {
   return hold.token ? hold.owner + '#' + std::to_string(*hold.token) : hold.owner;
+}
+
+void raise(std::atomic<Duration::rep>& time_ns, MonotonicTime to) {
+  const Duration::rep to_ns = to.time_since_epoch().count();
+  for (Duration::rep before = time_ns; before < to_ns;) {
+    if (time_ns.compare_exchange_weak(before, to_ns)) return;
+  }
 }
 
 Detached parsed(const std::string& text) {
@@ -51,6 +59,9 @@ void WireLock::extend(Duration lease) {
   if (!context_->watchdog.check(*hold)) throw lost_error(*hold);
   const std::string lease_ms = milliseconds_text(lease);
   const std::array<std::string_view, 2> args{lease_ms, hold->owner};
+  const MonotonicTime answered_by =
+      deadline_after(runtime().now(), context_->store.options().command_timeout);
+  raise(hold->extended_until_ns, deadline_after(answered_by, lease));
   bool unseen = false;
   const redis::Answer answer = context_->insist(key(), *wire_->renew, wire_->renew_keys, args, unseen,
                                                 &Store::renew, hold->valid_until());
@@ -64,10 +75,7 @@ void WireLock::extend(Duration lease) {
     }
     throw lost_error(*hold);
   }
-  const Duration::rep until = lease_end(answer.sent_at, lease).time_since_epoch().count();
-  for (Duration::rep before = hold->valid_until_ns; before < until;) {
-    if (hold->valid_until_ns.compare_exchange_weak(before, until)) break;
-  }
+  raise(hold->valid_until_ns, lease_end(answer.sent_at, lease));
   context_->tell({.kind = LockEvent::Kind::extended,
                   .key = key(),
                   .acquisition = hold->owner,

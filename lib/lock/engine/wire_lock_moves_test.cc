@@ -4,6 +4,7 @@
 #include <string>
 
 #include "lib/lock/multi/multi_lock.h"
+#include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/lock/semaphore/semaphore.h"
 #include "lib/testing/kinds.h"
 
@@ -132,6 +133,96 @@ TEST_P(HoldMoves, ALostAnswerToAdopt) {
     EXPECT_TRUE(takes->adopt(detached));
     takes->release();
     EXPECT_EQ(a.ask({"EXISTS", "k"}).integer, 0);
+  });
+}
+
+// The answer to adopt() comes when its lease is over: it is no hold, and what was granted is given back.
+TEST_P(HoldMoves, ALateAnswerToAdopt) {
+  if (!can_move()) return;
+  run([](Fixture& fixture) {
+    AnyPeer a(fixture, kind(), {.lease = 600s});
+    testing::FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    AnyPeer b(fixture, kind(), {.lease = 200ms}, link.endpoint());
+    const auto gives = a.obtain("k"), takes = b.obtain("k");
+    gives->lock();
+    const std::string detached = gives->detach();
+    a.ask({"SCRIPT", "LOAD", kReentrantAdopt.text});
+    b.ask({"PING"});
+    link.hold_request(std::string(kReentrantAdopt.sha1));
+    Task taker = fixture.runtime.spawn("client", [&] { EXPECT_FALSE(takes->adopt(detached)); });
+    link.wait_held();
+    fixture.runtime.sleep_for(250ms);
+    link.release_request();
+    taker.join();
+    EXPECT_FALSE(takes->is_held_by_me());
+    EXPECT_EQ(b.observer.count(Kind::acquired), 0u);
+    while (a.ask({"EXISTS", "k"}).integer != 0) fixture.runtime.sleep_for(1ms);
+  });
+}
+
+// A release that no server hears for longer than the lease: what extend() has made of the record is given
+// back all the same.
+TEST(HoldMovesInVirtualTime, WhatWasExtendedIsGivenBackHoweverLate) {
+  HF_NEEDS_VIRTUAL_TIME();
+  for (const ExclusiveKind kind : testing::every_kind()) {
+    testing::with_fixture(Where::embedded, [&](Fixture& fixture) {
+      testing::FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+      AnyPeer peer(fixture, kind, {.lease = 200ms, .renew = false}, link.endpoint());
+      redis::Client straight(fixture.runtime, fixture.network, fixture.options());
+      auto lock = peer.obtain("k"), dropped = peer.obtain("k2");
+      lock->lock();
+      dropped->lock();
+      lock->extend(600s);
+      dropped->extend(600s);
+      link.lose_request_with("EVAL", 1'000'000);
+      EXPECT_THROW(lock->release(), Unavailable) << to_string(kind);
+      dropped.reset();
+      fixture.runtime.sleep_for(5s);
+      link.lose_request_with("EVAL", 0);
+      fixture.runtime.sleep_for(5s);
+      EXPECT_EQ(testing::ask(straight, {"EXISTS", "k", "k2"}).integer, 0) << to_string(kind);
+    });
+  }
+}
+
+// The process sleeps while the answer to extend() is on its way, and reads it when the hold is over: it stays
+// lost, and the record goes before the time that was asked for.
+TEST(HoldMovesInVirtualTime, AnExtensionThatIsReadTooLate) {
+  HF_NEEDS_VIRTUAL_TIME();
+  testing::with_fixture(Where::embedded, [](Fixture& fixture) {
+    redis::Client straight(fixture.runtime, fixture.network, fixture.options());
+    straight.call({"SCRIPT", "LOAD", kReentrantRenew.text});
+    testing::FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    link.hold_request(std::string(kReentrantRenew.sha1));
+    testing::OtherProcess& process = fixture.add_process("c1");
+    Parker& parker = fixture.runtime.parker();
+    bool lost = false, over = false, ended = false;
+    process.start("client", [&] {
+      redis::Client client(process.runtime(), process.network(), fixture.options(link.endpoint()));
+      ReentrantLocks locks(client, {.lease = 400ms, .renew = false});
+      const auto lock = locks.obtain("k");
+      lock->lock();
+      try {
+        lock->extend(600s);
+      } catch (const LockLost&) {
+        lost = true;
+      }
+      EXPECT_FALSE(lock->is_held_by_me());
+      while (!over) process.runtime().sleep_for(10ms);
+      ended = true;
+      parker.unpark();
+    });
+    link.wait_held();
+    process.pause();
+    link.release_request();
+    fixture.runtime.sleep_for(500ms);
+    EXPECT_GT(testing::ask(straight, {"PTTL", "k"}).integer, 500'000);
+    process.resume();
+    fixture.runtime.sleep_for(5s);
+    EXPECT_TRUE(lost);
+    EXPECT_EQ(testing::ask(straight, {"EXISTS", "k"}).integer, 0);
+    over = true;
+    while (!ended) parker.park_until(kNever);
   });
 }
 

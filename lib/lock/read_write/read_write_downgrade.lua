@@ -9,7 +9,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local was_writer = call('get', KEYS[1]) == owner
 local until_ms = tonumber(call('zscore', KEYS[2], owner) or 0)
 if not was_writer and until_ms <= now then return 0 end
-until_ms = math.max(until_ms, now + lease)
+until_ms = math.max(until_ms, now + lease, was_writer and now + call('pttl', KEYS[1]) or 0) -- never shorten what was promised
 if was_writer then call('del', KEYS[1]) end -- a write that frees memory: a server that has none to spare lets the others pass
 call('zremrangebyscore', KEYS[2], '-inf', 0)
 call('zadd', KEYS[2], string.format('%.0f', until_ms), owner)

@@ -162,7 +162,8 @@ void WireReadWriteLock::become_reader(int depth, MonotonicTime deadline) {
     answer = context_->insist(key(), kReadWriteDowngrade, write_.wire().release_keys, args, unseen,
                               &Store::renew, deadline);
   } catch (const LockError& error) {
-    context_->late_release.add(hold->wire, hold->owner, runtime().now() + context_->options.lease);
+    context_->late_release.add(hold->wire, hold->owner,
+                               hold->gone_by(runtime().now(), context_->options.lease));
     context_->tell({.kind = LockEvent::Kind::release_failed,
                     .key = key(),
                     .acquisition = hold->owner,
@@ -193,6 +194,7 @@ void WireReadWriteLock::become_reader(int depth, MonotonicTime deadline) {
   reader->life = hold->life;
   reader->renew = hold->renew;
   reader->renewals_left = hold->renewals_left;
+  reader->extended_until_ns = hold->extended_until_ns.load();
   reader->valid_until_ns = valid_until.time_since_epoch().count();
   read_.put(reader, answer.sent_at, depth);
 }
