@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,6 +40,22 @@ struct ClusterOptions {
   std::function<embedded::KeyspaceWitness*(const std::string& node)> witness = {};
 };
 
+// A node answered an administrator's command by an error.
+class NodeRefuses : public std::runtime_error {
+ public:
+  // `answer`: without the "-" before it. `what`: "node r1 cannot be promoted".
+  NodeRefuses(const std::string& what, std::string answer)
+      : std::runtime_error(what + ": " + answer), answer_(std::move(answer)) {}
+  bool says(std::string_view code) const {
+    return answer_.starts_with(code) && answer_.substr(code.size(), 1) == " ";
+  }
+  // It will take the same command later: it runs a script, or loads its data.
+  bool for_now() const { return says("BUSY") || says("LOADING"); }
+
+ private:
+  std::string answer_;
+};
+
 class ClusterNode {
  public:
   virtual ~ClusterNode() = default;
@@ -50,13 +67,17 @@ class ClusterNode {
 
   // All of these are called on a task of the harness or of the proxy. [parks] where a real server needs time;
   // crash, lose_power, pause, resume, step_clock and set_drift act at once, without parking in the
-  // embedded world. Errors: std::runtime_error that names the node.
+  // embedded world. Errors: std::runtime_error that names the node (NodeRefuses: it said so itself).
   virtual void crash() = 0;  // SIGKILL
   // A crash that also takes from its disk what was neither synced by the server nor old enough that the
   // kernel wrote it (30 s; sim/redis/write_back.h): the end of an append-only file. Dumps are synced.
   virtual void lose_power() = 0;
   virtual void restart(
-      bool keep_disk) = 0;     // after a crash, with the same role and address; returns when it answers
+      bool keep_disk) = 0;  // after a crash, with the same role and address; returns when it answers
+  // As restart(), but returns when it answers LOADING, as a server that has much to load. It loads until
+  // finish_loading(), for a minute at most; that returns when it has loaded, or is not there any more.
+  virtual void restart_loading(bool keep_disk) = 0;
+  virtual void finish_loading() = 0;
   virtual void promote() = 0;  // REPLICAOF NO ONE
   virtual void pause() = 0;    // SIGSTOP; pauses count
   virtual void resume() = 0;   // SIGCONT, when each pause() of this incarnation had its resume()
@@ -65,7 +86,7 @@ class ClusterNode {
   // -1'000'000.
   virtual void set_drift(std::int64_t ppm) = 0;
   virtual std::int64_t drift() const = 0;
-  // [parks] One command of an administrator, past the proxy. Throws also for an error reply.
+  // [parks] One command of an administrator, past the proxy. Throws NodeRefuses for an error reply.
   virtual void administer(std::span<const std::string> command) = 0;
 
   // How many acts of one sort (by name) are in force; they are over when this incarnation dies.

@@ -64,7 +64,14 @@ class EmbeddedNode final : public ClusterNode {
     disk_->lose_power(process_->runtime().now());
   }
 
-  void restart(bool keep_disk) override {
+  void restart(bool keep_disk) override { restart(keep_disk, false); }
+  void restart_loading(bool keep_disk) override { restart(keep_disk, true); }
+  void finish_loading() override {
+    if (in_force("loading") == 0 || presence_ == nullptr || presence_->server == nullptr) return;
+    in_force("loading") = 0;
+    presence_->server->finish_loading();
+  }
+  void restart(bool keep_disk, bool loads) {
     if (running()) throw std::runtime_error("node " + name_ + " cannot be restarted: it runs");
     if (process_->alive()) process_->crash();
     proxy_.set_node(name_, NodeState::down);
@@ -73,14 +80,13 @@ class EmbeddedNode final : public ClusterNode {
     if (keep_disk) *disk = *disk_;
     disk_ = std::move(disk);
     process_ = &world_.add_process(name_);
-    start();
+    start(loads);
   }
 
   void promote() override {
     if (!running()) throw std::runtime_error("node " + name_ + " cannot be promoted: it does not run");
     const std::string answer = command("*3\r\n$9\r\nREPLICAOF\r\n$2\r\nNO\r\n$3\r\nONE\r\n");
-    if (!answer.starts_with("+OK"))
-      throw std::runtime_error("node " + name_ + " cannot be promoted: " + answer);
+    if (!answer.starts_with("+OK")) throw NodeRefuses("node " + name_ + " cannot be promoted", error(answer));
     primary_.reset();
   }
 
@@ -92,8 +98,7 @@ class EmbeddedNode final : public ClusterNode {
     std::string request;
     embedded::append_request(request, words);
     const std::string answer = command(request);
-    if (!answer.starts_with("+OK"))
-      throw std::runtime_error("node " + name_ + " cannot be demoted: " + answer);
+    if (!answer.starts_with("+OK")) throw NodeRefuses("node " + name_ + " cannot be demoted", error(answer));
     primary_ = primary;
   }
 
@@ -104,7 +109,7 @@ class EmbeddedNode final : public ClusterNode {
     embedded::append_request(request, views);
     const std::string answer = command(request);
     if (answer.starts_with('-'))
-      throw std::runtime_error("node " + name_ + " refuses " + words.front() + ": " + answer);
+      throw NodeRefuses("node " + name_ + " refuses " + words.front(), error(answer));
   }
 
   void pause() override { process_->pause(); }
@@ -120,13 +125,15 @@ class EmbeddedNode final : public ClusterNode {
     return presence_ != nullptr && presence_->server != nullptr && presence_->server->ready();
   }
 
-  // [parks] until it listens.
-  void start() {
+  // [parks] until it listens. `loads`: until finish_loading().
+  void start(bool loads = false) {
     ++incarnation_;
     presence_ = std::make_shared<Presence>();
     RedisServerOptions options;
     options.listen = upstream();
     options.persistence = mode_of(options_.persistence);
+    options.loads = loads;
+    if (loads) in_force("loading") = 1;
     if (options_.min_replicas_to_write > 0) {
       options.settings = {{"min-replicas-to-write", std::to_string(options_.min_replicas_to_write)},
                           {"min-replicas-max-lag", std::to_string(options_.min_replicas_max_lag.count())}};
@@ -155,6 +162,12 @@ class EmbeddedNode final : public ClusterNode {
   }
 
  private:
+  // An error reply without what frames it.
+  static std::string error(const std::string& answer) {
+    const std::size_t begin = answer.starts_with('-') ? 1 : 0;
+    return answer.substr(begin, answer.find('\r') - begin);
+  }
+
   void kill() {
     if (process_->alive()) process_->crash();
     presence_.reset();

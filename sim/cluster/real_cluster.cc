@@ -11,6 +11,7 @@
 #include "sim/cluster/clocked_redis.h"
 #include "sim/cluster/cluster.h"
 #include "sim/cluster/real_disk.h"
+#include "sim/cluster/slow_load.h"
 #include "sim/proxy/proxy.h"
 
 namespace holdfast::sim {
@@ -42,7 +43,8 @@ class RealNode final : public ClusterNode {
         proxy_(proxy),
         name_(std::move(name)),
         options_(options),
-        append_only_folder_(options.folder + "/" + name_ + "/data/appendonlydir"),
+        data_folder_(options.folder + "/" + name_ + "/data"),
+        append_only_folder_(data_folder_ + "/appendonlydir"),
         disk_(std::make_shared<RealDisk>(append_only_folder_)),
         process_(world.harness().runtime(), world.harness().network(),
                  {.folder = options.folder + "/" + name_, .address = world.add_process(name_).address()}) {}
@@ -64,6 +66,34 @@ class RealNode final : public ClusterNode {
   }
 
   void restart(bool keep_disk) override {
+    prepare_restart(keep_disk);
+    start();
+  }
+
+  void restart_loading(bool keep_disk) override {
+    prepare_restart(keep_disk);
+    const SlowLoad slow(data_folder_, appends());
+    start(RedisProcess::Until::loading);
+  }
+
+  void finish_loading() override {
+    if (!running() || in_force("loading") == 0) return;
+    const std::uint64_t loads = incarnation();
+    in_force("loading") = 0;
+    try {
+      administer(SlowLoad::let_it_go_on());
+      for (;;) {
+        const redis::Reply reply = call({"PING"});
+        if (!reply.is_error() || reply.error_code() != "LOADING") return;
+        world_.harness().runtime().sleep_for(std::chrono::milliseconds(1));
+      }
+    } catch (const std::runtime_error&) {
+      if (running() && incarnation() == loads) throw;
+    }
+  }
+
+  // Where a restart() begins.
+  void prepare_restart(bool keep_disk) {
     if (process_.running()) throw std::runtime_error("node " + name_ + " cannot be restarted: it runs");
     proxy_.set_node(name_, NodeState::down);
     if (!keep_disk) {
@@ -71,25 +101,23 @@ class RealNode final : public ClusterNode {
       process_.clock().forget_synced();
       *disk_ = RealDisk(append_only_folder_);
     }
-    start();
   }
 
   void promote() override {
     const redis::Reply reply = call({"REPLICAOF", "NO", "ONE"});
-    if (reply.is_error()) throw std::runtime_error("node " + name_ + " cannot be promoted: " + reply.text);
+    if (reply.is_error()) throw NodeRefuses("node " + name_ + " cannot be promoted", reply.text);
     primary_.reset();
   }
 
   void administer(std::span<const std::string> words) override {
     const redis::Reply reply = call(words);
-    if (reply.is_error())
-      throw std::runtime_error("node " + name_ + " refuses " + words.front() + ": " + reply.text);
+    if (reply.is_error()) throw NodeRefuses("node " + name_ + " refuses " + words.front(), reply.text);
   }
 
   // [parks]
   void demote(const Endpoint& primary) {
     const redis::Reply reply = call({"REPLICAOF", primary.host, std::to_string(primary.port)});
-    if (reply.is_error()) throw std::runtime_error("node " + name_ + " cannot be demoted: " + reply.text);
+    if (reply.is_error()) throw NodeRefuses("node " + name_ + " cannot be demoted", reply.text);
     primary_ = primary;
   }
 
@@ -109,7 +137,7 @@ class RealNode final : public ClusterNode {
 
   // Looks at the append-only file once a second, as long as this node is there.
   void watch_disk() {
-    if (options_.persistence == Persistence::none || options_.persistence == Persistence::rdb) return;
+    if (!appends()) return;
     Runtime& runtime = world_.harness().runtime();
     world_.harness().start("disk", [&runtime, disk = std::weak_ptr<RealDisk>(disk_)] {
       while (const std::shared_ptr<RealDisk> here = disk.lock()) {
@@ -120,7 +148,7 @@ class RealNode final : public ClusterNode {
   }
 
   // [parks]
-  void start() {
+  void start(RedisProcess::Until until = RedisProcess::Until::loaded) {
     ++incarnation_;
     pauses_ = 0;
     std::vector<std::string> settings = persistence_settings(options_.persistence);
@@ -134,8 +162,13 @@ class RealNode final : public ClusterNode {
     if (primary_) {
       settings.insert(settings.end(), {"--replicaof", primary_->host + " " + std::to_string(primary_->port)});
     }
+    if (until == RedisProcess::Until::loading) {
+      const std::vector<std::string> slow = SlowLoad::settings();
+      settings.insert(settings.end(), slow.begin(), slow.end());
+      in_force("loading") = 1;
+    }
     try {
-      process_.start(settings);
+      process_.start(settings, until);
     } catch (const std::runtime_error& error) {
       throw std::runtime_error("node " + name_ + ": " + error.what());
     }
@@ -154,6 +187,9 @@ class RealNode final : public ClusterNode {
     return call(std::span(command.begin(), command.size()));
   }
 
+  bool appends() const {
+    return options_.persistence != Persistence::none && options_.persistence != Persistence::rdb;
+  }
   bool is_replica() const { return primary_.has_value(); }
   Endpoint upstream() const { return process_.endpoint(); }
 
@@ -162,7 +198,7 @@ class RealNode final : public ClusterNode {
   Proxy& proxy_;
   std::string name_;
   const ClusterOptions options_;
-  std::string append_only_folder_;
+  std::string data_folder_, append_only_folder_;
   std::shared_ptr<RealDisk> disk_;
   ClockedRedis process_;
   Endpoint door_;

@@ -2,8 +2,6 @@
 // replica whose primary was replaced. From now on it refuses writes, and when it synchronises it discards
 // what it alone had. Nothing to heal. One that is dead, or dies before it answers, is not demoted, and no
 // effect is told.
-#include <exception>
-
 #include "sim/fault/support.h"
 
 namespace holdfast::sim {
@@ -16,13 +14,7 @@ class Demote final : public Fault {
   Healing act(FaultTargets& targets) override {
     ClusterNode& node = node_of(targets, node_);
     if (!node.running()) return {};
-    const std::uint64_t asked = node.incarnation();
-    try {
-      targets.cluster.demote(node_, primary_);
-    } catch (const std::exception&) {
-      if (node.running() && node.incarnation() == asked) throw;
-      return {};
-    }
+    if (!ask_patiently(targets, node, [&] { targets.cluster.demote(node_, primary_); })) return {};
     node.in_force("read-only-moment") = 0;
     targets.tell({.what = checker::Effect::demoted, .party = node_});
     return {};

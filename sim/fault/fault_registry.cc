@@ -28,6 +28,8 @@ FaultKind pause_server_fault();
 FaultKind memory_full_fault();
 FaultKind read_only_moment_fault();
 FaultKind script_flush_fault();
+FaultKind busy_script_fault();
+FaultKind loading_fault();
 FaultKind kill_connection_fault();
 // Clocks
 FaultKind clock_step_fault();
@@ -57,6 +59,8 @@ const std::vector<FaultKind>& all_fault_kinds() {
       memory_full_fault(),
       read_only_moment_fault(),
       script_flush_fault(),
+      busy_script_fault(),
+      loading_fault(),
       kill_connection_fault(),
       clock_step_fault(),
       clock_drift_fault(),

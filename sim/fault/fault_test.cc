@@ -41,6 +41,12 @@ class FakeNode final : public ClusterNode {
     ++incarnation_;
     log_.push_back(keep_disk ? "restart" : "restart empty");
   }
+  void restart_loading(bool keep_disk) override {
+    running_ = true;
+    ++incarnation_;
+    log_.push_back(keep_disk ? "load" : "load nothing");
+  }
+  void finish_loading() override { log_.push_back("loaded"); }
   void promote() override { log_.push_back("promote"); }
   void pause() override { log_.push_back("pause"); }
   void resume() override { log_.push_back("resume"); }
@@ -129,7 +135,7 @@ TEST(FaultRegistry, EveryKindIsDescribedAndFound) {
       }
     }
   }
-  EXPECT_EQ(names.size(), 25u);
+  EXPECT_EQ(names.size(), 27u);
   EXPECT_EQ(find_fault_kind("no-such"), nullptr);
 }
 

@@ -1,7 +1,5 @@
 // promote: a replica becomes a primary (REPLICAOF NO ONE); nobody tells the old one. Nothing to heal. One
 // that is dead, or dies before it answers, is not promoted, and no effect is told.
-#include <exception>
-
 #include "sim/fault/support.h"
 
 namespace holdfast::sim {
@@ -13,13 +11,7 @@ class Promote final : public Fault {
   Healing act(FaultTargets& targets) override {
     ClusterNode& node = node_of(targets, node_);
     if (!node.running()) return {};
-    const std::uint64_t asked = node.incarnation();
-    try {
-      node.promote();
-    } catch (const std::exception&) {
-      if (node.running() && node.incarnation() == asked) throw;
-      return {};
-    }
+    if (!ask_patiently(targets, node, [&] { node.promote(); })) return {};
     node.in_force("read-only-moment") = 0;
     targets.tell({.what = checker::Effect::promoted, .party = node_});
     return {};

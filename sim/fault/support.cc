@@ -1,6 +1,7 @@
 #include "sim/fault/support.h"
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 #include <utility>
 
@@ -98,21 +99,34 @@ void restart_node(FaultTargets& targets, ClusterNode& node, bool keep_disk) {
   if (node.running()) targets.tell({.what = checker::Effect::restarted, .party = node.name()});
 }
 
-namespace {
-
-// False: the node died before it answered.
-bool administer(ClusterNode& node, const CommandFault::Command& command) {
+bool ask_patiently(FaultTargets& targets, ClusterNode& node, const std::function<void()>& what) {
   const std::uint64_t asked = node.incarnation();
-  try {
-    node.administer(command);
-    return true;
-  } catch (const std::exception&) {
-    if (node.running() && node.incarnation() == asked) throw;
-    return false;
+  for (;;) {
+    try {
+      what();
+      return true;
+    } catch (const NodeRefuses& refusal) {
+      if (!node.running() || node.incarnation() != asked) return false;
+      if (!refusal.for_now()) throw;
+    } catch (const std::exception&) {
+      if (node.running() && node.incarnation() == asked) throw;
+      return false;
+    }
+    targets.world.harness().runtime().sleep_for(std::chrono::milliseconds(1));
+    if (!node.running() || node.incarnation() != asked) return false;
   }
 }
 
-}  // namespace
+RuleId hit_by_errors(FaultTargets& targets, const std::string& node, std::string code) {
+  NthMessage told;
+  told.which = [node](const Link& link) { return Lanes{.reply = !link.replication && link.to == node}; };
+  told.matches = [code = std::move(code)](const Message& message) {
+    return message.reply != nullptr && message.reply->error_code() == code;
+  };
+  told.count = 0;
+  told.on_hit = targets.hit;
+  return targets.proxy.add_rule(make_nth_message_rule(std::move(told)));
+}
 
 CommandFault::CommandFault(std::string kind, std::string node, Command command, Command heals)
     : kind_(std::move(kind)),
@@ -125,14 +139,14 @@ Healing CommandFault::act(FaultTargets& targets) {
   if (!node.running()) return {};
   const std::uint64_t asked = node.incarnation();
   const bool first = heals_.empty() || node.in_force(kind_)++ == 0;
-  if (first && !administer(node, command_)) return {};
+  if (first && !ask_patiently(targets, node, [&] { node.administer(command_); })) return {};
   targets.hit();
   if (heals_.empty()) return {};
   return [kind = kind_, name = node_, heals = heals_, asked](FaultTargets& later) {
     ClusterNode& node = node_of(later, name);
     if (!node.running() || node.incarnation() != asked) return;
     int& acts = node.in_force(kind);
-    if (acts > 0 && --acts == 0) administer(node, heals);
+    if (acts > 0 && --acts == 0) ask_patiently(later, node, [&] { node.administer(heals); });
   };
 }
 

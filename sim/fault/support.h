@@ -41,6 +41,13 @@ Healing take_down(FaultTargets& targets, const std::string& name, void (ClusterN
 // [parks] Starts a node that is dead, and tells so (unless it was killed again meanwhile).
 void restart_node(FaultTargets& targets, ClusterNode& node, bool keep_disk);
 
+// [parks] Does `what` to a node that runs, again and again while it answers BUSY or LOADING. False: it died
+// before it was done. Errors: those of `what`.
+bool ask_patiently(FaultTargets& targets, ClusterNode& node, const std::function<void()>& what);
+
+// Tells a hit whenever a client gets an error with this code from that node. To be removed by the healing.
+RuleId hit_by_errors(FaultTargets& targets, const std::string& node, std::string code);
+
 // --- faults that are a command of an administrator --------------------------------------------------------
 
 // A command to one node, and another one that takes it back. Acts of one kind at a node may overlap: the

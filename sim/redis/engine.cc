@@ -130,6 +130,18 @@ static bool answers_without_primary(std::string_view name) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
+// What a server still does while it loads its data (Redis: the flag `loading`).
+static bool answers_while_loading(std::string_view name) {
+  static constexpr std::string_view kNames[] = {
+      "auth",       "client",     "command",      "config",   "debug",       "discard",  "echo",
+      "exec",       "hello",      "info",         "lastsave", "latency",     "monitor",  "multi",
+      "publish",    "psubscribe", "punsubscribe", "pubsub",   "quit",        "readonly", "readwrite",
+      "replconf",   "reset",      "role",         "select",   "shutdown",    "slowlog",  "spublish",
+      "ssubscribe", "subscribe",  "sunsubscribe", "time",     "unsubscribe", "unwatch",  "watch"};
+  name = name.substr(0, name.find('|'));
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
 void Engine::run_request(Session& session, Args argv) {
   session.active_ms = mono_ms();
   ++stats_.commands;
@@ -271,6 +283,10 @@ bool Engine::admit(Session& session, const CommandSpec& spec, Args argv, std::ui
       (!answers_without_primary(spec.name) || (is_exec && (session.queued_flags & kNeedsPrimary) != 0))) {
     reject(session, &spec,
            "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
+    return false;
+  }
+  if (loads_ && !session.fake && !answers_while_loading(spec.name)) {
+    reject(session, &spec, "LOADING Redis is loading the dataset in memory");
     return false;
   }
   if (busy_ && (spec.flags & kAllowBusy) == 0 && !session.from_primary) {
@@ -432,7 +448,7 @@ void Engine::delete_expired(int db, Entry& entry) {
 }
 
 void Engine::expire_actively() {
-  if (!active_expiry_ || replication_.is_replica() || paused_until_ms_ > mono_ms()) return;
+  if (!active_expiry_ || loads_ || replication_.is_replica() || paused_until_ms_ > mono_ms()) return;
   const std::int64_t now = wall_ms();
   for (int db = 0; db < kDatabases; ++db) {
     if (dbs_[static_cast<std::size_t>(db)].with_ttl() == 0) continue;

@@ -166,6 +166,10 @@ class Engine {
   void set_witness(KeyspaceWitness* witness);
   void tell_loaded();                              // whatever stood in the databases before
   void databases_replaced() { reloaded_ = true; }  // by the command at hand
+  // While it loads it answers LOADING to most commands, expires nothing and follows nobody. What it has
+  // loaded is there at once all the same, and nobody is shown it.
+  void set_loads(bool loads) { loads_ = loads; }
+  bool loads() const { return loads_; }
 
   // After everything that ran outside process(): hands out pushed output, wakes unblocked sessions.
   void finish_batch();
@@ -258,7 +262,8 @@ class Engine {
   bool active_expiry_ = true;  // DEBUG SET-ACTIVE-EXPIRE
   int append_db_ = -1;
   std::int64_t last_fsync_s_ = 0;  // wall clock
-  bool loading_ = false;
+  bool loading_ = false;           // it replays its append-only file, without parking
+  bool loads_ = false;             // set_loads()
   bool shutdown_ = false;
   std::int64_t last_save_s_ = 0;
 };

@@ -58,7 +58,7 @@ void memory(std::string& to, Engine& e) {
 }
 
 void persistence(std::string& to, Engine& e) {
-  line(to, "loading", 0);
+  line(to, "loading", e.loads() ? 1 : 0);
   line(to, "async_loading", 0);
   line(to, "rdb_changes_since_last_save", e.unsaved_changes());
   line(to, "rdb_bgsave_in_progress", 0);

@@ -26,7 +26,7 @@ void ReplicaLink::serve() {
   parker_ = &runtime_.parker();
   while (!stopped_) {
     Replication& replication = engine_->replication();
-    if (!replication.is_replica()) {
+    if (!replication.is_replica() || engine_->loads()) {
       parker_->park_until(kNever);
       continue;
     }

@@ -28,6 +28,7 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
     }
     if (engine_->config().append_only) engine_->set_append_only(true);
     engine_->set_witness(options_.witness);
+    engine_->set_loads(options_.loads);
     link_ = std::make_shared<ReplicaLink>(runtime_, network_, engine_,
                                           options_.announced_port != 0 ? options_.announced_port : port);
     engine_->on_primary_changed = [this] {
@@ -58,6 +59,12 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
   bool ready() const {
     const auto& replication = engine_->replication();
     return !replication.is_replica() || replication.link_state() == embedded::LinkState::connected;
+  }
+
+  void finish_loading() {
+    engine_->set_loads(false);
+    link_->poke();
+    engine_->finish_batch();
   }
 
  private:
@@ -165,5 +172,6 @@ Endpoint RedisServer::endpoint() const { return impl_->endpoint(); }
 void RedisServer::serve() { impl_->serve(); }
 void RedisServer::stop() { impl_->stop(); }
 bool RedisServer::ready() const { return impl_->ready(); }
+void RedisServer::finish_loading() { impl_->finish_loading(); }
 
 }  // namespace holdfast::sim

@@ -27,6 +27,7 @@ struct RedisServerOptions {
   std::uint16_t announced_port = 0;  // what a replica tells its primary; 0: the port it listens at
   std::vector<std::pair<std::string, std::string>> settings = {};  // as by CONFIG SET, in this order
   embedded::KeyspaceWitness* witness = nullptr;                    // outlives the server
+  bool loads = false;  // answers LOADING until finish_loading(), as one that has much to load
 };
 
 class RedisServer {
@@ -42,6 +43,7 @@ class RedisServer {
   void stop();
   // True when this server follows a primary and is in sync with it, or follows none.
   bool ready() const;
+  void finish_loading();
 
  private:
   class Impl;

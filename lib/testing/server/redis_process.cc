@@ -56,10 +56,10 @@ RedisProcess::RedisProcess(Runtime& runtime, Network& network, RedisProcessOptio
 
 RedisProcess::~RedisProcess() = default;
 
-void RedisProcess::start(const std::vector<std::string>& extra) {
+void RedisProcess::start(const std::vector<std::string>& extra, Until until) {
   HF_CHECK(!running(), "start: it runs");
   for (int attempt = 0; attempt < 5; ++attempt) {
-    if (try_start(extra)) {
+    if (try_start(extra, until)) {
       port_chosen_here_ = false;  // known to others from now on
       return;
     }
@@ -69,7 +69,7 @@ void RedisProcess::start(const std::vector<std::string>& extra) {
   throw std::runtime_error("redis-server does not start at " + endpoint().to_string() + ":\n" + log_tail());
 }
 
-bool RedisProcess::try_start(const std::vector<std::string>& extra) {
+bool RedisProcess::try_start(const std::vector<std::string>& extra, Until until) {
   ChildOptions child{.program = program_,
                      .arguments = {"--port",
                                    std::to_string(options_.port),
@@ -113,7 +113,8 @@ bool RedisProcess::try_start(const std::vector<std::string>& extra) {
     }
     try {
       ServerConnection connection(network_, endpoint(), deadline);
-      if (connection.call({"PING"}, deadline).text == "PONG") {
+      const std::string answer = connection.call({"PING"}, deadline).text;
+      if (answer == "PONG" || (until == Until::loading && answer.starts_with("LOADING "))) {
         // Somebody else's server on this port would answer too.
         const redis::Reply info = connection.call({"INFO", "server"}, deadline);
         return info.text.find("process_id:" + std::to_string(pid) + "\r") != std::string::npos;

@@ -43,14 +43,15 @@ struct RedisProcessOptions {
 // Thread safety: tasks of one thread. Members that park say so; the others act at once.
 class RedisProcess {
  public:
+  enum class Until { loaded, loading };
   // Throws MissingServer. Does not start it.
   RedisProcess(Runtime& runtime, Network& network, RedisProcessOptions options);
   ~RedisProcess();  // kills it; the folder stays
 
   // [parks] Starts it (again, on the same port) and returns when it answers PING, having loaded its data, or
-  // when it was killed meanwhile. `extra`: settings for this time. Throws std::runtime_error with the end of
-  // its log.
-  void start(const std::vector<std::string>& extra = {});
+  // when it was killed meanwhile. `extra`: settings for this time. `until` loading: returns as soon as it
+  // answers LOADING. Throws std::runtime_error with the end of its log.
+  void start(const std::vector<std::string>& extra = {}, Until until = Until::loaded);
   void kill();  // SIGKILL
   void pause();
   void resume();
@@ -67,7 +68,7 @@ class RedisProcess {
   Endpoint endpoint() const { return {options_.address, options_.port}; }
 
  private:
-  bool try_start(const std::vector<std::string>& extra);  // false: the port was taken
+  bool try_start(const std::vector<std::string>& extra, Until until);  // false: the port was taken
   std::string log_tail() const;
 
   Runtime& runtime_;

@@ -1,0 +1,111 @@
+// busy-script: somebody runs a script without an end (EVAL). Until `threshold` (busy-reply-threshold) nobody
+// is answered, from then on everybody by BUSY. Healing: SCRIPT KILL. It has hit when a client was told BUSY.
+#include <memory>
+
+#include "sim/fault/support.h"
+
+namespace holdfast::sim {
+namespace {
+
+constexpr const char* kKind = "busy-script";
+constexpr std::chrono::milliseconds kThreshold(5), kLook(1);
+
+std::vector<std::string> threshold_command(Duration threshold) {
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(threshold).count();
+  return {"CONFIG", "SET", "busy-reply-threshold", std::to_string(ms)};
+}
+
+bool is_busy(ClusterNode& node) {
+  try {
+    node.administer(std::vector<std::string>{"PING"});
+    return false;
+  } catch (const NodeRefuses& refusal) {
+    return refusal.says("BUSY");
+  }
+}
+
+// Returns when the script keeps the server busy. False: the node died before.
+bool occupy(FaultTargets& targets, ClusterNode& node, Duration threshold) {
+  const auto set = [&] { node.administer(threshold_command(threshold)); };
+  if (!ask_patiently(targets, node, set)) return false;
+  // Nobody waits for its answer. When its task gives up, the script goes on.
+  const auto over = std::make_shared<bool>(false);
+  targets.world.harness().start(kKind, [&node, over] {
+    try {
+      node.administer(std::vector<std::string>{"EVAL", "while true do end", "0"});
+    } catch (const std::exception&) {  // it was killed, or the node died
+    }
+    *over = true;
+  });
+  const std::uint64_t asked = node.incarnation();
+  bool busy = false;
+  while (!busy && node.running() && node.incarnation() == asked) {
+    if (*over) throw std::runtime_error("node " + node.name() + " did not run a script without an end");
+    targets.world.harness().runtime().sleep_for(kLook);
+    if (!ask_patiently(targets, node, [&] { busy = is_busy(node); })) return false;
+  }
+  return busy;
+}
+
+// Returns when the script has ended.
+void free_again(FaultTargets& targets, ClusterNode& node) {
+  const auto kill = [&] {
+    try {
+      node.administer(std::vector<std::string>{"SCRIPT", "KILL"});
+    } catch (const NodeRefuses& refusal) {
+      if (!refusal.says("NOTBUSY")) throw;
+    }
+  };
+  if (!ask_patiently(targets, node, kill)) return;
+  ask_patiently(targets, node, [&] { node.administer(threshold_command(std::chrono::seconds(5))); });
+}
+
+class BusyScript final : public Fault {
+ public:
+  explicit BusyScript(const FaultConfig& config)
+      : node_(text_of(config, "node")),
+        threshold_(get_or<Duration>(config.values, "threshold", kThreshold)) {}
+
+  Healing act(FaultTargets& targets) override {
+    ClusterNode& node = node_of(targets, node_);
+    if (!node.running()) return {};
+    const std::uint64_t asked = node.incarnation();
+    const RuleId rule = hit_by_errors(targets, node_, "BUSY");
+    if (node.in_force(kKind)++ == 0) occupy(targets, node, threshold_);
+    return [name = node_, rule, asked](FaultTargets& later) {
+      later.proxy.remove_rule(rule);
+      ClusterNode& node = node_of(later, name);
+      if (!node.running() || node.incarnation() != asked) return;
+      int& acts = node.in_force(kKind);
+      if (acts > 0 && --acts == 0) free_again(later, node);
+    };
+  }
+
+ private:
+  const std::string node_;
+  const Duration threshold_;
+};
+
+}  // namespace
+
+FaultKind busy_script_fault() {
+  FaultKind kind{.name = kKind, .about = "a script without an end keeps a node busy for a while (BUSY)"};
+  kind.keys = {{"node", FaultKey::Type::node, true, "which node"},
+               {"threshold", FaultKey::Type::duration, false,
+                "how long it answers nobody before it answers BUSY, whole milliseconds (default 5ms)"}};
+  kind.must_end = kind.tells_hits = true;
+  kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
+    return std::make_unique<BusyScript>(config);
+  };
+  kind.problem = [](const FaultConfig& config) -> std::string {
+    const Duration* const threshold = config.get<Duration>("threshold");
+    if (threshold == nullptr) return "";
+    const bool whole = *threshold % std::chrono::milliseconds(1) == Duration::zero();
+    return whole && *threshold >= std::chrono::milliseconds(1) && *threshold <= std::chrono::seconds(5)
+               ? ""
+               : "a `threshold` of whole milliseconds, at least \"1ms\" and at most \"5s\"";
+  };
+  return kind;
+}
+
+}  // namespace holdfast::sim
