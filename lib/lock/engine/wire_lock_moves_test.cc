@@ -154,7 +154,7 @@ TEST_P(HoldMoves, ALateAnswerToAdopt) {
     fixture.runtime.sleep_for(250ms);
     link.release_request();
     taker.join();
-    EXPECT_FALSE(takes->is_held_by_me());
+    ASSERT_FALSE(takes->is_held_by_me());
     EXPECT_EQ(b.observer.count(Kind::acquired), 0u);
     while (a.ask({"EXISTS", "k"}).integer != 0) fixture.runtime.sleep_for(1ms);
   });

@@ -130,6 +130,33 @@ TEST_P(ReentrantPause, ARenewalThatIsReadTooLate) {
   });
 }
 
+// The answer to a renewal is read in time, but the watchdog sleeps and sees it when the lease is over.
+TEST_P(ReentrantPause, ARenewalThatTheWatchdogSeesTooLate) {
+  testing::with_fixture(GetParam(), [](Fixture& fixture) {
+    Holder holder(fixture);
+    int sent = 0;
+    holder.observer.on_kind(Kind::renewing, [&] {
+      // From its next wait on: that for the answer, as the second one finds its connection and its script.
+      if (++sent == 2) holder.process.pause_role("watchdog");
+    });
+    while (sent < 2) fixture.runtime.sleep_for(1ms);
+    fixture.runtime.sleep_for(kLease * 3 / 4);
+    if (fixture.where == Where::embedded) {
+      EXPECT_FALSE(somebody_else_gets_it(fixture));  // the server has lengthened it
+    }
+    holder.observer.on_kind(Kind::renewing, nullptr);
+    holder.process.resume_role("watchdog");
+    while (holder.observer.count(Kind::lost) == 0 && holder.observer.count(Kind::renewed) < 2) {
+      fixture.runtime.sleep_for(1ms);
+    }
+    EXPECT_EQ(holder.observer.count(Kind::renewed), 1u);
+    holder.look();
+    holder.wait_ended();
+    EXPECT_FALSE(holder.is_held);
+    EXPECT_TRUE(holder.lost_at_unlock);
+  });
+}
+
 // Only the watchdog sleeps: nobody tells, but the holder's own clock still says that the lease is over.
 TEST_P(ReentrantPause, TheWatchdogAlone) {
   testing::with_fixture(GetParam(), [](Fixture& fixture) {

@@ -1,0 +1,100 @@
+// How long a call takes at most, and how often it asks: in virtual time, where a test can say so.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stop_token>
+
+#include "lib/lock/reentrant/reentrant_lock.h"
+#include "lib/lock/reentrant/reentrant_scripts.h"
+#include "lib/testing/fair_queue.h"
+#include "lib/testing/fake_server.h"
+#include "lib/testing/peer.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Fixture;
+using testing::Where;
+
+// Who gives up waits for the answer to its leave of the server's queue, but not as long as for a command.
+TEST(PatienceInVirtualTime, AHungServerHoldsUpNobodyWhoLeavesItsQueue) {
+  HF_NEEDS_VIRTUAL_TIME();
+  for (const bool stopped : {false, true}) {
+    testing::with_fixture(Where::embedded, [&](Fixture& fixture) {
+      Runtime& runtime = fixture.runtime;
+      testing::Peer<ReentrantLocks> holder(fixture, {.lease = 60s});
+      testing::RelayedPeer<ReentrantLocks> waiter(fixture, {.lease = 60s});
+      const auto held = holder.locks.obtain("k"), wanted = waiter.peer.locks.obtain("k");
+      held->lock();
+      const MonotonicTime end = runtime.now() + 1s;
+      MonotonicTime returned{};
+      std::stop_source stop;
+      Task task = runtime.spawn("client", [&] {
+        try {
+          EXPECT_FALSE(wanted->try_lock_until(stopped ? kNever : end, stop.get_token()));
+          EXPECT_FALSE(stopped);
+        } catch (const Interrupted&) {
+          EXPECT_TRUE(stopped);
+        }
+        returned = runtime.now();
+      });
+      testing::FairQueue queue(fixture, "k");
+      queue.wait_length(1);
+      runtime.sleep_for(100ms);
+      waiter.link.stall(true);
+      runtime.sleep_until(end);
+      if (stopped) stop.request_stop();
+      task.join();
+      EXPECT_GE(returned, end);
+      EXPECT_LE(returned, end + 101ms);
+      waiter.link.stall(false);
+      queue.wait_length(0);
+      held->unlock();
+    });
+  }
+}
+
+TEST(PatienceInVirtualTime, LockBearsAHungServerForTheCommandTimeout) {
+  HF_NEEDS_VIRTUAL_TIME();
+  testing::with_fixture(Where::embedded, [&](Fixture& fixture) {
+    testing::RelayedPeer<ReentrantLocks> relayed(fixture, {.lease = 60s});
+    relayed.peer.ask({"PING"});
+    relayed.link.stall(true);
+    const MonotonicTime start = fixture.runtime.now();
+    EXPECT_THROW(relayed.peer.locks.obtain("k")->lock(), Unavailable);
+    const Duration took = fixture.runtime.now() - start;
+    EXPECT_GE(took, relayed.peer.client.options().command_timeout);
+    EXPECT_LE(took, relayed.peer.client.options().command_timeout + 100ms);
+    relayed.link.stall(false);
+  });
+}
+
+// It may be able to any moment: no pause between two requests is longer than 50 ms, however often it says no.
+TEST(PatienceInVirtualTime, AServerThatSaysNotNowIsAskedOften) {
+  HF_NEEDS_VIRTUAL_TIME();
+  testing::on_ports(Where::embedded, [](Runtime& runtime, Network& network) {
+    int refusals = 0;
+    MonotonicTime asked_at = kNever;
+    Duration longest{};
+    redis::testing::FakeServer server(
+        runtime, network, [&](redis::testing::Peer& peer, const redis::testing::Command& command) {
+          if (command[0] != "SET" && command[0] != "EVALSHA") return peer.send("+OK\r\n");
+          if (command[0] == "EVALSHA" && command[1] != kReentrantAcquire.sha1) return peer.send(":1\r\n");
+          longest = std::max(longest, runtime.now() - std::min(asked_at, runtime.now()));
+          asked_at = runtime.now();
+          peer.send(++refusals < 40 ? "-LOADING Redis is loading the dataset in memory\r\n"
+                                    : "*2\r\n:1\r\n:60000\r\n");
+        });
+    redis::Client client(runtime, network, {.nodes = {{"r1", server.endpoint()}}});
+    ReentrantLocks locks(client, {.lease = 60s});
+    const auto lock = locks.obtain("k");
+    EXPECT_TRUE(lock->try_lock_for(3600s));
+    EXPECT_GT(longest, 20ms);
+    EXPECT_LE(longest, 51ms);
+    lock->unlock();
+  });
+}
+
+}  // namespace
+}  // namespace holdfast
