@@ -4,6 +4,7 @@
 //
 // - valid_until is at most the end of the record less what two clocks may differ by in a lease (1%); where
 //   the server's clock does run that much faster, at most the end of the record.
+// - It never moves back.
 // - It is the sending of a request that names the owner, plus the lease, less 1% and 2 ms; of the last such
 //   request where no reply was lost. The sending is read off the wire.
 #include <gtest/gtest.h>
@@ -186,6 +187,9 @@ class Auditor final : public LockObserver {
     ASSERT_NE(end, kNone) << owner << " is promised what no server knows of";
     const std::int64_t drift = test_.drift_ppm == 0 ? in_ns(kLease / 100) : 0;
     EXPECT_LE(until, end - drift) << "longer than the record, by ns: " << until - (end - drift);
+    std::int64_t& before = latest_.try_emplace(owner, kNone).first->second;
+    EXPECT_GE(until, before) << "shorter than promised before, by ns: " << before - until;
+    before = until;
     if (end - until > in_ns(kLease / 4)) ++seen_.handed_over;  // its patience outlasts a lease by a third
     const std::vector<std::int64_t>& allowed = stand_.promises(owner);
     ASSERT_FALSE(allowed.empty());
@@ -206,6 +210,7 @@ class Auditor final : public LockObserver {
   sim::Process& process_;
   const Case& test_;
   Seen& seen_;
+  std::map<std::string, std::int64_t> latest_;  // of each hold
 };
 
 // One client process: takes the lock, holds it for up to two leases, gives it back.

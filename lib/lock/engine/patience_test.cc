@@ -70,6 +70,27 @@ TEST(PatienceInVirtualTime, LockBearsAHungServerForTheCommandTimeout) {
   });
 }
 
+// Renewals are executed and never answered: the hold is lost, and its record goes with it, not a lease later.
+TEST(PatienceInVirtualTime, WhatRenewalsHaveLengthenedUnseenIsGivenBackAfterTheLoss) {
+  HF_NEEDS_VIRTUAL_TIME();
+  testing::with_fixture(Where::embedded, [&](Fixture& fixture) {
+    testing::Peer<ReentrantLocks> straight(fixture, {.lease = 60s});
+    straight.ask({"SCRIPT", "LOAD", kReentrantRenew.text});
+    testing::RelayedPeer<ReentrantLocks> relayed(fixture, {.lease = 60s});
+    const auto lock = relayed.peer.locks.obtain("k");
+    lock->lock();
+    const MonotonicTime end = *lock->valid_until();
+    relayed.link.lose_reply_to(std::string(kReentrantRenew.sha1), 1'000'000);
+    fixture.runtime.sleep_until(end - 1s);
+    EXPECT_GT(straight.ask({"PTTL", "k"}).integer, 20'000);
+    EXPECT_TRUE(lock->is_held_by_me());
+    fixture.runtime.sleep_until(end + 1s);
+    EXPECT_EQ(relayed.peer.observer.count(LockEvent::Kind::lost), 1u);
+    EXPECT_EQ(straight.ask({"EXISTS", "k"}).integer, 0);
+    EXPECT_THROW(lock->release(), LockLost);
+  });
+}
+
 // It may be able to any moment: no pause between two requests is longer than 50 ms, however often it says no.
 TEST(PatienceInVirtualTime, AServerThatSaysNotNowIsAskedOften) {
   HF_NEEDS_VIRTUAL_TIME();

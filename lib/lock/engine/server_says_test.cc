@@ -141,6 +141,28 @@ TEST_P(ServerSays, ARenewalOutlastsWhatPasses) {
   });
 }
 
+// An error of one lock among those that are renewed together is no word on whether its owner has it.
+TEST_P(ServerSays, ARenewalOutlastsAnErrorOfItsOwnKey) {
+  run([](Runtime& runtime, Network& network) {
+    std::atomic<int> renewals = 0;
+    FakeServer server(runtime, network, [&](Peer& peer, const Command& command) {
+      if (command[0] == "SET") return peer.send("+OK\r\n");
+      if (command[1] != kReentrantRenew.sha1) return peer.send(":1\r\n");
+      peer.send(renewals++ % 2 == 0 ? "*1\r\n$15\r\nWRONGTYPE a set\r\n" : "*1\r\n:1\r\n");
+    });
+    RecordingObserver observer(runtime);
+    redis::Client client(runtime, network, options(server));
+    ReentrantLocks locks(client, {.lease = 3s, .observer = &observer});
+    const auto lock = locks.obtain("k");
+    lock->lock();
+    observer.wait_for(Kind::renewed);
+    EXPECT_EQ(observer.count(Kind::renew_failed), 1u);
+    EXPECT_EQ(observer.count(Kind::lost), 0u);
+    EXPECT_TRUE(lock->is_held_by_me());
+    lock->unlock();
+  });
+}
+
 TEST_P(ServerSays, AReleaseDuringABusyScriptGoesOnInTheBackground) {
   run([](Runtime& runtime, Network& network) {
     std::atomic<bool> busy = false;

@@ -192,5 +192,43 @@ TEST_P(ReentrantPause, AShortPauseIsSurvived) {
   });
 }
 
+// The record outlasts what was promised by the margin. In that time the hold is over, though the server would
+// still say yes; who comes before the watchdog has noticed is told the loss.
+TEST(ReentrantPauseInVirtualTime, NothingCountsBetweenTheEndOfThePromiseAndThatOfTheRecord) {
+  HF_NEEDS_VIRTUAL_TIME();
+  for (const bool re_enters : {false, true}) {
+    testing::with_fixture(Where::embedded, [&](Fixture& fixture) {
+      testing::OtherProcess& process = fixture.add_process("c1");
+      Parker& parker = fixture.runtime.parker();
+      bool ended = false;
+      process.start("client", [&] {
+        Runtime& runtime = process.runtime();
+        RecordingObserver observer(runtime);
+        {
+          redis::Client client(runtime, process.network(), fixture.options());
+          ReentrantLocks locks(client, {.lease = 60s, .observer = &observer});
+          const auto lock = locks.obtain("k");
+          lock->lock();
+          process.pause_role("watchdog");
+          runtime.sleep_until(*lock->valid_until() + 100ms);
+          EXPECT_EQ(client.call({"GET", "k"}).reply.text, lock->acquisition());
+          EXPECT_FALSE(lock->is_held_by_me());
+          if (re_enters) {
+            EXPECT_THROW(lock->lock(), LockLost);
+            EXPECT_EQ(observer.count(Kind::lost), 1u);
+          }
+          EXPECT_THROW(lock->release(), LockLost);
+          EXPECT_EQ(observer.count(Kind::lost), 1u);
+          EXPECT_EQ(observer.count(Kind::released), 0u);
+          process.resume_role("watchdog");
+        }
+        ended = true;
+        parker.unpark();
+      });
+      while (!ended) parker.park_until(kNever);
+    });
+  }
+}
+
 }  // namespace
 }  // namespace holdfast
