@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "lib/lock/multi/multi_lock.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
@@ -229,6 +231,23 @@ TEST(HoldMovesInVirtualTime, AnExtensionThatIsReadTooLate) {
 class OtherHoldMoves : public ::testing::TestWithParam<Where> {};
 INSTANTIATE_TEST_SUITE_P(Ports, OtherHoldMoves, ::testing::ValuesIn(testing::everywhere()),
                          [](const auto& info) { return testing::to_string(info.param); });
+
+// A first request, repeated long ago and granted, comes late: it does not take back what extend() gained.
+TEST_P(OtherHoldMoves, ALateAcquireDoesNotShortenIt) {
+  testing::with_fixture(GetParam(), [](Fixture& fixture) {
+    testing::Peer<ReentrantLocks> peer(fixture, {.lease = 60s, .renew = false});
+    const auto lock = peer.locks.obtain("k");
+    lock->lock();
+    lock->extend(1000s);
+    const Wire wire = reentrant_wire("k", false);
+    const std::string owner = lock->acquisition();
+    const std::vector<std::string_view> keys(wire.acquire_keys.begin(), wire.acquire_keys.end()),
+        args{owner, "60000", wire.acquire_args.front(), "0"};
+    EXPECT_EQ(peer.client.eval(*wire.acquire, keys, args).reply.items.at(0).integer, 1);
+    EXPECT_GT(peer.ask({"PTTL", "k"}).integer, 900'000);
+    lock->release();
+  });
+}
 
 TEST_P(OtherHoldMoves, ExtendOfSeveral) {
   testing::with_fixture(GetParam(), [](Fixture& fixture) {

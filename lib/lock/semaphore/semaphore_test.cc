@@ -505,7 +505,7 @@ TEST_P(SemaphoreTest, ForeignTypesAreRejected) {
 }
 
 TEST_P(SemaphoreTest, TokensRiseWithEachGrant) {
-  run([](Fixture& fixture, redis::Client&) {
+  run([](Fixture& fixture, redis::Client& straight) {
     Peer a(fixture, {.lock = {.fencing = true}, .permits = 3}),
         b(fixture, {.lock = {.fencing = true}, .permits = 3});
     const auto one = a.obtain(), two = b.obtain();
@@ -516,6 +516,10 @@ TEST_P(SemaphoreTest, TokensRiseWithEachGrant) {
       ASSERT_TRUE(semaphore->token());
       EXPECT_GT(*semaphore->token(), last);
       last = *semaphore->token();
+      if (round == 1) {  // ahead of a clock that was set back
+        last = 9'000'000'000'000'000;
+        ask(straight, {"SET", "holdfast:token:{k}", std::to_string(last)});
+      }
       if (round > 1) (round % 2 == 0 ? one : two)->release();
     }
     one->release();
