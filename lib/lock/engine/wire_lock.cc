@@ -5,6 +5,8 @@
 #include <mutex>
 #include <vector>
 
+#include "lib/lock/engine/checked_options.h"
+
 namespace holdfast {
 namespace {
 
@@ -48,6 +50,13 @@ bool WireLock::try_lock_until(MonotonicTime deadline, std::stop_token stop) {
   return acquire_within({.wait = true, .deadline = deadline, .stop = std::move(stop)});
 }
 
+bool WireLock::try_lock_leased(Duration lease, MonotonicTime deadline, std::stop_token stop) {
+  checked_lease(lease);
+  const bool wait = deadline > runtime().now();
+  if (!wait) deadline = deadline_after(runtime().now(), context_->store.options().command_timeout);
+  return acquire_within({.wait = wait, .deadline = deadline, .stop = std::move(stop), .lease = lease});
+}
+
 bool WireLock::acquire_within(const Patience& patience, int permits) {
   context_->check_process(key());
   if (wire_->reentry != Wire::Reentry::another_hold && mine_count_ != 0) {
@@ -55,7 +64,8 @@ bool WireLock::acquire_within(const Patience& patience, int permits) {
   }
   const Inside inside(waiting_);
   if (wire_->asks_first) {
-    const Patience once{.wait = false, .deadline = patience.deadline, .stop = patience.stop};
+    const Patience once{
+        .wait = false, .deadline = patience.deadline, .stop = patience.stop, .lease = patience.lease};
     Attempt attempt(*context_, wire_, patience.wait ? once : patience, permits);
     if (const std::shared_ptr<Hold> hold = attempt.run()) {
       put(hold, attempt.sent_at(), 1);
@@ -153,12 +163,11 @@ void WireLock::give_back_unwatched(const std::shared_ptr<Hold>& hold) {
     std::erase_if(mine_, [&](const Mine& mine) { return mine.hold == hold; });
     mine_count_ = mine_.size();
   }
-  const std::array<std::string_view, 1> args{hold->owner};
   bool unseen = false;
   try {
-    context_->insist(key(), *wire_->release, wire_->release_keys, args, unseen);
+    context_->insist(key(), *wire_->release, wire_->release_keys, wire_->release_args(hold->owner), unseen);
   } catch (const LockError&) {
-    context_->late_release.add(wire_, hold->owner, runtime().now() + context_->options.lease);
+    context_->late_release.add(wire_, hold->owner, hold->gone_by(runtime().now(), context_->options.lease));
   }
   if (hold->turn) hold->turn->pass();
   throw Unavailable("lock '" + key() +
@@ -206,12 +215,11 @@ LockLost WireLock::lost_error(const Hold& hold) const {
 }
 
 void WireLock::give_back(Hold& hold, MonotonicTime deadline) {
-  const std::array<std::string_view, 1> args{hold.owner};
   redis::Answer answer;
   bool unseen = false;  // an earlier try may have removed it
   try {
-    answer =
-        context_->insist(key(), *wire_->release, wire_->release_keys, args, unseen, &Store::call, deadline);
+    answer = context_->insist(key(), *wire_->release, wire_->release_keys, wire_->release_args(hold.owner),
+                              unseen, &Store::call, deadline);
   } catch (const LockError& error) {
     context_->late_release.add(wire_, hold.owner, hold.gone_by(runtime().now(), context_->options.lease));
     context_->tell({.kind = LockEvent::Kind::release_failed,

@@ -61,6 +61,32 @@ TEST_P(HoldMoves, ExtendMakesItLastLonger) {
   });
 }
 
+TEST_P(HoldMoves, ALeaseOfItsOwnIsNotRenewed) {
+  run([](Fixture& fixture) {
+    AnyPeer peer(fixture, kind(), {.lease = 60s}), other(fixture, kind(), {.lease = 60s});
+    const auto lock = peer.obtain("k"), theirs = other.obtain("k");
+    const auto soon = [&] { return fixture.runtime.now() + 30s; };
+    if (!can_move()) {
+      EXPECT_THROW(static_cast<void>(lock->try_lock_leased(1s, soon())), Unsupported);
+      return;
+    }
+    EXPECT_THROW(static_cast<void>(lock->try_lock_leased(9ms, soon())), std::invalid_argument);
+    ASSERT_TRUE(lock->try_lock_leased(1000s, soon()));
+    EXPECT_GT(*lock->remaining_lease(), 900s);
+    EXPECT_GT(peer.ask({"PTTL", "k"}).integer, 900'000);
+    EXPECT_FALSE(theirs->try_lock_leased(1s, fixture.runtime.now()));
+    EXPECT_EQ(theirs->hold_count(), 0);
+    lock->release();
+    ASSERT_TRUE(theirs->try_lock_leased(200ms, soon()));
+    EXPECT_LE(peer.ask({"PTTL", "k"}).integer, 200);
+    EXPECT_TRUE(lock->try_lock_leased(20s, soon())) << "after it";
+    EXPECT_EQ(other.observer.count(Kind::renewed), 0u);
+    EXPECT_EQ(other.observer.count(Kind::lost), 1u);
+    EXPECT_THROW(theirs->release(), LockLost);
+    lock->release();
+  });
+}
+
 TEST_P(HoldMoves, AnotherProcessTakesItUp) {
   run([](Fixture& fixture) {
     AnyPeer a(fixture, kind(), {.lease = 60s, .fencing = true}),
@@ -172,10 +198,15 @@ TEST(HoldMovesInVirtualTime, WhatWasExtendedIsGivenBackHoweverLate) {
       AnyPeer peer(fixture, kind, {.lease = 200ms, .renew = false}, link.endpoint());
       redis::Client straight(fixture.runtime, fixture.network, fixture.options());
       auto lock = peer.obtain("k"), dropped = peer.obtain("k2");
-      lock->lock();
-      dropped->lock();
-      lock->extend(600s);
-      dropped->extend(600s);
+      const bool leased = kind == ExclusiveKind::spin;  // which is how one of them gets a lease of its own
+      if (leased) {
+        ASSERT_TRUE(lock->try_lock_leased(600s, kNever) && dropped->try_lock_leased(600s, kNever));
+      } else {
+        lock->lock();
+        dropped->lock();
+        lock->extend(600s);
+        dropped->extend(600s);
+      }
       link.lose_request_with("EVAL", 1'000'000);
       EXPECT_THROW(lock->release(), Unavailable) << to_string(kind);
       dropped.reset();
