@@ -39,8 +39,8 @@ bool earlier(const TokenPoint& a, const TokenPoint& b) {
 // The holds before one, of which only those with the greatest tokens matter.
 class Greatest {
  public:
-  // `permits`: how many there are at most; two holds that need no more of them do not exclude each other. 0: no
-  // semaphore.
+  // `permits`: how many there are at most; two holds that need no more of them do not exclude each other. 0:
+  // no semaphore.
   explicit Greatest(std::int64_t permits) : permits_(permits) {}
   void add(const Hold* hold) {
     if (hold->shared) {

@@ -594,8 +594,8 @@ TEST(FencingMonotonic, TokensRise) {
   expect_violated(run("fencing-monotonic", late("write")), "token-fell");
 }
 
-// Of a semaphore: the server granted the first one's before, it learned of it later. Whether they exclude each
-// other depends on how many permits they took.
+// Of a semaphore: the server granted the first one's before, it learned of it later. Whether they exclude
+// each other depends on how many permits they took.
 TEST(FencingMonotonic, TokensOfPermitsThatExcludeEachOther) {
   const auto judged = [&](std::int64_t permits, const std::string& taken) {
     CheckContext context;
