@@ -60,11 +60,11 @@ TEST_P(ForeignOwner, ChangesNothing) {
     const auto a = reentrant.obtain("a"), b = redisson.obtain("b");
     const auto c = semaphores.obtain("c");
     a->lock();
-    check(client, *a, reentrant_wire("a", false));
+    check(client, *a, reentrant_wire("a", {}));
     b->lock();
     check(client, *b, redisson_wire("b"));
     c->acquire();
-    check(client, *c, semaphore_wire("c", 2, false));
+    check(client, *c, semaphore_wire("c", 2, {}));
     EXPECT_EQ(c->free_permits(), 2);
   });
 }

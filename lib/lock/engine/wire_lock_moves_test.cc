@@ -270,7 +270,7 @@ TEST_P(OtherHoldMoves, ALateAcquireDoesNotShortenIt) {
     const auto lock = peer.locks.obtain("k");
     lock->lock();
     lock->extend(1000s);
-    const Wire wire = reentrant_wire("k", false);
+    const Wire wire = reentrant_wire("k", {});
     const std::string owner = lock->acquisition();
     const std::vector<std::string_view> keys(wire.acquire_keys.begin(), wire.acquire_keys.end()),
         args{owner, "60000", wire.acquire_args.front(), "0"};
