@@ -461,7 +461,7 @@ TEST(QuorumStore, TokensAreRaisedToTheGreatest) {
         votes.link(i).release_request();
       }
       for (std::size_t i = 0; i < 3; ++i) votes.link(i).wait_held();
-      for (std::size_t i = 0; i < 2; ++i) votes.at(i, {"DEL", "k"});
+      for (std::size_t i = 1; i < 3; ++i) votes.at(i, {"DEL", "k"});
       for (std::size_t i = 0; i < 3; ++i) votes.link(i).release_request();
     });
     EXPECT_THROW(static_cast<void>(votes.acquire(std::nullopt, true)), redis::Error);
