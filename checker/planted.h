@@ -81,6 +81,8 @@
   X(tokens_of_readers_rise, "checks/check_fencing_monotonic.cc", "readers may not share a token")            \
   X(tokens_by_holds, "checks/check_fencing_monotonic.cc",                                                    \
     "tokens are ordered by the ends of holds, not of claims")                                                \
+  X(permits_are_exclusive, "checks/check_fencing_monotonic.cc",                                              \
+    "two holders of a semaphore exclude each other, whatever its permits")                                   \
   X(token_ties_are_ordered, "checks/check_fencing_monotonic.cc",                                             \
     "a grant comes before what is asked for at its time")                                                    \
   X(nothing_told_holds, "checks/check_told_in_time.cc", "told-in-time holds without a grant")                \

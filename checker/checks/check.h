@@ -45,7 +45,8 @@ struct CheckContext {
   bool run_ended_by_itself = true;               // false: the run's time limit ended it
   std::vector<std::string> required_marks = {};  // reached
   bool clocks_within_bounds = true;
-  std::int64_t promised_overtakes = 0;  // fair-order: how often a waiter may be overtaken
+  std::int64_t least_share_percent = 0;  // share: of an even share; 0: nobody says
+  std::int64_t promised_overtakes = 0;   // fair-order: how often a waiter may be overtaken
   // linearizable: a name of `holdfast list models`. "": leased-mutex where the history has valid_until, else
   // mutex or reentrant-mutex.
   std::string model = {};

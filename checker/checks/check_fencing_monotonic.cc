@@ -3,11 +3,13 @@
 // Hold a comes before hold b when b was invoked after a's acquire returned, or when they exclude each other
 // and a's claim (without one: a's hold) was over when b began. Then b's token must be the greater one; among
 // readers it may be equal. Other holds are not ordered: two readers may be granted in one order and learn of
-// it in the other. Each of the two rules takes one sweep by time, which compares with the greatest token so
-// far.
+// it in the other, and so may two holders of a semaphore whose permits are enough for both. Each of the two
+// rules takes one sweep by time, which compares with the greatest token so far: O(n log n).
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include "checker/checks/check_registry.h"
 #include "checker/holds/holds.h"
@@ -34,26 +36,61 @@ bool earlier(const TokenPoint& a, const TokenPoint& b) {
   return a.position < b.position;
 }
 
-struct Greatest {
-  const Hold* writer = nullptr;
-  const Hold* reader = nullptr;
+// The holds before one, of which only those with the greatest tokens matter.
+class Greatest {
+ public:
+  // `permits`: how many there are at most; two holds that need no more of them do not exclude each other. 0:
+  // no semaphore.
+  explicit Greatest(std::int64_t permits) : permits_(permits) {}
   void add(const Hold* hold) {
-    const Hold*& best = hold->shared ? reader : writer;
-    if (best == nullptr || hold->token > best->token) best = hold;
+    if (hold->shared) {
+      if (reader_ == nullptr || hold->token > reader_->token) reader_ = hold;
+      return;
+    }
+    auto at = writers_.lower_bound(hold->permits);
+    if (at != writers_.end() && !(hold->token > at->second->token))
+      return;  // who excludes more has a greater one
+    if (at == writers_.end() || at->first != hold->permits)
+      at = writers_.emplace_hint(at, hold->permits, hold);
+    at->second = hold;
+    while (at != writers_.begin() && !(std::prev(at)->second->token > hold->token))
+      writers_.erase(std::prev(at));
   }
   // A hold before `hold` whose token is too great; nullptr: there is none.
   const Hold* against(const Hold& hold, bool only_excluded) const {
+    const std::int64_t room = only_excluded && !HOLDFAST_PLANTED(permits_are_exclusive)
+                                  ? permits_ - static_cast<std::int64_t>(hold.permits)
+                                  : 0;
+    const auto at = writers_.upper_bound(static_cast<std::uint32_t>(std::max<std::int64_t>(room, 0)));
+    const Hold* const writer = at == writers_.end() ? nullptr : at->second;
     if (writer != nullptr &&
         (writer->token > hold.token || (writer->token == hold.token && !HOLDFAST_PLANTED(equal_tokens_pass))))
       return writer;
     if (only_excluded && hold.shared) return nullptr;
-    if (reader != nullptr &&
-        (hold.shared && !HOLDFAST_PLANTED(tokens_of_readers_rise) ? reader->token > hold.token
-                                                                  : reader->token >= hold.token))
-      return reader;
+    if (reader_ != nullptr &&
+        (hold.shared && !HOLDFAST_PLANTED(tokens_of_readers_rise) ? reader_->token > hold.token
+                                                                  : reader_->token >= hold.token))
+      return reader_;
     return nullptr;
   }
+
+ private:
+  std::int64_t permits_;
+  const Hold* reader_ = nullptr;
+  std::map<std::uint32_t, const Hold*>
+      writers_;  // by their permits: the more, the smaller the greatest token
 };
+
+// Whatever resized a semaphore, its limit was never greater; 0: no semaphore.
+std::int64_t most_permits(const History& history, const CheckContext& context) {
+  std::int64_t most = context.permits;
+  for (const Event& event : history.events()) {
+    if (event.f == Function::resize && event.value.kind() == Value::Kind::number) {
+      most = std::max(most, event.value.number());
+    }
+  }
+  return most > 1 ? most : 0;
+}
 
 class FencingMonotonic : public Check {
  public:
@@ -93,8 +130,9 @@ class FencingMonotonic : public Check {
       return verdict;
     }
     std::vector<std::pair<const Hold*, const Hold*>> found;
-    sweep(asked, false, found);
-    sweep(by_claims, true, found);
+    const std::int64_t permits = most_permits(history, context);
+    sweep(asked, false, permits, found);
+    sweep(by_claims, true, permits, found);
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
       return a.second->acquired != b.second->acquired ? a.second->acquired < b.second->acquired
                                                       : a.first->acquired < b.first->acquired;
@@ -140,12 +178,12 @@ class FencingMonotonic : public Check {
   // At equal times the points of different processes are concurrent, and those of one process are ordered by
   // position. So all comparisons come before all additions of that time, except additions of the same
   // process.
-  static void sweep(std::vector<TokenPoint>& points, bool only_excluded,
+  static void sweep(std::vector<TokenPoint>& points, bool only_excluded, std::int64_t permits,
                     std::vector<std::pair<const Hold*, const Hold*>>& found) {
     std::sort(points.begin(), points.end(), earlier);
     for (std::size_t i = 0; i < points.size();) {
       const Symbol key = points[i].key;
-      Greatest greatest;
+      Greatest greatest(permits);
       while (i < points.size() && points[i].key == key) {
         std::size_t end = i;
         while (end < points.size() && points[end].key == key && points[end].time_ns == points[i].time_ns)
@@ -158,7 +196,7 @@ class FencingMonotonic : public Check {
             if (points[own].hold->process != points[at].hold->process &&
                 !HOLDFAST_PLANTED(token_ties_are_ordered))
               continue;
-            Greatest alone;
+            Greatest alone(permits);
             alone.add(points[own].hold);
             worse = alone.against(*points[at].hold, only_excluded);
           }

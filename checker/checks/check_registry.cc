@@ -7,12 +7,25 @@ namespace holdfast::checker {
 
 const std::vector<const Check*>& all_checks() {
   static const std::vector<const Check*> checks = {
-      &mutual_exclusion_check(),   &lease_exclusion_check(), &told_in_time_check(),
-      &linearizable_check(),       &fair_order_check(),      &fencing_monotonic_check(),
-      &no_foreign_release_check(), &progress_check(),        &oversell_check(),
-      &lost_update_check(),        &negative_stock_check(),  &balance_check(),
-      &job_once_check(),           &latch_check(),           &effects_inside_hold_check(),
-      &no_abandoned_hold_check(),  &truth_check(),           &reached_check(),
+      &mutual_exclusion_check(),
+      &lease_exclusion_check(),
+      &told_in_time_check(),
+      &linearizable_check(),
+      &fair_order_check(),
+      &fencing_monotonic_check(),
+      &no_foreign_release_check(),
+      &progress_check(),
+      &oversell_check(),
+      &lost_update_check(),
+      &negative_stock_check(),
+      &balance_check(),
+      &job_once_check(),
+      &latch_check(),
+      &effects_inside_hold_check(),
+      &no_abandoned_hold_check(),
+      &truth_check(),
+      &reached_check(),
+      &share_check(),
   };
   return checks;
 }

@@ -19,6 +19,7 @@ const Check& balance_check();
 const Check& job_once_check();
 const Check& fencing_monotonic_check();
 const Check& fair_order_check();
+const Check& share_check();
 const Check& latch_check();
 const Check& effects_inside_hold_check();
 const Check& no_abandoned_hold_check();

@@ -594,6 +594,46 @@ TEST(FencingMonotonic, TokensRise) {
   expect_violated(run("fencing-monotonic", late("write")), "token-fell");
 }
 
+// Of a semaphore: the server granted the first one's before, it learned of it later. Whether they exclude
+// each other depends on how many permits they took.
+TEST(FencingMonotonic, TokensOfPermitsThatExcludeEachOther) {
+  const auto judged = [&](std::int64_t permits, const std::string& taken) {
+    CheckContext context;
+    context.permits = permits;
+    return find_check("fencing-monotonic")
+        ->run(history_of(
+                  "1 c1/0 invoke acquire k permits=" + taken + "\n2 c2/0 invoke acquire k permits=2\n" +
+                  "3 c2/0 ok acquire k id=b token=6 permits=2\n4 c2/0 invoke release k id=b permits=2\n" +
+                  "9 c1/0 ok acquire k id=a token=5 permits=" + taken + "\n"),
+              context);
+  };
+  EXPECT_EQ(judged(3, "1").outcome, Outcome::holds);
+  EXPECT_EQ(judged(4, "2").outcome, Outcome::holds);
+  expect_violated(judged(3, "2"), "token-fell");
+  expect_violated(judged(1, "1"), "token-fell");
+  // Of those before, the one with the greatest token that excludes it.
+  CheckContext context;
+  context.permits = 3;
+  const auto three = [&](const std::string& mine) {
+    return find_check("fencing-monotonic")
+        ->run(history_of(R"(
+          1 c1/0 invoke acquire k permits=1
+          1 c2/0 invoke acquire k permits=3
+          1 c3/0 invoke acquire k permits=2
+          2 c2/0 ok acquire k id=b token=5 permits=3
+          3 c2/0 invoke release k id=b permits=3
+          4 c1/0 ok acquire k id=a token=9 permits=1
+          5 c1/0 invoke release k id=a permits=1
+          9 c3/0 ok acquire k id=c permits=2 token=)" +
+                         mine),
+              context);
+  };
+  EXPECT_EQ(three("10").outcome, Outcome::holds);
+  EXPECT_EQ(three("7").outcome, Outcome::holds);
+  expect_violated(three("4"), "token-fell");
+  expect_violated(three("5"), "token-repeated");
+}
+
 TEST(EffectsInsideHold, WithoutLocksUnknown) {
   const Verdict verdict = run("effects-inside-hold", history_of("1 c9/0 ok write stock value=1"));
   EXPECT_EQ(verdict.outcome, Outcome::unknown);

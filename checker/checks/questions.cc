@@ -171,6 +171,7 @@ void each_number(CheckContext& context, const Visit& visit) {
   visit("progress_ns", context.progress_bound_ns);
   visit("end_ns", context.end_ns);
   visit("overtakes", context.promised_overtakes);
+  visit("share_percent", context.least_share_percent);
   visit("told_slack_ns", context.told_slack_ns);
 }
 

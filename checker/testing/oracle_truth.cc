@@ -101,7 +101,17 @@ bool less(const std::string& a, const std::string& b) {
   return a.size() != b.size() ? a.size() < b.size() : a < b;
 }
 
-Truth fencing_monotonic(const World& world) {
+// Of a semaphore, whatever resized it; else 0.
+std::int64_t most_permits(const Drawn& drawn) {
+  std::int64_t most = drawn.permits;
+  for (const Act& act : drawn.acts) {
+    if (act.f == "resize") most = std::max<std::int64_t>(most, std::stoll(act.value));
+  }
+  return most > 1 ? most : 0;
+}
+
+Truth fencing_monotonic(const Drawn& drawn, const World& world) {
+  const std::int64_t permits = most_permits(drawn);
   std::size_t tokens = 0;
   bool wrong = false;
   for (const Hold& b : world.holds) {
@@ -115,8 +125,9 @@ Truth fencing_monotonic(const World& world) {
       const bool asked_later = earlier(a.from, a.from_at, b.asked, b.asked_at);
       const std::int64_t over = a.until ? a.claim_to() : a.to;
       const bool by_event = a.to_at >= 0 && over == a.to;
-      const bool excluded = !(a.shared && b.shared) && over != kNever &&
-                            earlier(over, by_event ? a.to_at : a.from_at, b.from, b.from_at);
+      const bool fit = (a.shared && b.shared) || a.permits + b.permits <= permits;
+      const bool excluded =
+          !fit && over != kNever && earlier(over, by_event ? a.to_at : a.from_at, b.from, b.from_at);
       if (!asked_later && !excluded) continue;
       const bool rises = less(a.token, b.token);
       wrong = wrong || !(rises || (a.shared && b.shared && a.token == b.token));
@@ -149,7 +160,7 @@ Truth truth_of(std::string_view check, const Drawn& drawn, const Telling& tellin
   const World world(drawn, telling);
   if (check == "mutual-exclusion") return mutual_exclusion(drawn, world);
   if (check == "lease-exclusion") return lease_exclusion(drawn, world);
-  if (check == "fencing-monotonic") return fencing_monotonic(world);
+  if (check == "fencing-monotonic") return fencing_monotonic(drawn, world);
   if (check == "told-in-time") return told_in_time(drawn, world);
   throw std::invalid_argument("the oracle knows no check " + std::string(check));
 }

@@ -13,7 +13,8 @@
 // then it is a primary that was demoted for a moment.
 //
 // Each connection begins with HELLO. A server that is no Redis, is older than 6.2, or wants another password
-// is reported at once (Error::Kind), not when a script fails in the middle.
+// is reported at once (Error::Kind), not when a script fails in the middle; one that evicts keys is warned
+// of.
 //
 // Thread safety: every member may be called from any task of the Runtime. REQUIRES: no call is under way
 // when the client is destroyed.
@@ -71,6 +72,12 @@ struct ClientOptions {
   // lists in lists in lists, 16 deep) is not listened to any further: Kind::protocol, the connection is given
   // up.
   std::size_t max_reply = std::size_t{1} << 20;
+  // A server that evicts keys when its memory is full (maxmemory with a maxmemory-policy other than
+  // noeviction) may drop the record of a lock that is held. Each connection looks (INFO memory; who may not
+  // ask is not told). False: one warning. True: no call goes there (Kind::unsupported).
+  bool strict = false;
+  // Gets the warnings, one line each, at most one for a client. It must not park. Empty: standard error.
+  std::function<void(std::string_view)> on_warning = {};
 };
 
 // Which connection carries a call. Each is made when the first call needs it, so that what may take long on

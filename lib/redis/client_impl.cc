@@ -1,6 +1,7 @@
 #include "lib/redis/client_impl.h"
 
 #include <algorithm>
+#include <iostream>
 #include <utility>
 
 #include "lib/redis/failure.h"
@@ -24,6 +25,14 @@ bool writes(std::string_view command) {
 
 std::string in_ms(Duration duration) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count()) + " ms";
+}
+
+void warn(const ClientOptions& options, const std::string& text) {
+  if (options.on_warning) {
+    options.on_warning(text);
+  } else {
+    std::cerr << "holdfast: " + text + '\n';
+  }
 }
 
 }  // namespace
@@ -253,6 +262,7 @@ void Client::Impl::connect_until_done() {
     const std::size_t first = known_->last_primary;
     lock.unlock();
     Found found = find_primary(runtime_, network_, *options_, first);
+    if (!found.warning.empty() && !known_->warned.exchange(true)) warn(*options_, found.warning);
     lock.lock();
     ++failures_;  // until a call is answered
     if (found.stream && !stopping_) {

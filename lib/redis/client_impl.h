@@ -58,6 +58,7 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   struct Known {
     std::atomic<bool> ever_connected = false;
     std::atomic<bool> took_a_write = false;
+    std::atomic<bool> warned = false;
     std::atomic<std::size_t> last_primary = 0;
   };
   // Why trying again is no use.

@@ -81,9 +81,14 @@ TEST(ClientInAWorld, AStoppedWatchdogHoldsUpNobody) {
   }
 }
 
-// A reply that lies there when a process wakes up past its deadline is taken, not called late.
-TEST(ClientInAWorld, AfterAPauseTheReplyThatLiesThereIsTaken) {
+// A reply that lies there when a process wakes up past its deadline is taken, not called late; also one that
+// takes several reads.
+class AfterAPause : public ::testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(ClientInAWorld, AfterAPause, ::testing::Values(1, 3000));
+
+TEST_P(AfterAPause, TheReplyThatLiesThereIsTaken) {
   const auto world = sim::make_embedded_world({});
+  const std::string text(GetParam(), '2');
   world->run([&] {
     sim::Process& harness = world->harness();
     FakeServer server(harness.runtime(), harness.network(), answer, {"server", 1000});
@@ -92,7 +97,7 @@ TEST(ClientInAWorld, AfterAPauseTheReplyThatLiesThereIsTaken) {
     process.start("main", [&] {
       Client client(process.runtime(), process.network(), options({&server}));
       client.call({"ECHO", "1"});
-      answered = client.call({"ECHO", "2"}, {.deadline = process.runtime().now() + 1s}).reply.text == "2";
+      answered = client.call({"ECHO", text}, {.deadline = process.runtime().now() + 1s}).reply.text == text;
     });
     server.wait_for(2);
     process.pause();

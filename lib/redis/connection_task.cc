@@ -1,11 +1,18 @@
 // The task of a connection that serves background calls, and finishes what a writer that gave up left behind.
 #include <algorithm>
+#include <chrono>
 
 #include "lib/redis/connection.h"
 #include "lib/redis/role.h"
 #include "lib/runtime/background_task.h"
 
 namespace holdfast::redis {
+namespace {
+
+// How long the task stays when nothing is left to do: who calls again soon does not pay for another start.
+constexpr Duration kRest = std::chrono::milliseconds(20);
+
+}  // namespace
 
 bool Connection::task_needed() const {
   return background_waiting_ > 0 || (task_must_write_ && !out_.empty() && !writing_ && !entries_.empty());
@@ -43,7 +50,18 @@ void Connection::serve_themselves() {
 void Connection::run_task() {
   Lock lock(mutex_);
   BackgroundTask::Turn turn(task_);
-  while (!broken_ && task_needed()) {
+  bool rested = false;
+  while (!broken_ && !(rested && !task_needed())) {
+    if (!task_needed()) {
+      task_must_write_ = false;
+      tell_parked();
+      const MonotonicTime until = deadline_after(runtime_.now(), kRest);
+      lock.unlock();
+      rested = !runtime_.parker().park_until(until);
+      lock.lock();
+      continue;
+    }
+    rested = false;
     bool in_time = true;
     if (!out_.empty() && !writing_) {
       in_time = write_some(lock, nullptr, latest_deadline());
@@ -60,8 +78,6 @@ void Connection::run_task() {
     if (!in_time) expire_background();
   }
   turn.rest();
-  task_must_write_ = false;
-  tell_parked();
 }
 
 // A background task that does not run cannot see its own deadline pass.

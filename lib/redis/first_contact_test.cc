@@ -74,8 +74,8 @@ TEST_P(FirstContact, TheGreetingComesAfterThePasswordAndBeforeTheRest) {
     Client client(runtime, network, with);
     client.call({"PING"});
     client.call({"PING"});
-    EXPECT_THAT(server.log(),
-                ElementsAre("1 AUTH p", "1 HELLO", "1 SELECT 3", "1 CLIENT SETNAME me", "1 PING", "1 PING"));
+    EXPECT_THAT(server.log(), ElementsAre("1 AUTH p", "1 HELLO", "1 SELECT 3", "1 CLIENT SETNAME me",
+                                          "1 INFO memory", "1 PING", "1 PING"));
   });
 }
 
@@ -113,6 +113,53 @@ TEST_P(FirstContact, WhoIsNoRedisOrTooOldIsToldOf) {
       EXPECT_THAT(error.what(), HasSubstr(one.text));
       EXPECT_EQ(error.node(), server.endpoint().to_string());
       EXPECT_EQ(error.command(), "SET");
+    }
+  });
+}
+
+// One line that says what to do, once for a client; with `strict` no call goes there.
+TEST_P(FirstContact, AServerThatEvictsKeysIsWarnedOf) {
+  struct Case {
+    std::string info;
+    bool warned;
+  };
+  const std::vector<Case> cases = {
+      {bulk("# Memory\r\nmaxmemory:1048576\r\nmaxmemory_policy:allkeys-lru\r\n"), true},
+      {bulk("maxmemory_policy:volatile-ttl\r\nmaxmemory:1\r\n"), true},
+      {bulk("maxmemory:1048576\r\nmaxmemory_policy:noeviction\r\n"), false},
+      {bulk("maxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n"), false},
+      {bulk("used_maxmemory:7\r\nold_maxmemory_policy:allkeys-lru\r\n"), false},
+      {"-NOPERM this user has no permissions to run the 'info' command\r\n", false},
+      {"+OK\r\n", false},
+  };
+  run([&](Runtime& runtime, Network& network) {
+    for (const Case& one : cases) {
+      FakeServer server(
+          runtime, network,
+          [&](Peer& peer, const Command& command) {
+            peer.send(command[0] == "HELLO"  ? greeting("7.0.15")
+                      : command[0] == "INFO" ? one.info
+                                             : "+OK\r\n");
+          },
+          {"127.0.0.1", 0}, FakeServer::Greets::no);
+      std::vector<std::string> warnings;
+      ClientOptions with = to({server.endpoint()});
+      with.on_warning = [&](std::string_view text) { warnings.emplace_back(text); };
+      Client client(runtime, network, with);
+      client.call({"SET", "k", "v"});
+      client.eval({"s", "return 1", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db"}, {}, {},
+                  {.lane = Lane::renewals});  // another connection
+      ASSERT_EQ(warnings.size(), one.warned ? 1u : 0u) << one.info;
+      with.strict = true;
+      if (!one.warned) {
+        Client(runtime, network, with).call({"SET", "k", "v"});
+        continue;
+      }
+      EXPECT_THAT(warnings[0], HasSubstr(server.endpoint().to_string() + ": the server evicts keys"));
+      EXPECT_THAT(warnings[0], HasSubstr("set noeviction"));
+      const Error error = failure_of(runtime, network, with);
+      EXPECT_EQ(error.kind(), Kind::unsupported) << error.what();
+      EXPECT_THAT(error.what(), HasSubstr("evicts keys"));
     }
   });
 }

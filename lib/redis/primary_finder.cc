@@ -16,7 +16,7 @@ namespace {
 
 using Kind = Error::Kind;
 
-enum class Step { auth, hello, select, set_name, role };
+enum class Step { auth, hello, select, set_name, memory, role };
 
 struct Handshake {
   std::vector<Step> steps;
@@ -43,6 +43,7 @@ Handshake handshake(const ClientOptions& options, bool ask_role) {
   if (!options.client_name.empty()) {
     shake.add(Step::set_name, {"CLIENT", "SETNAME", options.client_name});
   }
+  shake.add(Step::memory, {"INFO", "memory"});
   if (ask_role) shake.add(Step::role, {"ROLE"});
   return shake;
 }
@@ -92,6 +93,24 @@ Objection objection_to_hello(const Reply& reply) {
   return {};
 }
 
+// The rest of the line of INFO that begins with `name`.
+std::string_view line_of(std::string_view info, std::string_view name) {
+  std::size_t at = info.starts_with(name) ? 0 : info.find("\n" + std::string(name));
+  if (at == std::string_view::npos) return {};
+  at += name.size() + (at == 0 ? 0 : 1);
+  return info.substr(at, info.find_first_of("\r\n", at) - at);
+}
+
+// What will go wrong when the server's memory is full; "": nothing. Whoever may not ask is not told.
+std::string evicts(const Reply& reply) {
+  if (reply.type != Reply::Type::bulk) return {};
+  const std::string_view limit = line_of(reply.text, "maxmemory:");
+  const std::string_view policy = line_of(reply.text, "maxmemory_policy:");
+  if (limit.empty() || limit == "0" || policy.empty() || policy == "noeviction") return {};
+  return "evicts keys when it reaches maxmemory (maxmemory-policy " + std::string(policy) +
+         "), locks that are held among them: set noeviction, or give locks a server of their own";
+}
+
 Objection objection(Step step, const Reply& reply) {
   const std::string code = reply.error_code();
   if (code == "NOAUTH" && step != Step::auth) {
@@ -108,6 +127,7 @@ Objection objection(Step step, const Reply& reply) {
   switch (step) {
     case Step::auth:
     case Step::set_name: return {};  // a name is a courtesy
+    case Step::memory: return {};    // see evicts()
     case Step::hello: return objection_to_hello(reply);
     case Step::select:
       if (!reply.is_error()) return {};
@@ -144,6 +164,7 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
   const auto fail = [&](std::string why, std::optional<Kind> hopeless = std::nullopt, std::string code = {}) {
     const Node& which = options.nodes[node];
     found.stream.reset();
+    found.warning.clear();
     found.why_not = node_name(which);
     if (!which.name.empty()) found.why_not += " (" + which.endpoint.to_string() + ")";
     found.why_not += ": " + std::move(why);
@@ -178,7 +199,10 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
           Kind::protocol);
     }
     if (next == ReplyReader::Next::reply) {
-      Objection why = objection(shake.steps[step++], reply);
+      const Step done = shake.steps[step++];
+      Objection why = objection(done, reply);
+      if (done == Step::memory) found.warning = legible(evicts(reply), 600);
+      if (options.strict && !found.warning.empty()) why = {found.warning, Kind::unsupported};
       if (!why.text.empty()) return fail(legible(why.text, 600), why.hopeless, reply.error_code());
       continue;
     }
@@ -188,6 +212,8 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
     if (first.empty()) first.assign(buffer.data(), std::min<std::size_t>(got.bytes, 8));
     reader.feed({buffer.data(), got.bytes});
   }
+  if (!found.warning.empty())
+    found.warning = node_name(options.nodes[node]) + ": the server " + found.warning;
   return found;
 }
 

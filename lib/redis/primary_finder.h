@@ -19,6 +19,7 @@ struct Found {
   std::unique_ptr<Stream> stream;  // handshake done, nothing outstanding; null: not found
   std::size_t node = 0;            // index into ClientOptions::nodes
   std::string why_not;             // one reason per node
+  std::string warning;             // what the user should mend in the server that was found; "": nothing
   // Set when trying again is no use before a person has mended something: unauthorized, unsupported, protocol
   // (it is no Redis) when some node says so; unreachable when nobody listens at any address.
   std::optional<Error::Kind> hopeless;
@@ -26,8 +27,8 @@ struct Found {
   std::string hopeless_node;  // who says so; "" if it is all of them
 };
 
-// [parks] Connects to the node and does the handshake (AUTH, HELLO, SELECT, CLIENT SETNAME, and with
-// `ask_role` ROLE), within options.connect_timeout.
+// [parks] Connects to the node and does the handshake (AUTH, HELLO, SELECT, CLIENT SETNAME, INFO memory, and
+// with `ask_role` ROLE), within options.connect_timeout.
 Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& options, std::size_t node,
                       bool ask_role);
 

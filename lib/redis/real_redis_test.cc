@@ -81,6 +81,29 @@ TEST_P(ClientAndRealRedis, ScriptsErrorsAndManyTasks) {
   });
 }
 
+TEST_P(ClientAndRealRedis, OneThatEvictsKeysIsWarnedOf) {
+  run([](Runtime& runtime, Network& network) {
+    TemporaryFolder folder;
+    RedisProcess server(runtime, network, {.folder = folder.path()});
+    server.start();
+    std::vector<std::string> warnings;
+    ClientOptions with = options({&server});
+    with.on_warning = [&](std::string_view text) { warnings.emplace_back(text); };
+    server.call({"CONFIG", "SET", "maxmemory-policy", "volatile-lru"});
+    Client(runtime, network, with).call({"PING"});
+    EXPECT_TRUE(warnings.empty()) << "without a limit nothing is evicted: " << warnings[0];
+    server.call({"CONFIG", "SET", "maxmemory", "1gb"});
+    Client(runtime, network, with).call({"PING"});
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_NE(warnings[0].find("maxmemory-policy volatile-lru"), std::string::npos) << warnings[0];
+    with.strict = true;
+    EXPECT_THROW(Client(runtime, network, with).call({"PING"}), Error);
+    server.call({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+    Client(runtime, network, with).call({"PING"});
+    EXPECT_EQ(warnings.size(), 1u);
+  });
+}
+
 TEST_P(ClientAndRealRedis, FollowsAPromotion) {
   run([](Runtime& runtime, Network& network) {
     TemporaryFolder one, two;

@@ -88,8 +88,12 @@ TEST_P(BackgroundTaskOn, APoolRunsEachJobAtOnceAndMayBeEndedByOne) {
   run([](Runtime& real) {
     FailingSpawns runtime(real);
     auto pool = std::make_unique<TaskPool>(runtime, "job");
-    Sign slow(real), quick(real), gone(real);
-    ASSERT_TRUE(pool->run([&] { slow.wait(); }));
+    Sign begun(real), slow(real), quick(real), gone(real);
+    ASSERT_TRUE(pool->run([&] {
+      begun.give();
+      slow.wait();
+    }));
+    begun.wait();
     ASSERT_TRUE(pool->run([&] { quick.give(); }));
     quick.wait();  // though the one before it is not done
     slow.give();

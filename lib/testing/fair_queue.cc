@@ -56,7 +56,7 @@ std::vector<int> FairQueue::order() {
 void FairQueue::add_ghost(Fixture& fixture, const std::string& key, std::string_view owner, Duration lease) {
   // The record is hidden from it, so that it is refused also when the lock is free.
   redis::Client client(fixture.runtime, fixture.network, fixture.options());
-  const Wire wire = fair_wire(key, false);
+  const Wire wire = fair_wire(key, {});
   const bool free = client.call({"EXISTS", key}).reply.integer == 0;
   if (free) client.call({"SET", key, "somebody", "PX", "60000"});
   const std::string lease_ms = milliseconds_text(lease);
@@ -67,7 +67,7 @@ void FairQueue::add_ghost(Fixture& fixture, const std::string& key, std::string_
 
 void FairQueue::take_leave(Fixture& fixture, const std::string& key, std::string_view owner) {
   redis::Client client(fixture.runtime, fixture.network, fixture.options());
-  const Wire wire = fair_wire(key, false);
+  const Wire wire = fair_wire(key, {});
   const std::vector<std::string_view> args{owner};
   client.eval(kReentrantRelease, views(wire.release_keys), args);
 }

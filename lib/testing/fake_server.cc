@@ -74,6 +74,10 @@ void FakeServer::serve(const std::shared_ptr<Peer>& peer) {
         peer->send(greeting("7.0.15"));
         continue;
       }
+      if (greets_ == Greets::yes && request.items.size() == 2 && request.items[0].text == "INFO") {
+        peer->send(bulk("# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"));
+        continue;
+      }
       Command command;
       std::string line = std::to_string(peer->number());
       for (const Reply& item : request.items) {

@@ -42,8 +42,8 @@ class FakeServer {
  public:
   using Handler = std::function<void(Peer&, const Command&)>;
 
-  // It answers HELLO by itself, as Redis 7 does, and notes nothing of it; with Greets::no that is the
-  // handler's.
+  // It answers HELLO and INFO memory by itself, as Redis 7 does, and notes nothing of it; with Greets::no
+  // that is the handler's.
   enum class Greets { yes, no };
   FakeServer(Runtime& runtime, Network& network, Handler handler, Endpoint at = {"127.0.0.1", 0},
              Greets greets = Greets::yes);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <stdexcept>
+#include <system_error>
 
 #include "lib/lock/waiting/wakeup.h"
 
@@ -102,6 +103,9 @@ bool WorkThread::ask(Lock& lock, const std::function<bool()>& call) {
     } else {
       record_.acquire_failed(key, error.what());
     }
+  } catch (const std::system_error& error) {  // a published design that cannot start its watchdog
+    ++stats_.failed;
+    record_.acquire_unknown(key, error.what());
   }
   return false;
 }
@@ -178,14 +182,16 @@ void Fleet::tell_permits() {
   for (const std::string& key : keys) recorder_.permits(key, options_.permits);
 }
 
-void Fleet::launch(Client& client) {
-  Process& process = world_.add_process(client.name);
+void Fleet::launch(Client& client) { start_in(client, world_.add_process(client.name), {}); }
+
+void Fleet::start_in(Client& client, Process& process, std::function<void()> first) {
   client.process = &process;
   client.running = true;
   ++running_;
   const std::uint64_t incarnation = ++client.incarnation;
   client.recorder->started(process, options_.lease);
-  process.start("client", [this, &client, &process, incarnation] {
+  process.start("client", [this, &client, &process, incarnation, first = std::move(first)] {
+    if (first) first();
     run_client(client, process);
     done(client, incarnation);
   });
@@ -230,6 +236,14 @@ void Fleet::run_client(Client& client, Process& process) {
                          .wait_timeout = options_.wait_timeout};
   for (const auto& server : servers) space.nodes.push_back(server.get());
   const std::unique_ptr<LockSpace> locks = kind_.make == nullptr ? nullptr : kind_.make(space);
+  struct Shown {
+    Client& of;
+    const std::uint64_t incarnation = of.incarnation;
+    ~Shown() {
+      if (of.incarnation == incarnation) of.locks = nullptr;
+    }
+  } const shown{client};
+  client.locks = locks.get();
   const std::unique_ptr<LatchSpace> latches =
       kind_.make_latches == nullptr ? nullptr : kind_.make_latches(space);
   const auto body = [&](int number) {
@@ -291,6 +305,44 @@ std::vector<std::string> Fleet::clients() const {
   std::vector<std::string> names;
   for (const auto& client : clients_) names.push_back(client->name);
   return names;
+}
+
+void Fleet::fork(std::string_view name, std::function<void()> refused) {
+  Client* const parent = find(name);
+  if (parent == nullptr || parent->process == nullptr || !parent->process->alive() || !parent->running)
+    return;
+  clients_.push_back(std::make_unique<Client>());
+  Client& child = *clients_.back();
+  child.name = parent->name + "-child-" + std::to_string(++parent->children);
+  child.recorder = &recorder_.client(child.name);
+  Process& process = world_.fork_process(*parent->process, child.name);
+  start_in(child, process,
+           [this, parent, &child, incarnation = parent->incarnation, refused = std::move(refused)] {
+             if (parent->incarnation == incarnation) use_inherited(child, *parent, refused);
+           });
+}
+
+void Fleet::use_inherited(Client& child, Client& parent, const std::function<void()>& refused) {
+  if (parent.locks == nullptr) return;
+  ThreadRecorder record(*child.recorder, 0);
+  const std::string key = key_of(child.name, 0);
+  try {
+    const std::shared_ptr<Lock> lock = parent.locks->obtain(key);
+    record.acquire_invoked(key, lock->mode(), kind_.counts_permits ? lock->permits() : 0);
+    try {
+      if (lock->try_lock()) {
+        record.acquire_ok(*lock);
+      } else {
+        record.acquire_failed(key, "timeout");
+      }
+    } catch (const LockError& error) {
+      record.acquire_failed(key, error.what());
+      throw;
+    }
+  } catch (const Forked&) {
+    refused();
+  } catch (const LockError&) {  // a published design: its client refused
+  }
 }
 
 Fleet::Client* Fleet::find(std::string_view name) {

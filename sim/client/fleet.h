@@ -94,6 +94,7 @@ class Fleet : public Workload {
   Process* client(std::string_view name) override;
   void crash(std::string_view name) override;
   void restart(std::string_view name) override;
+  void fork(std::string_view name, std::function<void()> refused) override;
   const WorkloadStats& stats() const override { return stats_; }
 
  protected:
@@ -117,11 +118,17 @@ class Fleet : public Workload {
     Process* process = nullptr;
     std::uint64_t incarnation = 0;
     bool running = false;
+    LockSpace* locks = nullptr;  // while its present incarnation has some
+    int children = 0;
   };
   void tell_permits();
   std::vector<std::unique_ptr<redis::Client>> connect(const std::string& name, Process& process) const;
   void launch(Client& client);
+  // A new incarnation as `process`, which does `first` before anything else.
+  void start_in(Client& client, Process& process, std::function<void()> first);
   void run_client(Client& client, Process& process);
+  // [parks] As a child does with what it inherited from `parent`.
+  void use_inherited(Client& child, Client& parent, const std::function<void()>& refused);
   // [parks] Drops unused lock objects every `evict`, until `stop`.
   void evict(Process& process, LockSpace& locks, const std::stop_token& stop);
   void done(Client& client, std::uint64_t incarnation);

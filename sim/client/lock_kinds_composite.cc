@@ -144,6 +144,10 @@ class PermitLock final : public Lock {
     return permit ? permit->id : std::string();
   }
   std::stop_token lost() const override { return {}; }
+  std::optional<std::uint64_t> token() const override {
+    const std::optional<Permit> permit = mine();
+    return permit ? permit->token : std::nullopt;
+  }
   const std::string& key() const noexcept override { return semaphore_.key(); }
   Runtime& runtime() const noexcept override { return semaphore_.runtime(); }
 
@@ -186,6 +190,7 @@ std::vector<LockKind> composite_lock_kinds() {
        .about = "permits with ids that expire, given back and extended by whoever knows the id",
        .promises_validity = true,
        .counts_permits = true,
+       .tokens = true,
        .make = make_permit_semaphore,
        .read_effects = semaphore_effects},
       {.name = "multi",

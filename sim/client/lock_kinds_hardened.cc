@@ -160,6 +160,7 @@ std::vector<LockKind> hardened_lock_kinds() {
        .about = "so many permits, each with a lease that the watchdog renews",
        .promises_validity = true,
        .counts_permits = true,
+       .tokens = true,
        .registry = true,
        .make = make_semaphore,
        .read_effects = semaphore_effects},

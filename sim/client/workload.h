@@ -101,6 +101,10 @@ class Workload {
   virtual Process* client(std::string_view name) = 0;  // its present incarnation; nullptr: no such client
   virtual void crash(std::string_view name) = 0;       // records it; nothing happens when it is dead already
   virtual void restart(std::string_view name) = 0;     // a new incarnation, which begins its work anew
+  // Becomes two, as by fork(2): a child "NAME-child-1", ... tries to take the lock that it inherited, then
+  // makes a client and locks of its own and works like any other. `refused`: what it inherited refused use
+  // (Forked). Nothing happens when the client is dead.
+  virtual void fork(std::string_view name, std::function<void()> refused) = 0;
 
   virtual const WorkloadStats& stats() const = 0;
 

@@ -53,6 +53,8 @@ struct FaultTargets {
   // (Workload::crash, Workload::restart).
   std::function<void(std::string_view client)> crash_client = {};
   std::function<void(std::string_view client)> restart_client = {};
+  // A client becomes two (Workload::fork).
+  std::function<void(std::string_view client, std::function<void()> refused)> fork_client = {};
   // For kinds that tell (FaultKind::tells_hits): it met what it was made for.
   std::function<void()> hit = [] {};
   // To be called at the moment of each effect, and only for what did happen: no `crashed` of a node that was

@@ -14,6 +14,7 @@ FaultKind reset_after_request_fault();
 FaultKind reset_mid_reply_fault();
 FaultKind drop_message_fault();
 FaultKind error_reply_fault();
+FaultKind streaming_server_fault();
 FaultKind replication_lag_fault();
 // Processes
 FaultKind crash_fault();
@@ -24,6 +25,8 @@ FaultKind demote_fault();
 FaultKind pause_client_fault();
 FaultKind pause_watchdog_fault();
 FaultKind pause_server_fault();
+FaultKind thread_limit_fault();
+FaultKind fork_client_fault();
 // What servers do
 FaultKind memory_full_fault();
 FaultKind read_only_moment_fault();
@@ -47,6 +50,7 @@ const std::vector<FaultKind>& all_fault_kinds() {
       reset_mid_reply_fault(),
       drop_message_fault(),
       error_reply_fault(),
+      streaming_server_fault(),
       replication_lag_fault(),
       crash_fault(),
       power_loss_fault(),
@@ -56,6 +60,8 @@ const std::vector<FaultKind>& all_fault_kinds() {
       pause_client_fault(),
       pause_watchdog_fault(),
       pause_server_fault(),
+      thread_limit_fault(),
+      fork_client_fault(),
       memory_full_fault(),
       read_only_moment_fault(),
       script_flush_fault(),

@@ -135,7 +135,7 @@ TEST(FaultRegistry, EveryKindIsDescribedAndFound) {
       }
     }
   }
-  EXPECT_EQ(names.size(), 27u);
+  EXPECT_EQ(names.size(), 30u);
   EXPECT_EQ(find_fault_kind("no-such"), nullptr);
 }
 

@@ -172,7 +172,9 @@ Healing MessageFault::act(FaultTargets& targets) {
   NthMessage options = options_;
   if (options.percent < 100) options.draws = targets.rng.next();
   options.on_hit = targets.hit;
-  options.on_done = [id, &proxy = targets.proxy] { proxy.remove_rule(*id); };
+  // What streams goes on until the act is healed.
+  if (options.action.kind != Action::Kind::stream)
+    options.on_done = [id, &proxy = targets.proxy] { proxy.remove_rule(*id); };
   *id = targets.proxy.add_rule(make_nth_message_rule(std::move(options)));
   return [id](FaultTargets& later) { later.proxy.remove_rule(*id); };
 }

@@ -44,6 +44,12 @@ struct Message {
   std::string_view request{};  // replies: the bytes of the request that it answers
 };
 
+// `head`, and then `again` over and over, each `pause` after the one before.
+struct EndlessReply {
+  std::string head, again;
+  Duration pause{};
+};
+
 // What happens to a message (or to a chunk of bytes).
 struct Action {
   enum class Kind {
@@ -53,11 +59,15 @@ struct Action {
     reset,  // break the connection off instead of passing it on
     // The receiver reads half of the message and then the end of the stream; the sender sees a reset.
     pass_half_then_reset,
+    // The receiver gets `endless` in place of this message, and nothing else any more, until it has had
+    // enough or the rule is removed: then the connection is broken off.
+    stream,
   };
   Kind kind = Kind::pass;
   Duration delay{};  // pass: keep it back that long; order within a link is kept
   // pass: the server gets these bytes in place of the request, and the client what it answers to them.
   std::shared_ptr<const std::string> instead = nullptr;
+  std::shared_ptr<const EndlessReply> endless = nullptr;  // stream
 };
 
 class Rule {

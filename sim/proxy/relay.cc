@@ -192,6 +192,7 @@ Relay::Verdict Relay::ask(const Lane& of, std::string_view bytes, const Message*
     if (action.instead) verdict.instead = action.instead;
     if (action.kind == Action::Kind::pass) continue;
     verdict.kind = action.kind;
+    verdict.endless = action.endless;
     verdict.by = entry.id;
     break;
   }
@@ -203,7 +204,7 @@ void Relay::place(Lane& of, Verdict verdict, Piece& piece, std::string_view byte
   if (broken_) return;
   const bool clear = of.queue == nullptr || (of.queue->empty() && !of.writing);
   if (clear && verdict.kind != Action::Kind::hold && verdict.delay <= Duration::zero()) {
-    return carry_out(of, verdict.kind, piece.end, bytes);
+    return carry_out(of, verdict, piece.end, bytes);
   }
   piece.verdict = verdict;
   piece.due = runtime_.now() + std::max(verdict.delay, Duration::zero());
@@ -230,7 +231,7 @@ bool Relay::empty_queue(Lane& of, MonotonicTime& next) {
     const Piece piece = std::move(of.queue->front());
     of.queue->pop_front();
     of.writing = true;
-    carry_out(of, piece.verdict.kind, piece.end, piece.bytes);
+    carry_out(of, piece.verdict, piece.end, piece.bytes);
     of.writing = false;
     of.queued_bytes -= piece.bytes.size();
     if (of.reader != nullptr) of.reader->unpark();
@@ -258,8 +259,8 @@ void Relay::start_writer(Lane& of) {
   start_task("relay", [this, &of] { write_queue(of); });
 }
 
-void Relay::carry_out(Lane& of, Action::Kind kind, End end, std::string_view bytes) {
-  switch (kind) {
+void Relay::carry_out(Lane& of, const Verdict& verdict, End end, std::string_view bytes) {
+  switch (verdict.kind) {
     case Action::Kind::pass: return end == End::none ? write_out(of, bytes) : pass_end(of, end);
     case Action::Kind::drop:
       if (end != End::none) of.ended = true;
@@ -272,8 +273,23 @@ void Relay::carry_out(Lane& of, Action::Kind kind, End end, std::string_view byt
       if (Stream* from = source(of)) from->reset();
       other(of).discarding = true;
       return pass_end(of, End::finish);
+    case Action::Kind::stream:
+      if (std::exchange(of.discarding, true)) return;
+      streams_for_ = verdict.by;
+      start_task("relay", [this, &of, endless = verdict.endless] { stream_out(of, *endless); });
+      return;
     case Action::Kind::hold: HF_CHECK(false, "what is held is not carried out");
   }
+}
+
+void Relay::stream_out(Lane& of, const EndlessReply& reply) {
+  Stream& to = *target(of);
+  for (bool taken = to.write(reply.head, kNever).ok(); taken && !broken_;
+       taken = to.write(reply.again, kNever).ok()) {
+    runtime_.sleep_for(reply.pause);
+    if (broken_) return;
+  }
+  break_off();
 }
 
 void Relay::write_out(Lane& of, std::string_view bytes) {
@@ -348,6 +364,7 @@ MonotonicTime Relay::next_repetition(MonotonicTime first) {
 }
 
 void Relay::release(RuleId id, bool sent_again) {
+  if (id == streams_for_ && id != 0) return break_off();
   refresh();
   for (Lane* each : {&request_, &reply_}) {
     if (each->queue == nullptr) continue;

@@ -52,6 +52,7 @@ class Relay : public std::enable_shared_from_this<Relay> {
     Duration delay{};
     RuleId by = 0;
     std::shared_ptr<const std::string> instead = nullptr;
+    std::shared_ptr<const EndlessReply> endless = nullptr;
   };
 
   // What it takes to ask about a message again.
@@ -126,7 +127,8 @@ class Relay : public std::enable_shared_from_this<Relay> {
   void pass_bytes(Lane& of, std::string_view bytes);
   Verdict ask(const Lane& of, std::string_view bytes, const Message* message, RuleId from);
   void place(Lane& of, Verdict verdict, Piece& piece, std::string_view bytes);
-  void carry_out(Lane& of, Action::Kind kind, End end, std::string_view bytes);
+  void carry_out(Lane& of, const Verdict& verdict, End end, std::string_view bytes);
+  void stream_out(Lane& of, const EndlessReply& reply);
   void write_out(Lane& of, std::string_view bytes);
   void pass_end(Lane& of, End end);
   void close_if_over();
@@ -142,6 +144,7 @@ class Relay : public std::enable_shared_from_this<Relay> {
   Conversation talk_;
   Lane request_{Direction::request}, reply_{Direction::reply};
   bool broken_ = false;
+  RuleId streams_for_ = 0;                  // the rule by which it gets an endless reply; 0: none
   bool lost_ = false, back_ = false;        // a machine went off; and came back
   Direction lost_from_{};                   // lost_: the source of this lane is gone
   std::optional<MonotonicTime> unheard_{};  // lost_: since when something has been sent to it in vain

@@ -295,6 +295,8 @@ FaultTargets Director::targets(Actor& actor, const Act& act) {
       .rng = actor.rng,
       .crash_client = [this](std::string_view name) { workload_.crash(name); },
       .restart_client = [this](std::string_view name) { workload_.restart(name); },
+      .fork_client = [this](std::string_view name,
+                            std::function<void()> refused) { workload_.fork(name, std::move(refused)); },
       .hit = [this, &actor] { hit(actor); },
       .tell = [this, &act](const FaultEffect& effect) { note(act, effect); },
   };

@@ -25,11 +25,17 @@ std::vector<std::string> files() {
   return found;
 }
 
+// What is expected of a share of the seeds needs some.
+constexpr std::uint64_t kSeedsForAShare = 40;
+
 void expect_met(const std::string& file, std::uint64_t first, std::uint64_t last) {
   for (const Scenario& scenario :
        read_scenarios(holdfast::testing::source_path("scenarios/guarantees/" + file + ".toml"))) {
     Judge judge(scenario);
-    for (std::uint64_t seed = first; seed <= last; ++seed) judge.add(run_once(scenario, {.seed = seed}));
+    const bool some = std::any_of(scenario.expectations.begin(), scenario.expectations.end(),
+                                  [](const Expectation& each) { return each.seeds.number != 100; });
+    const std::uint64_t end = some ? std::max<std::uint64_t>(last, kSeedsForAShare) : last;
+    for (std::uint64_t seed = first; seed <= end; ++seed) judge.add(run_once(scenario, {.seed = seed}));
     for (std::size_t i = 0; i < scenario.expectations.size(); ++i) {
       const Tally& tally = judge.tallies()[i];
       if (tally.result(scenario.expectations[i]) == Tally::Result::met) continue;

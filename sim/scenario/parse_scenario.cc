@@ -9,6 +9,7 @@
 #include "sim/client/no_lock.h"
 #include "sim/client/workload_kind.h"
 #include "sim/scenario/parse_fault.h"
+#include "sim/scenario/parse_setting.h"
 #include "sim/scenario/table_reader.h"
 
 namespace holdfast::sim {
@@ -32,6 +33,7 @@ void parse_run(const Value& table, Scenario& scenario) {
   scenario.time = reader.duration("time").value_or(scenario.time);
   scenario.progress_bound = reader.duration("progress").value_or(scenario.progress_bound);
   scenario.clock_bound = reader.duration("clock_bound").value_or(scenario.clock_bound);
+  scenario.share_percent = reader.percent("share").value_or(scenario.share_percent);
   reader.finish();
   if (scenario.time.count() == 0)
     throw BadScenario(reader.at("time"), "`time` is zero, expected a duration above \"0s\"");
@@ -249,9 +251,33 @@ void parse_workload(const Value& table, Scenario& scenario, const SettingNames& 
   }
 }
 
-void parse_network(const Value& table, Scenario& scenario) {
+// `parent`: "network." of the table in which it stands.
+const std::vector<Value>& list(TableReader& root, std::string_view name, const std::string& parent = "") {
+  static const std::vector<Value> kNone;
+  const Value* found = root.value(name);
+  if (found == nullptr) return kNone;
+  if (found->kind != Value::Kind::list) {
+    throw BadScenario(found->at, "`" + std::string(name) + "` is " + std::string(found->kind_name()) +
+                                     ", expected a list of tables: [[" + parent + std::string(name) + "]]");
+  }
+  return found->items;
+}
+
+void parse_network(const Value& table, Scenario& scenario, const std::vector<std::string>& clients) {
   TableReader reader(table, "[network]");
   scenario.latency = reader.duration_range("latency").value_or(DurationRange{});
+  for (const Value& far : list(reader, "client", "network.")) {
+    TableReader its(far, "[[network.client]]");
+    for (const char* const key : {"clients", "latency"}) its.value(key);
+    its.finish();
+    const DurationRange latency = its.require("latency", its.duration_range("latency"));
+    for (const std::string& name : its.require("clients", its.texts("clients"))) {
+      check_name(name, clients, its.at("clients"), "clients");
+      if (!scenario.far_clients.emplace(name, latency).second)
+        throw BadScenario(its.at("clients"),
+                          "client `" + name + "` twice, expected one latency of each client");
+    }
+  }
   reader.finish();
 }
 
@@ -328,17 +354,6 @@ Expectation parse_expectation(const Value& table, const Scenario& scenario) {
   return expectation;
 }
 
-const std::vector<Value>& list(TableReader& root, std::string_view name) {
-  static const std::vector<Value> kNone;
-  const Value* found = root.value(name);
-  if (found == nullptr) return kNone;
-  if (found->kind != Value::Kind::list) {
-    throw BadScenario(found->at, "`" + std::string(name) + "` is " + std::string(found->kind_name()) +
-                                     ", expected a list of tables: [[" + std::string(name) + "]]");
-  }
-  return found->items;
-}
-
 }  // namespace
 
 Scenario parse_base(const Value& document, const std::string& file) {
@@ -363,10 +378,9 @@ Scenario parse_base(const Value& document, const std::string& file) {
   SettingNames names;
   names.nodes = scenario.cluster.nodes;
   parse_workload(section(root, "workload"), scenario, names);
-  parse_network(section(root, "network"), scenario);
-
   for (std::int64_t i = 1; i <= scenario.workload.clients; ++i)
     names.clients.push_back("c" + std::to_string(i));
+  parse_network(section(root, "network"), scenario, names.clients);
   const std::vector<Value>& faults = list(root, "fault");
   for (const Value& fault : faults) {
     if (const Value* id = fault.find("id"); id != nullptr && id->kind == Value::Kind::text) {

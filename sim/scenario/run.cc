@@ -47,6 +47,28 @@ bool asks_for(const Scenario& scenario, std::string_view check) {
                      [&](const Expectation& expectation) { return expectation.check == check; });
 }
 
+void add_latency(Stage& stage, const Scenario& scenario) {
+  const World& world = *stage.world;
+  const auto of = [](const std::string& client) {
+    return [client](const Link& link) {
+      return Lanes{.request = link.from == client, .reply = link.from == client};
+    };
+  };
+  for (const auto& [client, latency] : scenario.far_clients) {
+    stage.proxy->add_rule(make_delay_rule(of(client), latency, world.rng("network/" + client)));
+  }
+  if (scenario.latency.high.count() == 0) return;
+  if (scenario.far_clients.empty()) {
+    stage.proxy->add_rule(make_latency_rule(scenario.latency, world.rng("network")));
+    return;
+  }
+  const auto near = [far = scenario.far_clients](const Link& link) {
+    const bool here = !far.contains(link.from);
+    return Lanes{.request = here, .reply = here};
+  };
+  stage.proxy->add_rule(make_delay_rule(near, scenario.latency, world.rng("network")));
+}
+
 void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
   World& world = *stage.world;
   stage.proxy = std::make_unique<Proxy>(world);
@@ -60,9 +82,7 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
   stage.cluster = options.embedded ? make_embedded_cluster(world, *stage.proxy, cluster)
                                    : make_real_cluster(world, *stage.proxy, cluster);
   stage.cluster->start();
-  if (scenario.latency.high.count() > 0) {
-    stage.proxy->add_rule(make_latency_rule(scenario.latency, world.rng("network")));
-  }
+  add_latency(stage, scenario);
 
   stage.recorder = std::make_unique<Recorder>(world);
   WorkloadOptions workload = scenario.workload;
@@ -136,6 +156,7 @@ checker::CheckContext context_of(const Stage& stage, const Scenario& scenario, c
   context.reentrant = lock.reentrant;
   context.permits = lock.counts_permits ? scenario.workload.permits : 0;
   context.promised_overtakes = scenario.overtakes;
+  context.least_share_percent = scenario.share_percent;
   // Nobody keeps a queue over a fault, so the fair model judges a run only where the scenario asks for it.
   context.model = lock.fair && asks_for(scenario, "linearizable")
                       ? "fair"

@@ -64,6 +64,8 @@ struct Scenario {
   SeedSet seeds;
   Duration time = std::chrono::seconds(60);
   Duration progress_bound = std::chrono::seconds(5);  // [run] progress: beyond the longest lease left
+  std::int64_t share_percent =
+      0;                       // [run] share: of an even share of the grants, each client's; 0: nobody says
   std::int64_t overtakes = 0;  // [lock] overtakes: how often the lock lets a waiter be overtaken
   Duration clock_bound{};      // [run] clock_bound: steps up to this are within what locks must bear
 
@@ -71,6 +73,7 @@ struct Scenario {
   const LockKind* lock = nullptr;
   WorkloadOptions workload;  // its nodes are filled in when the cluster is up
   DurationRange latency;
+  std::map<std::string, DurationRange> far_clients;  // of these clients, instead of `latency`
   std::vector<FaultPlan> faults;
   std::vector<Expectation> expectations;
 

@@ -1,6 +1,8 @@
 #include "sim/world/fiber_runtime.h"
 
 #include <algorithm>
+#include <string>
+#include <system_error>
 
 #include "lib/runtime/check.h"
 #include "sim/world/fiber_sync.h"
@@ -41,8 +43,20 @@ class FiberTask final : public Task::Impl {
 }  // namespace
 
 Task FiberRuntime::spawn(std::string_view role, std::function<void()> body) {
+  for (const auto& [number, refuses] : group_.refusals) {
+    if (refuses(role))
+      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+  }
   Fiber* const fiber = scheduler_.spawn(group_, role, std::move(body));
   return Task(std::make_unique<FiberTask>(scheduler_, fiber));
+}
+
+void FiberRuntime::fork_from(FiberRuntime& parent, std::string_view child) {
+  rng_ = parent.rng_;
+  Rng ahead = parent.rng_;  // forks at one moment have one state: nothing of the parent's is used up
+  const std::uint64_t apart = ahead.next();
+  parent.renewals_ = Rng::derive(apart, "parent");
+  renewals_ = Rng::derive(apart, "child " + std::string(child));
 }
 
 Parker& FiberRuntime::parker() noexcept {

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "lib/runtime/runtime.h"
@@ -38,6 +39,11 @@ class FiberRuntime final : public Runtime {
   void sleep_until(MonotonicTime deadline) override;
   void yield() override;
   std::uint64_t random() override { return rng_.next(); }
+  void renew_randomness() noexcept override {
+    if (renewals_) rng_ = Rng(renewals_->next());
+  }
+  // It draws what `parent` draws, until either renews its randomness. `child`: its name.
+  void fork_from(FiberRuntime& parent, std::string_view child);
   bool wait_fd(int fd, FdInterest interest, MonotonicTime deadline) override;
   void forget_fd(int fd) noexcept override {
     if (fds_ != nullptr) fds_->forget_fd(fd);
@@ -49,6 +55,7 @@ class FiberRuntime final : public Runtime {
   Scheduler& scheduler_;
   FiberGroup& group_;
   Rng rng_;
+  std::optional<Rng> renewals_;  // of a process that was forked; nullopt: there is no copy of it
   FdWaiter* fds_;
 };
 

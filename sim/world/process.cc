@@ -58,6 +58,23 @@ void FiberProcess::resume_role(std::string_view role) {
   scheduler_.update_pauses(group_);
 }
 
+std::uint64_t FiberProcess::refuse_tasks(std::function<bool(std::string_view role)> which) {
+  note("refuse tasks");
+  group_.refusals.emplace(++group_.last_refusal, std::move(which));
+  return group_.last_refusal;
+}
+
+void FiberProcess::allow_tasks(std::uint64_t refusal) {
+  if (group_.refusals.erase(refusal) > 0) note("allow tasks");
+}
+
+void FiberProcess::fork_from(FiberProcess& parent) {
+  parent.note("fork");
+  note("fork of");
+  group_.forks = parent.group_.forks + 1;
+  runtime_.fork_from(parent.runtime_, options_.name);
+}
+
 void FiberProcess::end() {
   if (!alive()) return;
   group_.dead = true;

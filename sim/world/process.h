@@ -43,6 +43,10 @@ class FiberProcess final : public Process {
   void pause_role(std::string_view role) override;
   void resume_role(std::string_view role) override;
   bool paused() const override { return group_.pauses > 0; }
+  std::uint64_t refuse_tasks(std::function<bool(std::string_view role)> which) override;
+  void allow_tasks(std::uint64_t refusal) override;
+  // From now on this is a fork of `parent`.
+  void fork_from(FiberProcess& parent);
   void crash() override;
   bool alive() const override { return !group_.dead; }
   void step_wall(Duration by) override;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "lib/runtime/check.h"
+#include "lib/runtime/simulated_forks.h"
 #include "sim/world/fiber_sync.h"
 
 namespace holdfast::sim {
@@ -119,6 +120,11 @@ Fiber* Scheduler::spawn(FiberGroup& group, std::string_view role, std::function<
   return &fiber;
 }
 
+// The library asks in which process it runs. (The thread's own fiber belongs to none.)
+static void tell_process(const Fiber& next) noexcept {
+  internal::simulate_forks(next.group == nullptr ? 0 : next.group->forks);
+}
+
 void Scheduler::enter(void* argument) noexcept {
   Fiber& fiber = *static_cast<Fiber*>(argument);
   Scheduler& self = *fiber.scheduler;
@@ -145,6 +151,7 @@ void Scheduler::enter(void* argument) noexcept {
   self.ended_ = &fiber;
   Fiber& next = *self.pick();
   self.current_ = &next;
+  tell_process(next);
   next.state = Fiber::State::running;
   self.trace_.add(next.id);
   fiber.context.exit_to(next.context);
@@ -246,6 +253,7 @@ Fiber* Scheduler::pick() {
 
 void Scheduler::go_to_from(Fiber& self, Fiber& next) {
   current_ = &next;
+  tell_process(next);
   next.state = Fiber::State::running;
   trace_.add(next.id);
   if (&next == &self) return;

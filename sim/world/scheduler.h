@@ -17,6 +17,7 @@
 #include <deque>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -115,6 +116,10 @@ struct FiberGroup {
   std::size_t live = 0;                     // fibers not yet ended
   FiberQueue held;
   std::vector<Fiber*> killers;  // wait until live is 0
+  // By number: the roles of tasks that cannot be started (Process::refuse_tasks()).
+  std::map<std::uint64_t, std::function<bool(std::string_view role)>> refusals;
+  std::uint64_t last_refusal = 0;
+  std::uint64_t forks = 0;  // how often it is a fork of the first
 };
 
 class Driver {

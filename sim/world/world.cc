@@ -56,6 +56,16 @@ FiberProcess& WorldBase::add(std::string name, bool harness) {
   return *machine.process;
 }
 
+Process& WorldBase::fork_process(Process& parent, std::string name) {
+  auto& forked = static_cast<FiberProcess&>(parent);
+  const bool first = machines_.find(name) == machines_.end();
+  Machine& its = machine(name);
+  if (first) its.clock = machine(parent.name()).clock;  // one machine has one clock
+  FiberProcess& child = add(std::move(name), false);
+  child.fork_from(forked);
+  return child;
+}
+
 std::string WorldBase::name_at(std::string_view address) const {
   const auto it = by_address_.find(address);
   return it == by_address_.end() ? std::string() : it->second;

@@ -43,6 +43,11 @@ class Process {
   virtual void resume_role(std::string_view role) = 0;
   virtual bool paused() const = 0;  // as a whole
 
+  // From now on its runtime starts no task for whose role `which` is true (Runtime::spawn() throws), as when
+  // the process may have no more threads. It ends by allow_tasks() of the number returned.
+  virtual std::uint64_t refuse_tasks(std::function<bool(std::string_view role)> which) = 0;
+  virtual void allow_tasks(std::uint64_t refusal) = 0;
+
   // From this instant every port call of its tasks fails and nothing more leaves it; its connections break
   // (peers see a reset or an end of stream as a killed process leaves them); then its tasks unwind. A task
   // may crash its own process: it goes on until its next parking call, and all unwind then. When another
@@ -72,6 +77,10 @@ class World {
   // A new process. The name of a crashed process may be used again (its next incarnation, at the same
   // address). The reference is valid as long as the world.
   virtual Process& add_process(std::string name) = 0;
+  // A new process with that name and an address of its own, as by fork(2): its tasks are told that they are
+  // in a fork (forks_so_far()), and its runtime draws the very random numbers that that of `parent` will
+  // draw, until either renews them (Runtime::renew_randomness()). No task of the parent runs in it.
+  virtual Process& fork_process(Process& parent, std::string name) = 0;
   // The process of the harness itself: the body of run(), faults, set-up. Never paused or crashed.
   virtual Process& harness() = 0;
   // The name of the process at `address`, "" if none: who is at the other end of a stream.

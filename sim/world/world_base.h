@@ -17,6 +17,7 @@ class WorldBase : public World {
 
   std::uint64_t seed() const override { return seed_; }
   Process& add_process(std::string name) override { return add(std::move(name), false); }
+  Process& fork_process(Process& parent, std::string name) override;
   Process& harness() override { return *processes_.front(); }
   std::string name_at(std::string_view address) const override;
   std::vector<std::string> addresses() const override;

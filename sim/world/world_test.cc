@@ -4,8 +4,13 @@
 
 #include <chrono>
 #include <ctime>
+#include <map>
+#include <set>
 #include <string>
+#include <system_error>
 #include <vector>
+
+#include "lib/runtime/process_identity.h"
 
 namespace holdfast::sim {
 namespace {
@@ -346,6 +351,84 @@ TEST(World, ExceptionsOfTheBodyArePassedOnAfterEverythingEnded) {
   }),
                std::runtime_error);
   EXPECT_TRUE(unwound);
+}
+
+// Two children that were forked at one moment, and their parent, would draw one and the same number.
+TEST(World, AForkHasTheRandomStateOfItsParentUntilItIsRenewed) {
+  for (const bool in_virtual_time : {true, false}) {
+    auto world = in_virtual_time ? embedded() : make_real_world({.seed = 1});
+    world->run([&] {
+      Process& parent = world->add_process("c1");
+      static_cast<void>(parent.runtime().random());
+      Process& one = world->fork_process(parent, "c1-child-1");
+      Process& two = world->fork_process(parent, "c1-child-2");
+      const std::uint64_t drawn = parent.runtime().random();
+      EXPECT_EQ(one.runtime().random(), drawn);
+      EXPECT_EQ(two.runtime().random(), drawn);
+      for (Process* process : {&parent, &one, &two}) process->runtime().renew_randomness();
+      const std::set<std::uint64_t> apart = {parent.runtime().random(), one.runtime().random(),
+                                             two.runtime().random()};
+      EXPECT_EQ(apart.size(), 3U);
+      EXPECT_NE(one.address(), parent.address());
+      EXPECT_NE(one.address(), two.address());
+    });
+  }
+}
+
+// Each task is told in which process it runs, whoever ran before it.
+TEST(World, TasksOfAForkKnowThatTheyAreInOne) {
+  auto world = embedded();
+  const std::uint64_t here = forks_so_far();
+  world->run([&] {
+    Process& parent = world->add_process("c1");
+    Process& child = world->fork_process(parent, "c1-child-1");
+    Process& grandchild = world->fork_process(child, "c1-child-1-child-1");
+    std::map<std::string, std::set<std::uint64_t>> seen;
+    int running = 0;
+    for (Process* process : {&parent, &child, &grandchild, &child, &parent}) {
+      ++running;
+      process->start("client", [&seen, &running, process] {
+        for (int i = 0; i < 3; ++i) {
+          seen[process->name()].insert(forks_so_far());
+          process->runtime().yield();
+        }
+        process->runtime().spawn("worker", [&] { seen[process->name()].insert(forks_so_far()); }).join();
+        --running;
+      });
+    }
+    while (running > 0) world->harness().runtime().yield();
+    EXPECT_EQ(seen["c1"], std::set<std::uint64_t>{here});
+    EXPECT_EQ(seen["c1-child-1"], std::set<std::uint64_t>{here + 1});
+    EXPECT_EQ(seen["c1-child-1-child-1"], std::set<std::uint64_t>{here + 2});
+    EXPECT_EQ(forks_so_far(), here) << "the harness forked nothing";
+  });
+  EXPECT_EQ(forks_so_far(), here);
+}
+
+TEST(World, TasksThatAreRefusedCannotBeStarted) {
+  auto world = embedded();
+  world->run([&] {
+    Process& process = world->add_process("c1");
+    const auto starts = [&process](std::string_view role) {
+      try {
+        process.runtime().spawn(role, [] {}).join();
+        return true;
+      } catch (const std::system_error& error) {
+        EXPECT_EQ(error.code(), std::errc::resource_unavailable_try_again);
+        return false;
+      }
+    };
+    const std::uint64_t watchdogs =
+        process.refuse_tasks([](std::string_view role) { return role == "watchdog"; });
+    EXPECT_FALSE(starts("watchdog"));
+    EXPECT_TRUE(starts("reader"));
+    const std::uint64_t all = process.refuse_tasks([](std::string_view) { return true; });
+    process.allow_tasks(watchdogs);
+    EXPECT_FALSE(starts("watchdog")) << "the other refusal is still in force";
+    EXPECT_FALSE(starts("reader"));
+    process.allow_tasks(all);
+    EXPECT_TRUE(starts("watchdog"));
+  });
 }
 
 }  // namespace

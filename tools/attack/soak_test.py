@@ -28,6 +28,11 @@ class Soak(unittest.TestCase):
         self.assertTrue(ran.stdout.endswith("all held\n"), ran.stdout)
         self.assertTrue((self.folder / "kept" / "fenced-kills.jsonl").exists())
 
+    def test_processes_that_fork(self):
+        ran = self.soak("3s", "--kinds", "fair", "--parts", "forks", "--keep", "kept", *PATIENT)
+        self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+        self.assertIn('f1/0","type":"ok","f":"acquire"', (self.folder / "kept" / "fair-forks.jsonl").read_text(), "a child was granted it")
+
     def test_records_that_are_removed_are_found(self):
         # Those that spin ask all the time: somebody comes while a record is missing.
         ran = self.soak("4s", "--kinds", "spin", "--parts", "kills", "--sabotage", *PATIENT)

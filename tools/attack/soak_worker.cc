@@ -2,19 +2,26 @@
 // what it is told, as a history in JSON lines. A line is one write(), so that a killed process leaves at most
 // its last line unfinished.
 //
-//   soak_worker PORT KIND KEY NAME THREADS LEASE_MS HOLD_MS FILE [grants]
+//   soak_worker PORT KIND KEY NAME THREADS LEASE_MS HOLD_MS FILE [grants [forks]]
 //
-// Ends after so many grants, else when it is killed. Exit: 0, 64 bad arguments, 70 an exception that no lock
-// should throw.
+// Ends after so many grants (0: without end), else when it is killed. With `forks` it forks now and then,
+// whatever its threads are doing: the child must be refused the lock that it inherited, takes it a few times
+// with a client of its own, and writes the history NAMEf1.jsonl, ... beside FILE. Exit: 0, 64 bad arguments,
+// 70 an exception that no lock should throw, 71 a child that could use what it inherited, or failed.
 #include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <iostream>
+#include <list>
 #include <map>
 #include <memory>
 #include <random>
@@ -112,6 +119,7 @@ struct Arguments {
   std::uint16_t port = 0;
   std::string kind, key, name, file;
   int threads = 0, grants = 0;
+  bool forks = false;
   holdfast::Duration lease{}, hold{};
 };
 
@@ -126,8 +134,8 @@ std::function<Sides(holdfast::redis::Client&, const holdfast::LockOptions&, cons
     const std::function<Options(const holdfast::LockOptions&)>& options) {
   return
       [options](holdfast::redis::Client& client, const holdfast::LockOptions& lock, const std::string& key) {
-        static Kind locks(client, options(lock));
-        const auto made = locks.obtain(key);
+        static std::list<Kind> locks;  // of this process, and of the one that it is a fork of
+        const auto made = locks.emplace_back(client, options(lock)).obtain(key);
         Sides sides{.owner = made, .lock = made};
         if constexpr (requires { made->read(); }) sides.read = &made->read();
         return sides;
@@ -233,21 +241,71 @@ class Thread {
   std::mt19937_64 random_;
 };
 
+// What a process has: its client, and what it tells.
+struct Life {
+  Life(const Arguments& asked, const holdfast::redis::ClientOptions& options)
+      : client(options), journal(client->runtime(), asked.file, asked.key), watcher(journal, asked.name) {}
+  holdfast::redis::ThreadedClient client;
+  Journal journal;
+  Watcher watcher;
+};
+
+void run(const Arguments& asked);
+
+// In the child. Exit status.
+int live_as_fork(Arguments asked, const Sides& inherited, int number) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  try {
+    static_cast<void>(inherited.lock->try_lock());
+    std::cerr << "soak_worker: a fork was answered by the lock of its parent\n";
+    return 71;
+  } catch (const holdfast::Forked&) {
+  }
+  asked.name += "f" + std::to_string(number);
+  asked.file = std::filesystem::path(asked.file).replace_filename(asked.name + ".jsonl");
+  asked.threads = 1;
+  asked.grants = 3;
+  asked.forks = false;
+  try {
+    run(asked);
+  } catch (const std::exception& error) {
+    std::cerr << "soak_worker: a fork: " << error.what() << "\n";
+    return 71;
+  }
+  return 0;
+}
+
+// Until the process is killed.
+void go_on_forking(const Arguments& asked, const Sides& sides) {
+  std::minstd_rand random{std::random_device{}()};
+  for (int number = 1;; ++number) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20 + random() % 200));
+    const ::pid_t child = ::fork();
+    if (child == 0) ::_exit(live_as_fork(asked, sides, number));
+    int status = 0;
+    while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (status != 0) ::_exit(71);
+  }
+}
+
 void run(const Arguments& asked) {
   holdfast::redis::ClientOptions options =
       holdfast::redis::options_from_urls(std::vector{"redis://127.0.0.1:" + std::to_string(asked.port)});
   options.command_timeout = 1s;
   options.wait_for_servers = true;
   options.client_name = asked.name;
-  static holdfast::redis::ThreadedClient client(options);  // ends with the process, as do its locks
-  static Journal journal(client->runtime(), asked.file, asked.key);
-  static Watcher watcher(journal, asked.name);
-  const Sides sides = kinds().at(asked.kind)(client, {.lease = asked.lease, .observer = &watcher}, asked.key);
+  static std::list<Life>
+      lives;  // this one, and of a fork its parent's; they end with the process, as do the locks
+  Life& life = lives.emplace_back(asked, options);
+  const Sides sides =
+      kinds().at(asked.kind)(life.client, {.lease = asked.lease, .observer = &life.watcher}, asked.key);
   std::atomic<int> grants = 0;
   std::vector<std::jthread> threads;
   for (int number = 0; number < asked.threads; ++number) {
-    threads.emplace_back([&, number] { Thread(asked, journal, sides, number).run(grants); });
+    threads.emplace_back([&, number] { Thread(asked, life.journal, sides, number).run(grants); });
   }
+  if (asked.forks) go_on_forking(asked, sides);
 }
 
 template <typename Number>
@@ -262,13 +320,14 @@ int main(int argc, char** argv) {
   const std::vector<std::string> given(argv + 1, argv + argc);
   Arguments asked;
   int lease_ms = 0, hold_ms = 0;
-  const bool understood = (given.size() == 8 || given.size() == 9) && number_of(given[0], asked.port) &&
+  const bool understood = given.size() >= 8 && given.size() <= 10 && number_of(given[0], asked.port) &&
                           kinds().contains(given[1]) && number_of(given[4], asked.threads) &&
                           number_of(given[5], lease_ms) && number_of(given[6], hold_ms) &&
-                          (given.size() == 8 || number_of(given[8], asked.grants));
+                          (given.size() == 8 || number_of(given[8], asked.grants)) &&
+                          (given.size() < 10 || given[9] == "forks");
   if (!understood) {
-    std::cerr
-        << "usage: soak_worker PORT KIND KEY NAME THREADS LEASE_MS HOLD_MS FILE [grants]; see tools/soak\n";
+    std::cerr << "usage: soak_worker PORT KIND KEY NAME THREADS LEASE_MS HOLD_MS FILE [grants [forks]]; see "
+                 "tools/soak\n";
     return 64;
   }
   asked.kind = given[1];
@@ -277,6 +336,7 @@ int main(int argc, char** argv) {
   asked.lease = std::chrono::milliseconds(lease_ms);
   asked.hold = std::chrono::milliseconds(hold_ms);
   asked.file = given[7];
+  asked.forks = given.size() == 10;
   try {
     run(asked);
   } catch (const std::exception& error) {

@@ -57,16 +57,18 @@ TEST_F(StoppedCheck, AMemoryLimitGivesWhatIsKnown) {
   expect_all(ran, {": unknown", "the search spent its memory on key k, after "});
 }
 
-// The command is interrupted once it catches the signal, which it does only while it judges.
+// The command is interrupted once it catches the signal, which it does only while it judges. (The shell
+// catches it, too, and so does its child until that has become the command.)
 TEST_F(StoppedCheck, CtrlCGivesWhatIsKnown) {
   const std::string easy = folder_.path() + "/easy.jsonl";
   std::ofstream(easy) << R"({"time":1,"process":"1","type":"invoke","f":"acquire","key":"k"})"
                       << "\n";
   const std::string first = endless();
   for (const std::string& files : {first, first + " " + easy}) {
-    const Ran ran = run_shell("export LC_ALL=C.UTF-8; " + kTool + " check " + kSearch + files +
-                              " & pid=$!; until grep -q 'SigCgt:.*[2367abef]$' /proc/$pid/status; do "
-                              "sleep 0.01; done; kill -INT $pid; wait $pid");
+    const Ran ran = run_shell(
+        "export LC_ALL=C.UTF-8; " + kTool + " check " + kSearch + files +
+        " & pid=$!; until grep -q '^holdfast' /proc/$pid/comm && "
+        "grep -q 'SigCgt:.*[2367abef]$' /proc/$pid/status; do sleep 0.01; done; kill -INT $pid; wait $pid");
     EXPECT_EQ(ran.exit, 130) << ran.out << ran.err;
     expect_all(ran, {": unknown"});
     if (files == first) {

@@ -89,6 +89,8 @@ std::vector<Key> run_keys() {
       {"time", duration(), "a cap; the run ends when workload and faults are done (60s)"},
       {"progress", duration(),
        "the check progress is violated when nobody is granted this long after the longest lease left (5s)"},
+      {"share", reference("percent"),
+       "the check share: of an even share of the grants, what each client gets"},
       {"clock_bound", duration(), "larger clock steps mark a violation as out of bounds (0s)"}};
 }
 
@@ -183,7 +185,14 @@ Json workload_schema() {
   return {{"oneOf", kinds}};
 }
 
-std::vector<Key> network_keys() { return {{"latency", range(), "of every message, one way"}}; }
+std::vector<Key> network_keys() {
+  const Json far =
+      table({{"clients", any_of({{{"type", "array"}, {"items", text()}, {"minItems", 1}}, text()}),
+              "which clients", true},
+             {"latency", range(), "of every message from and to them, one way", true}});
+  return {{"latency", range(), "of every message, one way"},
+          {"client", {{"type", "array"}, {"items", far}}, "clients with a latency of their own, instead"}};
+}
 
 // --- faults
 

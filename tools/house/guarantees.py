@@ -17,8 +17,9 @@ and of sim/scenario/guarantees_test.cc:
   holds          mutual-exclusion and lease-exclusion hold; of a latch: latch holds
 
 One file is one fault; the base and each variant named after its lock fill a cell. A variant `with-WHAT-LOCK` adds
-what WHAT changes: "double grant; with WHAT: unavailable". Other variants (controls) have no cell. The locks and which
-of them are historic come from `holdfast list locks` (--command FILE, usually build/holdfast).
+what WHAT changes: "double grant; with WHAT: unavailable". A variant `MODE-LOCK`, of the modes below, fills a cell of a
+row of its own. Other variants (controls) have no cell. The locks and which of them are historic come from
+`holdfast list locks` (--command FILE, usually build/holdfast).
 """
 import argparse
 import pathlib
@@ -41,7 +42,17 @@ FAULTS = {
     "server_clock_step": "server clock",
     "lost_message": "lost message",
     "client_crash": "client crash",
+    "no_memory": "no memory",
+    "read_only": "read only",
+    "cut_connections": "cut connections",
+    "flushed_scripts": "flushed scripts",
 }
+# The ways to use a lock that have a row below it: lock, the name that its variants begin with, and what the row says.
+MODES = [
+    ("read-write", "readers", "mostly readers"),
+    ("semaphore", "three-permits", "3 permits"),
+    ("permit-semaphore", "three-permits", "3 permits"),
+]
 
 
 class Wrong(Exception):
@@ -68,7 +79,7 @@ def cell(expectations: list[dict], where: str) -> str:
     if states("latch", True, kind="never-opened") or states("reached", True, marks=["latch.opened"]):
         return "unavailable"
     if states("latch", False):
-        return "holds"
+        return "unavailable" if any(e["check"] == "latch" and e.get("seeds", "all") != "all" for e in expectations) else "holds"
     named = {e["check"] for e in expectations}
     if states("reached", True, marks=["granted-during-fault"]) and not named & {
         "mutual-exclusion",
@@ -85,9 +96,14 @@ def cell(expectations: list[dict], where: str) -> str:
     return "holds"
 
 
+def row_of(lock: str, mode: str = "") -> str:
+    return f"`{lock}`, {mode}" if mode else f"`{lock}`"
+
+
 def cells_of(document: dict, where: str) -> dict[tuple[str, str], str]:
-    """(lock, "" or WHAT) -> cell."""
-    found = {(document["lock"]["kind"], ""): cell(document["expect"], where)}
+    """(row, "" or WHAT) -> cell."""
+    found = {(row_of(document["lock"]["kind"]), ""): cell(document["expect"], where)}
+    modes = {f"{begin}-{lock}": row_of(lock, says) for lock, begin, says in MODES}
     for variant in document.get("variant", []):
         expectations = variant.get("expect", document["expect"])
         name = variant.get("name", "")
@@ -97,22 +113,25 @@ def cells_of(document: dict, where: str) -> dict[tuple[str, str], str]:
             changed = variant.get("set", {})
             names = [(name, changed.get("lock.kind", changed.get("lock", {}).get("kind", document["lock"]["kind"])))]
         for full, lock in names:
-            if full == lock:
-                what = ""
+            row, what = row_of(lock), ""
+            if full in modes:
+                row = modes[full]
+            elif full == lock:
+                pass
             elif full.startswith("with-") and full.endswith(f"-{lock}"):
                 what = full[len("with-") : -len(lock) - 1]
             else:
                 continue
-            if (lock, what) in found:
+            if (row, what) in found:
                 raise Wrong(f"{where}: two cells for the lock {full}")
-            found[lock, what] = cell(expectations, f"{where}, variant {full}")
+            found[row, what] = cell(expectations, f"{where}, variant {full}")
     return found
 
 
-def text_of(cells: dict[tuple[str, str], str], lock: str) -> str:
+def text_of(cells: dict[tuple[str, str], str], row: str) -> str:
     parts = []
     for (its, what), value in cells.items():
-        if its == lock:
+        if its == row:
             shown = f"**{value}**" if value == "double grant" else value
             parts.append(f"with {what}: {shown}" if what else shown)
     return "; ".join(parts)
@@ -136,11 +155,12 @@ def table(documents: dict[str, dict], locks: list[tuple[str, bool]]) -> str:
         for lock, its in locks:
             if its != historic:
                 continue
-            texts = [text_of(columns[fault], lock) for fault in FAULTS]
-            for fault, text in zip(FAULTS, texts):
-                if not text:
-                    raise Wrong(f"scenarios/guarantees/{fault}.toml: no cell for the lock `{lock}`, expected a variant")
-            rows.append(f"| `{lock}` | " + " | ".join(texts) + " |")
+            for row in [row_of(lock), *(row_of(lock, says) for its_lock, _, says in MODES if its_lock == lock)]:
+                texts = [text_of(columns[fault], row) for fault in FAULTS]
+                for fault, text in zip(FAULTS, texts):
+                    if not text:
+                        raise Wrong(f"scenarios/guarantees/{fault}.toml: no cell for {row}, expected a variant")
+                rows.append(f"| {row} | " + " | ".join(texts) + " |")
     return head + "\n".join(rows) + "\n"
 
 
@@ -169,6 +189,7 @@ def self_test() -> None:
     assert cell(holds + [{"check": "progress", "seeds": ">= 60%"}], "f") == "unavailable"
     assert cell(holds + [{"check": "progress"}], "f") == "holds"
     assert cell([{"check": "latch"}], "f") == "holds"
+    assert cell([{"check": "latch", "seeds": ">= 90%"}], "f") == "unavailable"
     assert cell([{"check": "latch", "is": "violated", "kind": "opened-early"}], "f") == "opens early"
     assert cell([{"check": "latch", "is": "violated", "kind": "never-opened"}], "f") == "unavailable"
     assert cell([{"check": "reached", "is": "violated", "marks": ["latch.opened"]}], "f") == "unavailable"
@@ -181,17 +202,19 @@ def self_test() -> None:
             {"name": "e", "set": {"lock.kind": "e"}},
             {"name": "with-luck", "locks": ["b"], "expect": overrun},
             {"name": "control", "expect": overrun},
+            {"name": "three-permits", "locks": ["semaphore"], "expect": double},
         ],
     }
     cells = cells_of(document, "f")
     assert cells == {
-        ("a", ""): "holds",
-        ("b", ""): "double grant",
-        ("c-d", ""): "double grant",
-        ("e", ""): "holds",
-        ("b", "luck"): "overrun",
+        ("`a`", ""): "holds",
+        ("`b`", ""): "double grant",
+        ("`c-d`", ""): "double grant",
+        ("`e`", ""): "holds",
+        ("`b`", "luck"): "overrun",
+        ("`semaphore`, 3 permits", ""): "double grant",
     }, cells
-    assert text_of(cells, "b") == "**double grant**; with luck: overrun"
+    assert text_of(cells, "`b`") == "**double grant**; with luck: overrun"
     for wrong in ({"lock": {"kind": "a"}, "expect": []}, {**document, "variant": [{"locks": ["a"]}]}):
         try:
             cells_of(wrong, "f")

@@ -12,6 +12,10 @@ void Lock::unlock() {
   }
 }
 
+bool Lock::try_lock_leased(Duration, MonotonicTime, std::stop_token) {
+  throw Unsupported("lock '" + key() + "': a hold of this kind has no lease of its own", key(), "", false);
+}
+
 void Lock::extend(Duration) {
   throw Unsupported("lock '" + key() + "': this kind of lock cannot be extended", key(), "", false);
 }

@@ -35,6 +35,9 @@ struct LockOptions {
   bool renew = true;  // watchdog: renew at a third of the lease until release. false: the lease is all
   std::optional<int> max_renewals = std::nullopt;  // of one hold; then its lease runs out, and it is lost
   bool fencing = false;                            // every grant comes with a fencing token
+  // How long a key's last token is kept after its last grant, and for a lease at least. After that the
+  // server's clock takes its place (locks.h).
+  Duration token_lifetime = std::chrono::hours(24);
   // How many replicas must have acknowledged a grant before it counts (WAIT on the same connection); set it
   // to a majority of the configured ones. Fewer did within `replica_timeout`: the grant is taken back, and
   // asked for again as if no server had answered. 0: grants are not waited for.
@@ -104,7 +107,12 @@ class Lock {
     release();
   }
 
-  // --- a hold that lasts longer, or goes elsewhere ---------------------------------------------------------
+  // --- a hold with a lease of its own, that lasts longer, or goes elsewhere -------------------------------
+  // [parks] As try_lock_until(), for a hold that lasts `lease` from its request on: nobody renews it, and at
+  // its end it is lost. Re-entered, a hold keeps the lease that it has. Throws Unsupported where the design
+  // has no such thing; std::invalid_argument as LockOptions::lease.
+  [[nodiscard]] virtual bool try_lock_leased(Duration lease, MonotonicTime deadline,
+                                             std::stop_token stop = {});
   // [parks] The calling task's hold lasts `lease` from now at least, on top of what the watchdog does: for a
   // step that takes longer than the lease of LockOptions, or a lock that is not renewed. Throws NotOwner,
   // LockLost, Unavailable (then it may last longer all the same), Unsupported where the design has no such

@@ -25,9 +25,9 @@
 //   Proof: the script that grants draws the token, as one more than the counter at least, and leaves it
 //   there. A server runs one script at a time, so tokens rise in the order of grants. It grants only where
 //   no record stands of a hold that excludes, so each such hold was granted, and drew, before.
-//   The counter is kept for 24 h after the last grant. When it is gone (or a failover lost it) the server's
-//   time in microseconds takes its place, which is more than any token drawn before, unless the clock was
-//   set back by more than the time since.
+//   The counter is kept for LockOptions::token_lifetime after the last grant. When it is gone (or a failover
+//   lost it) the server's time in microseconds takes its place, which is more than any token drawn before,
+//   unless the clock was set back by more than the time since.
 //
 // Thread safety: all members of a lock may be called by any task. Ownership is by task, or by Owner
 // (owner.h).

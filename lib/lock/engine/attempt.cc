@@ -50,6 +50,8 @@ Attempt::Attempt(LockContext& context, std::shared_ptr<const Wire> wire, const P
     : context_(context),
       wire_(std::move(wire)),
       patience_(patience),
+      lease_(patience.lease.value_or(context.options.lease)),
+      own_lease_ms_(patience.lease ? milliseconds_text(lease_) : std::string()),
       hold_(std::make_shared<Hold>()),
       wakeup_(context.runtime),
       retry_(context.runtime, context.store.options()),
@@ -59,7 +61,7 @@ Attempt::Attempt(LockContext& context, std::shared_ptr<const Wire> wire, const P
   hold_->permits = permits;
   hold_->renew = context_.options.renew;
   hold_->renewals_left = context_.options.max_renewals.value_or(-1);
-  if (hold_->renewals_left == 0) hold_->renew = false;
+  if (hold_->renewals_left == 0 || patience.lease) hold_->renew = false;
   if (wire_->counts_permits) permits_ = std::to_string(permits);
 }
 
@@ -69,10 +71,10 @@ Attempt::~Attempt() {
   if (!unseen_ && !queued_ && !listener_) return;
   try {
     const MonotonicTime now = context_.runtime.now();
-    if (listener_) context_.wake_channel.gave_up(hold_->owner, wire_, now + 2 * context_.options.lease);
+    if (listener_) context_.wake_channel.gave_up(hold_->owner, wire_, now + 2 * lease_);
     listener_.reset();
     if (unseen_ || queued_) {
-      context_.late_release.add(wire_, hold_->owner, now + context_.options.lease);
+      context_.late_release.add(wire_, hold_->owner, now + lease_);
     }
   } catch (const TaskCancelled&) {
   }
@@ -129,7 +131,7 @@ redis::Answer Attempt::ask(MonotonicTime now) {
   if (wire_->set_first && !patience_.contended && !asked_) {
     asked_ = true;
     std::optional<redis::Answer> answer = context_.store.set_if_absent(
-        key(), hold_->owner, context_.lease_ms, {.deadline = deadline, .stop = patience_.stop});
+        key(), hold_->owner, lease_ms(), {.deadline = deadline, .stop = patience_.stop});
     // Refused: the script tells a lock that is held from a key that is no lock at all.
     if (answer && !answer->reply.is_nil()) {
       if (answer->reply.type != redis::Reply::Type::status || answer->reply.text != "OK") {
@@ -145,14 +147,15 @@ redis::Answer Attempt::ask(MonotonicTime now) {
   }
   constexpr std::size_t kMost = 8;
   std::array<std::string_view, kMost> keys, args;
-  HF_CHECK(wire_->acquire_keys.size() <= kMost && wire_->acquire_args.size() + 4 <= kMost, "room for them");
+  HF_CHECK(wire_->acquire_keys.size() <= kMost && wire_->acquire_args.size() + 5 <= kMost, "room for them");
   std::copy(wire_->acquire_keys.begin(), wire_->acquire_keys.end(), keys.begin());
   std::size_t count = 0;
   args[count++] = hold_->owner;
-  args[count++] = context_.lease_ms;
+  args[count++] = lease_ms();
   for (const std::string& arg : wire_->acquire_args) args[count++] = arg;
   if (wire_->counts_permits) args[count++] = permits_;
   if (wire_->server_queue) args[count++] = patience_.wait ? "1" : "0";
+  if (!wire_->token_ms.empty()) args[count++] = wire_->token_ms;
   if (wire_->server_queue && patience_.wait) queued_ = true;  // before it is sent: it may stand there unseen
   return context_.store.acquire(*wire_, {keys.data(), wire_->acquire_keys.size()}, {args.data(), count},
                                 {.deadline = deadline, .stop = patience_.stop});
@@ -166,7 +169,7 @@ void Attempt::unknown_form(std::string_view what, const redis::Answer& answer) {
 }
 
 bool Attempt::accept(const redis::Answer& answer) {
-  const MonotonicTime valid_until = lease_end(answer.sent_at, context_.options.lease);
+  const MonotonicTime valid_until = lease_end(answer.sent_at, lease_);
   if (context_.runtime.now() >= valid_until) return false;
   if (answer.reply.items.size() > 2) {
     hold_->token = static_cast<std::uint64_t>(answer.reply.items[2].integer);
@@ -178,8 +181,11 @@ bool Attempt::accept(const redis::Answer& answer) {
 void Attempt::hold_it(MonotonicTime sent_at, std::string_view node) {
   sent_at_ = sent_at;
   hold_->node = node;
+  if (patience_.lease) {
+    hold_->extended_until_ns = deadline_after(context_.runtime.now(), lease_).time_since_epoch().count();
+  }
   hold_->life = life_of_holder(context_.runtime);
-  hold_->valid_until_ns = lease_end(sent_at, context_.options.lease).time_since_epoch().count();
+  hold_->valid_until_ns = lease_end(sent_at, lease_).time_since_epoch().count();
   subscription_.reset();
   listener_.reset();
   granted_ = true;
@@ -196,7 +202,7 @@ bool Attempt::accept_call() {
   const LockOptions& options = context_.options;
   if (ticket != ticket_ || !hold_->renew || hold_->renewals_left >= 0 || options.replicas > 0) return false;
   if (options.fencing && token == 0) return false;
-  if (context_.runtime.now() >= lease_end(refused_at_, options.lease) - options.lease / 3) return false;
+  if (context_.runtime.now() >= lease_end(refused_at_, lease_) - lease_ / 3) return false;
   if (token != 0) hold_->token = token;
   hold_it(refused_at_, refused_by_);
   return true;
@@ -223,10 +229,9 @@ bool Attempt::wait(const redis::Answer& refusal) {
   if (ticket_ > 0) tell(LockEvent::Kind::queued);
 
   // A record without a lease (nobody of ours makes one) can only end by a message, or be looked at again.
-  Duration look_again = items[1].integer < 0
-                            ? context_.options.lease
-                            : std::chrono::milliseconds(std::min(items[1].integer, kLongestLookMs));
-  look_again += after_the_end(context_.options.lease);
+  Duration look_again =
+      items[1].integer < 0 ? lease_ : std::chrono::milliseconds(std::min(items[1].integer, kLongestLookMs));
+  look_again += after_the_end(lease_);
   if (wire_->waiting == Wire::Waiting::back_off) {
     const Duration back_off =
         std::min<Duration>(kLongestBackOff, std::chrono::milliseconds(1 << std::min(refusals_ - 1, 7)));
@@ -291,9 +296,8 @@ void Attempt::give_up_or_pause(const redis::Error& error, MonotonicTime asked_at
 void Attempt::take_leave() {
   if (!queued_ || failing_since_) return;
   const std::vector<std::string_view> keys(wire_->release_keys.begin(), wire_->release_keys.end());
-  const std::array<std::string_view, 1> args{hold_->owner};
   try {
-    context_.store.call(*wire_->release, keys, args,
+    context_.store.call(*wire_->release, keys, wire_->release_args(hold_->owner),
                         {.deadline = deadline_after(context_.runtime.now(), kLeave)});
     queued_ = false;
   } catch (const redis::Error&) {  // it goes on in the background

@@ -31,6 +31,8 @@ struct Patience {
   // Most of the deadline went in the local queue: a timeout in the rest means contention, not a fault.
   bool waited_here = false;
   bool contended = false;  // a plain SET would probably be refused
+  // Instead of LockOptions::lease; such a hold is not renewed.
+  std::optional<Duration> lease = std::nullopt;
 };
 
 class Attempt {
@@ -59,10 +61,13 @@ class Attempt {
   void take_leave();
   [[noreturn]] void throw_interrupted();
   const std::string& key() const { return wire_->key; }
+  const std::string& lease_ms() const { return own_lease_ms_.empty() ? context_.lease_ms : own_lease_ms_; }
 
   LockContext& context_;
   const std::shared_ptr<const Wire> wire_;
   const Patience& patience_;
+  const Duration lease_;
+  const std::string own_lease_ms_;    // "": LockContext::lease_ms
   const std::shared_ptr<Hold> hold_;  // what it will be
   std::string permits_;
   Wakeup wakeup_;

@@ -19,6 +19,9 @@ Duration checked_lease(Duration lease) {
 
 LockOptions checked_options(LockOptions options) {
   checked_lease(options.lease);
+  if (options.token_lifetime <= Duration::zero()) {
+    throw std::invalid_argument("token_lifetime: more than nothing; a token is kept for a lease at least");
+  }
   if (options.replicas < 0) throw std::invalid_argument("replicas: a number of replicas cannot be negative");
   if (options.replicas > 0 && options.replica_timeout < milliseconds(1)) {
     throw std::invalid_argument(

@@ -10,7 +10,8 @@ namespace holdfast {
 
 // Returns it. Throws std::invalid_argument: shorter than 10 ms, or no whole number of milliseconds.
 Duration checked_lease(Duration lease);
-// Throws std::invalid_argument: the lease; a negative number of replicas or renewals; a WAIT without a bound.
+// Throws std::invalid_argument: the lease; a token that is kept for no time; a negative number of replicas or
+// renewals; a WAIT without a bound.
 LockOptions checked_options(LockOptions options);
 // Returns it. Throws std::invalid_argument: empty, longer than 64 KiB, or like a name beside a key
 // (key_names.h).

@@ -31,7 +31,8 @@ struct Hold {
   // Written by the watchdog, read by anybody.
   std::atomic<Duration::rep> valid_until_ns{0};
   std::atomic<bool> is_lost{false};
-  // Written by extend() before it asks: until when the record may stand, answered or not.
+  // Written by extend() before it asks, and by a grant with a lease of its own: until when the record may
+  // stand, answered or not.
   std::atomic<Duration::rep> extended_until_ns{0};
 
   // The watchdog's own, under its mutex once the hold is watched.

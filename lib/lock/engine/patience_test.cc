@@ -91,6 +91,47 @@ TEST(PatienceInVirtualTime, WhatRenewalsHaveLengthenedUnseenIsGivenBackAfterTheL
   });
 }
 
+// A call that hangs holds up its connection, and no renewal.
+TEST(PatienceInVirtualTime, RenewalsGoPastACallThatHangs) {
+  HF_NEEDS_VIRTUAL_TIME();
+  testing::with_fixture(Where::embedded, [&](Fixture& fixture) {
+    testing::RelayedPeer<ReentrantLocks> relayed(fixture, {.lease = 600ms});
+    const auto lock = relayed.peer.locks.obtain("k");
+    lock->lock();
+    relayed.link.hold_request("ECHO");
+    Task hangs = fixture.runtime.spawn("client", [&] {
+      EXPECT_THROW(relayed.peer.ask({"ECHO", "x"}), redis::Error);
+    });
+    relayed.link.wait_held();
+    fixture.runtime.sleep_for(1500ms);
+    EXPECT_TRUE(lock->is_held_by_me());
+    EXPECT_EQ(relayed.peer.observer.count(LockEvent::Kind::lost), 0u);
+    hangs.join();
+    relayed.link.release_request();
+    lock->unlock();
+  });
+}
+
+// What no server takes back is tried for as long as it can be there, and not a moment longer.
+TEST(PatienceInVirtualTime, WhatCannotBeGivenBackIsTriedForALease) {
+  HF_NEEDS_VIRTUAL_TIME();
+  testing::with_fixture(Where::embedded, [&](Fixture& fixture) {
+    testing::RelayedPeer<ReentrantLocks> relayed(fixture, {.lease = 10s, .renew = false});
+    const auto lock = relayed.peer.locks.obtain("k");
+    lock->lock();
+    relayed.link.lose_request_with("EVAL", 1'000'000);
+    EXPECT_THROW(lock->release(), Unavailable);
+    const int at_first = relayed.link.to_lose();
+    fixture.runtime.sleep_for(9s);
+    const int within_the_lease = relayed.link.to_lose();
+    EXPECT_LT(within_the_lease, at_first);
+    fixture.runtime.sleep_for(2s);
+    const int after_it = relayed.link.to_lose();
+    fixture.runtime.sleep_for(60s);
+    EXPECT_EQ(relayed.link.to_lose(), after_it);
+  });
+}
+
 // It may be able to any moment: no pause between two requests is longer than 50 ms, however often it says no.
 TEST(PatienceInVirtualTime, AServerThatSaysNotNowIsAskedOften) {
   HF_NEEDS_VIRTUAL_TIME();

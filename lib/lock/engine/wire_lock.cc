@@ -5,6 +5,8 @@
 #include <mutex>
 #include <vector>
 
+#include "lib/lock/engine/checked_options.h"
+
 namespace holdfast {
 namespace {
 
@@ -46,6 +48,13 @@ bool WireLock::try_lock_by(MonotonicTime deadline) {
 bool WireLock::try_lock_until(MonotonicTime deadline, std::stop_token stop) {
   if (deadline <= runtime().now()) return try_lock();
   return acquire_within({.wait = true, .deadline = deadline, .stop = std::move(stop)});
+}
+
+bool WireLock::try_lock_leased(Duration lease, MonotonicTime deadline, std::stop_token stop) {
+  checked_lease(lease);
+  const bool wait = deadline > runtime().now();
+  if (!wait) deadline = deadline_after(runtime().now(), context_->store.options().command_timeout);
+  return acquire_within({.wait = wait, .deadline = deadline, .stop = std::move(stop), .lease = lease});
 }
 
 bool WireLock::acquire_within(const Patience& patience, int permits) {
@@ -143,12 +152,11 @@ void WireLock::give_back_unwatched(const std::shared_ptr<Hold>& hold) {
     std::erase_if(mine_, [&](const Mine& mine) { return mine.hold == hold; });
     mine_count_ = mine_.size();
   }
-  const std::array<std::string_view, 1> args{hold->owner};
   bool unseen = false;
   try {
-    context_->insist(key(), *wire_->release, wire_->release_keys, args, unseen);
+    context_->insist(key(), *wire_->release, wire_->release_keys, wire_->release_args(hold->owner), unseen);
   } catch (const LockError&) {
-    context_->late_release.add(wire_, hold->owner, runtime().now() + context_->options.lease);
+    context_->late_release.add(wire_, hold->owner, hold->gone_by(runtime().now(), context_->options.lease));
   }
   if (hold->turn) hold->turn->pass();
   throw Unavailable("lock '" + key() +
@@ -196,12 +204,11 @@ LockLost WireLock::lost_error(const Hold& hold) const {
 }
 
 void WireLock::give_back(Hold& hold, MonotonicTime deadline) {
-  const std::array<std::string_view, 1> args{hold.owner};
   redis::Answer answer;
   bool unseen = false;  // an earlier try may have removed it
   try {
-    answer =
-        context_->insist(key(), *wire_->release, wire_->release_keys, args, unseen, &Store::call, deadline);
+    answer = context_->insist(key(), *wire_->release, wire_->release_keys, wire_->release_args(hold.owner),
+                              unseen, &Store::call, deadline);
   } catch (const LockError& error) {
     context_->late_release.add(wire_, hold.owner, hold.gone_by(runtime().now(), context_->options.lease));
     context_->tell({.kind = LockEvent::Kind::release_failed,

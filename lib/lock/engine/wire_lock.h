@@ -32,6 +32,7 @@ class WireLock : public Lock {
   bool try_lock() override { return try_lock_by(kNever); }
   using Lock::try_lock_until;
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
+  bool try_lock_leased(Duration lease, MonotonicTime deadline, std::stop_token stop = {}) override;
   void release() override { release_by(kNever); }
   bool try_lock_by(MonotonicTime deadline) override;
   void release_by(MonotonicTime deadline) override;

@@ -120,13 +120,13 @@ bool WireLock::adopt(const std::string& detached) {
   try {
     answer = context_->insist(key(), *wire_->adopt, {key()}, args, unseen, &Store::renew);
   } catch (const LockError&) {
-    context_->late_release.add(wire_, hold->owner, runtime().now() + context_->options.lease);
+    context_->late_release.add(wire_, hold->owner, hold->gone_by(runtime().now(), context_->options.lease));
     throw;
   }
   if (answer.reply.integer != 1) return false;
   const MonotonicTime until = lease_end(answer.sent_at, context_->options.lease);
   if (runtime().now() >= until) {
-    context_->late_release.add(wire_, hold->owner, runtime().now() + context_->options.lease);
+    context_->late_release.add(wire_, hold->owner, hold->gone_by(runtime().now(), context_->options.lease));
     return false;
   }
   hold->node = answer.node;

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "lib/lock/multi/multi_lock.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
@@ -55,6 +57,32 @@ TEST_P(HoldMoves, ExtendMakesItLastLonger) {
     EXPECT_THROW(lock->release(), LockLost);
     EXPECT_EQ(peer.observer.count(Kind::lost), 1u);
     EXPECT_TRUE(lock->try_lock());  // the next task is not kept out
+    lock->release();
+  });
+}
+
+TEST_P(HoldMoves, ALeaseOfItsOwnIsNotRenewed) {
+  run([](Fixture& fixture) {
+    AnyPeer peer(fixture, kind(), {.lease = 60s}), other(fixture, kind(), {.lease = 60s});
+    const auto lock = peer.obtain("k"), theirs = other.obtain("k");
+    const auto soon = [&] { return fixture.runtime.now() + 30s; };
+    if (!can_move()) {
+      EXPECT_THROW(static_cast<void>(lock->try_lock_leased(1s, soon())), Unsupported);
+      return;
+    }
+    EXPECT_THROW(static_cast<void>(lock->try_lock_leased(9ms, soon())), std::invalid_argument);
+    ASSERT_TRUE(lock->try_lock_leased(1000s, soon()));
+    EXPECT_GT(*lock->remaining_lease(), 900s);
+    EXPECT_GT(peer.ask({"PTTL", "k"}).integer, 900'000);
+    EXPECT_FALSE(theirs->try_lock_leased(1s, fixture.runtime.now()));
+    EXPECT_EQ(theirs->hold_count(), 0);
+    lock->release();
+    ASSERT_TRUE(theirs->try_lock_leased(200ms, soon()));
+    EXPECT_LE(peer.ask({"PTTL", "k"}).integer, 200);
+    EXPECT_TRUE(lock->try_lock_leased(20s, soon())) << "after it";
+    EXPECT_EQ(other.observer.count(Kind::renewed), 0u);
+    EXPECT_EQ(other.observer.count(Kind::lost), 1u);
+    EXPECT_THROW(theirs->release(), LockLost);
     lock->release();
   });
 }
@@ -170,10 +198,15 @@ TEST(HoldMovesInVirtualTime, WhatWasExtendedIsGivenBackHoweverLate) {
       AnyPeer peer(fixture, kind, {.lease = 200ms, .renew = false}, link.endpoint());
       redis::Client straight(fixture.runtime, fixture.network, fixture.options());
       auto lock = peer.obtain("k"), dropped = peer.obtain("k2");
-      lock->lock();
-      dropped->lock();
-      lock->extend(600s);
-      dropped->extend(600s);
+      const bool leased = kind == ExclusiveKind::spin;  // which is how one of them gets a lease of its own
+      if (leased) {
+        ASSERT_TRUE(lock->try_lock_leased(600s, kNever) && dropped->try_lock_leased(600s, kNever));
+      } else {
+        lock->lock();
+        dropped->lock();
+        lock->extend(600s);
+        dropped->extend(600s);
+      }
       link.lose_request_with("EVAL", 1'000'000);
       EXPECT_THROW(lock->release(), Unavailable) << to_string(kind);
       dropped.reset();
@@ -229,6 +262,23 @@ TEST(HoldMovesInVirtualTime, AnExtensionThatIsReadTooLate) {
 class OtherHoldMoves : public ::testing::TestWithParam<Where> {};
 INSTANTIATE_TEST_SUITE_P(Ports, OtherHoldMoves, ::testing::ValuesIn(testing::everywhere()),
                          [](const auto& info) { return testing::to_string(info.param); });
+
+// A first request, repeated long ago and granted, comes late: it does not take back what extend() gained.
+TEST_P(OtherHoldMoves, ALateAcquireDoesNotShortenIt) {
+  testing::with_fixture(GetParam(), [](Fixture& fixture) {
+    testing::Peer<ReentrantLocks> peer(fixture, {.lease = 60s, .renew = false});
+    const auto lock = peer.locks.obtain("k");
+    lock->lock();
+    lock->extend(1000s);
+    const Wire wire = reentrant_wire("k", {});
+    const std::string owner = lock->acquisition();
+    const std::vector<std::string_view> keys(wire.acquire_keys.begin(), wire.acquire_keys.end()),
+        args{owner, "60000", wire.acquire_args.front(), "0"};
+    EXPECT_EQ(peer.client.eval(*wire.acquire, keys, args).reply.items.at(0).integer, 1);
+    EXPECT_GT(peer.ask({"PTTL", "k"}).integer, 900'000);
+    lock->release();
+  });
+}
 
 TEST_P(OtherHoldMoves, ExtendOfSeveral) {
   testing::with_fixture(GetParam(), [](Fixture& fixture) {

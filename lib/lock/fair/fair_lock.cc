@@ -6,7 +6,7 @@
 namespace holdfast {
 
 std::shared_ptr<Lock> FairLocks::make(const std::string& key) {
-  return std::make_shared<WireLock>(context_, fair_wire(key, context_->options.fencing));
+  return std::make_shared<WireLock>(context_, fair_wire(key, context_->options));
 }
 
 }  // namespace holdfast

@@ -223,6 +223,21 @@ TEST_P(MultiLockTest, WhoWaitsIsWoken) {
   });
 }
 
+TEST_P(MultiLockTest, ValidAsLongAsTheShortestOfThem) {
+  run([](Fixture& fixture) {
+    Peer lasting(fixture, {.lease = 60s, .renew = false}), brief(fixture, {.lease = 30s, .renew = false});
+    for (const bool first : {false, true}) {
+      const auto shortest = brief.locks.obtain(first ? "a" : "c");
+      MultiLock multi({lasting.locks.obtain("b"), shortest});
+      EXPECT_FALSE(multi.valid_until());
+      multi.lock();
+      EXPECT_EQ(multi.valid_until(), shortest->valid_until());
+      EXPECT_LE(multi.remaining_lease().value(), 30s);
+      multi.unlock();
+    }
+  });
+}
+
 TEST_P(MultiLockTest, TheLossOfOneIsTheLossOfAll) {
   run([](Fixture& fixture) {
     Peer a(fixture, {.lease = fixture.lease(300ms)}), b(fixture, {});

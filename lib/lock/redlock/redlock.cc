@@ -25,7 +25,7 @@ Redlocks::Redlocks(std::vector<redis::Client*> servers, RedlockOptions options)
             checked(options.lock)) {}
 
 std::shared_ptr<Lock> Redlocks::make(const std::string& key) {
-  return std::make_shared<WireLock>(context_, reentrant_wire_polling(key, context_->options.fencing));
+  return std::make_shared<WireLock>(context_, reentrant_wire_polling(key, context_->options));
 }
 
 }  // namespace holdfast

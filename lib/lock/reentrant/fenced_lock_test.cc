@@ -174,7 +174,7 @@ TEST(FencingScripts, AskedAgainAfterTheCounterWasLost) {
   for (const Where where : testing::everywhere()) {
     testing::with_fixture(where, [](Fixture& fixture) {
       redis::Client client(fixture.runtime, fixture.network, fixture.options());
-      for (const Wire& wire : {reentrant_wire("a", true), fair_wire("b", true)}) {
+      for (const Wire& wire : {reentrant_wire("a", {.fencing = true}), fair_wire("b", {.fencing = true})}) {
         const std::vector<std::string_view> keys(wire.acquire_keys.begin(), wire.acquire_keys.end());
         const std::vector<std::string_view> args{"me:1", "60000", "0", "1"};
         const redis::Reply first = client.eval(*wire.acquire, keys, args).reply;

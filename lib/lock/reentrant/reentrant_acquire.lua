@@ -5,6 +5,7 @@
 -- they are taken for alive.  KEYS[4] the last token (only with fencing).
 -- ARGV[1] owner.  ARGV[2] lease in ms.  ARGV[3] 1: in turn (fair), so that a free lock is the head's of the queue as long
 -- as that one is alive; else a free lock is anybody's.  ARGV[4] 1: queue when refused.
+-- ARGV[5] for how long the last token is kept, in ms (a day).
 -- Returns {1, lease left[, token]} when it is mine now, else {0, ms until it is worth another look[, when queued: my
 -- patience]}. Who stands in the queue may find itself the holder: see reentrant_release.
 local call, key, queue, patience, owner = redis.call, KEYS[1], KEYS[2], KEYS[3], ARGV[1]
@@ -23,7 +24,7 @@ local function grant(left)
       -- The server's time keeps tokens rising when a failover or a restart has lost the last one.
       local time = call('time')
       token = math.max(token + 1, time[1] * 1000000 + time[2])
-      call('set', KEYS[4], string.format('%.0f', token), 'px', 86400000)
+      call('set', KEYS[4], string.format('%.0f', token), 'px', ARGV[5] or 86400000)
     end
     answer[3] = token
   end

@@ -17,21 +17,21 @@ FencedLocks::FencedLocks(redis::Client& client, LockOptions options)
     : Locks(client, with_fencing(std::move(options))) {}
 
 std::shared_ptr<Lock> ReentrantLocks::make(const std::string& key) {
-  return std::make_shared<WireLock>(context_, reentrant_wire(key, context_->options.fencing));
+  return std::make_shared<WireLock>(context_, reentrant_wire(key, context_->options));
 }
 
 std::shared_ptr<Lock> NonReentrantLocks::make(const std::string& key) {
-  Wire wire = reentrant_wire(key, context_->options.fencing);
+  Wire wire = reentrant_wire(key, context_->options);
   wire.reentry = Wire::Reentry::refused;
   return std::make_shared<WireLock>(context_, std::move(wire));
 }
 
 std::shared_ptr<Lock> SpinLocks::make(const std::string& key) {
-  return std::make_shared<WireLock>(context_, reentrant_wire_polling(key, context_->options.fencing));
+  return std::make_shared<WireLock>(context_, reentrant_wire_polling(key, context_->options));
 }
 
 std::shared_ptr<Lock> FencedLocks::make(const std::string& key) {
-  return std::make_shared<WireLock>(context_, reentrant_wire(key, context_->options.fencing));
+  return std::make_shared<WireLock>(context_, reentrant_wire(key, context_->options));
 }
 
 }  // namespace holdfast

@@ -2,7 +2,7 @@
 -- (forced) whoever's record it is. Where that leaves the lock free, it becomes the lock of the first in the queue that
 -- listens.
 -- KEYS[1] the lock.  KEYS[2] the queue.  KEYS[3] the patience of its members.  KEYS[4] the last token (only with
--- fencing).  ARGV[1] owner.
+-- fencing).  ARGV[1] owner.  ARGV[2] for how long the last token is kept, in ms (a day).
 -- The message on "holdfast:wake:<uuid of the process>" is "<owner> held <its patience>[ <token>]" to the first: it holds
 -- the lock until its patience ends, which is no earlier than the lease that it asked for. Where nobody listens there,
 -- it keeps its place, and the next one is served; unless it insists on its turn: then "<owner> <ms>" to the one behind
@@ -64,7 +64,7 @@ while popped[1] do
       call('set', key, first, 'pxat', alive_until)
       call('zrem', patience, first)
       if token then
-        call('set', KEYS[4], token, 'px', 86400000)
+        call('set', KEYS[4], token, 'px', ARGV[2] or 86400000)
       end
       return answer(first)
     end

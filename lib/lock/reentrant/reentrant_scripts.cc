@@ -7,18 +7,20 @@ namespace holdfast {
 
 const redis::Script kReentrantAcquire = lock_scripts::reentrant_acquire;
 const redis::Script kReentrantRelease = lock_scripts::reentrant_release;
+const redis::Script kReentrantWithdraw = lock_scripts::reentrant_withdraw;
 const redis::Script kReentrantRenew = lock_scripts::reentrant_renew;
 const redis::Script kReentrantAdopt = lock_scripts::reentrant_adopt;
 const redis::Script kRedissonAcquire = lock_scripts::redisson_acquire;
 const redis::Script kRedissonRelease = lock_scripts::redisson_release;
 const redis::Script kRedissonRenew = lock_scripts::redisson_renew;
 
-Wire reentrant_wire(const std::string& key, bool fencing) {
+Wire reentrant_wire(const std::string& key, const LockOptions& options) {
   const std::string queue = beside_key("holdfast:fair:queue", key);
   const std::string patience = beside_key("holdfast:fair:patience", key);
   Wire wire{.key = key,
             .acquire = &kReentrantAcquire,
             .release = &kReentrantRelease,
+            .withdraw = &kReentrantWithdraw,
             .renew = &kReentrantRenew,
             .force = &kReentrantRelease,
             .adopt = &kReentrantAdopt,
@@ -27,25 +29,27 @@ Wire reentrant_wire(const std::string& key, bool fencing) {
             .renew_keys = {key},
             .acquire_args = {"0"},
             .waiting = Wire::Waiting::call,
-            .set_first = !fencing,
+            .set_first = !options.fencing,
             .server_queue = true};
-  if (fencing) {
+  if (options.fencing) {
+    wire.token_ms = token_ms_of(options);
     wire.acquire_keys.push_back(token_key(key));
     wire.release_keys.push_back(token_key(key));
   }
   return wire;
 }
 
-Wire fair_wire(const std::string& key, bool fencing) {
-  Wire wire = reentrant_wire(key, fencing);
+Wire fair_wire(const std::string& key, const LockOptions& options) {
+  Wire wire = reentrant_wire(key, options);
   wire.acquire_args = {"1"};
   wire.local_queue = false;
   wire.set_first = false;
   return wire;
 }
 
-Wire reentrant_wire_polling(const std::string& key, bool fencing) {
-  Wire wire = reentrant_wire(key, fencing);
+Wire reentrant_wire_polling(const std::string& key, const LockOptions& options) {
+  Wire wire = reentrant_wire(key, options);
+  wire.acquire_args.push_back("0");
   wire.waiting = Wire::Waiting::back_off;
   wire.server_queue = false;
   return wire;

@@ -20,6 +20,7 @@
 
 #include <string>
 
+#include "lib/lock/api/lock.h"
 #include "lib/lock/engine/wire.h"
 #include "lib/redis/script.h"
 
@@ -27,15 +28,17 @@ namespace holdfast {
 
 extern const redis::Script kReentrantAcquire;
 extern const redis::Script kReentrantRelease;
+extern const redis::Script kReentrantWithdraw;
 extern const redis::Script kReentrantRenew;
 extern const redis::Script kReentrantAdopt;
 extern const redis::Script kRedissonAcquire;
 extern const redis::Script kRedissonRelease;
 extern const redis::Script kRedissonRenew;
 
-Wire reentrant_wire(const std::string& key, bool fencing);
-Wire fair_wire(const std::string& key, bool fencing);               // the same, but in turn
-Wire reentrant_wire_polling(const std::string& key, bool fencing);  // the same, but it does not queue
-Wire redisson_wire(const std::string& key);                         // it has no place for tokens
+// Of the options they need what is said of tokens.
+Wire reentrant_wire(const std::string& key, const LockOptions& options);
+Wire fair_wire(const std::string& key, const LockOptions& options);               // the same, but in turn
+Wire reentrant_wire_polling(const std::string& key, const LockOptions& options);  // the same, without a queue
+Wire redisson_wire(const std::string& key);  // it has no place for tokens
 
 }  // namespace holdfast

@@ -39,7 +39,7 @@ LockOptions not_renewed(LockOptions options) {
 PermitSemaphore::PermitSemaphore(redis::Client& client, std::string key, SemaphoreOptions options)
     : context_(std::make_shared<LockContext>(make_store(client, options.lock), not_renewed(options.lock))),
       wire_(std::make_shared<const Wire>(
-          semaphore_wire(checked_key(key), checked_permits(options.permits), options.lock.fencing))) {}
+          semaphore_wire(checked_key(key), checked_permits(options.permits), options.lock))) {}
 
 PermitSemaphore::~PermitSemaphore() = default;
 
@@ -65,9 +65,9 @@ std::optional<Permit> PermitSemaphore::try_acquire_for(Duration wait, int permit
 }
 
 bool PermitSemaphore::release(const std::string& id) {
-  const std::array<std::string_view, 1> args{id};
   bool unseen = false;
-  const redis::Answer answer = context_->insist(key(), *wire_->release, wire_->release_keys, args, unseen);
+  const redis::Answer answer =
+      context_->insist(key(), *wire_->release, wire_->release_keys, wire_->release_args(id), unseen);
   const bool held = released(answer.reply) == 1 || unseen;
   if (held) {
     context_->tell({.kind = LockEvent::Kind::released, .key = key(), .acquisition = id, .node = answer.node});

@@ -10,8 +10,7 @@ namespace {
 class WireSemaphore final : public Semaphore {
  public:
   WireSemaphore(std::shared_ptr<LockContext> context, const std::string& key, int permits)
-      : lock_(context, semaphore_wire(key, permits, context->options.fencing)),
-        context_(std::move(context)) {}
+      : lock_(context, semaphore_wire(key, permits, context->options)), context_(std::move(context)) {}
 
   void acquire(int permits) override { lock_.acquire_within({}, checked_permits(permits)); }
   bool try_acquire(int permits) override {
@@ -30,6 +29,9 @@ class WireSemaphore final : public Semaphore {
   bool try_lock() override { return lock_.try_lock(); }
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop) override {
     return lock_.try_lock_until(deadline, std::move(stop));
+  }
+  bool try_lock_leased(Duration lease, MonotonicTime deadline, std::stop_token stop) override {
+    return lock_.try_lock_leased(lease, deadline, std::move(stop));
   }
   void release() override { lock_.release(); }
   bool try_lock_by(MonotonicTime deadline) override { return lock_.try_lock_by(deadline); }

@@ -1,4 +1,4 @@
--- Semaphore, acquire: takes permits when so many are free. Asking twice changes nothing. A refused asker that wants to
+-- Semaphore, acquire: takes permits when so many are free. Asking twice changes nothing but the token. A refused asker that wants to
 -- wait keeps its place in the queue as long as it goes on asking.
 -- KEYS[1] the holders: a sorted set of owners by the end of their lease (ms, this server's time).  KEYS[2] what they
 -- took: a hash { owner: permits, used: sum }.  KEYS[3] how many permits there are, if that was set.  KEYS[4] the queue: a
@@ -6,7 +6,7 @@
 -- KEYS[6] what they want: a hash { owner: "<permits> <how many there are, for this one, unless it was set>" }.  KEYS[7] the
 -- last token (only with fencing).
 -- ARGV[1] owner.  ARGV[2] lease in ms.  ARGV[3] how many permits there are unless it was set.  ARGV[4] how many to take.
--- ARGV[5] 1: queue when refused.
+-- ARGV[5] 1: queue when refused.  ARGV[6] for how long the last token is kept, in ms (a day).
 -- Permits that are too few for the first in the queue are kept for it; those that it could take and has not are anybody's.
 -- Returns {1, lease left[, token]} when they are mine now, else {0, ms until the first lease ends[, when queued: my
 -- patience]}. Who stands in the queue may find itself a holder: see semaphore_release.
@@ -84,9 +84,7 @@ until_ms = math.max(until_ms, now + lease)
 call('zadd', holders, integer(until_ms), owner)
 for i = 1, 2 do live_at_least(KEYS[i], until_ms - now) end
 if not KEYS[7] then return {1, until_ms - now} end
-local token = tonumber(call('get', KEYS[7]) or 0)
-if first or token == 0 then -- 0: mine already, but the last token was lost since
-  token = math.max(token + 1, time[1] * 1000000 + time[2])
-  call('set', KEYS[7], integer(token), 'px', 86400000)
-end
+-- Asked again, too: the last token may be another holder's by now.
+local token = math.max((call('get', KEYS[7]) or 0) + 1, time[1] * 1000000 + time[2])
+call('set', KEYS[7], integer(token), 'px', ARGV[6] or 86400000)
 return {1, until_ms - now, token}

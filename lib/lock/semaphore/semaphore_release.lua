@@ -2,7 +2,7 @@
 -- goes to the first in the queue, and to those behind it, in their order, as far as it is enough.
 -- KEYS[1] the holders.  KEYS[2] what they took.  KEYS[3] how many permits there are, if that was set.  KEYS[4] the queue.
 -- KEYS[5] the patience of its members.  KEYS[6] what they want.  KEYS[7] the last token (only with fencing).
--- ARGV[1] owner.
+-- ARGV[1] owner.  ARGV[2] for how long the last token is kept, in ms (a day).
 -- The message on "holdfast:wake:<uuid of the process>" is "<owner> held <its patience>[ <token>]": it holds its permits
 -- until its patience ends, which is no earlier than the lease that it asked for. Where nobody listens there, it keeps its
 -- place, and the next one is served. "<owner> 0": to ask at once, as it was taken for dead, or wants more than there are.
@@ -68,7 +68,7 @@ for _, next in ipairs(waiting) do
       for i = 1, 2 do
         if call('pttl', KEYS[i]) < alive_until - now then call('pexpireat', KEYS[i], alive_until) end
       end
-      if token then call('set', KEYS[7], token, 'px', 86400000) end
+      if token then call('set', KEYS[7], token, 'px', ARGV[2] or 86400000) end
       answer[#answer + 1] = next
       answer[#answer + 1] = wanted
     end

@@ -10,11 +10,12 @@ namespace holdfast {
 
 const redis::Script kSemaphoreAcquire = lock_scripts::semaphore_acquire;
 const redis::Script kSemaphoreRelease = lock_scripts::semaphore_release;
+const redis::Script kSemaphoreWithdraw = lock_scripts::semaphore_withdraw;
 const redis::Script kSemaphoreRenew = lock_scripts::semaphore_renew;
 const redis::Script kSemaphoreFree = lock_scripts::semaphore_free;
 const redis::Script kSemaphoreResize = lock_scripts::semaphore_resize;
 
-Wire semaphore_wire(const std::string& key, int permits, bool fencing) {
+Wire semaphore_wire(const std::string& key, int permits, const LockOptions& options) {
   const std::string taken = beside_key("holdfast:semaphore:taken", key);
   const std::string limit = beside_key("holdfast:semaphore:permits", key);
   const std::string queue = beside_key("holdfast:semaphore:queue", key);
@@ -23,6 +24,7 @@ Wire semaphore_wire(const std::string& key, int permits, bool fencing) {
   Wire wire{.key = key,
             .acquire = &kSemaphoreAcquire,
             .release = &kSemaphoreRelease,
+            .withdraw = &kSemaphoreWithdraw,
             .renew = &kSemaphoreRenew,
             .acquire_keys = {key, taken, limit, queue, patience, wants},
             .release_keys = {key, taken, limit, queue, patience, wants},
@@ -33,7 +35,8 @@ Wire semaphore_wire(const std::string& key, int permits, bool fencing) {
             .exclusive = false,
             .counts_permits = true,
             .server_queue = true};
-  if (fencing) {
+  if (options.fencing) {
+    wire.token_ms = token_ms_of(options);
     wire.acquire_keys.push_back(token_key(key));
     wire.release_keys.push_back(token_key(key));
   }

@@ -15,11 +15,12 @@ namespace holdfast {
 
 extern const redis::Script kSemaphoreAcquire;
 extern const redis::Script kSemaphoreRelease;
+extern const redis::Script kSemaphoreWithdraw;
 extern const redis::Script kSemaphoreRenew;
 extern const redis::Script kSemaphoreFree;
 extern const redis::Script kSemaphoreResize;
 
-Wire semaphore_wire(const std::string& key, int permits, bool fencing);
+Wire semaphore_wire(const std::string& key, int permits, const LockOptions& options);
 
 // [parks] See Semaphore::free_permits() and set_permits().
 int free_permits(LockContext& context, const Wire& wire);

@@ -1,6 +1,7 @@
 #include "lib/lock/store/quorum_store.h"
 
 #include <algorithm>
+#include <charconv>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -94,7 +95,7 @@ QuorumStore::QuorumStore(std::vector<redis::Client*> clients, Duration node_time
     : clients_(checked(std::move(clients), node_timeout)),
       runtime_(clients_.front()->runtime()),
       node_timeout_(node_timeout),
-      lease_(lease),
+      longest_lease_ns_(lease.count()),
       name_(std::to_string(quorum()) + " of " + std::to_string(clients_.size()) + " servers"),
       mutex_(runtime_),
       changed_(runtime_),
@@ -174,7 +175,7 @@ void QuorumStore::vote(Poll& poll, std::size_t server) {
 void QuorumStore::undo(const std::shared_ptr<Poll>& poll, const Wire& wire, std::string_view owner,
                        MonotonicTime deadline) {
   std::unique_lock guard(poll->mutex);
-  poll->undo = Request{wire.release, wire.release_keys, {std::string(owner)}, {.background = true}};
+  poll->undo = Request{wire.release, wire.release_keys, copy(wire.release_args(owner)), {.background = true}};
   for (std::size_t i = 0; i < clients_.size(); ++i) {
     if (!poll->is_answered(i) || !poll->may_hold(i)) continue;
     const bool granted = poll->replies[i].has_value();
@@ -208,9 +209,19 @@ void QuorumStore::add_pending(std::size_t server, Request request) {
   request.options.background = true;
   const std::scoped_lock guard(mutex_);
   if (closing_) return;
-  pending_.push_back({server, std::move(request), deadline_after(runtime_.now(), lease_)});
+  pending_.push_back(
+      {server, std::move(request), deadline_after(runtime_.now(), Duration(longest_lease_ns_))});
   if (working_off_) return;
   working_off_ = voters_.run([this] { send_pending(); });  // else the next one tries again
+}
+
+void QuorumStore::asks_for(std::string_view lease_ms) {
+  std::int64_t ms = 0;
+  std::from_chars(lease_ms.data(), lease_ms.data() + lease_ms.size(), ms);
+  const Duration::rep lease = Duration(std::chrono::milliseconds(ms)).count();
+  for (Duration::rep longest = longest_lease_ns_; longest < lease;) {
+    if (longest_lease_ns_.compare_exchange_weak(longest, lease)) break;
+  }
 }
 
 void QuorumStore::send_pending() {
@@ -275,6 +286,7 @@ redis::Error QuorumStore::failure_of(const Poll& poll) const {
 
 redis::Answer QuorumStore::acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,
                                    const redis::CallOptions& options) {
+  asks_for(args[1]);
   const std::shared_ptr<Poll> voted =
       poll({wire.acquire, copy(keys), copy(args), options}, is_grant, Until::decided_soon);
   std::unique_lock guard(voted->mutex);
@@ -303,7 +315,7 @@ redis::Answer QuorumStore::acquire(const Wire& wire, redis::Arguments keys, redi
   if (token == 0) return answer_of(*voted, std::move(granted));
   const std::shared_ptr<Poll> raised = poll({&lock_scripts::raise_token,
                                              {std::string(keys.front()), std::string(keys.back())},
-                                             {std::string(args[0]), std::to_string(token)},
+                                             {std::string(args[0]), std::to_string(token), wire.token_ms},
                                              options},
                                             is_yes, Until::decided);
   const std::scoped_lock raised_guard(raised->mutex);
@@ -315,6 +327,7 @@ redis::Answer QuorumStore::acquire(const Wire& wire, redis::Arguments keys, redi
 // Each lock has its own vote: renewed by a majority, or given up by so many that a majority is out of reach.
 redis::Answer QuorumStore::renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                                  const redis::CallOptions& options) {
+  asks_for(args[0]);
   const std::shared_ptr<Poll> voted = poll({&script, copy(keys), copy(args), options}, is_answer, Until::all);
   const std::scoped_lock guard(voted->mutex);
   if (voted->counted < quorum()) throw failure_of(*voted);

@@ -17,8 +17,10 @@
 // clocks that step by more than the margin.
 #pragma once
 
+#include <atomic>
 #include <list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/lock/store/store.h"
@@ -78,14 +80,16 @@ class QuorumStore final : public Store {
             MonotonicTime deadline);
   void give_back(const Poll& poll, std::size_t server);
   void add_pending(std::size_t server, Request request);
+  void asks_for(std::string_view lease_ms);
   void send_pending();
   redis::Answer answer_of(const Poll& poll, redis::Reply reply) const;
   redis::Error failure_of(const Poll& poll) const;  // under its mutex
 
   const std::vector<redis::Client*> clients_;
   Runtime& runtime_;
-  const Duration node_timeout_, lease_;
-  const std::string name_;  // "3 of 5 servers"
+  const Duration node_timeout_;
+  std::atomic<Duration::rep> longest_lease_ns_;  // that was asked for: so long a record may last
+  const std::string name_;                       // "3 of 5 servers"
   Mutex mutex_;
   Condition changed_;
   std::list<PendingRelease> pending_;

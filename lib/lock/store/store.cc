@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "lib/lock/store/release_batch.h"
 #include "lib/redis/error.h"
 #include "lib/redis/failure.h"
 
@@ -78,7 +78,9 @@ class OneRedis final : public Store {
     return client_.eval(script, keys, args, options);
   }
   std::vector<std::optional<redis::Error>> release_all(std::span<const Release> releases,
-                                                       const redis::CallOptions& options) override;
+                                                       const redis::CallOptions& options) override {
+    return release_together(client_, releases, options);
+  }
   bool run_callback(std::function<void()> callback) override {
     return client_.run_callback(std::move(callback));
   }
@@ -138,45 +140,6 @@ redis::Answer OneRedis::renew_alone(const redis::Script& script, redis::Argument
   return client_.eval(script, keys, args, options);
 }
 
-std::vector<std::optional<redis::Error>> OneRedis::release_all(std::span<const Release> releases,
-                                                               const redis::CallOptions& options) {
-  std::vector<std::optional<redis::Error>> errors(releases.size());
-  std::vector<std::size_t> left(releases.size());
-  for (std::size_t i = 0; i < left.size(); ++i) left[i] = i;
-  for (const bool with_text : {false, true}) {
-    std::set<std::string_view> sent;  // scripts whose text goes along
-    std::vector<Command> commands;
-    std::vector<std::string> counts;
-    counts.reserve(left.size());
-    for (const std::size_t i : left) {
-      const Wire& wire = *releases[i].wire;
-      const bool text = with_text && sent.insert(wire.release->sha1).second;
-      Command command{text ? "EVAL" : "EVALSHA", text ? wire.release->text : wire.release->sha1,
-                      counts.emplace_back(std::to_string(wire.release_keys.size()))};
-      command.insert(command.end(), wire.release_keys.begin(), wire.release_keys.end());
-      command.push_back(releases[i].owner);
-      commands.push_back(std::move(command));
-    }
-    std::vector<std::size_t> unknown;
-    try {
-      const std::vector<redis::Answer> answers = client_.call_all(commands, options);
-      for (std::size_t at = 0; at < left.size(); ++at) {
-        if (!with_text && is_unknown_script(answers[at].reply)) {
-          unknown.push_back(left[at]);
-        } else if (answers[at].reply.is_error()) {
-          errors[left[at]] = client_.refusal("EVALSHA", answers[at]);
-        }
-      }
-    } catch (const redis::Error& error) {
-      for (const std::size_t i : left) errors[i] = error;
-      return errors;
-    }
-    if (unknown.empty()) break;
-    left = std::move(unknown);
-  }
-  return errors;
-}
-
 }  // namespace
 
 std::vector<std::optional<redis::Error>> Store::release_all(std::span<const Release> releases,
@@ -185,9 +148,8 @@ std::vector<std::optional<redis::Error>> Store::release_all(std::span<const Rele
   for (std::size_t i = 0; i < releases.size(); ++i) {
     const Wire& wire = *releases[i].wire;
     const std::vector<std::string_view> keys(wire.release_keys.begin(), wire.release_keys.end());
-    const std::array<std::string_view, 1> args{releases[i].owner};
     try {
-      call(*wire.release, keys, args, options);
+      call(*wire.release, keys, wire.release_args(releases[i].owner), options);
     } catch (const redis::Error& error) {
       errors[i] = error;
       // A server that does not answer will not for the others either.

@@ -136,6 +136,20 @@ TEST_P(HandOverTest, ItBringsATokenGreaterThanTheLast) {
   });
 }
 
+// The last one is ahead of the server's clock, which somebody has set back.
+TEST_P(HandOverTest, ItBringsATokenGreaterThanTheLastWhateverTheClockSays) {
+  run([](Fixture& fixture) {
+    with_either(fixture, {.lease = 60s, .fencing = true}, {.lease = 60s, .fencing = true}, [&](auto& scene) {
+      std::uint64_t token = 0;
+      scene.inside = [&] { token = scene.wanted->token().value_or(0); };
+      scene.a.ask({"SET", "holdfast:token:{k}", "9000000000000000"});
+      EXPECT_EQ(scene.asks_after_release(kReentrantAcquire), 0);
+      EXPECT_EQ(token, 9'000'000'000'000'001u);
+      scene.a.ask({"DEL", "holdfast:token:{k}"});
+    });
+  });
+}
+
 // Who wants fencing where the others do not draws a token of its own.
 TEST_P(HandOverTest, WithoutATokenItAsksForOne) {
   run([](Fixture& fixture) {
