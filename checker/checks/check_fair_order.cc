@@ -2,13 +2,15 @@
 //
 // A waiter is queued from its `queue` event on: its client was told so, or the server's ledger shows it. Each
 // hold of the key that was asked for strictly later, and granted strictly before the waiter's own grant,
-// overtakes it. Only waiters that were granted count, since one that gave up may have left the queue at any
-// time. (That nobody is granted is a matter of `progress`.) A fault that changes what servers store (crash,
-// restart, promotion, replication) resets the queue: only `queue` events after the last one count. Pairs are
-// counted with one sort and a Fenwick tree, O(n log n).
+// overtakes it; but no reader overtakes a reader, as neither keeps the other out. Only waiters that were
+// granted count, since one that gave up may have left the queue at any time. (That nobody is granted is a
+// matter of `progress`.) A fault that changes what servers store (crash, restart, promotion, replication)
+// resets the queue: only `queue` events after the last one count. Pairs are counted with one sort and a
+// Fenwick tree, O(n log n).
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "checker/checks/check_registry.h"
@@ -67,6 +69,25 @@ void count(std::vector<QueuedHold>& waiters, std::vector<AskedHold>& grants) {
     }
     waiter.overtaken = counts.below(rank(waiter.hold->from_ns));
   }
+}
+
+bool overtakes(const QueuedHold& waiter, const AskedHold& grant) {
+  return !(waiter.hold->shared && grant.hold->shared);
+}
+
+// Readers are overtaken by writers, writers by everybody.
+void count_by_mode(std::vector<QueuedHold>& waiters, std::vector<AskedHold>& grants) {
+  const auto readers = std::partition(waiters.begin(), waiters.end(),
+                                      [](const QueuedHold& waiter) { return !waiter.hold->shared; });
+  std::vector<QueuedHold> reading(readers, waiters.end());
+  waiters.erase(readers, waiters.end());
+  count(waiters, grants);
+  if (reading.empty()) return;
+  std::vector<AskedHold> writing;
+  std::copy_if(grants.begin(), grants.end(), std::back_inserter(writing),
+               [](const AskedHold& grant) { return !grant.hold->shared; });
+  count(reading, writing);
+  waiters.insert(waiters.end(), reading.begin(), reading.end());
 }
 
 class FairOrder : public Check {
@@ -128,7 +149,7 @@ class FairOrder : public Check {
     std::int64_t most = 0;
     std::vector<std::pair<QueuedHold, const std::vector<AskedHold>*>> found;
     for (auto& [key, both] : keys) {
-      count(both.first, both.second);
+      count_by_mode(both.first, both.second);
       for (const QueuedHold& waiter : both.first) {
         most = std::max(most, waiter.overtaken);
         if (waiter.overtaken > context.promised_overtakes) found.emplace_back(waiter, &both.second);
@@ -165,7 +186,9 @@ class FairOrder : public Check {
     const Hold& hold = *waiter.hold;
     std::vector<const Hold*> others;
     for (const AskedHold& grant : grants) {
-      if (grant.asked_ns > waiter.told_ns && grant.hold->from_ns < hold.from_ns) others.push_back(grant.hold);
+      if (grant.asked_ns > waiter.told_ns && grant.hold->from_ns < hold.from_ns && overtakes(waiter, grant)) {
+        others.push_back(grant.hold);
+      }
     }
     std::sort(others.begin(), others.end(),
               [](const Hold* a, const Hold* b) { return a->acquired < b->acquired; });

@@ -677,6 +677,24 @@ TEST(FairOrder, CountsWhoComesFirst) {
             Outcome::holds);
 }
 
+// b waits, c and d ask later and are granted before it: who of them reads?
+TEST(FairOrder, NoReaderOvertakesAReader) {
+  const auto judged = [](const std::string& b, const std::string& others) {
+    const auto mode = [](const std::string& one) { return " mode=" + one + "\n"; };
+    return run("fair-order", history_of("1 a ok acquire k\n2 a invoke release k\n3 b invoke acquire k" +
+                                        mode(b) + "4 b ok queue k\n5 c invoke acquire k" + mode(others) +
+                                        "6 d invoke acquire k" + mode(others) + "7 c ok acquire k" +
+                                        mode(others) + "8 c ok release k\n9 d ok acquire k" + mode(others) +
+                                        "10 d ok release k\n11 b ok acquire k" + mode(b)));
+  };
+  EXPECT_EQ(judged("read", "read").outcome, Outcome::holds);
+  for (const auto& [b, others] : {std::pair("read", "write"), {"write", "read"}, {"write", "write"}}) {
+    const Verdict verdict = judged(b, others);
+    expect_violated(verdict, "overtaken");
+    EXPECT_NE(verdict.reason.find("overtaken 2 times"), std::string::npos) << b << others << verdict.reason;
+  }
+}
+
 TEST(FairOrder, AFailoverResetsTheQueueAndMissingFieldsAreUnknown) {
   const std::string order = cycle(10, "d") + cycle(20, "c") + cycle(30, "b");
   EXPECT_EQ(

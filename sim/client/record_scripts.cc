@@ -18,7 +18,7 @@ Told number_or_list(const Reply& answer) {
   return answer.type == Type::array ? first_of_list(answer) : one_or_zero(answer);
 }
 
-// reentrant_release: each is an owner.
+// reentrant_release, redisson_release: each is an owner.
 std::vector<NewHolder> owners_behind(const Reply& answer) {
   std::vector<NewHolder> holders;
   for (std::size_t i = 1; i < answer.items.size(); ++i) holders.push_back({.record = answer.items[i].text});
@@ -41,7 +41,18 @@ Told ok_or_nil(const Reply& answer) {
   return is_ok(answer) ? Told::done : Told::not_understood;
 }
 
+// read_write_release: each is an owner and "read" or "write".
+std::vector<NewHolder> owners_and_modes(const Reply& answer) {
+  std::vector<NewHolder> holders;
+  for (std::size_t i = 1; i + 1 < answer.items.size(); i += 2) {
+    holders.push_back(
+        {.record = answer.items[i].text, .mode = answer.items[i + 1].text == "read" ? "read" : ""});
+  }
+  return holders;
+}
+
 std::string_view read_write_mode(const Strings& args) { return args[2] == "read" ? "read" : ""; }
+std::string_view read_mode(const Strings&) { return "read"; }
 
 std::uint32_t permits_taken(const Strings& args) {
   std::uint32_t permits = 0;
@@ -59,7 +70,7 @@ const RecordScript kReentrantScripts[] = {
 };
 const RecordScript kRedissonScripts[] = {
     {.script = &kRedissonAcquire, .f = Function::store_grant, .read = first_of_list, .arguments = 2},
-    {.script = &kRedissonRelease, .f = Function::store_remove, .read = one_or_zero},
+    {.script = &kRedissonRelease, .f = Function::store_remove, .read = number_or_list, .next = owners_behind},
     {.script = &kRedissonRenew, .f = Function::store_extend, .read = one_or_zero, .arguments = 2},
 };
 const RecordScript kReadWriteScripts[] = {
@@ -68,7 +79,16 @@ const RecordScript kReadWriteScripts[] = {
      .read = first_of_list,
      .arguments = 3,
      .mode = read_write_mode},
-    {.script = &kReadWriteRelease, .f = Function::store_remove, .read = one_or_zero},
+    {.script = &kReadWriteRelease,  // a downgrade
+     .f = Function::store_grant,
+     .read = number_or_list,
+     .arguments = 2,
+     .mode = read_mode,
+     .next = owners_and_modes},
+    {.script = &kReadWriteRelease,
+     .f = Function::store_remove,
+     .read = number_or_list,
+     .next = owners_and_modes},
     {.script = &kReadWriteRenew,
      .f = Function::store_extend,
      .read = one_or_zero,
@@ -134,7 +154,8 @@ std::vector<StoreEffect> effects_by(std::span<const RecordScript> scripts, bool 
   ScriptCall call;
   for (const RecordScript& does : scripts) {
     if (!calls(command, *does.script, call)) continue;
-    if (call.keys.empty() || call.args.size() < does.arguments) return {};
+    if (call.keys.empty()) return {};
+    if (call.args.size() < does.arguments) continue;  // it may be another use of that script
     if (does.f == Function::store_extend) return extensions(does, call, reply);
     std::vector<StoreEffect> effects = {effect_of(does.f, call.keys[0], call.args[0], does.read(reply))};
     if (does.mode != nullptr) effects[0].mode = does.mode(call.args);
@@ -161,7 +182,7 @@ std::vector<StoreEffect> redisson_effects(const Command& command, const Reply& r
   return effects_by(kRedissonScripts, false, command, reply);
 }
 std::vector<StoreEffect> read_write_effects(const Command& command, const Reply& reply) {
-  return effects_by(kReadWriteScripts, true, command, reply);
+  return effects_by(kReadWriteScripts, false, command, reply);
 }
 std::vector<StoreEffect> semaphore_effects(const Command& command, const Reply& reply) {
   return effects_by(kSemaphoreScripts, false, command, reply);

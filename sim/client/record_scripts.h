@@ -29,7 +29,7 @@ struct RecordScript {
   // Of store_extend: reads the answer for one lock, of which a call may renew several.
   Told (*read)(const redis::Reply& answer);
   // A call is for args[0], of the lock keys[0]. store_extend: args[1 + i] is for keys[keys_of_each * i].
-  std::size_t arguments = 1;     // that a call has at least
+  std::size_t arguments = 1;     // that a call has at least; the first description that fits counts
   std::size_t keys_of_each = 1;  // store_extend
   // store_grant: what others may hold beside it ("read", else ""), and how many permits it takes (0: none).
   std::string_view (*mode)(const Strings& args) = nullptr;

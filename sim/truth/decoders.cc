@@ -102,9 +102,14 @@ std::optional<std::string> lock_of_read_write(std::string_view name) {
   return readers ? readers : itself(name);
 }
 
-// STRING <key>: the writer. ZSET of readers.
+// STRING <key>: "<owner> write"; or "readers", and who they are tells the ZSET of readers alone.
 std::vector<Holding> decode_read_write(Keyspace& keys, const std::string& lock) {
+  constexpr std::string_view kWrite = " write";
   std::vector<Holding> holdings = decode_string(keys, lock);
+  std::erase_if(holdings, [](const Holding& record) { return record.owner == "readers"; });
+  for (Holding& record : holdings) {
+    if (record.owner.ends_with(kWrite)) record.owner.resize(record.owner.size() - kWrite.size());
+  }
   add_members(find_beside(keys, kReaders, lock), holdings);
   return by_owner(std::move(holdings));
 }

@@ -1,5 +1,5 @@
 // A key belongs to one kind: another one finds out at once, and leaves the record alone. Reentrant,
-// non-reentrant, spin, fenced and fair locks are one kind.
+// non-reentrant, spin, fenced and fair locks are one kind; the two sides of a read-write lock are another.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -10,8 +10,10 @@
 
 #include "lib/lock/fair/fair_lock.h"
 #include "lib/lock/latch/count_down_latch.h"
+#include "lib/lock/read_write/read_write_lock.h"
 #include "lib/lock/redisson/redisson_lock.h"
 #include "lib/lock/reentrant/reentrant_lock.h"
+#include "lib/lock/semaphore/permit_semaphore.h"
 #include "lib/lock/semaphore/semaphore.h"
 #include "lib/testing/peer.h"
 
@@ -56,6 +58,12 @@ TEST_P(KindsOnOneKey, EveryPair) {
     FairLocks fair(client, options);
     RedissonLocks redisson(client, options);
     Semaphores semaphores(client, {.lock = options, .permits = 1});
+    PermitSemaphore permits(client, "k", {.lock = options, .permits = 1});
+    std::optional<Permit> permit;
+    ReadWriteLocks writing(client, {.lock = options}), reading(client, {.lock = options});
+    ReadWriteLocks fair_writing(client, {.lock = options, .fair = true}),
+        fair_reading(client, {.lock = options, .fair = true});
+    const auto read = reading.obtain("k"), fair_read = fair_reading.obtain("k");
     std::optional<CountDownLatch> latch;
     std::vector<Taker> takers;
     const auto add = [&](std::string_view name, std::string_view kind, std::shared_ptr<Lock> lock) {
@@ -68,6 +76,15 @@ TEST_P(KindsOnOneKey, EveryPair) {
     add("fair", "string", fair.obtain("k"));
     add("redisson", "redisson", redisson.obtain("k"));
     add("semaphore", "semaphore", semaphores.obtain("k"));
+    takers.push_back({"permit-semaphore", "semaphore",
+                      [&] { return (permit = permits.try_acquire()).has_value(); },
+                      [&] { EXPECT_TRUE(permits.release(permit->id)); }});
+    add("write", "read-write", writing.obtain("k"));
+    add("write in turn", "read-write", fair_writing.obtain("k"));
+    takers.push_back(
+        {"read", "read", [&] { return read->try_lock_shared(); }, [&] { read->unlock_shared(); }});
+    takers.push_back({"read in turn", "read", [&] { return fair_read->try_lock_shared(); },
+                      [&] { fair_read->unlock_shared(); }});
     takers.push_back({"latch", "latch", [&] { return latch.emplace(client, "k").set(1); },
                       [&] {
                         EXPECT_EQ(latch->count_down(), 0);
@@ -79,7 +96,12 @@ TEST_P(KindsOnOneKey, EveryPair) {
       for (const Taker& second : takers) {
         if (&first == &second) continue;
         SCOPED_TRACE(std::string(first.name) + " holds, " + std::string(second.name) + " asks");
-        if (first.kind == second.kind) {
+        const bool both_read = first.kind == "read" && second.kind == "read";
+        const auto of_both_sides = [](std::string_view kind) { return kind == "read" ? "read-write" : kind; };
+        if (both_read) {
+          EXPECT_TRUE(second.take());
+          second.give();
+        } else if (of_both_sides(first.kind) == of_both_sides(second.kind)) {
           EXPECT_FALSE(second.take());
         } else {
           EXPECT_THROW(second.take(), Rejected);

@@ -238,12 +238,11 @@ bool Attempt::wait(const redis::Answer& refusal) {
     const auto half = static_cast<std::uint64_t>(back_off.count() / 2);
     look_again =
         std::min(look_again, Duration(static_cast<Duration::rep>(half + runtime.random_between(0, half))));
-  } else if (wire_->waiting == Wire::Waiting::call) {
+  } else {
     if (!listener_) {
       listener_ = context_.wake_channel.listen(hold_->owner, [this](const WakeCall& call) { called(call); });
     }
-  } else if (!subscription_) {
-    subscribe();
+    if (items.size() > 3 && items[3].integer == 1 && !subscription_) subscribe();
   }
   MonotonicTime recheck = deadline_after(runtime.now(), look_again);
   for (;;) {
@@ -259,16 +258,12 @@ bool Attempt::wait(const redis::Answer& refusal) {
 
 void Attempt::subscribe() {
   subscription_ = context_.store.subscribe(
-      wire_->channel,
-      [this](std::string_view message) {
-        heard(wire_->heard == nullptr ? Duration::zero() : wire_->heard(message, hold_->owner));
-      },
+      wire_->channel, [this](std::string_view) { heard(Duration::zero()); },
       [this] { heard(Duration::zero()); });
 }
 
 // On the subscription's task.
 void Attempt::heard(Duration ask_in) {
-  if (ask_in == Wire::kForever) return;
   const MonotonicTime by = deadline_after(context_.runtime.now(), ask_in);
   ask_by_ns_ = std::min(ask_by_ns_.load(), by.time_since_epoch().count());
   wakeup_.signal();

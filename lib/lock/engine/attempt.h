@@ -75,7 +75,7 @@ class Attempt {
   std::atomic<Duration::rep> ask_by_ns_;               // by a message: ask no later than this
   std::atomic<std::int64_t> called_holder_ = 0;        // by a message: the ticket of WakeCall::held
   std::atomic<std::uint64_t> called_token_ = 0;        // written before it; 0: none
-  std::unique_ptr<redis::Subscription> subscription_;  // Wire::Waiting::message
+  std::unique_ptr<redis::Subscription> subscription_;  // of Wire::channel
   std::unique_ptr<WakeChannel::Listener> listener_;    // Wire::Waiting::call
   std::optional<MonotonicTime> failing_since_;
   std::optional<redis::Error> failure_;  // since then: the last one that says more than "too late"

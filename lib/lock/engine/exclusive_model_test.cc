@@ -185,7 +185,7 @@ class Game {
   // back in the background. Nobody waits now, so nobody else is in a queue.
   void settle() {
     const std::string fair = beside_key("holdfast:fair:queue", key_),
-                      rw = beside_key("holdfast:rw:queue", key_);
+                      rw = beside_key("holdfast:rw:line", key_);
     const auto left_over = [&] {
       if (record_ == nullptr && runtime_.now() > unknown_until_ && !ask({"GET", key_}).is_nil()) return true;
       return ask({"EXISTS", fair, rw}).integer != 0;
@@ -355,7 +355,8 @@ class Game {
     const MonotonicTime now = runtime_.now();
     const May there = recorded(now);
     if (there == May::yes) {
-      RC_ASSERT(record.text == record_->acquisition);
+      const bool tells = kind_ == ExclusiveKind::write;
+      RC_ASSERT(record.text == record_->acquisition + (tells ? " write" : ""));
       RC_ASSERT(ask({"PTTL", key_}).integer > 0);
     } else if (there == May::no) {
       RC_ASSERT(record.is_nil());

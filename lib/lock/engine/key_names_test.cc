@@ -65,7 +65,7 @@ TEST(KeyNames, NoTwoKeysShareAName) {
 
 TEST(KeyNames, TheSlotIsThatOfTheKey) {
   for (const std::string& key : all_texts("{}:a", 6)) {
-    EXPECT_EQ(hash_slot(beside_key("holdfast:rw:queue", key)), hash_slot(key)) << key;
+    EXPECT_EQ(hash_slot(beside_key("holdfast:rw:line", key)), hash_slot(key)) << key;
   }
   EXPECT_TRUE(rc::check("drawn keys", [] {
     const auto piece =

@@ -16,7 +16,7 @@ LockContext::LockContext(std::unique_ptr<Store> store_in, LockOptions options_in
       runtime(store.runtime()),
       options(checked_options(std::move(options_in))),
       lease_ms(milliseconds_text(options.lease)),
-      uuid(random_uuid(runtime)),
+      uuid(telling_uuid(runtime)),
       late_release(store),
       wake_channel(store, uuid, late_release),
       watchdog(store, late_release, options) {}

@@ -73,7 +73,7 @@ class ReadWriteGame {
       : key_(key),
         readers_key_("holdfast:rw:readers:{" + key + "}"),
         server_(fixture.runtime, fixture.network, fixture.options()) {
-    testing::load(server_, {&kReadWriteAcquire, &kReadWriteRelease, &kReadWriteDowngrade});
+    testing::load(server_, {&kReadWriteAcquire, &kReadWriteRelease});
     for (int i = 0; i < 3; ++i) {
       Player& player = players_.emplace_back(fixture, ReadWriteOptions{.lock = {.lease = 1h}, .fair = fair});
       player.lock = player.peer.obtain(key);
@@ -122,8 +122,7 @@ class ReadWriteGame {
         }
         break;
       case Step::lose: {
-        const std::array scripts = {&kReadWriteAcquire, &kReadWriteRelease, &kReadWriteDowngrade};
-        me.losing = scripts[static_cast<std::size_t>(action.number) % 3];
+        me.losing = action.number % 3 == 0 ? &kReadWriteAcquire : &kReadWriteRelease;
         me.peer.link.lose_reply_to(std::string(me.losing->sha1));
         break;
       }
@@ -134,8 +133,14 @@ class ReadWriteGame {
     }
     RC_ASSERT(lock.hold_count() == me.writes);
     RC_ASSERT(lock.read().hold_count() == me.reads + me.reads_as_writer);
-    RC_ASSERT((ask(server_, {"EXISTS", key_}).integer == 1) == (writer_ != nullptr));
-    if (writer_ != nullptr) RC_ASSERT(ask(server_, {"GET", key_}).text == writer_->lock->acquisition());
+    const redis::Reply record = ask(server_, {"GET", key_});
+    if (writer_ != nullptr) {
+      RC_ASSERT(record.text == writer_->lock->acquisition() + " write");
+    } else if (!readers_.empty()) {
+      RC_ASSERT(record.text == "readers");
+    } else {
+      RC_ASSERT(record.is_nil());
+    }
     RC_ASSERT(ask(server_, {"ZCARD", readers_key_}).integer == static_cast<std::int64_t>(readers_.size()));
     for (const Player* reader : readers_) {
       RC_ASSERT(!ask(server_, {"ZSCORE", readers_key_, reader->lock->read().acquisition()}).is_nil());
@@ -188,7 +193,7 @@ class ReadWriteGame {
   void become_reader(Player& me, int depth, const std::function<void()>& act) {
     const bool held = writer_ == &me;
     RC_ASSERT(result_of_void(act) == (held ? Result::ok : Result::lost));
-    me.loses(kReadWriteDowngrade);
+    me.loses(kReadWriteRelease);
     me.writes = me.reads_as_writer = 0;
     if (!held) return;
     me.reads = depth;

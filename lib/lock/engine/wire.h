@@ -5,7 +5,8 @@
 //
 // - acquire. ARGV: owner, lease in ms, then `acquire_args`[, permits][, queue][, `token_ms`]. Asks for the
 //   state "held by owner", so that asking twice changes nothing. Answers {1, lease left[, token]}, or {0, ms
-//   until it is worth another look (-1: unknown)[, ticket > 0: I stand in the queue]}.
+//   until it is worth another look (-1: unknown)[, ticket > 0: I stand in the queue[, 1: listen to
+//   `channel`]]}.
 // - release. ARGV: owner[, `token_ms`]. Removes what the owner holds, or its place in the queue; wakes the
 //   next one. Answers 1 when it held, else 0; or a list that begins with that, and goes on with the owner
 //   whose it is now.
@@ -51,10 +52,10 @@ inline std::string token_ms_of(const LockOptions& options) {
 struct Wire {
   // What the calling task's second acquire means.
   enum class Reentry { counts, refused, another_hold };
-  // What a refused task waits for, beside the end of the holder's lease. message: one on `channel`, which
-  // every waiter hears. call: the server knows the waiters and calls one after the other (wake_channel.h).
-  // back_off: nothing; the task asks again after 1, 2, 4 .. 128 ms.
-  enum class Waiting { message, call, back_off };
+  // What a refused task waits for, beside the end of the holder's lease. call: the server knows the waiters
+  // and calls one after the other (wake_channel.h). back_off: nothing; the task asks again after 1, 2, 4 ..
+  // 128 ms.
+  enum class Waiting { call, back_off };
 
   std::string key;
   const redis::Script* acquire = nullptr;
@@ -66,17 +67,12 @@ struct Wire {
   std::vector<std::string> acquire_keys = {}, release_keys = {}, renew_keys = {};
   std::vector<std::string> acquire_args = {};
   std::string token_ms = {};  // with fencing: for how long the last token is kept, in ms
-  std::string channel = {};
-  // How long after `message` the waiting `owner` has to ask: zero at once, kForever: it is for somebody else.
-  // Null: every message is for everybody.
-  Duration (*heard)(std::string_view message, std::string_view owner) = nullptr;
-  static constexpr Duration kForever = Duration::max();
+  std::string channel = {};   // of those who do not call: a message on it means to ask
 
   Reentry reentry = Reentry::counts;
-  Waiting waiting = Waiting::message;
+  Waiting waiting = Waiting::call;
   bool exclusive = true;        // the local turn belongs to the hold until its end
   bool local_queue = true;      // tasks of a process queue locally, and the first of them asks
-  bool asks_first = false;      // tasks queue locally only after a refusal: many may be granted at once
   bool counts_permits = false;  // the number of permits follows the other arguments
   // The record is a string: an acquire begins with a plain SET NX PX, and goes on with the script when that
   // was refused or its outcome is not known.

@@ -63,16 +63,6 @@ bool WireLock::acquire_within(const Patience& patience, int permits) {
     if (const std::shared_ptr<Hold> hold = my_hold()) return reenter(*hold, patience);
   }
   const Inside inside(waiting_);
-  if (wire_->asks_first) {
-    const Patience once{
-        .wait = false, .deadline = patience.deadline, .stop = patience.stop, .lease = patience.lease};
-    Attempt attempt(*context_, wire_, patience.wait ? once : patience, permits);
-    if (const std::shared_ptr<Hold> hold = attempt.run()) {
-      put(hold, attempt.sent_at(), 1);
-      return true;
-    }
-    if (!patience.wait) return false;
-  }
   // Where holds do not exclude each other, another task that asks is no reason to refuse a single try.
   const bool queue = turn_ && (patience.wait || wire_->exclusive);
   const MonotonicTime came = runtime().now();
@@ -80,8 +70,7 @@ bool WireLock::acquire_within(const Patience& patience, int permits) {
   const MonotonicTime entered = runtime().now();
   Patience rest = patience;
   rest.contended = contended_ && patience.wait;
-  rest.waited_here =
-      wire_->asks_first || (patience.deadline != kNever && entered - came >= patience.deadline - entered);
+  rest.waited_here = patience.deadline != kNever && entered - came >= patience.deadline - entered;
   struct Turn {  // passed on unless the hold keeps it
     LocalQueue* local_queue;
     ~Turn() {

@@ -56,7 +56,7 @@ TEST_P(FairLockTest, LayoutByteForByte) {
     const auto lock = a.locks.obtain("stock:42");
     lock->lock();
     const std::string first = lock->acquisition();
-    const std::regex form("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:[0-9]+");
+    const std::regex form("[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:[0-9]+");
     EXPECT_TRUE(std::regex_match(first, form)) << first;
     EXPECT_EQ(ask(a.client, {"DBSIZE"}).integer, 1);  // no queue, nothing else
     queue.join(b.locks.obtain("stock:42"));

@@ -28,41 +28,15 @@ class ReadWriteFair : public ::testing::TestWithParam<Where> {
 INSTANTIATE_TEST_SUITE_P(Ports, ReadWriteFair, ::testing::ValuesIn(testing::everywhere()),
                          [](const auto& info) { return testing::to_string(info.param); });
 
-constexpr std::string_view kQueue = "holdfast:rw:queue:{k}", kWriters = "holdfast:rw:writers:{k}",
-                           kPatience = "holdfast:rw:patience:{k}";
+constexpr std::string_view kQueue = "holdfast:rw:line:{k}", kWriters = "holdfast:rw:line-writers:{k}",
+                           kPatience = "holdfast:rw:line-patience:{k}";
 
 ReadWriteOptions fair(Duration lease) { return {.lock = {.lease = lease}, .fair = true}; }
-
-TEST(ReadWriteScripts, WhoHasToAsk) {
-  EXPECT_EQ(heard_on_read_write_channel("a:1\n250\nb:2", "a:1"), Duration::zero());
-  EXPECT_EQ(heard_on_read_write_channel("a:1\n250\nb:2", "b:2"), 251ms);
-  EXPECT_EQ(heard_on_read_write_channel("a:1\n250\nb:2", "c:3"), Wire::kForever);
-  EXPECT_EQ(heard_on_read_write_channel("a:1\n250\n", "b:2"), Wire::kForever);
-  EXPECT_EQ(heard_on_read_write_channel("\n0\n", "b:2"), Duration::zero());
-  // What somebody else may have sent there: at worst one question too many, or none.
-  EXPECT_EQ(heard_on_read_write_channel("", "b:2"), Duration::zero());
-  EXPECT_EQ(heard_on_read_write_channel("0", "b:2"), Wire::kForever);
-  EXPECT_EQ(heard_on_read_write_channel("a:1\nsoon\nb:2", "b:2"), 1ms);
-  EXPECT_GT(heard_on_read_write_channel("a:1\n9223372036854775807\nb:2", "b:2"), 1h);
-  EXPECT_EQ(heard_on_read_write_channel("a:1\n-9223372036854775807\nb:2", "b:2"), 1ms);
-}
 
 TEST_P(ReadWriteFair, Layout) {
   run([](Fixture& fixture) {
     Peer a(fixture, fair(20s)), b(fixture, fair(20s)), c(fixture, fair(20s));
     const auto one = a.obtain(), two = b.obtain(), three = c.obtain();
-    Mutex mutex(fixture.runtime);
-    std::vector<std::string> said;
-    Sign subscribed(fixture.runtime), messages(fixture.runtime);
-    const auto subscription = a.client.subscribe(
-        "holdfast:rw:channel:{k}",
-        [&](std::string_view payload) {
-          const std::scoped_lock guard(mutex);
-          said.emplace_back(payload);
-          messages.give();
-        },
-        [&] { subscribed.give(); });
-    subscribed.wait();
     one->lock();
     Task writer = fixture.runtime.spawn("client", [&] { two->lock(), two->unlock(); });
     b.observer.wait_for(Kind::queued);
@@ -88,13 +62,6 @@ TEST_P(ReadWriteFair, Layout) {
     one->unlock();
     writer.join();
     reader.join();
-    messages.wait(3);
-    const std::scoped_lock guard(mutex);
-    const std::string first = queue.items[0].text + "\n";
-    EXPECT_EQ(said[0].substr(0, first.size()), first);
-    EXPECT_EQ(said[0].substr(said[0].rfind('\n') + 1), queue.items[2].text);
-    EXPECT_EQ(said[1], "r");
-    EXPECT_EQ(said[2], "");
     EXPECT_EQ(ask(a.client, {"DBSIZE"}).integer, 0);
   });
 }

@@ -159,7 +159,7 @@ void WireReadWriteLock::become_reader(int depth, MonotonicTime deadline) {
   redis::Answer answer;
   bool unseen = false;
   try {
-    answer = context_->insist(key(), kReadWriteDowngrade, write_.wire().release_keys, args, unseen,
+    answer = context_->insist(key(), kReadWriteRelease, write_.wire().release_keys, args, unseen,
                               &Store::renew, deadline);
   } catch (const LockError& error) {
     context_->late_release.add(hold->wire, hold->owner,
@@ -174,7 +174,7 @@ void WireReadWriteLock::become_reader(int depth, MonotonicTime deadline) {
   }
   const MonotonicTime valid_until =
       std::max(hold->valid_until(), lease_end(answer.sent_at, context_->options.lease));
-  if (answer.reply.integer != 1 || runtime().now() >= valid_until) {
+  if (released(answer.reply) != 1 || runtime().now() >= valid_until) {
     context_->watchdog.lost_at_release(*hold, "the server no longer held it for this owner at its downgrade");
     throw LockLost("lock '" + key() +
                        "': the hold was lost before it became a reader's; the integrity of what it " +

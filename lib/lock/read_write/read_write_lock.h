@@ -6,10 +6,23 @@
 // - Both sides are reentrant. The writer may also read. When it gives the write side back while it
 //   still reads, and at downgrade(), it becomes a reader without a moment between. A reader that asks
 //   for the write side would wait for itself: WouldDeadlock.
-// - Not fair: readers come in as long as readers are in, so a writer may wait long. Fair
-//   (ReadWriteOptions::fair): first come, first served, with readers that follow each other going in
-//   together; promises of the fair lock (fair_lock.h) about dead and paused waiters hold.
-// - The writer's record is the reentrant lock's. All times are the server's.
+// - Waiting: who waits stands in one queue on the server, and a release hands over: to the first waiter if
+//   it is a writer, else to all readers before the first writer at once. A downgrade lets those readers in
+//   beside the new one, and so does a writer that gives up. One message each, two commands a grant,
+//   however many wait (reentrant_lock.h says what else holds of a hand-over).
+// - Order. Among those who wait (lock(), lock_shared(), a try with a deadline) nobody goes in before one that
+//   came first and excludes it: readers that come while a writer waits wait behind it. Neither side starves
+//   the other. (A task that reads, and waits for another one that asks to read, may wait for ever:
+//   a writer may have come between.)
+//   Not fair: a waiter that does not listen just then (it is connecting anew) is passed over and keeps its
+//   place, and who asks while nobody is inside goes in; try_lock_shared() also does beside readers.
+//   Fair (ReadWriteOptions::fair): neither happens, as long as the waiter is alive; only readers may pass
+//   readers. What the fair lock says about dead and paused waiters holds (fair_lock.h).
+// - The record tells its kind, so that locks of other kinds on that key are refused (Rejected) while it
+//   stands, and this one while theirs does. All times are the server's.
+// - Processes of the version before may go on working on the same keys: nobody is granted what the other
+//   version's hold excludes. Waiters of one version are not called by releases of the other one while waiters
+//   of that one are there; they look again by themselves.
 //
 // Thread safety: any task. Ownership is by task, or by Owner (owner.h).
 #pragma once

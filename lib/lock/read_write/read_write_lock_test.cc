@@ -47,7 +47,7 @@ TEST_P(ReadWriteLockTest, Layout) {
 
     const auto lock = peer.obtain();
     lock->lock();
-    EXPECT_EQ(ask(peer.client, {"GET", "k"}).text, lock->acquisition());
+    EXPECT_EQ(ask(peer.client, {"GET", "k"}).text, lock->acquisition() + " write");
     const std::int64_t left = ask(peer.client, {"PTTL", "k"}).integer;
     EXPECT_GT(left, 0);
     EXPECT_LE(left, 20000);
@@ -58,7 +58,9 @@ TEST_P(ReadWriteLockTest, Layout) {
     const std::int64_t before = testing::server_ms(peer.client);
     lock->lock_shared();
     const std::int64_t after = testing::server_ms(peer.client);
-    EXPECT_EQ(ask(peer.client, {"DBSIZE"}).integer, 1);
+    EXPECT_EQ(ask(peer.client, {"DBSIZE"}).integer, 2);
+    EXPECT_EQ(ask(peer.client, {"GET", "k"}).text, "readers");
+    EXPECT_GE(ask(peer.client, {"PTTL", "k"}).integer, ask(peer.client, {"PTTL", kReaders}).integer - 10);
     const redis::Reply readers = ask(peer.client, {"ZRANGE", kReaders, "0", "-1", "WITHSCORES"});
     ASSERT_EQ(readers.items.size(), 2u);
     EXPECT_EQ(readers.items[0].text, lock->read().acquisition());

@@ -55,7 +55,7 @@ TEST_P(RedissonLockTest, LayoutIsThatOfRedisson) {
     const auto lock = peer.locks.obtain("stock:42");
     lock->lock();
     const std::string owner = lock->acquisition();
-    const std::regex form("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:[0-9]+");
+    const std::regex form("[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}:[0-9]+");
     EXPECT_TRUE(std::regex_match(owner, form)) << owner;
     EXPECT_EQ(ask(peer.client, {"TYPE", "stock:42"}).text, "hash");
     const redis::Reply record = ask(peer.client, {"HGETALL", "stock:42"});

@@ -36,7 +36,8 @@ local holder = left ~= -2 and call('get', key)
 if holder == owner then
   return grant(left)
 end
-if left == -1 and not holder:match('^%x+%-%x+%-%x+%-%x+%-%x+:%d+$') then
+if left == -1 and not holder:match('^%x+%-%x+%-%x+%-%x+%-%x+:%d+$')
+    or left ~= -2 and (holder == 'readers' or holder:match(' write$')) then -- a read-write lock's
   return redis.error_reply('WRONGTYPE the key holds something that is no lock')
 end
 

@@ -13,7 +13,6 @@ const redis::Script kReentrantAdopt = lock_scripts::reentrant_adopt;
 const redis::Script kRedissonAcquire = lock_scripts::redisson_acquire;
 const redis::Script kRedissonRelease = lock_scripts::redisson_release;
 const redis::Script kRedissonRenew = lock_scripts::redisson_renew;
-const redis::Script kRedissonForce = lock_scripts::redisson_force;
 
 Wire reentrant_wire(const std::string& key, const LockOptions& options) {
   const std::string queue = beside_key("holdfast:fair:queue", key);
@@ -60,15 +59,20 @@ Wire redisson_wire(const std::string& key) {
   // As Redisson names it, which tells `k` from `{k}` no better: it is only a channel.
   const std::string channel =
       "redisson_lock__channel:" + (key.find('{') == std::string::npos ? '{' + key + '}' : key);
+  const std::string queue = beside_key("holdfast:redisson:queue", key);
+  const std::string patience = beside_key("holdfast:redisson:patience", key);
+  const std::string in_a_row = beside_key("holdfast:redisson:in-a-row", key);
   return {.key = key,
           .acquire = &kRedissonAcquire,
           .release = &kRedissonRelease,
           .renew = &kRedissonRenew,
-          .force = &kRedissonForce,
-          .acquire_keys = {key},
-          .release_keys = {key, channel},
+          .force = &kRedissonRelease,
+          .acquire_keys = {key, queue, patience, in_a_row},
+          .release_keys = {key, queue, patience, in_a_row, channel},
           .renew_keys = {key},
-          .channel = channel};
+          .channel = channel,
+          .waiting = Wire::Waiting::call,
+          .server_queue = true};
 }
 
 }  // namespace holdfast

@@ -8,7 +8,9 @@
 // Names beside a key: key_names.h.
 //
 // In Redisson's layout (redisson_lock.h): HASH <key> { owner: 1 }, and the channel
-// "redisson_lock__channel:{key}".
+// "redisson_lock__channel:{key}"; beside that, of which Redisson knows nothing, a queue as above,
+// "holdfast:redisson:queue:{key}" and "...:patience:{key}", and how often in a row it was ours, STRING
+// "holdfast:redisson:in-a-row:{key}".
 //
 // With fencing a counter beside it, "holdfast:token:{key}", gives each grant a greater number than any
 // before: the last one plus one, or the server's time in microseconds if that is more. So tokens go on rising
@@ -32,7 +34,6 @@ extern const redis::Script kReentrantAdopt;
 extern const redis::Script kRedissonAcquire;
 extern const redis::Script kRedissonRelease;
 extern const redis::Script kRedissonRenew;
-extern const redis::Script kRedissonForce;
 
 // Of the options they need what is said of tokens.
 Wire reentrant_wire(const std::string& key, const LockOptions& options);
