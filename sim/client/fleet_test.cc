@@ -106,7 +106,7 @@ TEST(Fleet, TokensModesPermitsAndQueuesAreInTheHistory) {
                                 .own_lock = &tiny_lock_kind(),
                                 .fencing = true,
                                 .clients = 3,
-                                .think = {1ms, 20ms},
+                                .think = {1ms, 8ms},
                                 .readers = 50};
   const checker::History history = play(true, options).history;
   std::size_t readers = 0, writers = 0, queued = 0, resized = 0;

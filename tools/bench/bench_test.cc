@@ -211,8 +211,8 @@ TEST(BenchCommand, AnInterruptEndsTheMeasurementThatRuns) {
         "--suite scale --world real --clients 50 --locks reentrant,fair",
         "--suite contended --world real --clients 20 --locks fair --no-peers",
         "--suite uncontended --world real --clients 5 --locks reentrant --no-peers",
-        "--suite contended --world embedded --clients 1000 --locks redisson", "--suite seckill --world real",
-        "--suite failover --world real --locks reentrant"}) {
+        "--suite contended --world embedded --clients 1000 --locks redisson-3.13-reentrant",
+        "--suite seckill --world real", "--suite failover --world real --locks reentrant"}) {
     const TemporaryFolder folder;
     const std::string file = folder.path() + "/r.json", said = folder.path() + "/said";
     const std::string below = folder.path() + "/tmp";

@@ -7,7 +7,8 @@
 -- ARGV[1] owner.  ARGV[2] lease in ms.  ARGV[3] "read" or "write".  ARGV[4] 1: in turn (fair), so that nobody goes in
 -- before a waiter that came first and is alive; only readers need not wait for the readers before them.  Else a lock
 -- that nobody holds is anybody's, and so is a place beside readers, except for a reader that would rather wait where
--- a writer waits.  ARGV[5] 1: queue when refused.
+-- a writer waits.  ARGV[5] 1: queue when refused.  ARGV[6] for how long the last token is kept,
+-- in ms (a day).
 -- Returns {1, lease left[, token]} when it is mine now, else {0, ms until it is worth another look[, when queued: my
 -- patience]}. Who stands in the queue may find itself a holder: see read_write_release.
 local call, owner, reading = redis.call, ARGV[1], ARGV[3] == 'read'
@@ -45,7 +46,7 @@ local function grant(first)
     if first or token == 0 then -- 0: mine already, but the last token was lost since
       -- The server's time keeps tokens rising when a failover or a restart has lost the last one.
       token = math.max(token + 1, time[1] * 1000000 + time[2])
-      call('set', KEYS[6], integer(token), 'px', 86400000)
+      call('set', KEYS[6], integer(token), 'px', ARGV[6] or 86400000)
     end
     answer[3] = token
   end

@@ -23,6 +23,7 @@ class WireReadWriteLock final : public ReadWriteLock {
   bool try_lock() override { return try_lock_by(kNever); }
   using Lock::try_lock_until;
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
+  bool try_lock_leased(Duration lease, MonotonicTime deadline, std::stop_token stop = {}) override;
   void release() override { release_by(kNever); }
   bool try_lock_by(MonotonicTime deadline) override;
   void release_by(MonotonicTime deadline) override;
@@ -50,6 +51,7 @@ class WireReadWriteLock final : public ReadWriteLock {
     void lock() override;
     bool try_lock() override { return try_lock_by(kNever); }
     bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override;
+    bool try_lock_leased(Duration lease, MonotonicTime deadline, std::stop_token stop = {}) override;
     void release() override { release_by(kNever); }
     bool try_lock_by(MonotonicTime deadline) override;
     void release_by(MonotonicTime deadline) override;
@@ -84,8 +86,8 @@ class WireReadWriteLock final : public ReadWriteLock {
 };
 
 WireReadWriteLock::WireReadWriteLock(std::shared_ptr<LockContext> context, const std::string& key, bool fair)
-    : write_(context, read_write_wire(key, Side::write, fair, context->options.fencing)),
-      read_(context, read_write_wire(key, Side::read, fair, context->options.fencing)),
+    : write_(context, read_write_wire(key, Side::write, fair, context->options)),
+      read_(context, read_write_wire(key, Side::read, fair, context->options)),
       read_side_(*this),
       context_(std::move(context)),
       mutex_(context_->runtime) {}
@@ -111,6 +113,11 @@ bool WireReadWriteLock::try_lock_by(MonotonicTime deadline) {
 bool WireReadWriteLock::try_lock_until(MonotonicTime deadline, std::stop_token stop) {
   refuse_upgrade();
   return write_.try_lock_until(deadline, std::move(stop));
+}
+
+bool WireReadWriteLock::try_lock_leased(Duration lease, MonotonicTime deadline, std::stop_token stop) {
+  refuse_upgrade();
+  return write_.try_lock_leased(lease, deadline, std::move(stop));
 }
 
 void WireReadWriteLock::release_by(MonotonicTime deadline) {
@@ -155,7 +162,7 @@ void WireReadWriteLock::become_reader(int depth, MonotonicTime deadline) {
       if (turn != nullptr) turn->pass();
     }
   } pass_turn{hold->turn.get()};
-  const std::array<std::string_view, 2> args{hold->owner, context_->lease_ms};
+  const std::array<std::string_view, 3> args{hold->owner, write_.wire().token_ms, context_->lease_ms};
   redis::Answer answer;
   bool unseen = false;
   try {
@@ -209,6 +216,11 @@ bool WireReadWriteLock::reads_as_writer() {
   const std::scoped_lock guard(mutex_);
   ++reading_writers_[current_holder(runtime())];
   return true;
+}
+
+bool WireReadWriteLock::ReadSide::try_lock_leased(Duration lease, MonotonicTime deadline,
+                                                  std::stop_token stop) {
+  return whole_.reads_as_writer() || whole_.read_.try_lock_leased(lease, deadline, std::move(stop));
 }
 
 void WireReadWriteLock::ReadSide::lock() {

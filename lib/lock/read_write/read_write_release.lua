@@ -3,7 +3,7 @@
 -- leaves room for goes in: the first in the queue that listens and is a writer, or all readers before the first writer.
 -- KEYS[1] the lock.  KEYS[2] the readers.  KEYS[3] the queue.  KEYS[4] the writers in it.  KEYS[5] the patience of its
 -- members.  KEYS[6] the channel of the version before.  KEYS[7] the last token (only with fencing).  ARGV[1] owner.
--- ARGV[2] lease in ms (a downgrade).
+-- ARGV[2] for how long the last token is kept, in ms ("": a day).  ARGV[3] lease in ms (a downgrade).
 -- The message on "holdfast:wake:<uuid of the process>" is "<owner> held <its patience>[ <token>]": it holds the lock until
 -- its patience ends, which is no earlier than the lease that it asked for. Where nobody listens there, it keeps its
 -- place, and the next one is served; but a writer does not pass one that insists on its turn, nor does anybody pass a
@@ -12,7 +12,7 @@
 -- Returns 1 when I held it, else 0; and where others hold it now a list of that and of each new owner and "read" or
 -- "write". A downgrade asked again returns 1, and counts the lease anew, as the first time.
 -- Its first write frees memory, so that a server without memory to spare refuses none of them.
-local call, owner, lease = redis.call, ARGV[1], tonumber(ARGV[2] or '')
+local call, owner, kept, lease = redis.call, ARGV[1], tonumber(ARGV[2] or '') or 86400000, tonumber(ARGV[3] or '')
 local key, readers, queue, writers, patience = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local time = call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -85,7 +85,7 @@ while #answer < 2000 do -- whom a batch leaves out the next release serves
     end
     if tell(who, message) then
       leave_queue(who)
-      if token then call('set', KEYS[7], token, 'px', 86400000) end
+      if token then call('set', KEYS[7], token, 'px', kept) end
       answer[#answer + 1] = who
       answer[#answer + 1] = writes and 'write' or 'read'
       if writes then

@@ -8,7 +8,7 @@ namespace holdfast {
 const redis::Script kReadWriteAcquire = lock_scripts::read_write_acquire;
 const redis::Script kReadWriteRelease = lock_scripts::read_write_release;
 const redis::Script kReadWriteRenew = lock_scripts::read_write_renew;
-Wire read_write_wire(const std::string& key, Side side, bool fair, bool fencing) {
+Wire read_write_wire(const std::string& key, Side side, bool fair, const LockOptions& options) {
   const std::string readers = beside_key("holdfast:rw:readers", key);
   const std::string queue = beside_key("holdfast:rw:line", key);
   const std::string writers = beside_key("holdfast:rw:line-writers", key);
@@ -29,7 +29,8 @@ Wire read_write_wire(const std::string& key, Side side, bool fair, bool fencing)
             .local_queue = !fair && !reads,
             .server_queue = true,
             .mode = reads ? "read" : "write"};
-  if (fencing) {
+  if (options.fencing) {
+    wire.token_ms = token_ms_of(options);
     wire.acquire_keys.push_back(token_key(key));
     wire.release_keys.push_back(token_key(key));
   }

@@ -22,6 +22,6 @@ extern const redis::Script kReadWriteRelease;  // forced and downgrade, too
 extern const redis::Script kReadWriteRenew;
 
 enum class Side { read, write };
-Wire read_write_wire(const std::string& key, Side side, bool fair, bool fencing);
+Wire read_write_wire(const std::string& key, Side side, bool fair, const LockOptions& options);
 
 }  // namespace holdfast

@@ -108,7 +108,7 @@ TEST_P(Replicas, AGrantSurvivesAFailover) {
     pair.freeze();
     pair.cluster.find("r1")->crash();
     pair.cluster.find("r2")->promote();
-    EXPECT_EQ(pair.ask_r2({"GET", "k"}).text, lock->acquisition());
+    EXPECT_TRUE(pair.ask_r2({"GET", "k"}).text.starts_with(lock->acquisition()));
     redis::Client late(pair.fixture.runtime, pair.fixture.network,
                        pair.fixture.options(pair.cluster.find("r2")->endpoint()));
     const auto others = testing::make_locks(kind(), late, {.lease = 6s});
@@ -152,7 +152,7 @@ TEST_P(Replicas, GrantedWhenTheReplicaHearsAgain) {
     const sim::RuleId frozen = pair.freeze();
     Task waiter = pair.fixture.runtime.spawn("client", [&] {
       EXPECT_TRUE(lock->try_lock_for(60s));
-      EXPECT_EQ(pair.ask_r2({"GET", "k"}).text, lock->acquisition());
+      EXPECT_TRUE(pair.ask_r2({"GET", "k"}).text.starts_with(lock->acquisition()));
       lock->unlock();
     });
     pair.fixture.runtime.sleep_for(200ms);
