@@ -247,7 +247,7 @@ redis::Reply release(redis::Client& client, const Process& process) {
 
 redis::Reply downgrade(redis::Client& client, const Process& process) {
   if (process.before) return eval(client, kOldDowngrade, kOldKeys, 6, {process.owner, "60000"});
-  return eval(client, kReadWriteRelease.text, kKeys, 6, {process.owner, "60000"});
+  return eval(client, kReadWriteRelease.text, kKeys, 6, {process.owner, "", "60000"});
 }
 
 redis::Reply force(redis::Client& client, const Process& process) {
