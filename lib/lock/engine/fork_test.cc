@@ -139,6 +139,9 @@ TEST(Fork, AChildDestroysWhatItsParentMade) {
 
 // Children with clients of their own are clients like any others: one of them is granted the lock.
 TEST(Fork, ChildrenWithClientsOfTheirOwn) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer ends a child that starts threads";
+#endif
   testing::with_fixture(Where::threads, [](Fixture& fixture) {
     Parent parent(fixture);
     const auto mine = parent.peer->locks.obtain("mine");
