@@ -147,5 +147,24 @@ TEST_P(SemaphoreHandOver, APermitIsAWholeLease) {
   });
 }
 
+// Long before the leases end: they are told.
+TEST(SemaphoreHandOverInVirtualTime, MorePermitsAreForThoseWhoWait) {
+  HF_NEEDS_VIRTUAL_TIME();
+  testing::with_fixture(Where::embedded, [](Fixture& fixture) {
+    Peer a(fixture, of(1));
+    const auto held = a.obtain();
+    held->acquire(1);
+    Waiter b(fixture, 1, of(1)), c(fixture, 1, of(1));
+    const MonotonicTime before = fixture.runtime.now();
+    held->set_permits(3);
+    b.granted.wait();
+    c.granted.wait();
+    EXPECT_LT(fixture.runtime.now() - before, 1s);
+    for (Waiter* waiter : {&b, &c}) waiter->enough.give();
+    for (Waiter* waiter : {&b, &c}) waiter->task.join();
+    held->release();
+  });
+}
+
 }  // namespace
 }  // namespace holdfast

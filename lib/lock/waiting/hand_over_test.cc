@@ -479,5 +479,44 @@ TEST_P(HandOverTest, CommandsATurnAmongProcesses) {
   });
 }
 
+// One that has not asked for too long is no holder, though its process listens: it is told to ask.
+TEST_P(HandOverTest, WhoIsTakenForDeadIsToldToAsk) {
+  run([](Fixture& fixture) {
+    redis::Client straight(fixture.runtime, fixture.network, fixture.options());
+    const std::string process = "11111111-2222-4333-8444-555555555555";
+    Mutex mutex(fixture.runtime);
+    Condition changed(fixture.runtime);
+    bool listens = false;
+    std::string heard;
+    const auto subscription = straight.subscribe(
+        "holdfast:wake:" + process,
+        [&](std::string_view message) {
+          const std::scoped_lock guard(mutex);
+          heard = message;
+          changed.notify_all();
+        },
+        [&] {
+          const std::scoped_lock guard(mutex);
+          listens = true;
+          changed.notify_all();
+        });
+    std::unique_lock guard(mutex);
+    changed.wait_until(guard, kNever, [&] { return listens; });
+    guard.unlock();
+    const std::string past = std::to_string(testing::server_ms(straight) - 1);
+    testing::ask(straight, {"SET", "k", "me:1", "PX", "60000"});
+    testing::ask(straight, {"ZADD", kQueue, "1", process + ":7"});
+    testing::ask(straight, {"ZADD", kPatience, past, process + ":7"});
+    const Wire wire = fair_wire("k", {});
+    const std::vector<std::string_view> keys(wire.release_keys.begin(), wire.release_keys.end());
+    const std::vector<std::string_view> me{"me:1"};
+    EXPECT_EQ(straight.eval(kReentrantRelease, keys, me).reply.integer, 1);
+    EXPECT_EQ(testing::ask(straight, {"EXISTS", "k", kQueue, kPatience}).integer, 0);
+    guard.lock();
+    changed.wait_until(guard, kNever, [&] { return !heard.empty(); });
+    EXPECT_EQ(heard, process + ":7 0");
+  });
+}
+
 }  // namespace
 }  // namespace holdfast
