@@ -1,5 +1,5 @@
 -- Read-write lock, acquire: many readers, or one writer. Asks for the wanted state "held by me", so that asking twice
--- changes nothing. A refused asker that wants to wait keeps its place in the queue as long as it goes on asking.
+-- changes nothing but the token. A refused asker that wants to wait keeps its place in the queue as long as it goes on asking.
 -- KEYS[1] the lock, a string: "<owner> write", or "readers".  KEYS[2] the readers: a sorted set of owners by the end of
 -- their lease (ms, this server's time); who reads is told by this alone.  KEYS[3] the queue: a sorted set of owners by
 -- ticket; whole numbers insist on their turn, halves do not.  KEYS[4] the writers in it: owners by ticket.  KEYS[5] their
@@ -42,12 +42,10 @@ local function grant(first)
     answer[2] = live_at_least(key, lease)
   end
   if KEYS[6] then
-    local token = tonumber(call('get', KEYS[6]) or 0)
-    if first or token == 0 then -- 0: mine already, but the last token was lost since
-      -- The server's time keeps tokens rising when a failover or a restart has lost the last one.
-      token = math.max(token + 1, time[1] * 1000000 + time[2])
-      call('set', KEYS[6], integer(token), 'px', ARGV[6] or 86400000)
-    end
+    -- Asked again, too: the last token may be another reader's by now. The server's time keeps them rising when a
+    -- failover or a restart has lost the last one.
+    local token = math.max((call('get', KEYS[6]) or 0) + 1, time[1] * 1000000 + time[2])
+    call('set', KEYS[6], integer(token), 'px', ARGV[6] or 86400000)
     answer[3] = token
   end
   return answer

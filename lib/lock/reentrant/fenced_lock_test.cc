@@ -103,7 +103,8 @@ TEST_P(Fencing, ReEntryDrawsNone) {
   });
 }
 
-TEST_P(Fencing, ALostReplyBringsTheSameToken) {
+// The token of the hold is the last that was drawn for it.
+TEST_P(Fencing, ALostReplyDrawsAnotherToken) {
   run([](Fixture& fixture, ExclusiveKind kind) {
     FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
     AnyPeer straight(fixture, kind, kFencing), peer(fixture, kind, kFencing, link.endpoint());
@@ -117,8 +118,8 @@ TEST_P(Fencing, ALostReplyBringsTheSameToken) {
     const auto lock = peer.obtain("k");
     lock->lock();
     EXPECT_GT(*lock->token(), before);
-    EXPECT_EQ(*lock->token(), 8000000000000001u);
-    EXPECT_EQ(straight.ask({"GET", "holdfast:token:{k}"}).text, "8000000000000001");
+    EXPECT_GT(*lock->token(), 8000000000000001u);
+    EXPECT_EQ(straight.ask({"GET", "holdfast:token:{k}"}).text, std::to_string(*lock->token()));
     lock->unlock();
   });
 }
@@ -179,12 +180,11 @@ TEST(FencingScripts, AskedAgainAfterTheCounterWasLost) {
         const std::vector<std::string_view> args{"me:1", "60000", "0", "1"};
         const redis::Reply first = client.eval(*wire.acquire, keys, args).reply;
         ASSERT_EQ(first.items.size(), 3u);
-        EXPECT_EQ(client.eval(*wire.acquire, keys, args).reply.items[2].integer, first.items[2].integer);
+        EXPECT_GT(client.eval(*wire.acquire, keys, args).reply.items[2].integer, first.items[2].integer);
         client.call({"DEL", token_key(wire.key)});
         const redis::Reply then = client.eval(*wire.acquire, keys, args).reply;
         EXPECT_EQ(then.items[0].integer, 1);
         EXPECT_GT(then.items[2].integer, first.items[2].integer) << wire.key;
-        EXPECT_EQ(client.eval(*wire.acquire, keys, args).reply.items[2].integer, then.items[2].integer);
       }
     });
   }

@@ -1,4 +1,4 @@
--- Reentrant and fair lock, acquire: asks for the wanted state "held by me", so that asking twice changes nothing. A
+-- Reentrant and fair lock, acquire: asks for the wanted state "held by me", so that asking twice changes nothing but the token. A
 -- refused asker that wants to wait keeps its place in the queue as long as it goes on asking.
 -- KEYS[1] the lock: a string, its owner.  KEYS[2] the queue: a sorted set of owners by ticket; whole numbers insist on
 -- their turn, halves do not.  KEYS[3] their patience: a sorted set of owners by the time (ms, this server's) until which
@@ -19,13 +19,11 @@ local function grant(left)
   end
   local answer = {1, math.max(left, lease)}
   if KEYS[4] then
-    local token = tonumber(call('get', KEYS[4]) or 0)
-    if left == -2 or token == 0 then -- 0: mine already, but the last token was lost since
-      -- The server's time keeps tokens rising when a failover or a restart has lost the last one.
-      local time = call('time')
-      token = math.max(token + 1, time[1] * 1000000 + time[2])
-      call('set', KEYS[4], string.format('%.0f', token), 'px', ARGV[5] or 86400000)
-    end
+    -- Asked again, too: who handed it over may have had no tokens. The server's time keeps them rising when a failover
+    -- or a restart has lost the last one.
+    local time = call('time')
+    local token = math.max((call('get', KEYS[4]) or 0) + 1, time[1] * 1000000 + time[2])
+    call('set', KEYS[4], string.format('%.0f', token), 'px', ARGV[5] or 86400000)
     answer[3] = token
   end
   return answer

@@ -518,5 +518,24 @@ TEST_P(HandOverTest, WhoIsTakenForDeadIsToldToAsk) {
   });
 }
 
+// Two kinds that share a record: who is handed it by one without tokens draws one that is greater than all
+// before.
+TEST_P(HandOverTest, ATokenFromAHolderThatHasNone) {
+  run([](Fixture& fixture) {
+    Peer<FairLocks> before(fixture, {.lease = 60s, .fencing = true});
+    const auto first = before.locks.obtain("k");
+    first->lock();
+    const std::uint64_t token = first->token().value();
+    first->release();
+    // Ahead of the server's clock.
+    before.ask({"SET", "holdfast:token:{k}", std::to_string(token + 1'000'000'000), "PX", "60000"});
+    Scene<FairLocks> scene(fixture, {.lease = 60s}, {.lease = 60s, .fencing = true});
+    std::uint64_t drawn = 0;
+    scene.inside = [&] { drawn = scene.wanted->token().value_or(0); };
+    scene.asks_after_release(kReentrantAcquire);
+    EXPECT_GT(drawn, token + 1'000'000'000);
+  });
+}
+
 }  // namespace
 }  // namespace holdfast
