@@ -2,8 +2,11 @@
 // hand-over go through, for every kind.
 #include <gtest/gtest.h>
 
+#include "lib/lock/read_write/read_write_scripts.h"
 #include "lib/lock/redisson/redisson_lock.h"
+#include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/lock/semaphore/permit_semaphore.h"
+#include "lib/lock/semaphore/semaphore_scripts.h"
 #include "lib/testing/kinds.h"
 #include "lib/testing/scene.h"
 
@@ -115,6 +118,33 @@ TEST_P(OutOfMemory, Redisson) {
     EXPECT_NO_THROW(lock->unlock());
     full(server, false);
   });
+}
+
+// The reply of a grant is lost, the server fills up, and the owner asks again: it is told that it holds.
+TEST_P(OutOfMemory, WhoHoldsItMayAskAgain) {
+  const LockOptions fencing{.fencing = true};
+  for (const Wire& wire :
+       {reentrant_wire("k", fencing), fair_wire("k", fencing), redisson_wire("k"),
+        read_write_wire("k", Side::write, true, fencing), read_write_wire("k", Side::read, false, fencing),
+        semaphore_wire("k", 2, fencing)}) {
+    run([&](Fixture&, redis::Client& server) {
+      SCOPED_TRACE(wire.acquire->name);
+      const std::vector<std::string_view> keys(wire.acquire_keys.begin(), wire.acquire_keys.end());
+      const auto granted = [&](std::string_view lease_ms) {
+        std::vector<std::string_view> args{"1-2-3-4-5:1", lease_ms};
+        args.insert(args.end(), wire.acquire_args.begin(), wire.acquire_args.end());
+        if (wire.counts_permits) args.push_back("1");
+        args.push_back("0");
+        const redis::Reply reply = server.eval(*wire.acquire, keys, args).reply;
+        return reply.items.empty() ? reply.text : std::to_string(reply.items[0].integer);
+      };
+      EXPECT_EQ(granted("60000"), "1");
+      full(server, true);
+      EXPECT_EQ(granted("60000"), "1");
+      EXPECT_EQ(granted("30000"), "1");
+      full(server, false);
+    });
+  }
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 // What the scripts of every kind have in common:
 //
 // - acquire. ARGV: owner, lease in ms, then `acquire_args`[, permits][, queue][, `token_ms`]. Asks for the
-//   state "held by owner", so that asking twice changes nothing. Answers {1, lease left[, token]}, or {0, ms
-//   until it is worth another look (-1: unknown)[, ticket > 0: I stand in the queue[, 1: listen to
-//   `channel`]]}.
+//   state "held by owner", so that asking twice changes nothing but the token. Answers {1, lease left[,
+//   token]}, or {0, ms until it is worth another look (-1: unknown)[, ticket > 0: I stand in the queue[, 1:
+//   listen to `channel`]]}.
 // - release. ARGV: owner[, `token_ms`]. Removes what the owner holds, or its place in the queue; wakes the
 //   next one. Answers 1 when it held, else 0; or a list that begins with that, and goes on with the owner
 //   whose it is now.

@@ -1,5 +1,6 @@
 -- Read-write lock, acquire: many readers, or one writer. Asks for the wanted state "held by me", so that asking twice
--- changes nothing but the token. A refused asker that wants to wait keeps its place in the queue as long as it goes on asking.
+-- changes nothing but the token. A refused asker that wants to wait keeps its place in the queue as long as it goes on
+-- asking.
 -- KEYS[1] the lock, a string: "<owner> write", or "readers".  KEYS[2] the readers: a sorted set of owners by the end of
 -- their lease (ms, this server's time); who reads is told by this alone.  KEYS[3] the queue: a sorted set of owners by
 -- ticket; whole numbers insist on their turn, halves do not.  KEYS[4] the writers in it: owners by ticket.  KEYS[5] their
@@ -7,8 +8,7 @@
 -- ARGV[1] owner.  ARGV[2] lease in ms.  ARGV[3] "read" or "write".  ARGV[4] 1: in turn (fair), so that nobody goes in
 -- before a waiter that came first and is alive; only readers need not wait for the readers before them.  Else a lock
 -- that nobody holds is anybody's, and so is a place beside readers, except for a reader that would rather wait where
--- a writer waits.  ARGV[5] 1: queue when refused.  ARGV[6] for how long the last token is kept,
--- in ms (a day).
+-- a writer waits.  ARGV[5] 1: queue when refused.  ARGV[6] for how long the last token is kept, in ms (a day).
 -- Returns {1, lease left[, token]} when it is mine now, else {0, ms until it is worth another look[, when queued: my
 -- patience]}. Who stands in the queue may find itself a holder: see read_write_release.
 local call, owner, reading = redis.call, ARGV[1], ARGV[3] == 'read'

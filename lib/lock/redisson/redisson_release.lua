@@ -2,7 +2,8 @@
 -- (forced) whoever's record it is. Where that leaves the lock free, it becomes the lock of the first in the queue that
 -- listens; else, and each time that it was ours eight times in a row while clients of Redisson wait, it is left free and
 -- they are told.
--- KEYS[1] the lock.  KEYS[2] the queue.  KEYS[3] the patience of its members.  KEYS[4] how often in a row it was ours.  KEYS[5] Redisson's channel.  ARGV[1] owner.
+-- KEYS[1] the lock.  KEYS[2] the queue.  KEYS[3] the patience of its members.  KEYS[4] how often in a row it was ours.
+-- KEYS[5] Redisson's channel.  ARGV[1] owner.
 -- The message on "holdfast:wake:<uuid of the process>" is "<owner> held <its patience>" to the first: it holds the lock until
 -- its patience ends, which is no earlier than the lease that it asked for. Where nobody listens there, it keeps its
 -- place, and the next one is served. "<owner> <ms>" is to ask then: who was taken for dead, who comes after Redisson's

@@ -1,5 +1,5 @@
--- Reentrant and fair lock, acquire: asks for the wanted state "held by me", so that asking twice changes nothing but the token. A
--- refused asker that wants to wait keeps its place in the queue as long as it goes on asking.
+-- Reentrant and fair lock, acquire: asks for the wanted state "held by me", so that asking twice changes nothing but the
+-- token. A refused asker that wants to wait keeps its place in the queue as long as it goes on asking.
 -- KEYS[1] the lock: a string, its owner.  KEYS[2] the queue: a sorted set of owners by ticket; whole numbers insist on
 -- their turn, halves do not.  KEYS[3] their patience: a sorted set of owners by the time (ms, this server's) until which
 -- they are taken for alive.  KEYS[4] the last token (only with fencing).
@@ -14,8 +14,8 @@ local lease, in_turn, waits = tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4] == '1'
 local function grant(left)
   if left == -2 then
     call('set', key, owner, 'px', ARGV[2])
-  elseif left <= lease then -- never shorten what was promised before
-    call('pexpire', key, ARGV[2])
+  else -- never shorten what was promised before; a write that needs no memory, so that the token's may follow
+    call('pexpire', key, string.format('%.0f', math.max(left, lease)))
   end
   local answer = {1, math.max(left, lease)}
   if KEYS[4] then

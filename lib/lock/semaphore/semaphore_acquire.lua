@@ -1,5 +1,5 @@
--- Semaphore, acquire: takes permits when so many are free. Asking twice changes nothing but the token. A refused asker that wants to
--- wait keeps its place in the queue as long as it goes on asking.
+-- Semaphore, acquire: takes permits when so many are free. Asking twice changes nothing but the token. A refused asker
+-- that wants to wait keeps its place in the queue as long as it goes on asking.
 -- KEYS[1] the holders: a sorted set of owners by the end of their lease (ms, this server's time).  KEYS[2] what they
 -- took: a hash { owner: permits, used: sum }.  KEYS[3] how many permits there are, if that was set.  KEYS[4] the queue: a
 -- sorted set of owners by ticket.  KEYS[5] their patience: owners by the time until which they are taken for alive.
@@ -79,6 +79,8 @@ if first then
   leave_queue(owner)
   call('hset', taken, owner, wanted)
   call('hincrby', taken, 'used', wanted)
+else
+  call('zremrangebyscore', holders, '-inf', 0) -- a write that needs no memory, so that the next ones may follow
 end
 until_ms = math.max(until_ms, now + lease)
 call('zadd', holders, integer(until_ms), owner)
