@@ -20,6 +20,7 @@
 #include "sim/proxy/rules.h"
 #include "sim/world/world.h"
 #include "tools/bench/counting_network.h"
+#include "tools/bench/shortest_lock.h"
 
 namespace holdfast::tools {
 namespace {
@@ -166,7 +167,11 @@ class LoadRun {
       Party& party = parties_[static_cast<std::size_t>(i / size)];
       party_of_.push_back(&party);
       const int key = load_.keys == 0 ? i : i % load_.keys;
-      lock_of_.push_back(party.locks ? party.locks->obtain("bench:" + std::to_string(key)).get() : nullptr);
+      const std::string name = "bench:" + std::to_string(key);
+      lock_of_.push_back(party.locks ? party.locks->obtain(name).get() : nullptr);
+      if (load_.what != Load::What::shortest) continue;
+      shortest_of_.emplace_back(*find_shortest(load_.kind->name), *party.clients.front(), name,
+                                std::string(36, '0') + ":" + std::to_string(i), load_.lease);
     }
   }
 
@@ -249,6 +254,7 @@ class LoadRun {
     switch (load_.what) {
       case Load::What::nothing: return true;
       case Load::What::round_trips: party_of_[i]->clients.front()->call({"GET", "bench"}); return true;
+      case Load::What::shortest: shortest_of_[i].acquire(); return true;
       case Load::What::lock: break;
     }
     if (load_.keys == 0) {  // nobody else wants it
@@ -259,6 +265,7 @@ class LoadRun {
   }
   void leave(std::size_t i) {
     if (load_.what == Load::What::lock) lock_of_[i]->release();
+    if (load_.what == Load::What::shortest) shortest_of_[i].release();
     if (load_.what == Load::What::round_trips) party_of_[i]->clients.front()->call({"GET", "bench"});
   }
   void trips(std::size_t i) {
@@ -278,6 +285,7 @@ class LoadRun {
   std::vector<Party> parties_;
   std::vector<Party*> party_of_;
   std::vector<Lock*> lock_of_;
+  std::vector<ShortestLock> shortest_of_;
   std::vector<Lane> lanes_;
   std::array<Times, 16> times_;
   Mutex mutex_{runtime_};

@@ -20,11 +20,12 @@ struct Load {
   enum class What {
     lock,         // acquire, hold, release
     round_trips,  // two bare GETs, one after the other, instead of acquire and release
+    shortest,     // the shortest scripts of `kind` (shortest_lock.h)
     nothing,      // hold only
   };
   What what = What::lock;
-  const sim::LockKind* kind = nullptr;
-  int callers = 1;     // tasks
+  const sim::LockKind* kind = nullptr;  // lock and shortest
+  int callers = 1;                      // tasks
   int per_client = 0;  // tasks that share one client (and its connection), as threads of a process do; 0: all
   int keys = 0;        // number of keys that the callers share; 0: a key for each caller
   Duration length{};   // of the measured time

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "lib/testing/fixture.h"
 #include "lib/testing/folders.h"
 #include "lib/testing/server/child_process.h"
 #include "lib/testing/server/temporary_folder.h"
@@ -20,6 +21,7 @@
 #include "tools/bench/bench_result.h"
 #include "tools/bench/metric_table.h"
 #include "tools/bench/sale.h"
+#include "tools/bench/shortest_lock.h"
 
 namespace holdfast::tools {
 namespace {
@@ -144,6 +146,37 @@ TEST(BenchLoad, APairCostsTwoRoundTrips) {
   EXPECT_GT(result.pairs, 400u);
   EXPECT_NEAR(result.pair.mean() / result.trips.mean(), 1, 0.05);
   EXPECT_NEAR(result.commands / static_cast<double>(result.pairs), 4, 0.05);
+}
+
+// The shortest scripts exclude: who asks for what another holds is refused, and nobody releases it for him.
+TEST(BenchLoad, TheShortestScriptsAreLocks) {
+  for (const char* kind : {"fenced", "fair", "read-write", "semaphore"}) {
+    SCOPED_TRACE(kind);
+    const ShortestScripts* scripts = find_shortest(kind);
+    ASSERT_NE(scripts, nullptr);
+    holdfast::testing::with_fixture(
+        holdfast::testing::Where::embedded, [&](holdfast::testing::Fixture& fixture) {
+          redis::Client client(fixture.runtime, fixture.network, fixture.options());
+          ShortestLock a(*scripts, client, "k", "a", std::chrono::seconds(1));
+          ShortestLock b(*scripts, client, "k", "b", std::chrono::seconds(1));
+          a.acquire();
+          EXPECT_THROW(b.acquire(), std::runtime_error);
+          EXPECT_THROW(b.release(), std::runtime_error);
+          a.release();
+          b.acquire();
+          fixture.runtime.sleep_for(std::chrono::milliseconds(1100));
+          a.acquire();
+        });
+  }
+  EXPECT_EQ(find_shortest("reentrant"), nullptr);
+  // Two requests a pair, and both answered.
+  const Load load{.what = Load::What::shortest,
+                  .kind = sim::find_lock_kind("semaphore"),
+                  .callers = 2,
+                  .length = std::chrono::seconds(1)};
+  const LoadResult result = run_load_embedded(1, std::chrono::microseconds(500), 1, load);
+  EXPECT_EQ(result.errors, 0u) << result.first_error;
+  EXPECT_NEAR(result.commands / static_cast<double>(result.pairs), 2, 0.05);
 }
 
 TEST(BenchCommand, MeasuresRealServersAndKeepsWhatIsDoneWhenInterrupted) {

@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 
 #include "tools/bench/bench_peers.h"
+#include "tools/bench/shortest_lock.h"
 
 namespace holdfast::tools {
 namespace {
@@ -58,6 +61,22 @@ class PointRun {
                     record(at("two bare round trips"), result, *reference);
                   }});
   }
+  // Before the lock itself.
+  void add_shortest(std::vector<Bench::Trial>& to, const sim::LockKind& kind,
+                    const std::shared_ptr<double>& reference) {
+    if (find_shortest(kind.name) == nullptr) return;
+    const std::string name = "shortest " + std::string(kind.name);
+    to.push_back({fmt::format("{} {} {} x {}", name, world_, point_.clients, point_.connections()),
+                  [this, &kind, name, reference](int) {
+                    Load load = base(&kind);
+                    load.what = Load::What::shortest;
+                    BenchServers& servers = bench_.servers(&kind);
+                    const LoadResult result = run(load, servers);
+                    servers.flush();
+                    shortest_[std::string(kind.name)] = result.rate();
+                    record(at(name), result, *reference);
+                  }});
+  }
   void add_lock(std::vector<Bench::Trial>& to, const sim::LockKind& kind,
                 const std::shared_ptr<double>& reference) {
     to.push_back({fmt::format("{} {} {} x {}", kind.name, world_, point_.clients, point_.connections()),
@@ -65,7 +84,11 @@ class PointRun {
                     BenchServers& servers = bench_.servers(&kind);
                     const LoadResult result = run(base(&kind), servers);
                     servers.flush();
-                    record(at(std::string(kind.name)), result, *reference);
+                    Measurement& m = at(std::string(kind.name));
+                    record(m, result, *reference);
+                    if (const auto shortest = shortest_.find(kind.name); shortest != shortest_.end()) {
+                      m.add("of_shortest", result.rate() / shortest->second);
+                    }
                     if (point_.clients == 1) by_turns(kind, servers);
                   }});
   }
@@ -120,6 +143,7 @@ class PointRun {
   const Point point_;
   std::string world_;
   double trips_ = 0;
+  std::map<std::string, double, std::less<>> shortest_;  // pairs a second of this round, by kind
 };
 
 void on_real(Bench& bench) {
@@ -150,6 +174,7 @@ void on_real(Bench& bench) {
     const bool all =
         point.fibers && !point.own && (point.clients == 50 || (point.clients == 1 && !bench.quick()));
     for (const sim::LockKind* kind : all ? bench.locks() : point.fibers ? usual : on_threads) {
+      if (all) run.add_shortest(trials, *kind, reference);
       run.add_lock(trials, *kind, reference);
     }
     if (point.fibers) {

@@ -14,10 +14,32 @@
 local call, owner, reading = redis.call, ARGV[1], ARGV[3] == 'read'
 local key, readers, queue, writers, patience = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local lease, in_turn, waits = tonumber(ARGV[2]), ARGV[4] == '1', ARGV[5] == '1'
-local time = call('time')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-
 local function integer(number) return string.format('%.0f', number) end
+
+local time = nil
+
+local function told(left)
+  if not KEYS[6] then return {1, left} end
+  -- A token for who asks again, too: the last one may be another reader's by now. The server's time keeps them rising
+  -- when a failover or a restart has lost the last one.
+  local time, kept = time or call('time'), ARGV[6] or 86400000
+  local token = time[1] * 1000000 + time[2]
+  local last = call('set', KEYS[6], integer(token), 'px', kept, 'get')
+  if last and tonumber(last) >= token then
+    token = last + 1
+    call('set', KEYS[6], integer(token), 'px', kept)
+  end
+  return {1, left, token}
+end
+
+-- The short way, for a lock that nobody wants. Where it is not let through, the rest finds out why.
+if not reading and call('exists', readers, queue) == 0 then
+  local set = redis.pcall('set', key, owner .. ' write', 'nx', 'px', ARGV[2])
+  if set and set.ok then return told(lease) end
+end
+
+time = call('time')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local function live_at_least(name, ms) -- never shorten what was promised before
   local left = math.max(call('pttl', name), ms)
@@ -26,29 +48,25 @@ local function live_at_least(name, ms) -- never shorten what was promised before
 end
 
 local function leave_queue(who)
-  for i = 3, 5 do call('zrem', KEYS[i], who) end
+  if call('zrem', queue, who) == 1 then
+    call('zrem', writers, who)
+    call('zrem', patience, who)
+  end
 end
 
 local function grant(first)
-  local answer = {1, lease}
+  local left = lease
   if reading then
     local until_ms = math.max(now + lease, tonumber(call('zscore', readers, owner) or 0))
     call('zadd', readers, integer(until_ms), owner)
-    answer[2] = until_ms - now
-    call('set', key, 'readers', 'px', integer(live_at_least(readers, answer[2])))
+    left = until_ms - now
+    call('set', key, 'readers', 'px', integer(live_at_least(readers, left)))
   elseif first then
     call('set', key, owner .. ' write', 'px', ARGV[2])
   else
-    answer[2] = live_at_least(key, lease)
+    left = live_at_least(key, lease)
   end
-  if KEYS[6] then
-    -- Asked again, too: the last token may be another reader's by now. The server's time keeps them rising when a
-    -- failover or a restart has lost the last one.
-    local token = math.max((call('get', KEYS[6]) or 0) + 1, time[1] * 1000000 + time[2])
-    call('set', KEYS[6], integer(token), 'px', ARGV[6] or 86400000)
-    answer[3] = token
-  end
-  return answer
+  return told(left)
 end
 
 -- The first of `line` that has asked not too long ago; the dead before it leave the queue.
@@ -61,8 +79,13 @@ local function first_alive(line)
   return first
 end
 
-call('zremrangebyscore', readers, '-inf', integer(now))
-local holder = call('get', key)
+local function last_end() return tonumber(call('zrange', readers, -1, -1, 'withscores')[2]) end
+
+local holder, read_until = call('get', key), last_end()
+if read_until then
+  call('zremrangebyscore', readers, '-inf', integer(now))
+  if read_until <= now then read_until = nil end
+end
 local written = holder and holder ~= 'readers'
 local before_this_version = false
 if written and not holder:match('^%x+%-%x+%-%x+%-%x+%-%x+:%d+ write$') then
@@ -72,9 +95,8 @@ if written and not holder:match('^%x+%-%x+%-%x+%-%x+%-%x+:%d+ write$') then
     return redis.error_reply('WRONGTYPE the key holds something that is no read-write lock')
   end
 end
-if reading and call('zscore', readers, owner) or holder == owner .. ' write' then return grant(false) end
+if reading and read_until and call('zscore', readers, owner) or holder == owner .. ' write' then return grant(false) end
 
-local read_until = call('zrange', readers, -1, -1, 'withscores')[2]
 local free, before_me = not written and (reading or not read_until), nil
 if free and (in_turn or reading and waits and read_until) then
   before_me = first_alive(reading and writers or queue)

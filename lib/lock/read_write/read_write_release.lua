@@ -14,18 +14,26 @@
 -- Its first write frees memory, so that a server without memory to spare refuses none of them.
 local call, owner, kept, lease = redis.call, ARGV[1], tonumber(ARGV[2] or '') or 86400000, tonumber(ARGV[3] or '')
 local key, readers, queue, writers, patience = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local holder = redis.pcall('get', key)
+local mine = owner and holder == owner .. ' write'
+if mine and not lease and call('exists', readers, queue) == 0 then -- the short way: nobody wants it
+  call('del', key)
+  call('publish', KEYS[6], '')
+  return 1
+end
+
 local time = call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local holder = redis.pcall('get', key)
 local no_lock = type(holder) == 'table'
 local written = not no_lock and holder and holder ~= 'readers'
 
 local function integer(number) return string.format('%.0f', number) end
 
 local function leave_queue(who)
+  if call('zrem', queue, who) == 0 then return false end
   call('zrem', patience, who)
   call('zrem', writers, who)
-  return call('zrem', queue, who) == 1
+  return true
 end
 
 local function tell(whom, what)
@@ -37,8 +45,8 @@ local function read_until(until_ms, who)
   if call('pttl', readers) < until_ms - now then call('pexpireat', readers, until_ms) end
 end
 
-call('zremrangebyscore', readers, '-inf', integer(now))
-local mine = owner and not no_lock and holder == owner .. ' write'
+local inside = call('zcard', readers)
+if inside > 0 or lease then call('zremrangebyscore', readers, '-inf', integer(now)) end
 local held, changed = mine, mine
 if not owner then
   if no_lock then return holder end
@@ -56,14 +64,15 @@ elseif lease then
   read_until(integer(math.max(tonumber(before or 0), now + lease, promised)), owner)
   held, changed = true, true
 else
-  held = call('zrem', readers, owner) == 1 or mine
+  held = inside > 0 and call('zrem', readers, owner) == 1 or mine
   changed = leave_queue(owner) or held
 end
 if no_lock then return holder end -- but I have left
 held = held and 1 or 0
 if not changed or written and not mine then return held end
 
-local inside, answer, passed, insists = call('zcard', readers), {held}, 0, nil
+if inside > 0 or lease then inside = call('zcard', readers) end
+local answer, passed, insists = {held}, 0, nil
 while #answer < 2000 do -- whom a batch leaves out the next release serves
   local who, ticket = unpack(call('zrange', queue, passed, passed, 'withscores'))
   if not who then break end

@@ -11,22 +11,44 @@
 local call, key, queue, patience, owner = redis.call, KEYS[1], KEYS[2], KEYS[3], ARGV[1]
 local lease, in_turn, waits = tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4] == '1'
 
+local function told(left)
+  if not KEYS[4] then return {1, left} end
+  -- A token for who asks again, too: who handed it over may have had none. The server's time keeps them rising when a
+  -- failover or a restart has lost the last one.
+  local time, kept = call('time'), ARGV[5] or 86400000
+  local token = time[1] * 1000000 + time[2]
+  local last = call('set', KEYS[4], string.format('%.0f', token), 'px', kept, 'get')
+  if last and tonumber(last) >= token then
+    token = last + 1
+    call('set', KEYS[4], string.format('%.0f', token), 'px', kept)
+  end
+  return {1, left, token}
+end
+
+local function leave_queue()
+  if call('zrem', queue, owner) == 1 then
+    call('zrem', patience, owner)
+  end
+end
+
+local head = in_turn and call('zrange', queue, 0, 0)[1]
+-- The short way, for a lock that nobody wants. Where it is not let through, the rest finds out why. The kinds that come
+-- with neither tokens nor turns have been refused by a SET just now.
+if (KEYS[4] or in_turn) and (not head or head == owner) then
+  local set = redis.pcall('set', key, owner, 'nx', 'px', ARGV[2])
+  if set and set.ok then
+    if waits and (head or not in_turn) then leave_queue() end
+    return told(lease)
+  end
+end
+
 local function grant(left)
   if left == -2 then
     call('set', key, owner, 'px', ARGV[2])
   else -- never shorten what was promised before; a write that needs no memory, so that the token's may follow
     call('pexpire', key, string.format('%.0f', math.max(left, lease)))
   end
-  local answer = {1, math.max(left, lease)}
-  if KEYS[4] then
-    -- Asked again, too: who handed it over may have had no tokens. The server's time keeps them rising when a failover
-    -- or a restart has lost the last one.
-    local time = call('time')
-    local token = math.max((call('get', KEYS[4]) or 0) + 1, time[1] * 1000000 + time[2])
-    call('set', KEYS[4], string.format('%.0f', token), 'px', ARGV[5] or 86400000)
-    answer[3] = token
-  end
-  return answer
+  return told(math.max(left, lease))
 end
 
 local left = call('pttl', key)
@@ -41,9 +63,8 @@ end
 
 local time = call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local look_again, head = left, nil
+local look_again = left
 if in_turn then -- a waiter that has stopped asking is taken for dead: at the end the head of the queue is alive
-  head = call('zrange', queue, 0, 0)[1]
   while head and head ~= owner and tonumber(call('zscore', patience, head) or 0) <= now do
     call('zrem', queue, head)
     call('zrem', patience, head)
@@ -52,10 +73,7 @@ if in_turn then -- a waiter that has stopped asking is taken for dead: at the en
 end
 if left == -2 then
   if not head or head == owner then
-    if waits then
-      call('zrem', queue, owner)
-      call('zrem', patience, owner)
-    end
+    if waits then leave_queue() end
     return grant(left)
   end
   look_again = tonumber(call('zscore', patience, head)) - now -- until the head is known to have died

@@ -28,6 +28,12 @@ if not held then
     held = true
   end
 end
+local popped = call('zpopmin', queue)
+if not popped[1] then
+  if held then call('del', key) end
+  return held and 1 or 0
+end
+
 local function tell(whom, what)
   return call('publish', 'holdfast:wake:' .. (whom:match('^(.*):') or whom), whom .. what) > 0
 end
@@ -49,7 +55,6 @@ local function answer(new_owner)
   return held and 1 or 0
 end
 
-local popped = call('zpopmin', queue)
 while popped[1] do
   local first, ticket = popped[1], popped[2]
   local time, alive_until = call('time'), call('zscore', patience, first)

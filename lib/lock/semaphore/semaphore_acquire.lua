@@ -18,8 +18,8 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local function integer(number) return string.format('%.0f', number) end
 
-local function live_at_least(name, ms)
-  if call('pttl', name) < ms then call('pexpire', name, integer(ms)) end
+local function live_at_least(name, ms, new)
+  if new or call('pttl', name) < ms then call('pexpire', name, integer(ms)) end
 end
 
 local function leave_queue(who)
@@ -29,18 +29,24 @@ local function leave_queue(who)
   end
 end
 
-for _, late in ipairs(call('zrangebyscore', holders, '-inf', integer(now), 'limit', 0, 1000)) do
-  call('zrem', holders, late)
-  call('hincrby', taken, 'used', -tonumber(call('hget', taken, late) or 0))
-  call('hdel', taken, late)
+local function first_end() return tonumber(call('zrange', holders, 0, 0, 'withscores')[2]) end
+
+local next_end, until_ms = first_end(), 0
+if next_end and next_end <= now then
+  for _, late in ipairs(call('zrangebyscore', holders, '-inf', integer(now), 'limit', 0, 1000)) do
+    call('zrem', holders, late)
+    call('hincrby', taken, 'used', -tonumber(call('hget', taken, late) or 0))
+    call('hdel', taken, late)
+  end
+  next_end = first_end()
 end
--- The holders' key goes when the last of them does, and its time with it; what they took must not outlive them.
 local used = tonumber(call('hget', taken, 'used') or 0)
-if used ~= 0 and call('exists', holders) == 0 then
-  call('del', taken)
+if next_end then
+  until_ms = tonumber(call('zscore', holders, owner) or 0)
+elseif used ~= 0 then
+  call('del', taken) -- the holders' key went with the last of them; what they took must not outlive them
   used = 0
 end
-local until_ms = tonumber(call('zscore', holders, owner) or 0)
 local first = until_ms == 0
 if first then
   local permits = tonumber(call('get', KEYS[3]) or ARGV[3])
@@ -50,6 +56,7 @@ if first then
   end
   local fits = used + wanted <= permits
   local head = fits and call('zrange', queue, 0, 0)[1]
+  local queued = head ~= nil
   while head and head ~= owner do
     if tonumber(call('zscore', patience, head) or 0) > now then
       local its = tonumber(string.match(call('hget', wants, head) or '', '^%d+') or 0)
@@ -60,8 +67,7 @@ if first then
     head = call('zrange', queue, 0, 0)[1]
   end
   if not fits then
-    local next_end = call('zrange', holders, 0, 0, 'withscores')[2]
-    local look_again = next_end and math.max(0, tonumber(next_end) - now) or lease
+    local look_again = next_end and math.max(0, next_end - now) or lease
     if ARGV[5] ~= '1' then return {0, look_again} end
     if not call('zscore', queue, owner) then
       call('zadd', queue, (call('zrange', queue, -1, -1, 'withscores')[2] or 0) + 1, owner)
@@ -76,15 +82,14 @@ if first then
     for i = 4, 6 do live_at_least(KEYS[i], alive) end
     return {0, look_again, now + alive}
   end
-  leave_queue(owner)
-  call('hset', taken, owner, wanted)
-  call('hincrby', taken, 'used', wanted)
+  if queued then leave_queue(owner) end
+  call('hset', taken, owner, wanted, 'used', used + wanted)
 else
   call('zremrangebyscore', holders, '-inf', 0) -- a write that needs no memory, so that the next ones may follow
 end
 until_ms = math.max(until_ms, now + lease)
 call('zadd', holders, integer(until_ms), owner)
-for i = 1, 2 do live_at_least(KEYS[i], until_ms - now) end
+for i = 1, 2 do live_at_least(KEYS[i], until_ms - now, not next_end) end
 if not KEYS[7] then return {1, until_ms - now} end
 -- Asked again, too: the last token may be another holder's by now.
 local token = math.max((call('get', KEYS[7]) or 0) + 1, time[1] * 1000000 + time[2])

@@ -18,16 +18,21 @@ local held = until_ms > now and 1 or 0
 
 local function integer(number) return string.format('%.0f', number) end
 
-local function end_hold(who)
-  call('zrem', holders, who)
-  call('hincrby', taken, 'used', -tonumber(call('hget', taken, who) or 0))
-  call('hdel', taken, who)
-end
-
 local function leave_queue(who)
   call('zrem', patience, who)
   call('hdel', wants, who)
   return call('zrem', queue, who) == 1
+end
+
+-- Takes what `who` took off the sum, where anybody else holds some: else there is nothing to keep.
+local function end_hold(who)
+  call('zrem', holders, who)
+  if call('exists', holders) == 0 then
+    call('del', taken)
+  else
+    call('hincrby', taken, 'used', -tonumber(call('hget', taken, who) or 0))
+    call('hdel', taken, who)
+  end
 end
 
 if until_ms ~= 0 then
@@ -36,13 +41,11 @@ elseif not leave_queue(owner) then
   return 0
 end
 local waiting = call('zrange', queue, 0, 99)
-if waiting[1] then
-  for _, late in ipairs(call('zrangebyscore', holders, '-inf', integer(now), 'limit', 0, 1000)) do end_hold(late) end
-end
-local empty = call('exists', holders) == 0
-if empty then call('del', taken) end
-local used = empty and 0 or tonumber(call('hget', taken, 'used') or 0)
-local limit = waiting[1] and call('get', KEYS[3])
+if not waiting[1] then return held end
+
+for _, late in ipairs(call('zrangebyscore', holders, '-inf', integer(now), 'limit', 0, 1000)) do end_hold(late) end
+local used = tonumber(call('hget', taken, 'used') or 0)
+local limit = call('get', KEYS[3])
 local answer = {held}
 for _, next in ipairs(waiting) do
   local alive_until = call('zscore', patience, next) or '0'

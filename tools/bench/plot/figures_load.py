@@ -12,7 +12,7 @@ MARKERS = {"Holdfast": "o", "published design": "s", "other library": "D", "refe
 def sort_of(m):
     if m["world"] == "real/peer":
         return "other library"
-    if m["subject"] in ("redis-benchmark", "two bare round trips") or "no lock" in m["subject"]:
+    if m["subject"] in ("redis-benchmark", "two bare round trips") or "no lock" in m["subject"] or m["subject"].startswith("shortest "):
         return "reference"
     return "published design" if m["subject"].startswith(PUBLISHED) else "Holdfast"
 
