@@ -2,7 +2,9 @@
 //
 // A waiter is queued from its `queue` event on: its client was told so, or the server's ledger shows it. Each
 // hold of the key that was asked for strictly later, and granted strictly before the waiter's own grant,
-// overtakes it; but no reader overtakes a reader, as neither keeps the other out. Only waiters that were
+// overtakes it; but no reader overtakes a reader, as neither keeps the other out. Where the ledger has a
+// grant, it was made between the forwarding of the command and its answer: a holder of permits may be told
+// later than one that was granted after it. Else it counts from when its client knew. Only waiters that were
 // granted count, since one that gave up may have left the queue at any time. (That nobody is granted is a
 // matter of `progress`.) A fault that changes what servers store (crash, restart, promotion, replication)
 // resets the queue: only `queue` events after the last one count. Pairs are counted with one sort and a
@@ -14,6 +16,7 @@
 #include <map>
 
 #include "checker/checks/check_registry.h"
+#include "checker/checks/truth_ledger.h"
 #include "checker/history/effects.h"
 #include "checker/holds/holds.h"
 #include "checker/holds/wording.h"
@@ -22,8 +25,15 @@ namespace holdfast::checker {
 
 namespace {
 
+// When the server granted a hold, at the earliest and at the latest.
+struct Granted {
+  std::int64_t earliest_ns = 0, latest_ns = 0;
+  std::size_t forwarded = kNowhere, answered = kNowhere;  // in the ledger
+};
+
 struct QueuedHold {
   const Hold* hold = nullptr;
+  Granted granted;
   std::size_t told = kNowhere;  // position of the `queue` event
   std::int64_t told_ns = 0;
   std::int64_t overtaken = 0;
@@ -31,6 +41,7 @@ struct QueuedHold {
 
 struct AskedHold {
   const Hold* hold = nullptr;
+  Granted granted;
   std::int64_t asked_ns = 0;
 };
 
@@ -52,7 +63,7 @@ class FenwickTree {
 
 void count(std::vector<QueuedHold>& waiters, std::vector<AskedHold>& grants) {
   std::vector<std::int64_t> times;
-  for (const AskedHold& grant : grants) times.push_back(grant.hold->from_ns);
+  for (const AskedHold& grant : grants) times.push_back(grant.granted.latest_ns);
   std::sort(times.begin(), times.end());
   const auto rank = [&](std::int64_t time_ns) {
     return static_cast<std::size_t>(std::lower_bound(times.begin(), times.end(), time_ns) - times.begin());
@@ -65,15 +76,44 @@ void count(std::vector<QueuedHold>& waiters, std::vector<AskedHold>& grants) {
   std::size_t next = 0;
   for (QueuedHold& waiter : waiters) {
     for (; next < grants.size() && grants[next].asked_ns > waiter.told_ns; ++next) {
-      counts.add(rank(grants[next].hold->from_ns));
+      counts.add(rank(grants[next].granted.latest_ns));
     }
-    waiter.overtaken = counts.below(rank(waiter.hold->from_ns));
+    waiter.overtaken = counts.below(rank(waiter.granted.earliest_ns));
   }
 }
 
 bool overtakes(const QueuedHold& waiter, const AskedHold& grant) {
-  return !(waiter.hold->shared && grant.hold->shared);
+  return grant.asked_ns > waiter.told_ns && grant.granted.latest_ns < waiter.granted.earliest_ns &&
+         !(waiter.hold->shared && grant.hold->shared);
 }
+
+// What the ledger knows of grants, by acquisition, in order of forwarding.
+class LedgerOfGrants {
+ public:
+  explicit LedgerOfGrants(const History& history) : events_(history.events()), grants_(history.symbols()) {
+    for (const auto& [place, entries] : read_truth_ledger(history)) {
+      for (const TruthEntry& entry : entries) {
+        if (entry.f == Function::store_grant && entry.some && entry.id != 0)
+          grants_[entry.id].push_back(entry);
+      }
+    }
+  }
+  // REQUIRES: `asked` is the position of the hold's request.
+  Granted of(const Hold& hold, std::size_t asked) const {
+    for (const TruthEntry& grant : grants_[hold.id]) {
+      if (grant.forwarded <= asked || grant.forwarded >= hold.acquired) continue;
+      return {.earliest_ns = std::min(hold.from_ns, events_[grant.forwarded].time_ns),
+              .latest_ns = std::min(hold.from_ns, events_[grant.answered].time_ns),
+              .forwarded = grant.forwarded,
+              .answered = grant.answered};
+    }
+    return {.earliest_ns = hold.from_ns, .latest_ns = hold.from_ns};
+  }
+
+ private:
+  const std::vector<Event>& events_;
+  std::vector<std::vector<TruthEntry>> grants_;
+};
 
 // Readers are overtaken by writers, writers by everybody.
 void count_by_mode(std::vector<QueuedHold>& waiters, std::vector<AskedHold>& grants) {
@@ -119,12 +159,14 @@ class FairOrder : public Check {
       return verdict;
     }
     std::sort(reset_ns.begin(), reset_ns.end());
+    const LedgerOfGrants ledger(history);
     std::map<Symbol, std::pair<std::vector<QueuedHold>, std::vector<AskedHold>>> keys;
     std::size_t waited = 0, reset = 0;
     for (const Hold& hold : holds) {
       const std::size_t asked = hold.invoked == kNowhere ? hold.acquired : hold.invoked;
       auto& [waiters, grants] = keys[hold.key];
-      grants.push_back({&hold, events[asked].time_ns});
+      const Granted granted = ledger.of(hold, asked);
+      grants.push_back({.hold = &hold, .granted = granted, .asked_ns = events[asked].time_ns});
       const auto last = std::upper_bound(reset_ns.begin(), reset_ns.end(), hold.from_ns);
       const std::int64_t since_ns =
           last == reset_ns.begin() ? std::numeric_limits<std::int64_t>::min() : *std::prev(last);
@@ -139,7 +181,7 @@ class FairOrder : public Check {
           forgotten = true;
           continue;
         }
-        waiters.push_back({.hold = &hold, .told = *at, .told_ns = event.time_ns});
+        waiters.push_back({.hold = &hold, .granted = granted, .told = *at, .told_ns = event.time_ns});
         ++waited;
         forgotten = false;
         break;
@@ -184,15 +226,13 @@ class FairOrder : public Check {
   static Witness witness_of(const Wording& words, const QueuedHold& waiter,
                             const std::vector<AskedHold>& grants, std::size_t enough) {
     const Hold& hold = *waiter.hold;
-    std::vector<const Hold*> others;
+    std::vector<const AskedHold*> others;
     for (const AskedHold& grant : grants) {
-      if (grant.asked_ns > waiter.told_ns && grant.hold->from_ns < hold.from_ns && overtakes(waiter, grant)) {
-        others.push_back(grant.hold);
-      }
+      if (overtakes(waiter, grant)) others.push_back(&grant);
     }
     std::sort(others.begin(), others.end(),
-              [](const Hold* a, const Hold* b) { return a->acquired < b->acquired; });
-    const Hold& first = *others.front();
+              [](const AskedHold* a, const AskedHold* b) { return a->hold->acquired < b->hold->acquired; });
+    const Hold& first = *others.front()->hold;
     if (others.size() > enough) others.resize(enough);
     Witness witness;
     witness.kind = "overtaken";
@@ -203,14 +243,18 @@ class FairOrder : public Check {
     witness.why = fmt::format(
         "{} waited for {} since {} and was overtaken {} times, first by {}, which asked later.",
         words.owner(hold), witness.key, words.time(waiter.told_ns), waiter.overtaken, words.grant(first));
-    others.push_back(&hold);
-    for (const Hold* each : others) {
-      for (const std::size_t position : {each->invoked, each->acquired}) {
+    const AskedHold own{.hold = &hold, .granted = waiter.granted};
+    others.push_back(&own);
+    for (const AskedHold* each : others) {
+      for (const std::size_t position :
+           {each->hold->invoked, each->hold->acquired, each->granted.forwarded, each->granted.answered}) {
         if (position != kNowhere) witness.events.push_back(position);
       }
     }
     witness.events.push_back(waiter.told);
     std::sort(witness.events.begin(), witness.events.end());
+    // One release may have made several of them holders.
+    witness.events.erase(std::unique(witness.events.begin(), witness.events.end()), witness.events.end());
     return witness;
   }
 };

@@ -137,7 +137,7 @@ TEST_P(WorkloadTest, ALockIsTakenInsideItself) {
 
 TEST_P(WorkloadTest, RenewalsAreInTheHistory) {
   WorkloadOptions options{
-      .kind = "critical-section", .own = section(400ms, 400ms, 1), .lease = 150ms, .clients = 1};
+      .kind = "critical-section", .own = section(2s, 2s, 1), .lease = 1200ms, .clients = 1};
   const Outcome outcome = play(GetParam(), options);
   EXPECT_GE(count(outcome.history, EventType::ok, Function::renew), 3u);
   EXPECT_EQ(count(outcome.history, EventType::ok, Function::lost), 0u);

@@ -170,41 +170,46 @@ void Attempt::unknown_form(std::string_view what, const redis::Answer& answer) {
 
 bool Attempt::accept(const redis::Answer& answer) {
   const MonotonicTime valid_until = lease_end(answer.sent_at, lease_);
-  if (context_.runtime.now() >= valid_until) return false;
+  const MonotonicTime now = context_.runtime.now();
+  if (now >= valid_until) return false;
   if (answer.reply.items.size() > 2) {
     hold_->token = static_cast<std::uint64_t>(answer.reply.items[2].integer);
   }
-  hold_it(answer.sent_at, answer.node);
+  hold_it(answer.sent_at, answer.node, valid_until, deadline_after(now, lease_));
   return true;
 }
 
-void Attempt::hold_it(MonotonicTime sent_at, std::string_view node) {
+void Attempt::hold_it(MonotonicTime sent_at, std::string_view node, MonotonicTime valid_until,
+                      MonotonicTime gone_by) {
   sent_at_ = sent_at;
   hold_->node = node;
-  if (patience_.lease) {
-    hold_->extended_until_ns = deadline_after(context_.runtime.now(), lease_).time_since_epoch().count();
-  }
+  if (patience_.lease) hold_->extended_until_ns = gone_by.time_since_epoch().count();
   hold_->life = life_of_holder(context_.runtime);
-  hold_->valid_until_ns = lease_end(sent_at, lease_).time_since_epoch().count();
+  hold_->valid_until_ns = valid_until.time_since_epoch().count();
   subscription_.reset();
   listener_.reset();
   granted_ = true;
 }
 
-// Whether a call has made me the holder, and that is enough: the record lives at least a lease from my last
-// request on, the one whose refusal gave me the ticket. Not enough for a caller that needs a
-// whole lease (it is not renewed, or not for long) or the confirmation of replicas.
+// Whether a call has made me the holder, and that is enough: the record lives a lease and a third from my
+// last request on, the one whose refusal gave me the ticket. Who renews it takes it for a lease, of which a
+// third has to be left; who does not needs a whole lease from now on. Not enough for a caller that needs the
+// confirmation of replicas.
 bool Attempt::accept_call() {
   const std::int64_t ticket = called_holder_.load();
   if (ticket == 0) return false;
   const std::uint64_t token = called_token_.load();
   called_holder_ = 0;
   const LockOptions& options = context_.options;
-  if (ticket != ticket_ || !hold_->renew || hold_->renewals_left >= 0 || options.replicas > 0) return false;
+  if (ticket != ticket_ || options.replicas > 0) return false;
   if (options.fencing && token == 0) return false;
-  if (context_.runtime.now() >= lease_end(refused_at_, lease_) - lease_ / 3) return false;
+  const MonotonicTime now = context_.runtime.now();
+  const Duration kept = lease_ + lease_ / 3 - std::chrono::milliseconds(1);  // in whole ms on the server
+  const bool renewed = hold_->renew && hold_->renewals_left < 0;
+  const MonotonicTime valid_until = lease_end(renewed ? refused_at_ : now, lease_);
+  if (renewed ? now >= valid_until - lease_ / 3 : valid_until > lease_end(refused_at_, kept)) return false;
   if (token != 0) hold_->token = token;
-  hold_it(refused_at_, refused_by_);
+  hold_it(refused_at_, refused_by_, valid_until, deadline_after(refused_at_, kept));
   return true;
 }
 

@@ -5,7 +5,8 @@
 // When refused it waits as the wire says: for a message or a call, for the (re)subscription to be in force,
 // or for the end of the holder's lease, whichever is first; it never polls blindly. A call may say that the
 // server has made this owner the holder: then it holds it at once, as from its last request, where that
-// leaves a third of the lease for the watchdog to renew it; else it asks once more. Who stands in a server's
+// leaves a third of the lease for the watchdog to renew it, and where nobody renews it for a whole lease from
+// then on, where the server keeps it for so long; else it asks once more. Who stands in a server's
 // queue and gives up takes its leave first, and waits 100 ms for the answer at most. What may have been
 // granted unseen, or stands in the queue still, is given back in the background when the attempt ends without
 // a grant.
@@ -52,7 +53,9 @@ class Attempt {
   [[noreturn]] void unknown_form(std::string_view what, const redis::Answer& answer);
   bool accept(const redis::Answer& answer);
   bool accept_call();
-  void hold_it(MonotonicTime sent_at, std::string_view node);
+  // `gone_by`: when the server has forgotten it unless it is told of it again.
+  void hold_it(MonotonicTime sent_at, std::string_view node, MonotonicTime valid_until,
+               MonotonicTime gone_by);
   bool wait(const redis::Answer& refusal);
   void subscribe();
   void heard(Duration ask_in);

@@ -10,8 +10,9 @@
 //   its place, and comes in again at the end.
 // - A release makes the head of the queue the holder and tells it: one round trip from the release to the
 //   next grant, and two commands a grant however many wait. Such a hold counts from the last request of its
-//   waiter, at most a lease ago, and is renewed soon. A waiter that asked for a lease without renewal, or for
-//   the acknowledgement of replicas, asks once more. A waiter that gives up just then hands the lock on; if
+//   waiter, at most a lease ago, and is renewed soon. One that is not renewed lasts a whole lease. A waiter
+//   that asked longer than a third of a lease ago for one that is not renewed, or wants the acknowledgement
+//   of replicas, asks once more. A waiter that gives up just then hands the lock on; if
 //   its process no longer listens, the next one is told when to ask. A process that is paused when its turn
 //   comes keeps the others waiting, as any paused holder does.
 // - All times are the server's. The record and the queue are the reentrant lock's, so that the two kinds
