@@ -120,28 +120,59 @@ TEST_P(OutOfMemory, Redisson) {
   });
 }
 
+// The first word of an acquire script's answer ("1": granted, "0": refused), or its error.
+std::string asked(redis::Client& server, const Wire& wire, std::string_view owner, std::string_view lease_ms,
+                  bool waits) {
+  const std::vector<std::string_view> keys(wire.acquire_keys.begin(), wire.acquire_keys.end());
+  std::vector<std::string_view> args{owner, lease_ms};
+  args.insert(args.end(), wire.acquire_args.begin(), wire.acquire_args.end());
+  if (wire.counts_permits) args.push_back("1");
+  args.push_back(waits ? "1" : "0");
+  try {
+    return std::to_string(server.eval(*wire.acquire, keys, args).reply.items.at(0).integer);
+  } catch (const redis::Error& error) {
+    return error.what();
+  }
+}
+
+constexpr std::string_view kOne = "1-2-3-4-5:1", kTwo = "1-2-3-4-5:2";
+
+std::vector<Wire> every_wire() {
+  const LockOptions fencing{.fencing = true};
+  return {reentrant_wire("k", {}),
+          reentrant_wire("k", fencing),
+          fair_wire("k", fencing),
+          redisson_wire("k"),
+          read_write_wire("k", Side::write, true, fencing),
+          read_write_wire("k", Side::write, false, {}),
+          semaphore_wire("k", 1, fencing)};
+}
+
 // The reply of a grant is lost, the server fills up, and the owner asks again: it is told that it holds.
 TEST_P(OutOfMemory, WhoHoldsItMayAskAgain) {
-  const LockOptions fencing{.fencing = true};
-  for (const Wire& wire :
-       {reentrant_wire("k", fencing), fair_wire("k", fencing), redisson_wire("k"),
-        read_write_wire("k", Side::write, true, fencing), read_write_wire("k", Side::read, false, fencing),
-        semaphore_wire("k", 2, fencing)}) {
+  std::vector<Wire> wires = every_wire();
+  wires.push_back(read_write_wire("k", Side::read, false, {.fencing = true}));
+  for (const Wire& wire : wires) {
     run([&](Fixture&, redis::Client& server) {
       SCOPED_TRACE(wire.acquire->name);
-      const std::vector<std::string_view> keys(wire.acquire_keys.begin(), wire.acquire_keys.end());
-      const auto granted = [&](std::string_view lease_ms) {
-        std::vector<std::string_view> args{"1-2-3-4-5:1", lease_ms};
-        args.insert(args.end(), wire.acquire_args.begin(), wire.acquire_args.end());
-        if (wire.counts_permits) args.push_back("1");
-        args.push_back("0");
-        const redis::Reply reply = server.eval(*wire.acquire, keys, args).reply;
-        return reply.items.empty() ? reply.text : std::to_string(reply.items[0].integer);
-      };
-      EXPECT_EQ(granted("60000"), "1");
+      EXPECT_EQ(asked(server, wire, kOne, "60000", false), "1");
       full(server, true);
-      EXPECT_EQ(granted("60000"), "1");
-      EXPECT_EQ(granted("30000"), "1");
+      EXPECT_EQ(asked(server, wire, kOne, "60000", false), "1");
+      EXPECT_EQ(asked(server, wire, kOne, "30000", false), "1");
+      full(server, false);
+    });
+  }
+}
+
+// Who waits goes on waiting: it keeps its place.
+TEST_P(OutOfMemory, WhoWaitsMayAskAgain) {
+  for (const Wire& wire : every_wire()) {
+    run([&](Fixture&, redis::Client& server) {
+      SCOPED_TRACE(wire.acquire->name);
+      EXPECT_EQ(asked(server, wire, kOne, "60000", false), "1");
+      EXPECT_EQ(asked(server, wire, kTwo, "60000", true), "0");
+      full(server, true);
+      EXPECT_EQ(asked(server, wire, kTwo, "60000", true), "0");
       full(server, false);
     });
   }

@@ -127,6 +127,8 @@ local ticket = call('zscore', queue, owner)
 if not ticket then
   ticket = math.floor(call('zrange', queue, -1, -1, 'withscores')[2] or 0) + (in_turn and 1 or 1.5)
   call('zadd', queue, ticket, owner)
+else
+  call('zrem', patience, owner) -- a write that frees memory: who waits goes on waiting without memory to spare
 end
 if not reading then call('zadd', writers, ticket, owner) end
 -- I ask again within a lease; a third more for the way.
