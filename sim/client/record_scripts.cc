@@ -1,6 +1,7 @@
 #include "sim/client/record_scripts.h"
 
 #include <charconv>
+#include <utility>
 
 #include "lib/lock/read_write/read_write_scripts.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
@@ -118,6 +119,13 @@ StoreEffect effect_of(Function f, std::string_view key, std::string_view record,
   return made;
 }
 
+// A list in braces would be copied from.
+std::vector<StoreEffect> one_of(StoreEffect effect) {
+  std::vector<StoreEffect> effects;
+  effects.push_back(std::move(effect));
+  return effects;
+}
+
 // The answers for all locks of a renewal come in one list; an error is one for all.
 std::vector<StoreEffect> extensions(const RecordScript& does, const ScriptCall& call, const Reply& reply) {
   std::vector<StoreEffect> effects;
@@ -149,7 +157,7 @@ std::vector<StoreEffect> effects_by(std::span<const RecordScript> scripts, bool 
                                     const Command& command, const Reply& reply) {
   if (grants_by_set && command.size() == 6 && is(command[0], "SET") && is(command[3], "NX") &&
       is(command[4], "PX")) {
-    return {effect_of(Function::store_grant, command[1], command[2], ok_or_nil(reply))};
+    return one_of(effect_of(Function::store_grant, command[1], command[2], ok_or_nil(reply)));
   }
   ScriptCall call;
   for (const RecordScript& does : scripts) {
@@ -157,7 +165,8 @@ std::vector<StoreEffect> effects_by(std::span<const RecordScript> scripts, bool 
     if (call.keys.empty()) return {};
     if (call.args.size() < does.arguments) continue;  // it may be another use of that script
     if (does.f == Function::store_extend) return extensions(does, call, reply);
-    std::vector<StoreEffect> effects = {effect_of(does.f, call.keys[0], call.args[0], does.read(reply))};
+    std::vector<StoreEffect> effects =
+        one_of(effect_of(does.f, call.keys[0], call.args[0], does.read(reply)));
     if (does.mode != nullptr) effects[0].mode = does.mode(call.args);
     if (does.permits != nullptr) effects[0].permits = does.permits(call.args);
     if (does.next != nullptr) {  // at least one, which is nobody where the answer names none

@@ -1,9 +1,14 @@
 #include "sim/proxy/conversation.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "sim/proxy/resp_parse.h"
 
 namespace holdfast::sim {
 namespace {
+
+constexpr std::size_t kKeptRoom = 16 * 1024;  // for the next request in a place
 
 // `word` is upper case.
 bool same_word(std::string_view text, std::string_view word) {
@@ -24,6 +29,31 @@ bool is_push(std::string_view head) {
 }
 
 }  // namespace
+
+Exchange& WaitingLine::add() {
+  if (count_ == places_.size()) {
+    std::rotate(places_.begin(), places_.begin() + static_cast<std::ptrdiff_t>(first_), places_.end());
+    first_ = 0;
+    places_.resize(std::max<std::size_t>(1, 2 * count_));
+  }
+  ++count_;
+  if (back().request.capacity() > kKeptRoom) back().request = {};
+  return back();
+}
+
+void WaitingLine::drop_front() {
+  first_ = (first_ + 1) % places_.size();
+  --count_;
+}
+
+void WaitingLine::forget(std::uint64_t id) {
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (at(i).id != id) continue;
+    for (; i + 1 < count_; ++i) std::swap(at(i), at(i + 1));
+    --count_;
+    return;
+  }
+}
 
 std::uint32_t Conversation::saw_request() {
   const std::string_view head = requests_.head();
@@ -55,7 +85,7 @@ void Conversation::note_reply_head() {
   } else if (replies_.head().starts_with("CONTINUE")) {
     streaming_ = true;
     replies_.expect(RespFramer::Grammar::requests);
-  } else if (skipped_ == 0 && (!waiting_ || waiting_->empty())) {
+  } else if (skipped_ == 0 && waiting_.empty()) {
     sync_asked_ = false;  // refused ("-NOMASTERLINK", "-LOADING"): the replica will ask again
   }
 }
@@ -63,34 +93,24 @@ void Conversation::note_reply_head() {
 void Conversation::skip(Direction direction) {
   if (direction == Direction::request) {
     if (saw_request() == 0) return;
-    if (!waiting_ || waiting_->empty()) {
+    if (waiting_.empty()) {
       ++skipped_;
-    } else if (waiting_->back().id == 0) {
-      ++waiting_->back().replies;
+    } else if (waiting_.back().id == 0) {
+      ++waiting_.back().replies;
     } else {
-      waiting_->push_back({});
+      waiting_.add() = {};
     }
     return;
   }
   if (saw_reply() != ReplyKind::answer) return;
   bool more = false;
-  answered(more);
+  Exchange nobody_looks;
+  answered(more, nobody_looks);
 }
 
-void Conversation::expect_replies(Exchange exchange) {
-  if (!waiting_) waiting_ = std::make_unique<std::deque<Exchange>>();
-  waiting_->push_back(std::move(exchange));
-}
+Exchange& Conversation::expect_replies() { return waiting_.add(); }
 
-void Conversation::forget(std::uint64_t exchange_id) {
-  if (!waiting_) return;
-  for (auto it = waiting_->begin(); it != waiting_->end(); ++it) {
-    if (it->id == exchange_id) {
-      waiting_->erase(it);
-      return;
-    }
-  }
-}
+void Conversation::forget(std::uint64_t exchange_id) { waiting_.forget(exchange_id); }
 
 Conversation::ReplyKind Conversation::saw_reply() {
   if (streaming_) return ReplyKind::command;
@@ -98,22 +118,23 @@ Conversation::ReplyKind Conversation::saw_reply() {
   return ReplyKind::answer;
 }
 
-std::unique_ptr<Exchange> Conversation::answered(bool& more) {
+bool Conversation::answered(bool& more, Exchange& exchange) {
   more = false;
-  std::unique_ptr<Exchange> exchange;
+  bool known = false;
   if (skipped_ > 0) {
     --skipped_;
-  } else if (waiting_ && !waiting_->empty()) {
-    Exchange& front = waiting_->front();
+  } else if (!waiting_.empty()) {
+    Exchange& front = waiting_.front();
     if (--front.replies == 0) {
-      if (front.id != 0) exchange = std::make_unique<Exchange>(std::move(front));
-      waiting_->pop_front();
+      known = front.id != 0;
+      if (known) std::swap(exchange, front);
+      waiting_.drop_front();
     } else {
       more = front.id != 0;
     }
   }
   note_reply_head();
-  return exchange;
+  return known;
 }
 
 }  // namespace holdfast::sim

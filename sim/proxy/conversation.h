@@ -6,10 +6,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/proxy/proxy.h"
 #include "sim/proxy/resp_framer.h"
@@ -22,6 +21,28 @@ struct Exchange {
   std::string request;   // its bytes; a transaction's begin with its MULTI
   std::string command;
   std::uint32_t replies = 1;  // still to come
+  struct Span {
+    std::uint32_t from, size;
+  };
+  std::vector<Span> arguments;  // in `request`; empty: to be parsed
+};
+
+// First in, first out. Places are used again with what their strings have room for.
+class WaitingLine {
+ public:
+  bool empty() const { return count_ == 0; }
+  Exchange& front() { return places_[first_]; }
+  Exchange& back() { return at(count_ - 1); }
+  // What was there before is still in it.
+  Exchange& add();
+  void drop_front();
+  void forget(std::uint64_t id);
+
+ private:
+  Exchange& at(std::size_t i) { return places_[(first_ + i) % places_.size()]; }
+
+  std::vector<Exchange> places_;
+  std::size_t first_ = 0, count_ = 0;
 };
 
 class Conversation {
@@ -34,15 +55,16 @@ class Conversation {
   // The framer has just completed a request that is looked at. Returns how many replies it will get: 0 or 1
   // (subscriptions are answered by pushes, acknowledgements of a replica by nothing).
   std::uint32_t saw_request();
-  void expect_replies(Exchange exchange);
+  // To be filled in, all of it.
+  Exchange& expect_replies();
   void forget(std::uint64_t exchange_id);  // its request was swallowed on the way
 
   // The framer has just completed a reply that is looked at.
   enum class ReplyKind : std::uint8_t { answer, push, command };
   ReplyKind saw_reply();
-  // The request that the reply answers, taken out with its last reply; nullptr: nobody knows, or `more`
+  // `exchange`: the request that the reply answers, with its last reply. False: nobody knows which, or `more`
   // replies are still to come (then call again with the next).
-  std::unique_ptr<Exchange> answered(bool& more);
+  bool answered(bool& more, Exchange& exchange);
 
   bool replicating() const { return replicating_; }  // REPLCONF, PSYNC or SYNC was seen
   bool streaming() const { return streaming_; }      // the master sends commands
@@ -57,7 +79,7 @@ class Conversation {
   bool sync_asked_ = false;
   bool streaming_ = false;
   std::uint64_t skipped_ = 0;  // unanswered requests that nobody looked at, before all of waiting_
-  std::unique_ptr<std::deque<Exchange>> waiting_;
+  WaitingLine waiting_;
 };
 
 }  // namespace holdfast::sim

@@ -1,9 +1,11 @@
 #include "sim/proxy/ledger.h"
 
-#include <map>
+#include <algorithm>
+#include <functional>
 #include <memory>
-#include <set>
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -64,14 +66,17 @@ class Ledger {
     std::uint32_t slot;
     StoreEffect effect;
   };
+  using ByExchange = std::unordered_map<std::uint64_t, std::vector<Open>>;
+  using Opened = ByExchange::node_type;
 
   Open open(const Message& message, StoreEffect effect) {
     std::uint32_t slot = next_slot_;
     if (free_.empty()) {
       ++next_slot_;
     } else {
-      slot = *free_.begin();
-      free_.erase(free_.begin());
+      std::pop_heap(free_.begin(), free_.end(), std::greater<>());
+      slot = free_.back();
+      free_.pop_back();
     }
     Open operation{slot, std::move(effect)};
     sink_({.answered = false,
@@ -90,24 +95,28 @@ class Ledger {
            .client = message.link.from,
            .node = message.link.to,
            .effect = operation.effect});
-    free_.insert(operation.slot);
+    free_.push_back(operation.slot);
+    std::push_heap(free_.begin(), free_.end(), std::greater<>());
   }
 
   void forwarded(const Message& message) {
-    std::vector<Open> operations;
-    for (StoreEffect& effect : effects_of(kind_, message, message.bytes, nullptr)) {
-      operations.push_back(open(message, std::move(effect)));
+    std::vector<StoreEffect> effects = effects_of(kind_, message, message.bytes, nullptr);
+    if (effects.empty()) return;
+    if (spare_.empty()) {
+      open_.try_emplace(message.exchange);
+    } else {
+      spare_.key() = message.exchange;
+      open_.insert(std::move(spare_));
     }
-    if (!operations.empty()) open_.emplace(message.exchange, std::move(operations));
+    std::vector<Open>& operations = open_.at(message.exchange);
+    for (StoreEffect& effect : effects) operations.push_back(open(message, std::move(effect)));
   }
 
   void answered(const Message& message) {
-    std::vector<Open> operations;
-    if (const auto it = open_.find(message.exchange); it != open_.end()) {
-      operations = std::move(it->second);
-      open_.erase(it);
-    }
+    Opened of_it;
+    if (const auto it = open_.find(message.exchange); it != open_.end()) of_it = open_.extract(it);
     std::vector<StoreEffect> effects = effects_of(kind_, message, message.request, message.reply);
+    const std::span<Open> operations = of_it.empty() ? std::span<Open>() : std::span(of_it.mapped());
     for (Open& operation : operations) {
       bool took_effect = false, understood = true, handed_over = false;
       std::erase_if(effects, [&](const StoreEffect& effect) {
@@ -129,12 +138,16 @@ class Ledger {
       Open operation = open(message, std::move(effect));
       close(message, operation, took_effect, understood);
     }
+    if (of_it.empty()) return;
+    of_it.mapped().clear();
+    spare_ = std::move(of_it);
   }
 
   const LockKind& kind_;
   LedgerSink sink_;
-  std::map<std::uint64_t, std::vector<Open>> open_;  // by exchange
-  std::set<std::uint32_t> free_;
+  ByExchange open_;
+  Opened spare_;                     // of an exchange that is over, to be used again
+  std::vector<std::uint32_t> free_;  // a heap, the lowest in front
   std::uint32_t next_slot_ = 0;
 };
 

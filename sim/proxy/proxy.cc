@@ -190,7 +190,11 @@ std::size_t Proxy::reset_links(const std::function<bool(const Link&)>& which) {
 }
 
 void Proxy::watch(MessageWatcher watcher) {
-  impl_->book_.watchers.push_back(std::move(watcher));
+  watch(std::move(watcher), [](const Message&) { return true; });
+}
+
+void Proxy::watch(MessageWatcher watcher, MayAct may_act) {
+  impl_->book_.watchers.push_back({std::move(watcher), std::move(may_act)});
   ++impl_->book_.generation;
 }
 

@@ -93,11 +93,15 @@ struct ProxyStats {
   std::uint64_t connections = 0;  // accepted
   std::uint64_t chunks = 0;       // pieces of bytes passed on without looking into them
   std::uint64_t messages = 0;     // messages taken apart
+  std::uint64_t writes = 0;       // both ways; what was read in one go and passes is written in one go
 };
 
 // Sees every message of client links in the order in which they pass, before they are passed on (so that a
 // fault that it fires acts first). While there is at least one watcher, client links are parsed.
 using MessageWatcher = std::function<void(const Message& message)>;
+// Whether a watcher may act on the world when it sees this message (a fault that it fires). What came before
+// such a message has been handed over by then; what a watcher only looks at may be gathered with the next.
+using MayAct = std::function<bool(const Message& message)>;
 
 // A node's machine and its server, as who connects finds them.
 enum class NodeState : std::uint8_t {
@@ -142,7 +146,8 @@ class Proxy {
   void heal_rule(RuleId id);
   void release_held(RuleId id);  // asks again for everything that it holds
   std::size_t reset_links(const std::function<bool(const Link&)>& which);  // breaks existing connections off
-  void watch(MessageWatcher watcher);
+  void watch(MessageWatcher watcher);                                      // which may act on each message
+  void watch(MessageWatcher watcher, MayAct may_act);
   const ProxyStats& stats() const;
 
  private:

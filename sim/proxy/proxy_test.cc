@@ -350,6 +350,66 @@ TEST_P(ProxyTest, AWatcherActsBeforeTheMessagePasses) {
   });
 }
 
+// `requests` in one go, while a watcher looks that may act on SET.
+std::uint64_t writes_before_set(Rig& rig, const Strings& requests) {
+  std::uint64_t at_set = 0;
+  const auto is_set = [](const Message& message) {
+    return message.direction == Direction::request && message.command == "SET";
+  };
+  rig.proxy.watch(
+      [&](const Message& message) {
+        if (is_set(message)) at_set = rig.proxy.stats().writes;
+      },
+      is_set);
+  rig.as_client([&] {
+    Wire wire(rig.client, rig.door);
+    wire.patience = 2s;
+    std::string all, answers;
+    for (const std::string& request : requests) {
+      all += request + "\r\n";
+      answers += "+" + request.substr(request.rfind(' ') + 1) + "\r\n";
+    }
+    wire.send(all);
+    EXPECT_EQ(wire.read(answers.size()), answers);
+  });
+  EXPECT_EQ(rig.server.commands(), requests);
+  return at_set;
+}
+
+TEST_P(ProxyTest, WhatWasReadInOneGoIsWrittenInOneGo) {
+  with_rig(GetParam(), [](Rig& rig) {
+    const Strings requests(40, "get a");
+    writes_before_set(rig, requests);
+    EXPECT_EQ(rig.proxy.stats().messages, 2 * requests.size());
+    // The fake server answers each request by itself.
+    EXPECT_LE(rig.proxy.stats().writes, 1 + requests.size());
+  });
+}
+
+TEST_P(ProxyTest, BeforeAWatcherActsTheMessagesBeforeAreHandedOver) {
+  with_rig(GetParam(), [](Rig& rig) {
+    EXPECT_EQ(writes_before_set(rig, {"get a", "get b", "set c d", "get e"}), 1u);
+  });
+}
+
+// What passes is gathered, what has to wait is not passed by it.
+TEST_P(ProxyTest, AHeldMessageKeepsItsPlaceAmongThoseThatAreGathered) {
+  with_rig(GetParam(), [](Rig& rig) {
+    NthMessage held = nth(Direction::request, "SET", Action::Kind::hold);
+    const RuleId rule = rig.proxy.add_rule(make_nth_message_rule(held));
+    rig.as_client([&] {
+      Wire wire(rig.client, rig.door);
+      wire.patience = 50ms;
+      wire.send("get a\r\nget b\r\nset c\r\nget d\r\n");
+      EXPECT_EQ(wire.read(12), "+a\r\n+b\r\n (silence)");
+      wire.patience = 2s;
+      rig.proxy.remove_rule(rule);
+      EXPECT_EQ(wire.read(8), "+c\r\n+d\r\n");
+    });
+    EXPECT_EQ(rig.server.commands(), (Strings{"get a", "get b", "set c", "get d"}));
+  });
+}
+
 // Rules that only wait, come and go at any moment, whatever the splits: every byte arrives, in order, once.
 TEST(ProxyProperty, WaitingChangesNoBytes) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {

@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::size_t kFirstBuffer = 1024;
 constexpr std::size_t kLargestBuffer = 64 * 1024;
+constexpr std::size_t kGatherLimit = 64 * 1024;  // what is written in one go, one message more or less
+constexpr std::size_t kGatherRoom = 16 * 1024;   // what a lane keeps for it
 constexpr Duration kConnectTimeout = std::chrono::seconds(10);
 
 }  // namespace
@@ -171,7 +173,7 @@ void Relay::pass_bytes(Lane& of, std::string_view bytes) {
   if (broken_ || bytes.empty()) return;
   ++book_.stats.chunks;
   if (rules_ == nullptr) {
-    if (of.queue == nullptr || (of.queue->empty() && !of.writing)) return write_out(of, bytes);
+    if (of.queue == nullptr || (of.queue->empty() && !of.writing)) return gather(of, bytes);
   }
   Piece piece;
   place(of, ask(of, bytes, nullptr, 0), piece, bytes);
@@ -204,8 +206,12 @@ void Relay::place(Lane& of, Verdict verdict, Piece& piece, std::string_view byte
   if (broken_) return;
   const bool clear = of.queue == nullptr || (of.queue->empty() && !of.writing);
   if (clear && verdict.kind != Action::Kind::hold && verdict.delay <= Duration::zero()) {
-    return carry_out(of, verdict, piece.end, bytes);
+    if (verdict.kind == Action::Kind::pass && piece.end == End::none) return gather(of, bytes);
+    send_gathered(of);
+    return broken_ ? void() : carry_out(of, verdict, piece.end, bytes);
   }
+  const bool idle = of.queue == nullptr || of.queue->empty();
+  queue_gathered(of);
   piece.verdict = verdict;
   piece.due = runtime_.now() + std::max(verdict.delay, Duration::zero());
   piece.bytes = bytes;
@@ -213,7 +219,7 @@ void Relay::place(Lane& of, Verdict verdict, Piece& piece, std::string_view byte
   if (of.queue == nullptr) of.queue = std::make_unique<std::deque<Piece>>();
   of.queue->push_back(std::move(piece));
   if (verdict.kind == Action::Kind::hold) start_writer(of);
-  if (of.writer != nullptr && of.queue->size() == 1) of.writer->unpark();
+  if (of.writer != nullptr && idle) of.writer->unpark();
 }
 
 // Passes on what is due. True: nothing is left. `next`: when the first of the rest is due, kNever if it is
@@ -294,7 +300,34 @@ void Relay::stream_out(Lane& of, const EndlessReply& reply) {
 
 void Relay::write_out(Lane& of, std::string_view bytes) {
   if (of.discarding || bytes.empty()) return;
+  ++book_.stats.writes;
   if (!target(of)->write(bytes, kNever).ok()) of.discarding = true;
+}
+
+// While messages follow, `bytes` wait for them.
+void Relay::gather(Lane& of, std::string_view bytes) {
+  if (of.gathered.empty() && !of.more) return write_out(of, bytes);
+  of.gathered += bytes;
+  if (!of.more || of.gathered.size() >= kGatherLimit) send_gathered(of);
+}
+
+void Relay::send_gathered(Lane& of) {
+  if (of.gathered.empty()) return;
+  std::string bytes = std::exchange(of.gathered, {});
+  if (!broken_) write_out(of, bytes);
+  bytes.clear();
+  if (bytes.capacity() <= kGatherRoom) of.gathered = std::move(bytes);
+}
+
+// Something is about to be queued: what was gathered goes before it.
+void Relay::queue_gathered(Lane& of) {
+  if (of.gathered.empty()) return;
+  Piece piece;
+  piece.bytes = std::exchange(of.gathered, {});
+  piece.due = runtime_.now();
+  of.queued_bytes += piece.bytes.size();
+  if (of.queue == nullptr) of.queue = std::make_unique<std::deque<Piece>>();
+  of.queue->push_back(std::move(piece));
 }
 
 void Relay::pass_end(Lane& of, End end) {

@@ -3,7 +3,8 @@
 // A lane is read by one task. While nothing delays what it reads it writes it on at once, from the buffer
 // that it was read into; what is delayed waits in a queue, and the task reads only until the first of it is
 // due. A second task empties the queue from the first hold on. A lane is framed always, and taken apart into
-// messages only while somebody asks for messages (relay_messages.cc).
+// messages only while somebody asks for messages (relay_messages.cc). Messages that were read in one go and
+// pass are written in one go; before anybody may act on one, those before it are written.
 #pragma once
 
 #include <cstdint>
@@ -83,7 +84,10 @@ class Relay : public std::enable_shared_from_this<Relay> {
     std::uint32_t grouped = 0;  // messages in `group`
     std::string partial;        // the message under way
     std::string group;          // a transaction (or the replies to one) that is not complete yet
+    bool more = false;          // of what was read in one go, messages follow
+    std::string gathered;       // messages that passed, to be written in one go
     std::vector<std::string_view> arguments;  // scratch of the reading task
+    Exchange answered;                        // and by which request the reply was asked for
     std::unique_ptr<std::deque<Piece>> queue;
     std::size_t queued_bytes = 0;
     Parker* writer = nullptr;
@@ -121,6 +125,9 @@ class Relay : public std::enable_shared_from_this<Relay> {
   void pass_request(Lane& of, std::string_view bytes, std::uint32_t replies, std::string_view request);
   void pass_message(Lane& of, const Message& message, std::string_view request);
   void pass_group_in_pieces(Lane& of);
+  void gather(Lane& of, std::string_view bytes);
+  void send_gathered(Lane& of);
+  void queue_gathered(Lane& of);
   void flush(Lane& of);  // what was kept back of messages passes as bytes
   Verdict ask_again(Lane& of, const Piece& piece);
 

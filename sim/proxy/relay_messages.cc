@@ -21,6 +21,7 @@ void parse_last_request(std::string_view bytes, std::vector<std::string_view>& a
 void Relay::receive_messages(Lane& of, std::string_view chunk) {
   RespFramer& framer = talk_.framer(of.direction);
   while (!chunk.empty() && !broken_) {
+    of.more = false;
     if (framer.at_boundary() && of.partial.empty()) {
       of.raw = false;
       refresh();
@@ -30,6 +31,7 @@ void Relay::receive_messages(Lane& of, std::string_view chunk) {
     const RespFramer::Step step = framer.scan(chunk);
     const std::string_view piece = chunk.substr(0, step.consumed);
     chunk.remove_prefix(step.consumed);
+    of.more = !chunk.empty();
     if (snapshot || of.raw || framer.broken() || (!step.complete && framer.at_boundary())) {
       flush(of);
       if (step.complete && !snapshot) talk_.skip(of.direction);
@@ -50,8 +52,11 @@ void Relay::receive_messages(Lane& of, std::string_view chunk) {
   }
   // A client that sends no more waits for an answer to what it has sent.
   if (of.direction == Direction::request && of.grouped > 0 && framer.at_boundary() && !broken_) {
+    of.more = true;
     pass_group_in_pieces(of);
   }
+  of.more = false;
+  send_gathered(of);
 }
 
 void Relay::message_done(Lane& of, std::string_view bytes) {
@@ -100,7 +105,20 @@ void Relay::pass_request(Lane& of, std::string_view bytes, std::uint32_t replies
   if (of.arguments.empty()) return pass_bytes(of, bytes);
   const std::string command = upper_case(of.arguments.front());
   const std::uint64_t id = replies == 0 ? 0 : ++book_.last_exchange;
-  if (replies > 0) talk_.expect_replies({id, std::string(request), command, replies});
+  if (replies > 0) {
+    Exchange& waits = talk_.expect_replies();
+    waits.id = id;
+    waits.request = request;
+    waits.command = command;
+    waits.replies = replies;
+    waits.arguments.clear();
+    const bool whole = bytes.data() == request.data() && request.size() <= UINT32_MAX;
+    for (const std::string_view argument : of.arguments) {
+      if (!whole) break;
+      waits.arguments.push_back({static_cast<std::uint32_t>(argument.data() - request.data()),
+                                 static_cast<std::uint32_t>(argument.size())});
+    }
+  }
   pass_message(of,
                {.link = link_,
                 .direction = of.direction,
@@ -141,7 +159,8 @@ void Relay::reply_done(Lane& of, std::string_view bytes) {
     return pass_message(of, message, {});
   }
   bool more = false;
-  const std::unique_ptr<Exchange> exchange = talk_.answered(more);
+  Exchange& exchange = of.answered;
+  const bool known = talk_.answered(more, exchange);
   refresh();
   if (more) {
     of.group += bytes;
@@ -152,11 +171,13 @@ void Relay::reply_done(Lane& of, std::string_view bytes) {
   const std::string whole = of.grouped > 0 ? std::exchange(of.group, {}) + std::string(bytes) : std::string();
   if (of.grouped > 0) message.bytes = whole;
   of.grouped = 0;
-  if (exchange) {
-    parse_last_request(exchange->request, of.arguments);
-    message.command = exchange->command;
-    message.exchange = exchange->id;
-    message.request = exchange->request;
+  if (known) {
+    const std::string_view request = exchange.request;
+    for (const auto& [from, size] : exchange.arguments) of.arguments.push_back(request.substr(from, size));
+    if (of.arguments.empty()) parse_last_request(request, of.arguments);
+    message.command = exchange.command;
+    message.exchange = exchange.id;
+    message.request = request;
   }
   pass_message(of, message, message.request);
 }
@@ -164,7 +185,10 @@ void Relay::reply_done(Lane& of, std::string_view bytes) {
 void Relay::pass_message(Lane& of, const Message& message, std::string_view request) {
   if (!link_.replication) {
     const std::size_t count = book_.watchers.size();
-    for (std::size_t i = 0; i < count && !broken_; ++i) book_.watchers[i](message);
+    for (std::size_t i = 0; i < count && !of.gathered.empty(); ++i) {
+      if (book_.watchers[i].may_act(message)) send_gathered(of);
+    }
+    for (std::size_t i = 0; i < count && !broken_; ++i) book_.watchers[i].see(message);
   }
   if (broken_) return;
   refresh();  // a watcher may have set off a fault

@@ -181,15 +181,17 @@ void ask(Conversation& talk, std::string_view request, std::uint64_t id) {
   ASSERT_TRUE(talk.framer(Direction::request).scan(request).complete);
   if (id == 0) return talk.skip(Direction::request);
   const std::uint32_t replies = talk.saw_request();
-  if (replies > 0) talk.expect_replies({id, std::string(request), "X", replies});
+  if (replies > 0)
+    talk.expect_replies() = {
+        .id = id, .request = std::string(request), .command = "X", .replies = replies, .arguments = {}};
 }
 
 std::uint64_t answer(Conversation& talk, std::string_view reply) {
   EXPECT_TRUE(talk.framer(Direction::reply).scan(reply).complete);
   if (talk.saw_reply() != Conversation::ReplyKind::answer) return 9999;
   bool more = false;
-  const auto exchange = talk.answered(more);
-  return exchange ? exchange->id : 0;
+  Exchange exchange;
+  return talk.answered(more, exchange) ? exchange.id : 0;
 }
 
 TEST(Conversation, RepliesAreMatchedInOrderAlsoToRequestsThatNobodyLookedAt) {

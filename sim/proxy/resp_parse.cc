@@ -24,6 +24,23 @@ bool take_number(std::string_view line, std::int64_t& number) {
   return error == std::errc{} && rest == line.data() + line.size();
 }
 
+// A line of `mark` and a number. Most lines are: they are read digit by digit.
+bool take_count(std::string_view bytes, std::size_t& at, char mark, std::int64_t& number) {
+  if (at >= bytes.size() || bytes[at] != mark) return false;
+  constexpr std::size_t kMostDigits = 9;
+  std::size_t i = at + 1;
+  std::int64_t value = 0;
+  for (; i < bytes.size() && i - at <= kMostDigits && bytes[i] >= '0' && bytes[i] <= '9'; ++i)
+    value = value * 10 + (bytes[i] - '0');
+  if (i > at + 1 && i + 1 < bytes.size() && bytes[i] == '\r' && bytes[i + 1] == '\n') {
+    number = value;
+    at = i + 2;
+    return true;
+  }
+  std::string_view line;
+  return take_line(bytes, at, line) && take_number(line.substr(1), number);
+}
+
 bool take_bulk(std::string_view bytes, std::size_t& at, std::int64_t length, std::string_view& text) {
   const auto size = static_cast<std::size_t>(length);
   if (bytes.size() - at < size + 2) return false;
@@ -84,9 +101,9 @@ void append_bulk(std::string& out, std::string_view text) {
 std::size_t parse_request(std::string_view bytes, std::vector<std::string_view>& arguments) {
   arguments.clear();
   std::size_t at = 0;
-  std::string_view line;
-  if (!take_line(bytes, at, line)) return 0;
-  if (!line.starts_with('*')) {
+  if (!bytes.starts_with('*')) {
+    std::string_view line;
+    if (!take_line(bytes, at, line)) return 0;
     for (std::size_t i = 0; i < line.size();) {
       const std::size_t begin = line.find_first_not_of(" \t", i);
       if (begin == std::string_view::npos) break;
@@ -96,14 +113,11 @@ std::size_t parse_request(std::string_view bytes, std::vector<std::string_view>&
     return at;
   }
   std::int64_t count = 0;
-  if (!take_number(line.substr(1), count)) return 0;
+  if (!take_count(bytes, at, '*', count)) return 0;
   for (std::int64_t i = 0; i < count; ++i) {
     std::int64_t length = 0;
     std::string_view text;
-    if (!take_line(bytes, at, line) || !line.starts_with('$') || !take_number(line.substr(1), length) ||
-        length < 0 || !take_bulk(bytes, at, length, text)) {
-      return 0;
-    }
+    if (!take_count(bytes, at, '$', length) || length < 0 || !take_bulk(bytes, at, length, text)) return 0;
     arguments.push_back(text);
   }
   return at;

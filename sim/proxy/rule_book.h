@@ -33,9 +33,14 @@ struct RuleBook {
     return std::any_of(rules.begin(), rules.end(), [id](const Entry& entry) { return entry.id == id; });
   }
 
-  std::vector<Entry> rules;             // ids ascending
-  std::deque<MessageWatcher> watchers;  // only grows: references stay valid while one of them adds another
-  std::uint64_t generation = 1;         // of rules and watchers
+  struct Watcher {
+    MessageWatcher see;
+    MayAct may_act;
+  };
+
+  std::vector<Entry> rules;      // ids ascending
+  std::deque<Watcher> watchers;  // only grows: references stay valid while one of them adds another
+  std::uint64_t generation = 1;  // of rules and watchers
   RuleId last_rule = 0;
   std::uint64_t last_exchange = 0;
   ProxyStats stats;

@@ -81,7 +81,8 @@ void Director::start() {
   }
   for (const auto& actor : actors_) arm(*actor);
   if (watches_messages) {
-    proxy_.watch([this](const Message& message) { on_message(message); });
+    proxy_.watch([this](const Message& message) { on_message(message); },
+                 [this](const Message& message) { return may_act(message); });
   }
 }
 
@@ -119,16 +120,24 @@ void Director::arm(Actor& actor) {
   }
 }
 
+bool Director::waits_for(const Actor& actor, const Message& message) {
+  const Trigger& trigger = actor.plan.trigger;
+  if (trigger.kind != Trigger::Kind::message || actor.fired) return false;
+  if (message.link.replication || trigger.direction != message.direction ||
+      trigger.message != message.command)
+    return false;
+  if (!trigger.client.empty() && trigger.client != message.link.from) return false;
+  return trigger.node.empty() || trigger.node == message.link.to;
+}
+
+bool Director::may_act(const Message& message) const {
+  return std::any_of(actors_.begin(), actors_.end(),
+                     [&](const auto& actor) { return waits_for(*actor, message); });
+}
+
 void Director::on_message(const Message& message) {
   for (const auto& actor : actors_) {
-    const Trigger& trigger = actor->plan.trigger;
-    if (trigger.kind != Trigger::Kind::message || actor->fired) continue;
-    if (message.link.replication || trigger.direction != message.direction ||
-        trigger.message != message.command)
-      continue;
-    if (!trigger.client.empty() && trigger.client != message.link.from) continue;
-    if (!trigger.node.empty() && trigger.node != message.link.to) continue;
-    if (!counts(*actor)) continue;
+    if (!waits_for(*actor, message) || !counts(*actor)) continue;
     actor->meet(message.link.from);
     fire(*actor, true);
   }

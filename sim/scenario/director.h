@@ -63,6 +63,8 @@ class Director {
   bool counts(Actor& actor);
   bool acts_now(const std::string& fault) const;
   void note(const Act& act, const FaultEffect& effect);
+  static bool waits_for(const Actor& actor, const Message& message);
+  bool may_act(const Message& message) const;
   void on_message(const Message& message);
   void keep_marks();
   void idle();

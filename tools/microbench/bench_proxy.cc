@@ -53,7 +53,8 @@ void add_byte_rule(sim::Proxy& proxy) { proxy.add_rule(std::make_shared<PassRule
 void add_message_rule(sim::Proxy& proxy) { proxy.add_rule(std::make_shared<PassRule>(true)); }
 void add_ledger(sim::Proxy& proxy) {
   proxy.watch(sim::make_ledger(*sim::find_lock_kind("reentrant"),
-                               [](const sim::LedgerEntry& entry) { benchmark::DoNotOptimize(entry.slot); }));
+                               [](const sim::LedgerEntry& entry) { benchmark::DoNotOptimize(entry.slot); }),
+              [](const sim::Message&) { return false; });
 }
 
 // One way from the client to the server.
