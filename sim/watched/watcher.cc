@@ -1,0 +1,317 @@
+#include "sim/watched/watcher.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "sim/proxy/resp_parse.h"
+#include "sim/redis/script_engine.h"
+
+namespace holdfast::sim {
+namespace {
+
+using checker::Event;
+using checker::EventType;
+using checker::Function;
+
+std::int64_t number(std::string_view text) {
+  std::int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+std::string_view hole(const Filled& filled, std::string_view name) {
+  const auto found = filled.find(name);
+  return found == filled.end() ? std::string_view() : found->second;
+}
+
+std::optional<Duration> lease_of(const LockPattern& pattern, const Filled& filled) {
+  constexpr std::int64_t kMost = 1'000'000'000'000;  // ms
+  std::int64_t ms = 0;
+  if (const std::string_view text = hole(filled, "lease"); !text.empty()) {
+    ms = number(text);
+  } else if (const std::string_view seconds = hole(filled, "lease_s"); !seconds.empty()) {
+    ms = std::clamp<std::int64_t>(number(seconds), 0, kMost / 1000) * 1000;
+  } else {
+    return pattern.lease;
+  }
+  return std::chrono::milliseconds(std::clamp<std::int64_t>(ms, 0, kMost));
+}
+
+// EVAL, EVALSHA, FCALL and their _RO forms: what is called, and with what.
+bool take_call(const Words& words, WatchedCommand& command) {
+  static constexpr std::string_view kCalls[] = {"EVAL",       "EVALSHA", "EVAL_RO",
+                                                "EVALSHA_RO", "FCALL",   "FCALL_RO"};
+  if (words.size() < 3 || std::ranges::find(kCalls, upper_case(words[0])) == std::end(kCalls)) return false;
+  const std::int64_t count = number(words[2]);
+  if (count < 0 || static_cast<std::size_t>(count) > words.size() - 3) return false;
+  command.calls_script = true;
+  command.keys.assign(words.begin() + 3, words.begin() + 3 + count);
+  command.args.assign(words.begin() + 3 + count, words.end());
+  return true;
+}
+
+}  // namespace
+
+Watcher::Watcher(Recorder& recorder, Recogniser recogniser)
+    : recorder_(recorder), recogniser_(std::move(recogniser)) {}
+
+void Watcher::see(const Message& message) {
+  if (message.exchange == 0 || message.link.replication) return;
+  if (message.direction == Direction::request) {
+    requested(message);
+  } else {
+    answered(message);
+  }
+}
+
+std::string Watcher::script_of(const WatchedCommand& command) {
+  const std::string name = upper_case(command.words[0]);
+  const std::string_view what = command.words[1];
+  if (name.starts_with("FCALL")) return squeezed(what);
+  if (!name.starts_with("EVALSHA")) {
+    return scripts_.try_emplace(embedded::sha1_hex(what), squeezed(what)).first->second;
+  }
+  std::string digest(what);
+  std::ranges::transform(digest, digest.begin(), [](char c) { return c >= 'A' && c <= 'F' ? c + 32 : c; });
+  const auto known = scripts_.find(digest);
+  return known == scripts_.end() ? std::string() : known->second;
+}
+
+void Watcher::requested(const Message& message) {
+  WatchedCommand command{.words = message.arguments};
+  if (command.words.empty()) return;
+  if (command.words.size() == 3 && upper_case(command.words[0]) == "SCRIPT" &&
+      upper_case(command.words[1]) == "LOAD") {
+    scripts_.try_emplace(embedded::sha1_hex(command.words[2]), squeezed(command.words[2]));
+    return;
+  }
+  std::string script;
+  if (take_call(message.arguments, command)) {
+    script = script_of(command);
+    command.script = script;
+    if (script.empty()) {
+      unread_calls_.insert(message.exchange);
+      return;
+    }
+  }
+  for (const LockPattern& pattern : recogniser_.patterns) {
+    const std::optional<Filled> filled = pattern.match(command);
+    if (!filled) continue;
+    ++understood_;
+    Asked asked{
+        .pattern = &pattern,
+        .who = {message.link.from, std::string(hole(*filled, "key")), std::string(hole(*filled, "owner"))},
+        .at_ns = recorder_.world().now_ns(),
+        .lease = lease_of(pattern, *filled)};
+    auto& [client, key, owner] = asked.who;
+    if (owner.empty() && pattern.does != LockPattern::Does::acquire) {  // whoever asked last
+      owner = clients_[client].last_owner[key];
+    }
+    if (pattern.does == LockPattern::Does::acquire) asks(asked, *filled);
+    if (pattern.does == LockPattern::Does::release) releases(asked);
+    if (const auto round = rounds_.find(asked.who); round != rounds_.end()) ++round->second.in_flight;
+    asked_.emplace(message.exchange, std::move(asked));
+    return;
+  }
+}
+
+void Watcher::asks(Asked& asked, const Filled& filled) {
+  const auto& [client, key, owner] = asked.who;
+  Client& of_client = clients_[client];
+  of_client.last_owner[key] = owner;
+  auto at = rounds_.find(asked.who);
+  if (at != rounds_.end() && !at->second.waits) {
+    asked.held = at->second.until_ns == checker::kAbsent || asked.at_ns < at->second.until_ns;
+    if (asked.held) return;
+    lease_ran_out(*at);
+    end(at);
+    at = rounds_.end();
+  }
+  if (at != rounds_.end()) return;  // it goes on waiting
+  // Another name, drawn for another attempt of a thread that waits.
+  for (auto other = rounds_.lower_bound({client, key, ""});
+       other != rounds_.end() && std::get<0>(other->first) == client && std::get<1>(other->first) == key;
+       ++other) {
+    if (!other->second.waits || other->second.in_flight > 0) continue;
+    auto node = rounds_.extract(other);
+    node.key() = asked.who;
+    rounds_.insert(std::move(node));
+    return;
+  }
+  Round round{.slot = free_slot(of_client),
+              .shared = asked.pattern->shared,
+              .permits = static_cast<std::uint32_t>(
+                  std::clamp<std::int64_t>(number(hole(filled, "permits")), 0, 1 << 30))};
+  if (const std::string_view limit = hole(filled, "limit"); !limit.empty() && limits_[key] != number(limit)) {
+    limits_[key] = number(limit);
+    recorder_.permits(key, static_cast<int>(std::clamp<std::int64_t>(number(limit), 0, 1 << 30)));
+    round.permits = std::max<std::uint32_t>(round.permits, 1);
+  }
+  at = rounds_.emplace(asked.who, round).first;
+  recorder_.append(event(EventType::invoke, Function::acquire, at->first, at->second));
+  publish(RunEventKind::lock_requested, at->first, 0);
+}
+
+void Watcher::releases(Asked& asked) {
+  const auto at = rounds_.find(asked.who);
+  if (at == rounds_.end() || at->second.waits) return;
+  if (at->second.depth > 1) {
+    --at->second.depth;
+    asked.held = true;
+    return;
+  }
+  recorder_.append(event(EventType::invoke, Function::release, at->first, at->second));
+  publish(RunEventKind::lock_releasing, at->first, at->second.id);
+}
+
+void Watcher::answered(const Message& message) {
+  const redis::Reply& reply = *message.reply;
+  const bool unknown_here = reply.is_error() && reply.text.starts_with("NOSCRIPT");  // comes again, as EVAL
+  if (unread_calls_.erase(message.exchange) > 0 && !unknown_here) ++unread_;
+  const auto found = asked_.find(message.exchange);
+  if (found == asked_.end()) return;
+  const Asked asked = std::move(found->second);
+  asked_.erase(found);
+  const auto at = rounds_.find(asked.who);
+  if (at == rounds_.end()) return;
+  Round& round = at->second;
+  --round.in_flight;
+  if (unknown_here) return;
+  const auto said = [&](const std::vector<AnswerPattern>& answers) {
+    return std::ranges::any_of(answers, [&](const AnswerPattern& answer) { return answer.matches(reply); });
+  };
+  const bool done = said(asked.pattern->done);
+  const bool refused = !done && (said(asked.pattern->refused) || reply.is_error());
+  switch (asked.pattern->does) {
+    case LockPattern::Does::acquire:
+    case LockPattern::Does::extend:
+      if (!round.waits) {
+        if (!done) return;
+        if (asked.held && recogniser_.counts) ++round.depth;
+        if (!asked.lease) return;
+        round.until_ns = std::max(round.until_ns, asked.at_ns + asked.lease->count());
+        Event renewed = event(EventType::invoke, Function::renew, at->first, round);
+        recorder_.append(renewed);
+        renewed.type = EventType::ok;
+        renewed.valid_until_ns = round.until_ns;
+        recorder_.append(renewed);
+        publish(RunEventKind::lock_renewed, at->first, round.id);
+      } else if (asked.pattern->does == LockPattern::Does::extend) {
+        return;
+      } else if (done) {
+        granted(asked, at, message.link.to);
+      } else if (refused) {
+        if (!std::exchange(round.told_waiting, true)) publish(RunEventKind::lock_waiting, at->first, 0);
+      } else {
+        Event unknown = event(EventType::info, Function::acquire, at->first, round);
+        unknown.error = recorder_.history().intern("an answer that no pattern knows");
+        recorder_.append(unknown);
+        rounds_.erase(at);  // its thread's name is not used again
+      }
+      return;
+    case LockPattern::Does::release:
+      if (round.waits || asked.held) return;
+      Event over = event(done      ? EventType::ok
+                         : refused ? EventType::fail
+                                   : EventType::info,
+                         Function::release, at->first, round);
+      if (!done)
+        over.error = recorder_.history().intern(refused ? "not-owner" : "an answer that no pattern knows");
+      recorder_.append(over);
+      if (done) publish(RunEventKind::lock_released, at->first, round.id);
+      if (over.type == EventType::info) {
+        rounds_.erase(at);
+      } else {
+        end(at);
+      }
+      return;
+  }
+}
+
+void Watcher::granted(const Asked& asked, Rounds::iterator at, std::string_view node) {
+  Round& round = at->second;
+  const std::string& client = std::get<0>(at->first);
+  round.waits = false;
+  round.id = recorder_.history().intern(client + "-" + std::to_string(++clients_[client].acquisitions));
+  if (asked.lease) round.until_ns = asked.at_ns + asked.lease->count();
+  Event grant = event(EventType::ok, Function::acquire, at->first, round);
+  grant.valid_until_ns = round.until_ns;
+  grant.node = recorder_.history().intern(node);
+  recorder_.append(grant);
+  publish(RunEventKind::lock_granted, at->first, round.id, node);
+}
+
+void Watcher::end(Rounds::iterator at) {
+  clients_[std::get<0>(at->first)].free.insert(at->second.slot);
+  rounds_.erase(at);
+}
+
+void Watcher::gone(std::string_view client) {
+  std::erase_if(rounds_, [&](const auto& round) { return std::get<0>(round.first) == client; });
+  std::erase_if(asked_, [&](const auto& asked) { return std::get<0>(asked.second.who) == client; });
+}
+
+// The hold ended with its lease: its client did nothing any more that says otherwise.
+void Watcher::lease_ran_out(const Rounds::value_type& round) {
+  Event lost = event(EventType::info, Function::lost, round.first, round.second);
+  lost.time_ns = round.second.until_ns;
+  given_up_.push_back(lost);
+}
+
+std::vector<Event> Watcher::given_up() const {
+  Watcher all = *this;
+  const std::int64_t now = recorder_.world().now_ns();
+  for (const auto& round : rounds_) {
+    if (!round.second.waits && round.second.until_ns != checker::kAbsent && round.second.until_ns < now) {
+      all.lease_ran_out(round);
+    }
+  }
+  std::ranges::stable_sort(all.given_up_, {}, &Event::time_ns);
+  return all.given_up_;
+}
+
+std::uint32_t Watcher::free_slot(Client& client) {
+  if (client.free.empty()) return client.next++;
+  return client.free.extract(client.free.begin()).value();
+}
+
+Event Watcher::event(EventType type, Function f, const Who& who, const Round& round) {
+  checker::History& history = recorder_.history();
+  const auto& [client, key, owner] = who;
+  const std::string thread = client + "/" + std::to_string(round.slot);
+  Event event;
+  event.type = type;
+  event.f = f;
+  event.process = history.intern(f == Function::renew || f == Function::lost ? client + "/watchdog" : thread);
+  event.key = history.intern(key);
+  event.owner = history.intern(client + ":" + std::to_string(round.slot));
+  event.id = round.id;
+  if (round.shared) event.mode = history.intern("read");
+  event.permits = round.permits;
+  return event;
+}
+
+void Watcher::publish(RunEventKind kind, const Who& who, checker::Symbol id, std::string_view node) {
+  if (!recorder_.anybody_listens()) return;
+  recorder_.publish({.kind = kind,
+                     .client = std::get<0>(who),
+                     .key = std::get<1>(who),
+                     .id = recorder_.history().text(id),
+                     .node = node,
+                     .time_ns = recorder_.world().now_ns()});
+}
+
+checker::History with_late_events(const checker::History& history, const std::vector<Event>& late) {
+  checker::History all = history.names();
+  all.reserve(history.events().size() + late.size());
+  auto next = late.begin();
+  for (const Event& event : history.events()) {
+    for (; next != late.end() && next->time_ns < event.time_ns; ++next) all.append(*next);
+    all.append(event);
+  }
+  for (; next != late.end(); ++next) all.append(*next);
+  return all;
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,109 @@
+// Watcher: writes the history of clients that cannot tell it, from what passes on the wire.
+//
+// When is it held? From the moment at which the answer of a grant reaches the proxy, to the one at which the
+// request of its release does. The holder knows of the former later, and has decided on the latter earlier:
+// so a hold may be told for a little longer than it was. But a server that grants to one after the other is
+// never judged wrongly, for it does so after the release has passed the proxy, or after the lease, which it
+// counts from a later moment than this does. What is promised (`valid_until`) is the sending of the request
+// plus the lease that it names.
+//
+// Who never releases (it lets the lease run out, as scheduled jobs do) is taken to know when its lease ended:
+// given_up() tells that when the run is over. Who releases later than that has worked on until then, and that
+// is what a run is about.
+//
+// A refused request leaves its acquire open, as the client is taken to wait: the next request of the same
+// owner, or of a client that draws a new owner for each attempt, goes on with it.
+//
+// Thread safety: none; belongs to the recorder's world.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "sim/client/recorder.h"
+#include "sim/proxy/proxy.h"
+#include "sim/watched/pattern.h"
+
+namespace holdfast::sim {
+
+class Watcher {
+ public:
+  // `recorder` outlives the watcher.
+  Watcher(Recorder& recorder, Recogniser recogniser);
+
+  // For Proxy::watch(): each message of a client link.
+  void see(const Message& message);
+  // The process died: nothing of it is waiting or held any more. (Its `crash` is recorded by who killed it.)
+  void gone(std::string_view client);
+
+  // `lost` events, in order of their times, which lie in the past, for holds whose lease was over with nobody
+  // releasing them. Call it when the run is over.
+  std::vector<checker::Event> given_up() const;
+
+  // Calls of scripts whose text nobody showed (EVALSHA of what was loaded before): they were not read.
+  std::uint64_t unread() const { return unread_; }
+  // Commands that a pattern fitted.
+  std::uint64_t understood() const { return understood_; }
+
+ private:
+  using Who = std::tuple<std::string, std::string, std::string>;  // client, key, owner
+  // One acquire, and the hold that it leads to.
+  struct Round {
+    std::uint32_t slot = 0;  // of the thread "c1/N" that it is told of
+    bool waits = true, told_waiting = false;
+    int in_flight = 0;  // requests
+    int depth = 1;      // Recogniser::counts
+    checker::Symbol id = 0;
+    std::int64_t until_ns = checker::kAbsent;  // of its lease
+    bool shared = false;
+    std::uint32_t permits = 0;
+  };
+  struct Asked {
+    const LockPattern* pattern = nullptr;
+    Who who;
+    std::int64_t at_ns = 0;
+    std::optional<Duration> lease;
+    bool held = false;  // an acquire of what it holds, or a release that leaves it held
+  };
+  struct Client {
+    std::set<std::uint32_t> free;
+    std::uint32_t next = 0;
+    std::uint64_t acquisitions = 0;
+    std::map<std::string, std::string, std::less<>> last_owner;  // by key
+  };
+  using Rounds = std::map<Who, Round>;
+
+  void requested(const Message& message);
+  void answered(const Message& message);
+  void asks(Asked& asked, const Filled& filled);
+  void releases(Asked& asked);
+  void granted(const Asked& asked, Rounds::iterator at, std::string_view node);
+  void end(Rounds::iterator at);
+  void lease_ran_out(const Rounds::value_type& round);
+  std::string script_of(const WatchedCommand& command);
+  std::uint32_t free_slot(Client& client);
+  checker::Event event(checker::EventType type, checker::Function f, const Who& who, const Round& round);
+  void publish(RunEventKind kind, const Who& who, checker::Symbol id, std::string_view node = {});
+
+  Recorder& recorder_;
+  const Recogniser recogniser_;
+  std::map<std::string, std::string, std::less<>> scripts_;  // squeezed text, by digest
+  std::map<std::uint64_t, Asked> asked_;                     // by exchange
+  std::set<std::uint64_t> unread_calls_;                     // exchanges
+  Rounds rounds_;
+  std::map<std::string, Client, std::less<>> clients_;
+  std::map<std::string, std::int64_t, std::less<>> limits_;  // permits, by key
+  std::vector<checker::Event> given_up_;
+  std::uint64_t unread_ = 0, understood_ = 0;
+};
+
+// `history` with `late` where their times belong. Both are in order of time; the symbols are of `history`.
+checker::History with_late_events(const checker::History& history, const std::vector<checker::Event>& late);
+
+}  // namespace holdfast::sim

@@ -1,0 +1,148 @@
+// What the wire shows of a lock, beside what its client tells of it.
+#include "sim/watched/watcher.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "checker/checks/check.h"
+#include "sim/client/workload.h"
+#include "sim/cluster/cluster.h"
+#include "sim/scenario/parse_recogniser.h"
+#include "sim/world/world.h"
+
+namespace holdfast::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using checker::EventType;
+using checker::Function;
+using checker::History;
+
+struct Case {
+  std::string lock, recogniser;
+  bool readers = false;
+};
+void PrintTo(const Case& test, std::ostream* out) { *out << test.lock; }
+
+struct Both {
+  History told, watched;
+  std::uint64_t unread = 0;
+};
+
+enum class Trouble { none, records_vanish, client_dies };
+
+Both play(const Case& test, std::uint64_t seed, Trouble trouble) {
+  Both both;
+  const std::unique_ptr<World> world = make_embedded_world({.seed = seed});
+  std::unique_ptr<Proxy> proxy;
+  std::unique_ptr<Cluster> cluster;
+  Recorder told(*world), watched(*world);
+  Watcher watcher(watched, *find_recogniser(test.recogniser));
+  std::unique_ptr<Workload> workload;
+  world->run([&] {
+    proxy = std::make_unique<Proxy>(*world);
+    cluster = make_embedded_cluster(*world, *proxy, {});
+    cluster->start();
+    proxy->watch([&](const Message& message) { watcher.see(message); });
+    SettingValues own{{"hold", DurationRange{1ms, 300ms}}, {"rounds", std::int64_t{6}}};
+    WorkloadOptions options{.kind = "critical-section",
+                            .own = own,
+                            .lock = test.lock,
+                            .lease = 2s,
+                            .clients = 4,
+                            .think = {0ms, 200ms}};
+    if (test.readers) options.readers = 50;
+    for (const auto& node : cluster->nodes()) options.nodes.push_back({node->name(), node->endpoint()});
+    workload = make_workload(*world, told, options);
+    workload->start();
+    Runtime& runtime = world->harness().runtime();
+    if (trouble == Trouble::records_vanish) {
+      redis::Client straight(runtime, world->harness().network(), {.nodes = {options.nodes.front()}});
+      for (int i = 0; i < 8; ++i) {
+        runtime.sleep_for(150ms);
+        straight.call({"FLUSHALL"});
+      }
+    } else if (trouble == Trouble::client_dies) {
+      runtime.sleep_for(400ms);
+      workload->crash("c1");
+      watcher.gone("c1");
+      checker::Event crash;
+      crash.type = EventType::info;
+      crash.f = Function::crash;
+      crash.process = watched.history().intern("c1");
+      watched.append(crash);
+    }
+    static_cast<void>(workload->wait_finished(deadline_after(runtime.now(), 300s)));
+  });
+  both.told = told.history();
+  both.watched = with_late_events(watched.history(), watcher.given_up());
+  both.unread = watcher.unread();
+  return both;
+}
+
+std::size_t count(const History& history, EventType type, Function f) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      history.events(), [&](const auto& event) { return event.type == type && event.f == f; }));
+}
+
+checker::Outcome judge(const History& history, std::string_view check, bool reentrant = false) {
+  return checker::find_check(check)->run(history, {.reentrant = reentrant}).outcome;
+}
+
+class Watched : public ::testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Layouts, Watched,
+                         ::testing::Values(Case{"lock-interface", "set-nx"}, Case{"get-del-unlock", "set-nx"},
+                                           Case{"lock-interface-watchdog-blind", "set-nx"},
+                                           Case{"annotation", "set-nx"}, Case{"spring-registry", "spring"},
+                                           Case{"redisson-3.13-reentrant", "redisson"},
+                                           Case{"redisson-3.13-fair", "redisson"},
+                                           Case{"redisson-3.13-read-write", "redisson", true}),
+                         [](const auto& info) {
+                           std::string name = info.param.lock;
+                           std::ranges::replace_if(
+                               name, [](char c) { return c == '-' || c == '.'; }, '_');
+                           return name;
+                         });
+
+TEST_P(Watched, SeesTheGrantsThatAreTold) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE(seed);
+    const Both both = play(GetParam(), seed, Trouble::none);
+    const std::size_t grants = count(both.told, EventType::ok, Function::acquire);
+    EXPECT_GT(grants, 4u);
+    EXPECT_EQ(count(both.watched, EventType::ok, Function::acquire), grants);
+    EXPECT_EQ(count(both.watched, EventType::ok, Function::release),
+              count(both.told, EventType::ok, Function::release));
+    EXPECT_EQ(judge(both.watched, "mutual-exclusion"), checker::Outcome::holds);
+    EXPECT_EQ(judge(both.watched, "lease-exclusion"), checker::Outcome::holds);
+    EXPECT_EQ(both.unread, 0u);
+  }
+}
+
+// The record of a holder vanishes now and then: whoever comes next is granted what somebody holds.
+TEST_P(Watched, AgreesWithWhatIsToldWhenGrantsOverlap) {
+  int violated = 0;
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+    SCOPED_TRACE(seed);
+    const Both both = play(GetParam(), seed, Trouble::records_vanish);
+    for (const char* check : {"mutual-exclusion", "lease-exclusion"}) {
+      EXPECT_EQ(judge(both.watched, check), judge(both.told, check)) << check;
+      violated += judge(both.watched, check) == checker::Outcome::violated ? 1 : 0;
+    }
+  }
+  EXPECT_GT(violated, 5);
+}
+
+TEST_P(Watched, WhoDiesHoldsNothing) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE(seed);
+    const Both both = play(GetParam(), seed, Trouble::client_dies);
+    EXPECT_EQ(judge(both.watched, "mutual-exclusion"), checker::Outcome::holds);
+    EXPECT_EQ(judge(both.watched, "lease-exclusion"), checker::Outcome::holds);
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::sim
