@@ -91,6 +91,11 @@ class Recorder {
 
   // Appends with the time of now. For those who record things of their own (the ledger).
   void append(checker::Event event);
+  // The same with a time of its own, now or before. REQUIRES: nothing later is in the history.
+  void append(checker::Event event, std::int64_t at_ns) {
+    event.time_ns = at_ns;
+    history_.append(event);
+  }
 
  private:
   struct Subscriber {

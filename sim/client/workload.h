@@ -22,6 +22,8 @@
 
 namespace holdfast::sim {
 
+class Proxy;
+
 enum class OnLost : std::uint8_t { ignore, abort };  // abort: no write and no sale after the loss was told
 // Which rounds give their lock back. on_error: those whose work failed, as code does that unlocks in `catch`
 // only; if_held: those whose lock answers that it is still held (LockSpace::still_held()).
@@ -68,6 +70,12 @@ struct WorkloadOptions {
   // for each round. LockKind::registry.
   std::optional<Duration> evict = std::nullopt;
   Release release = Release::always;
+
+  // of workloads whose clients are programs (WorkloadKind::programs)
+  Proxy* proxy = nullptr;       // it has a door to each of `nodes`
+  bool replicated = false;      // one of `nodes` is the primary, at first the first
+  std::string folder = ".";     // where they run
+  std::string run_folder = "";  // where what they print is kept; it exists
 };
 
 // The mark that a client dropped unused lock objects (WorkloadOptions::evict).
@@ -108,6 +116,7 @@ class Workload {
 
   virtual const WorkloadStats& stats() const = 0;
 
+  virtual void promoted(std::string_view node) { static_cast<void>(node); }  // it is the primary now
   // At the end of the run, while all processes are still there: the last marks and events.
   virtual void conclude() {}
   // After that. What checks need and no history tells.

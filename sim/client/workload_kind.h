@@ -25,8 +25,11 @@ struct WorkloadProblem {
 
 struct WorkloadKind {
   std::string_view name;
-  std::string_view about;                     // one line
-  std::vector<Setting> keys = {};             // of its own; those that every workload has are WorkloadOptions
+  std::string_view about;          // one line
+  std::vector<Setting> keys = {};  // of its own; those that every workload has are WorkloadOptions
+  // Its clients are programs, processes of the machine: real world only, no fault that reaches into a client,
+  // no key of [workload] about what a client of ours does; its lock is `external`, and no other workload's.
+  bool programs = false;
   bool latch = false;                         // it drives count-down latches, and nothing else does
   std::vector<std::string_view> checks = {};  // about what it does; they mean nothing elsewhere
   std::vector<MarkInfo> marks = {};           // that only it hits

@@ -61,6 +61,7 @@ FaultKind clock_drift_fault() {
        .least = -900'000,
        .most = 1'000'000},
   };
+  kind.inside_client = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<ClockDrift>(config);
   };

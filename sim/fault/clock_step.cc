@@ -52,6 +52,7 @@ FaultKind clock_step_fault() {
       {"client", FaultKey::Type::client, false, "whose clock (or `node`)"},
       {"by", FaultKey::Type::duration, true, "how far: \"10s\", \"-300ms\""},
   };
+  kind.inside_client = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<ClockStep>(config);
   };

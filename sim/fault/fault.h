@@ -87,6 +87,8 @@ struct FaultKind {
   // It acts on links, whoever uses them: it has hit when it acted. Kinds with neither have hit with the first
   // effect that they tell: who is dead or has not started was not met.
   bool on_links = false;
+  // With the key `client`, it acts within a client of ours (its clocks, its tasks): not on a foreign program.
+  bool inside_client = false;
   bool embedded = true, real = true;  // worlds that can do it
   std::unique_ptr<Fault> (*make)(const FaultConfig& config) = nullptr;
   // What a file's keys, each right by itself, must be together ("exactly one of `node` and `client`"), if

@@ -26,6 +26,7 @@ FaultKind fork_client_fault() {
                  .about = "a client forks: the child works, but not with what it inherited"};
   kind.keys = {{"client", FaultKey::Type::client, true, "which client"}};
   kind.at_once = kind.tells_hits = true;
+  kind.inside_client = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<ForkClient>(config);
   };

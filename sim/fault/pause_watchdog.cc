@@ -34,6 +34,7 @@ FaultKind pause_watchdog_fault() {
   FaultKind kind{.name = "pause-watchdog", .about = "only a client's watchdog stops: leases are not renewed"};
   kind.keys = {{"client", FaultKey::Type::client, true, "which client"}};
   kind.must_end = true;
+  kind.inside_client = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<PauseWatchdog>(config);
   };

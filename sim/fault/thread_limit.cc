@@ -38,6 +38,7 @@ FaultKind thread_limit_fault() {
                {"role", FaultKey::Type::text, false,
                 "only tasks of that role, such as watchdog, reader, connector (default: any)"}};
   kind.must_end = kind.tells_hits = true;
+  kind.inside_client = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<ThreadLimit>(config);
   };

@@ -17,6 +17,7 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
   struct Door {
     std::string node;
     std::string replication_from;
+    std::string client;  // whose alone it is; "": anybody's
     std::unique_ptr<Listener> listener;
     Doorway* doorway = nullptr;  // the listener
   };
@@ -31,6 +32,26 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
     auto door = std::make_shared<Door>();
     door->node = node;
     door->replication_from = replication_from;
+    return open(door);
+  }
+
+  Endpoint expose_to(const std::string& client, const std::string& node) {
+    HF_CHECK(upstreams_.count(node) > 0, "expose_to() of a node that was exposed");
+    auto door = std::make_shared<Door>();
+    door->node = node;
+    door->client = client;
+    return open(door);
+  }
+
+  void lead(const Endpoint& at, const std::string& node) {
+    for (const auto& door : doors_) {
+      if (door->listener->endpoint() != at) continue;
+      door->node = node;
+      if (!world_.embedded()) door->doorway->screen_changed(addresses_at(*door));
+    }
+  }
+
+  Endpoint open(const std::shared_ptr<Door>& door) {
     door->listener = process_.network().listen({process_.address(), 0});
     const Endpoint endpoint = door->listener->endpoint();
     door->doorway = dynamic_cast<Doorway*>(door->listener.get());
@@ -38,7 +59,7 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
     door->doorway->screen(
         [this, at = door.get()](const std::string& address) { return knock(*at, address); });
     doors_.push_back(door);
-    door->doorway->screen_changed(world_.addresses());
+    door->doorway->screen_changed(addresses_at(*door));
     process_.start("door", [self = shared_from_this(), door] {
       for (;;) {
         Connected guest = door->listener->accept(kNever);
@@ -49,9 +70,18 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
     return endpoint;
   }
 
+  // All that may come to that door.
+  std::vector<std::string> addresses_at(const Door& door) const {
+    // Programs that are no processes of the world connect from where the kernel has them connect from.
+    if (!door.client.empty()) return {"127.0.0.1"};
+    return world_.addresses();
+  }
+
   Link link_of(const Door& door, const std::string& host) const {
     Link link;
-    link.from = door.replication_from.empty() ? world_.name_at(host) : door.replication_from;
+    link.from = !door.client.empty()            ? door.client
+                : door.replication_from.empty() ? world_.name_at(host)
+                                                : door.replication_from;
     if (link.from.empty()) link.from = host;
     link.to = door.node;
     link.replication = !door.replication_from.empty() || upstreams_.count(link.from) > 0;
@@ -71,8 +101,7 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
 
   void screen_anew() {
     if (world_.embedded() || !process_.alive()) return;  // asked each time
-    const std::vector<std::string> addresses = world_.addresses();
-    for (const auto& door : doors_) door->doorway->screen_changed(addresses);
+    for (const auto& door : doors_) door->doorway->screen_changed(addresses_at(*door));
   }
 
   void set_node(const std::string& node, NodeState state) {
@@ -157,6 +186,12 @@ Endpoint Proxy::expose(const std::string& node, const Endpoint& upstream,
                        const std::string& replication_from) {
   return impl_->expose(node, upstream, replication_from);
 }
+
+Endpoint Proxy::expose_to(const std::string& client, const std::string& node) {
+  return impl_->expose_to(client, node);
+}
+
+void Proxy::lead(const Endpoint& door, const std::string& node) { impl_->lead(door, node); }
 
 void Proxy::redirect(const std::string& node, const Endpoint& upstream) {
   HF_CHECK(impl_->upstreams_.count(node) > 0, "redirect() of a node that was exposed");

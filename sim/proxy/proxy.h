@@ -130,6 +130,11 @@ class Proxy {
   // `replication_from`: a door for one named replica. On a task of the harness or of the proxy.
   Endpoint expose(const std::string& node, const Endpoint& upstream,
                   const std::string& replication_from = "");
+  // A door of its own for the client of that name, wherever it connects from: a program that is no process of
+  // the world. `node` must be exposed. lead() sends who comes to that door to another node from now on;
+  // connections that exist stay where they are.
+  Endpoint expose_to(const std::string& client, const std::string& node);
+  void lead(const Endpoint& door, const std::string& node);
   // The server moved (restarted at another port).
   void redirect(const std::string& node, const Endpoint& upstream);
 

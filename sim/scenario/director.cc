@@ -246,7 +246,10 @@ void Director::heal(Act& act) {
 void Director::note(const Act& act, const FaultEffect& effect) {
   if (!act.actor.plan.kind->tells_hits) hit(act.actor);
   switch (effect.what) {
-    case checker::Effect::promoted: promoted_.insert(effect.party); break;
+    case checker::Effect::promoted:
+      promoted_.insert(effect.party);
+      workload_.promoted(effect.party);
+      break;
     case checker::Effect::restarted: restarted_.insert(effect.party); break;
     case checker::Effect::clock_stepped: {
       Duration& off = stepped_[effect.party];

@@ -2,12 +2,14 @@
 #include "sim/scenario/parse_scenario.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "checker/checks/check.h"
 #include "sim/client/lock_kind.h"
 #include "sim/client/no_lock.h"
 #include "sim/client/workload_kind.h"
+#include "sim/external/external_lock.h"
 #include "sim/scenario/parse_fault.h"
 #include "sim/scenario/parse_setting.h"
 #include "sim/scenario/table_reader.h"
@@ -130,6 +132,7 @@ void parse_lock(const Value& table, Scenario& scenario) {
   for (const LockKind& kind : all_lock_kinds()) kinds.emplace_back(kind.name);
   kinds.emplace_back(no_lock_kind().name);  // what locks are compared with: no row of `holdfast list locks`
   WorkloadOptions& workload = scenario.workload;
+  kinds.emplace_back(external_lock_kind().name);
   const auto kind = reader.choice("kind", kinds);
   const auto lease = reader.duration("lease");
   if (lease.value_or(workload.lease) < std::chrono::milliseconds(1)) {
@@ -151,7 +154,10 @@ void parse_lock(const Value& table, Scenario& scenario) {
   reader.finish();
   workload.lock = reader.require("kind", kind);
   scenario.lock = find_lock_kind(workload.lock);
-  if (scenario.lock == nullptr) scenario.lock = workload.own_lock = &no_lock_kind();
+  if (scenario.lock == nullptr) {
+    const bool external = workload.lock == external_lock_kind().name;
+    scenario.lock = workload.own_lock = external ? &external_lock_kind() : &no_lock_kind();
+  }
   const LockKind& lock = *scenario.lock;
   workload.lease = lease.value_or(lock.lease);
   const auto needs = [&](std::string_view key, bool asked, bool (*can)(const LockKind&), const char* what) {
@@ -176,6 +182,27 @@ void parse_lock(const Value& table, Scenario& scenario) {
     throw BadScenario(reader.at("replicas"), "`replicas` is " + std::to_string(workload.replicas) +
                                                  ", but the cluster has " + std::to_string(replicas) +
                                                  ", expected at most that many");
+  }
+}
+
+// What clients of ours do is no matter of programs that bring their own lock.
+void check_programs(const Value& table, const TableReader& reader, const WorkloadKind& kind,
+                    const LockKind& lock) {
+  const bool external = &lock == &external_lock_kind();
+  if (kind.programs != external) {
+    throw BadScenario(
+        reader.at("kind"),
+        "`kind` is \"" + std::string(kind.name) + "\", but the lock is `" + std::string(lock.name) +
+            (external ? "`, expected the workload \"external\""
+                      : "`: programs bring their own, expected `kind = \"external\"` in [lock]"));
+  }
+  if (!external) return;
+  for (const std::string_view key :
+       {"threads", "think", "wait", "command_timeout", "readers", "interrupts", "evict", "release"}) {
+    if (table.find(key) == nullptr) continue;
+    throw BadScenario(reader.at(key), "`" + std::string(key) +
+                                          "`: what a program does is its own matter, expected none; "
+                                          "arguments of `command` and `environment` reach it");
   }
 }
 
@@ -211,6 +238,7 @@ void parse_workload(const Value& table, Scenario& scenario, const SettingNames& 
   workload.own = parse_settings(reader, kind->keys, names, "[workload]");
 
   const LockKind& lock = *scenario.lock;
+  check_programs(table, reader, *kind, lock);
   if (workload.command_timeout.count() == 0) {
     throw BadScenario(reader.at("command_timeout"), "`command_timeout` is zero, expected such as \"3s\"");
   }
@@ -356,6 +384,13 @@ Expectation parse_expectation(const Value& table, const Scenario& scenario) {
 
 }  // namespace
 
+std::string Scenario::folder() const {
+  const std::filesystem::path path = std::filesystem::absolute(file).parent_path();
+  std::error_code error;
+  return std::filesystem::is_directory(path, error) ? path.string()
+                                                    : std::filesystem::current_path().string();
+}
+
 Scenario parse_base(const Value& document, const std::string& file) {
   TableReader root(document, "the file");
   for (const char* const key : {"schema", "name", "about", "run", "cluster", "lock", "workload", "network",
@@ -392,6 +427,15 @@ Scenario parse_base(const Value& document, const std::string& file) {
   }
   for (const Value& fault : faults) scenario.faults.push_back(parse_fault(fault, names));
   check_faults(faults, scenario.faults, scenario.time);
+  if (find_workload_kind(scenario.workload.kind)->programs) {
+    for (std::size_t i = 0; i < faults.size(); ++i) {
+      if (!scenario.faults[i].kind->inside_client || faults[i].find("client") == nullptr) continue;
+      throw BadScenario(faults[i].find("client")->at,
+                        "`" + std::string(scenario.faults[i].kind->name) +
+                            "` reaches into a client, and those of `external` are programs, expected such as "
+                            "pause-client, crash or partition");
+    }
+  }
   for (const Value& expectation : list(root, "expect")) {
     scenario.expectations.push_back(parse_expectation(expectation, scenario));
   }
@@ -402,6 +446,11 @@ Scenario parse_base(const Value& document, const std::string& file) {
 }
 
 void require_world(const Scenario& scenario, bool embedded) {
+  if (embedded && find_workload_kind(scenario.workload.kind)->programs) {
+    throw BadScenario(scenario.at, "the embedded world cannot run `" + scenario.workload.kind +
+                                       "`: its clients are programs, on the clocks and sockets of this "
+                                       "machine, expected --world real");
+  }
   for (const FaultPlan& fault : scenario.faults) {
     if (!fault.enabled || (embedded ? fault.kind->embedded : fault.kind->real)) continue;
     throw BadScenario(fault.at, "the " + std::string(embedded ? "embedded" : "real") + " world cannot do `" +

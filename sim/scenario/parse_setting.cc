@@ -34,6 +34,7 @@ SettingValue parse_value(TableReader& reader, const Setting& setting, const Sett
     case Setting::Type::percent: return *reader.percent(name);
     case Setting::Type::count: return *reader.integer(name, setting.least, setting.most);
     case Setting::Type::flag: return *reader.flag(name);
+    case Setting::Type::texts: return *reader.texts(name);
     case Setting::Type::text:
       if (!setting.choices.empty()) {
         return *reader.choice(name, std::vector<std::string>(setting.choices.begin(), setting.choices.end()));

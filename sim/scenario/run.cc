@@ -15,6 +15,7 @@
 #include "sim/client/recorder.h"
 #include "sim/client/workload.h"
 #include "sim/cluster/cluster.h"
+#include "sim/external/external_lock.h"
 #include "sim/proxy/ledger.h"
 #include "sim/proxy/proxy.h"
 #include "sim/proxy/rules.h"
@@ -87,6 +88,10 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
   stage.recorder = std::make_unique<Recorder>(world);
   WorkloadOptions workload = scenario.workload;
   workload.independent = cluster.topology == Topology::independent;
+  workload.proxy = stage.proxy.get();
+  workload.replicated = cluster.topology == Topology::primary_replica;
+  workload.folder = scenario.folder();
+  workload.run_folder = options.folder;
   for (const auto& node : stage.cluster->nodes()) workload.nodes.push_back({node->name(), node->endpoint()});
   stage.recorder->subscribe({.event = RunEventKind::lock_waiting},
                             [&stage](const RunEvent&) { ++stage.waits; });
@@ -154,15 +159,18 @@ checker::CheckContext context_of(const Stage& stage, const Scenario& scenario, c
   checker::CheckContext context;
   const LockKind& lock = *scenario.lock;
   context.reentrant = lock.reentrant;
-  context.permits = lock.counts_permits ? scenario.workload.permits : 0;
+  // A program's lock is a semaphore if the file says so.
+  const bool counts =
+      lock.counts_permits && (&lock != &external_lock_kind() || scenario.workload.permits > 1);
+  context.permits = counts ? scenario.workload.permits : 0;
   context.promised_overtakes = scenario.overtakes;
   context.least_share_percent = scenario.share_percent;
   // Nobody keeps a queue over a fault, so the fair model judges a run only where the scenario asks for it.
-  context.model = lock.fair && asks_for(scenario, "linearizable")
-                      ? "fair"
-                      : checker::usual_lock_model(stage.recorder->history(), {.reentrant = lock.reentrant,
-                                                                              .counts = lock.counts_permits,
-                                                                              .shared = lock.shared});
+  context.model =
+      lock.fair && asks_for(scenario, "linearizable")
+          ? "fair"
+          : checker::usual_lock_model(stage.recorder->history(),
+                                      {.reentrant = lock.reentrant, .counts = counts, .shared = lock.shared});
   stage.workload->tell(context);
   context.lease_ns = scenario.workload.lease.count();
   context.progress_bound_ns = scenario.progress_bound.count();

@@ -77,6 +77,8 @@ struct Scenario {
   std::vector<FaultPlan> faults;
   std::vector<Expectation> expectations;
 
+  // Where it lies, and where the programs of `external` run.
+  std::string folder() const;
   std::string title() const { return variant.empty() ? name : name + "/" + variant; }
 };
 

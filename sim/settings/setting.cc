@@ -11,6 +11,7 @@ bool fits(Setting::Type type, const SettingValue& value) {
     case Type::parties:
       return std::holds_alternative<std::string>(value) ||
              std::holds_alternative<std::vector<std::string>>(value);
+    case Type::texts: return std::holds_alternative<std::vector<std::string>>(value);
     case Type::duration: return std::holds_alternative<Duration>(value);
     case Type::range: return std::holds_alternative<DurationRange>(value);
     case Type::percent:
@@ -31,6 +32,7 @@ std::string_view type_name(Setting::Type type) {
     case Type::percent: return "PERCENT";
     case Type::count: return "COUNT";
     case Type::text: return "TEXT";
+    case Type::texts: return "TEXTS";
     case Type::flag: return "BOOL";
   }
   return "?";

@@ -10,6 +10,7 @@
 
 #include "lib/testing/server/child_process.h"
 #include "lib/testing/server/redis_process.h"
+#include "sim/external/external_lock.h"
 #include "tools/holdfast/commands.h"
 #include "tools/holdfast/escape.h"
 #include "tools/holdfast/explain.h"
@@ -89,6 +90,12 @@ std::string obstacle(const Scenario& scenario, bool embedded, bool named) {
     const std::string whole = problem.what();
     return whole.substr(problem.at().to_string().size() + 2);  // the file is told with it
   }
+  sim::WorkloadOptions workload = scenario.workload;
+  workload.folder = scenario.folder();
+  if (const std::string missing = sim::missing_program(workload); !missing.empty()) {
+    if (named) throw Missing(missing);
+    return missing;
+  }
   static const bool has_server = !find_program("redis-server").empty();
   if (embedded || has_server) return "";
   if (named) throw MissingServer();
@@ -152,7 +159,7 @@ Plan make_plan(const RunArguments& arguments) {
 }
 
 ExitCode CaseResult::code() const {
-  if (!error.empty()) return kInternal;
+  if (!error.empty()) return bad_program ? kFailed : kInternal;
   if (!missing.empty()) return kMissing;
   ExitCode code = kMet;
   if (!nondeterministic.empty()) code = kNotDeterministic;

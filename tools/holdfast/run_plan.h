@@ -72,6 +72,7 @@ struct CaseResult {
   std::int64_t total_cost = 0, worst_cost = 0;
   double seconds = 0;                           // of real time, summed over the runs
   std::vector<std::uint64_t> nondeterministic;  // seeds that gave two traces
+  bool bad_program = false;                     // `error` is a program's of the scenario, not ours: 1
   std::string error;                            // 70: what broke
   std::string missing;                          // 69: why it was not run
   std::vector<KeptFolder> kept;

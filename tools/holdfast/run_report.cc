@@ -12,6 +12,10 @@
 namespace holdfast::tools {
 namespace {
 
+const char* who_broke(const CaseResult& result) {
+  return result.bad_program ? "a program broke" : "the harness broke";
+}
+
 using sim::Expectation;
 using sim::Tally;
 
@@ -88,7 +92,7 @@ std::string case_report(const CaseResult& result, const Terminal& terminal, bool
   }
   out += "\n";
   if (!result.error.empty())
-    out += fmt::format("    {} the harness broke: {}\n", bad_sign(terminal),
+    out += fmt::format("    {} {}: {}\n", bad_sign(terminal), who_broke(result),
                        for_terminal(result.error, terminal));
   for (const std::uint64_t seed : result.nondeterministic)
     out += fmt::format("    {} seed {} gave two different histories\n", bad_sign(terminal), seed);
@@ -144,7 +148,7 @@ std::string unexpected_report(const Plan& plan, const RunArguments& arguments) {
     out += fmt::format("{} {}\n", sign_of(*result, terminal), for_terminal(scenario.title(), terminal));
     std::vector<std::uint64_t> seeds;  // one that shows it, for each line below
     if (!result->error.empty()) {
-      out += fmt::format("    {}: the harness broke: {}\n", for_terminal(scenario.file, terminal),
+      out += fmt::format("    {}: {}: {}\n", for_terminal(scenario.file, terminal), who_broke(*result),
                          for_terminal(result->error, terminal));
       continue;
     }

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "lib/testing/server/missing.h"
+#include "sim/external/bad_program.h"
 #include "tools/holdfast/memory.h"
 #include "tools/holdfast/output.h"
 
@@ -138,6 +139,12 @@ void Runner::work() {
       } else {
         const std::lock_guard guard(mutex_);
         result.missing = missing.what();
+      }
+    } catch (const sim::BadProgram& bad) {
+      const std::lock_guard guard(mutex_);
+      if (result.error.empty()) {
+        result.error = fmt::format("seed {}: {}", result.seeds[s], bad.what());
+        result.bad_program = true;
       }
     } catch (const std::exception& error) {
       if (interrupted_) return;  // it was cut short

@@ -9,6 +9,7 @@
 #include "sim/client/lock_kind.h"
 #include "sim/client/no_lock.h"
 #include "sim/client/workload_kind.h"
+#include "sim/external/external_lock.h"
 #include "sim/fault/fault.h"
 #include "sim/scenario/scenario.h"
 
@@ -110,6 +111,7 @@ std::vector<std::string> lock_names() {
   std::vector<std::string> names;
   for (const sim::LockKind& kind : sim::all_lock_kinds()) names.emplace_back(kind.name);
   names.emplace_back(sim::no_lock_kind().name);
+  names.emplace_back(sim::external_lock_kind().name);
   return names;
 }
 
@@ -157,6 +159,7 @@ Json setting_value(const sim::Setting& key) {
     case Type::node:
     case Type::client: return text();
     case Type::parties: return any_of({{{"type", "array"}, {"items", text()}, {"minItems", 1}}, text()});
+    case Type::texts: return any_of({{{"type", "array"}, {"items", text()}}, text()});
     case Type::duration: return reference("signed_duration");
     case Type::range: return range();
     case Type::percent: return reference("percent");

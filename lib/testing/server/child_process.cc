@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -19,8 +20,10 @@ std::vector<std::string> make_environment(const ChildOptions& options) {
   std::vector<std::string> result;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
-    bool replaced = false;
-    for (const auto& [name, value] : options.environment) replaced |= text.starts_with(name + "=");
+    const std::string name = text.substr(0, text.find('='));
+    bool replaced = options.inherited && std::find(options.inherited->begin(), options.inherited->end(),
+                                                   name) == options.inherited->end();
+    for (const auto& [given, value] : options.environment) replaced |= given == name;
     if (!replaced) result.push_back(text);
   }
   for (const auto& [name, value] : options.environment) result.push_back(name + "=" + value);
@@ -36,7 +39,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 // Runs between fork and exec of a program that may have other threads: async-signal-safe calls only.
 [[noreturn]] void become(const char* program, char* const* arguments, char* const* environment,
-                         const char* folder, const char* output, int guardian_socket, int failure) noexcept {
+                         const ChildOptions& options, int guardian_socket, int failure) noexcept {
   ::setpgid(0, 0);
   guardian::announce_self(guardian_socket);
   sigset_t none;
@@ -44,11 +47,13 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
   const int in = ::open("/dev/null", O_RDONLY);
-  const int out = ::open(output, O_WRONLY | O_CREAT | O_APPEND, 0644);
-  if (in >= 0 && out >= 0 && ::chdir(folder) == 0) {
+  const int out = options.output_fd >= 0
+                      ? options.output_fd
+                      : ::open(options.output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  if (in >= 0 && out >= 0 && ::chdir(options.folder.c_str()) == 0) {
     ::dup2(in, 0);
     ::dup2(out, 1);
-    ::dup2(out, 2);
+    ::dup2(options.error_fd >= 0 ? options.error_fd : out, 2);
     ::execve(program, arguments, environment);
   }
   const int error = errno;
@@ -58,7 +63,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 }  // namespace
 
-ChildProcess::ChildProcess(const ChildOptions& options) {
+ChildProcess::ChildProcess(const ChildOptions& options) : pause_group_(options.pause_group) {
   std::vector<std::string> arguments{options.program};
   arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
   std::vector<std::string> environment = make_environment(options);
@@ -70,8 +75,8 @@ ChildProcess::ChildProcess(const ChildOptions& options) {
   if (::pipe2(failure, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
   pid_ = ::fork();
   if (pid_ == 0) {
-    become(options.program.c_str(), argument_pointers.data(), environment_pointers.data(),
-           options.folder.c_str(), options.output.c_str(), guardian_socket, failure[1]);
+    become(options.program.c_str(), argument_pointers.data(), environment_pointers.data(), options,
+           guardian_socket, failure[1]);
   }
   int error = pid_ < 0 ? errno : 0;
   ::close(failure[1]);
@@ -95,6 +100,14 @@ bool ChildProcess::running() const {
          info.si_pid == 0;
 }
 
+std::optional<ChildEnd> ChildProcess::ended() const {
+  siginfo_t info{};
+  if (reaped_ || ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      info.si_pid == 0)
+    return std::nullopt;
+  return ChildEnd{.by_signal = info.si_code != CLD_EXITED, .number = info.si_status};
+}
+
 void ChildProcess::kill() {
   if (reaped_) return;
   ::kill(-pid_, SIGKILL);
@@ -103,7 +116,7 @@ void ChildProcess::kill() {
 }
 
 void ChildProcess::pause() {
-  if (reaped_ || ::kill(pid_, SIGSTOP) != 0) return;
+  if (reaped_ || ::kill(pause_group_ ? -pid_ : pid_, SIGSTOP) != 0) return;
   siginfo_t info{};
   while (::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT) != 0 &&
          errno == EINTR) {
@@ -111,7 +124,7 @@ void ChildProcess::pause() {
 }
 
 void ChildProcess::resume() {
-  if (!reaped_) ::kill(pid_, SIGCONT);
+  if (!reaped_) ::kill(pause_group_ ? -pid_ : pid_, SIGCONT);
 }
 
 void ChildProcess::reap() {

@@ -1,6 +1,7 @@
 // ChildProcess: one program that runs as a child and never outlives the harness (see guardian.h).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,17 @@ struct ChildOptions {
   std::string folder;                  // where it runs
   std::string output;                  // file to which stdout and stderr are appended
   std::vector<std::pair<std::string, std::string>> environment{};  // in addition to ours
+  // Of our environment it has these variables only; nullopt: all of it.
+  std::optional<std::vector<std::string>> inherited = std::nullopt;
+  // Its stdout and stderr instead of `output`; they stay open here. -1: none.
+  int output_fd = -1, error_fd = -1;
+  bool pause_group = false;  // pause() and resume() mean its children, too
+};
+
+// How a child ended.
+struct ChildEnd {
+  bool by_signal = false;
+  int number = 0;  // the exit status, or the signal
 };
 
 // Thread safety: one thread at a time.
@@ -26,6 +38,8 @@ class ChildProcess {
 
   int pid() const { return pid_; }
   bool running() const;  // false once it has ended, by itself or by kill()
+  // How it ended; nullopt: it runs, or kill() was called already.
+  std::optional<ChildEnd> ended() const;
 
   void kill();    // SIGKILL to it and its children; returns when it is dead. Idempotent
   void pause();   // SIGSTOP; returns when it stands still
@@ -34,6 +48,7 @@ class ChildProcess {
  private:
   void reap();
   int pid_ = -1;
+  bool pause_group_ = false;
   bool reaped_ = false;
 };
 

@@ -1,0 +1,140 @@
+// What is said in ears.h, against pipes that are written by the book: a line that made another one possible
+// is never of a later round.
+#include "sim/external/ears.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace holdfast::sim {
+namespace {
+
+void put(int fd, const std::string& text) {
+  ASSERT_EQ(::write(fd, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+}
+
+TEST(Ears, LinesOfARoundHaveOneTime) {
+  const auto world = make_real_world({});
+  world->run([&] {
+    Ears ears(*world);
+    Pipe a = make_pipe(), b = make_pipe();
+    const auto ear_a = ears.open(a.read), ear_b = ears.open(b.read);
+    put(a.write, "one\ntwo\n");
+    put(b.write, "three\n");
+    ears.wait();
+    ears.listen();
+    EXPECT_EQ(ear_a->take(), "one\ntwo\n");
+    EXPECT_EQ(ear_b->take(), "three\n");
+    const std::int64_t first = ears.heard_ns();
+    ears.listen();
+    EXPECT_EQ(ear_a->take(), "");
+    EXPECT_GE(ears.heard_ns(), first);
+    // Both were seen to be empty after the first round: what comes now was written after that.
+    put(a.write, "four\n");
+    ears.listen();
+    EXPECT_GE(ear_a->not_before_ns(), first);
+    EXPECT_LE(ear_a->not_before_ns(), ears.heard_ns());
+    close_fd(a.write);
+    ears.listen();
+    EXPECT_TRUE(ear_a->at_end());
+    EXPECT_FALSE(ear_b->at_end());
+    EXPECT_EQ(ear_a->bytes(), 13u);
+    close_fd(b.write);
+  });
+}
+
+// Threads hand a token round, and each prints when it has it and before it gives it on: as holders of a lock
+// that is never granted twice. By the times of their rounds no two of them ever hold it at once, and
+// each line was written after the time before which it says it was not.
+TEST(Ears, NobodySeemsToHoldWhatAnotherOneHolds) {
+  constexpr int kPrograms = 6, kRounds = 3000;
+  const auto world = make_real_world({});
+  world->run([&] {
+    Ears ears(*world);
+    std::vector<Pipe> pipes;
+    std::vector<std::shared_ptr<Ear>> heard;
+    for (int i = 0; i < kPrograms; ++i) {
+      pipes.push_back(make_pipe());
+      heard.push_back(ears.open(pipes.back().read));
+    }
+    std::atomic<int> turn = 0;
+    std::vector<std::thread> programs;
+    for (int me = 0; me < kPrograms; ++me) {
+      programs.emplace_back([&, me] {
+        for (int round = 0; round < kRounds; ++round) {
+          while (turn.load() % kPrograms != me) std::this_thread::yield();
+          const std::string at = std::to_string(world->now_ns());
+          static_cast<void>(
+              !::write(pipes[static_cast<std::size_t>(me)].write, ("+" + at + "\n").data(), at.size() + 2));
+          static_cast<void>(!::write(pipes[static_cast<std::size_t>(me)].write, "-0\n", 3));
+          turn.fetch_add(1);
+        }
+        ::close(pipes[static_cast<std::size_t>(me)].write);
+      });
+    }
+    struct Hold {
+      std::int64_t from, to;
+      std::size_t who;
+    };
+    std::vector<Hold> holds;
+    std::vector<std::int64_t> since(kPrograms, -1);
+    std::vector<std::string> rest(kPrograms);
+    int too_early = 0;
+    for (bool more = true; more;) {
+      ears.wait();
+      ears.listen();
+      more = false;
+      for (std::size_t i = 0; i < heard.size(); ++i) {
+        more |= !heard[i]->at_end();
+        rest[i] += heard[i]->take();
+        std::size_t end = 0;
+        while ((end = rest[i].find('\n')) != std::string::npos) {
+          if (rest[i][0] == '+') {
+            since[i] = ears.heard_ns();
+            too_early += std::stoll(rest[i].substr(1)) > ears.heard_ns() ? 1 : 0;
+          } else {
+            holds.push_back({since[i], ears.heard_ns(), i});
+          }
+          rest[i].erase(0, end + 1);
+        }
+      }
+    }
+    for (std::thread& program : programs) program.join();
+    ASSERT_EQ(holds.size(), std::size_t{kPrograms} * kRounds);
+    EXPECT_EQ(too_early, 0);
+    int conflicts = 0;
+    for (std::size_t i = 0; i < holds.size(); ++i) {  // they are in the order of their ends
+      for (std::size_t j = i + 1; j < std::min(holds.size(), i + 200); ++j)
+        conflicts += holds[i].from < holds[j].to && holds[j].from < holds[i].to ? 1 : 0;
+    }
+    EXPECT_EQ(conflicts, 0);
+  });
+}
+
+// Two that truly hold at once for longer than a look at the pipes are seen to.
+TEST(Ears, WhoHoldsAtOnceIsSeenTo) {
+  const auto world = make_real_world({});
+  world->run([&] {
+    Ears ears(*world);
+    Pipe a = make_pipe(), b = make_pipe();
+    const auto ear_a = ears.open(a.read), ear_b = ears.open(b.read);
+    put(a.write, "+\n");
+    put(b.write, "+\n");
+    ears.wait();
+    ears.listen();
+    const std::int64_t both = ears.heard_ns();
+    put(a.write, "-\n");
+    ears.listen();
+    EXPECT_LT(both, ears.heard_ns());
+    close_fd(a.write);
+    close_fd(b.write);
+  });
+}
+
+}  // namespace
+}  // namespace holdfast::sim

@@ -1,0 +1,357 @@
+#include "sim/external/external.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "lib/testing/server/missing.h"
+#include "sim/external/bad_program.h"
+#include "sim/external/external_lock.h"
+#include "sim/proxy/proxy.h"
+
+namespace holdfast::sim {
+namespace {
+
+using checker::EventType;
+using checker::Function;
+
+// A program that lacks a package of its own says so by this exit status, and what on its standard error.
+constexpr int kLacksSomething = 69;
+
+// What it has of our environment without being asked.
+const std::vector<std::string>& usual_environment() {
+  static const std::vector<std::string> kNames = {"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR"};
+  return kNames;
+}
+
+std::string url_of(const Endpoint& endpoint) { return "redis://" + endpoint.to_string() + "/0"; }
+
+std::string with_last_words(const Program& program) {
+  const std::string words = program.last_words();
+  return words.empty() ? "" : "; its last words: " + words;
+}
+
+}  // namespace
+
+External::External(World& world, Recorder& recorder, const WorkloadOptions& options)
+    : world_(world),
+      recorder_(recorder),
+      options_(options),
+      own_(external_options(options)),
+      ears_(world),
+      effects_{.units = own_.stock} {
+  for (int number = 1; number <= options_.clients; ++number) {
+    auto client = std::make_unique<Client>();
+    client->name = "c" + std::to_string(number);
+    client->recorder = &recorder_.client(client->name);
+    const std::string key = own_.keys == 1 ? options_.key : options_.key + ":1";
+    client->told = std::make_unique<ToldClient>(recorder_, stats_, client->name, key);
+    clients_.push_back(std::move(client));
+  }
+}
+
+External::~External() = default;
+
+void External::start() {
+  if (options_.permits > 1) recorder_.permits(options_.key, options_.permits);
+  for (const auto& client : clients_) {
+    Client* const its = client.get();
+    its->effects = std::make_unique<EffectsPort>(
+        world_, its->name, effects_, [its] { return its->running && its->incarnations.back()->alive(); },
+        [this, its](const ToldClient::Effect& effect) { take_effect(*its, effect); });
+    open_doors(*its);
+  }
+  options_.proxy->watch([this](const Message& message) {
+    if (message.direction != Direction::reply) return;
+    if (Client* const client = find(message.link.from)) client->node = message.link.to;
+  });
+  for (const auto& client : clients_) launch(*client);
+  world_.harness().start("ears", [this] { watch(); });
+}
+
+void External::open_doors(Client& client) {
+  Proxy& proxy = *options_.proxy;
+  client.door = proxy.expose_to(client.name, options_.nodes.front().name);
+  for (const auto& node : options_.nodes) client.doors.push_back(proxy.expose_to(client.name, node.name));
+}
+
+void External::promoted(std::string_view node) {
+  if (!options_.replicated) return;
+  for (const auto& client : clients_) options_.proxy->lead(client->door, std::string(node));
+}
+
+void External::launch(Client& client) {
+  Process& inner = world_.add_process(client.name);
+  client.incarnations.push_back(std::make_unique<ExternalProcess>(inner));
+  ++client.incarnation;
+  client.running = true;
+  ++running_;
+  client.recorder->started(*client.incarnations.back(), options_.lease);
+  Rng rng = world_.rng("start/" + client.name + "/" + std::to_string(client.incarnation));
+  const Duration pause = options_.start.draw(rng);
+  if (pause <= Duration::zero()) return start_program(client);
+  world_.harness().start("start", [this, &client, pause, incarnation = client.incarnation] {
+    world_.harness().runtime().sleep_for(pause);
+    if (client.running && client.incarnation == incarnation) start_program(client);
+  });
+}
+
+void External::start_program(Client& client) {
+  if (failure_) return;
+  ProgramOptions program{.name = client.name,
+                         .command = own_.command,
+                         .folder = options_.folder,
+                         .kept = options_.run_folder,
+                         .environment = environment_of(client),
+                         .inherited = usual_environment(),
+                         .most_output = own_.output};
+  for (const std::string& variable : own_.environment) {
+    const std::size_t equals = variable.find('=');
+    if (equals == std::string::npos) {
+      program.inherited.push_back(variable);
+    } else {
+      program.environment.emplace_back(variable.substr(0, equals), variable.substr(equals + 1));
+    }
+  }
+  client.lines_before = client.told->lines();
+  const MonotonicTime now = world_.harness().runtime().now();
+  client.end = own_.limit > Duration::zero() ? deadline_after(now, own_.limit) : kNever;
+  try {
+    client.program = std::make_unique<Program>(ears_, std::move(program));
+    client.incarnations.back()->runs(client.program.get());
+  } catch (const std::system_error& error) {
+    fail(std::make_exception_ptr(BadProgram("client " + client.name + ": " + error.what())));
+  } catch (const BadProgram&) {
+    fail(std::make_exception_ptr(Missing(missing_program(options_))));
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> External::environment_of(const Client& client) const {
+  std::string nodes, keys;
+  for (const Endpoint& door : client.doors) nodes += (nodes.empty() ? "" : ",") + url_of(door);
+  for (std::int64_t i = 1; i <= own_.keys; ++i) {
+    keys += (keys.empty() ? "" : ",") + options_.key;
+    if (own_.keys > 1) keys += ":" + std::to_string(i);
+  }
+  const auto lease_ms = std::chrono::duration_cast<std::chrono::milliseconds>(options_.lease).count();
+  Rng rng = world_.rng("seed/" + client.name);
+  return {{"HOLDFAST_REDIS_URL", url_of(client.door)},
+          {"HOLDFAST_REDIS_NODES", nodes},
+          {"HOLDFAST_CLIENT", client.name},
+          {"HOLDFAST_KEYS", keys},
+          {"HOLDFAST_EFFECTS", client.effects->endpoint().to_string()},
+          {"HOLDFAST_LEASE_MS", std::to_string(lease_ms)},
+          {"HOLDFAST_SEED", std::to_string(rng.between(1, (std::uint64_t{1} << 53) - 1))},
+          // A line that stays in a buffer is told too late.
+          {"PYTHONUNBUFFERED", "1"}};
+}
+
+void External::watch() {
+  for (;;) {
+    ears_.wait();
+    if (failure_) return;
+    // Who has ended by now printed all that it ever will.
+    std::vector<std::pair<Client*, ChildEnd>> over;
+    for (const auto& client : clients_) {
+      if (client->program == nullptr) continue;
+      if (const auto how = client->program->over()) over.emplace_back(client.get(), *how);
+    }
+    hear();
+    for (const auto& [client, how] : over) {
+      if (client->program != nullptr && !failure_) ended(*client, how);
+    }
+    const MonotonicTime now = world_.harness().runtime().now();
+    for (const auto& client : clients_) {
+      if (client->program == nullptr || now < client->end || failure_) continue;
+      fail(std::make_exception_ptr(BadProgram("client " + client->name +
+                                              " was still running after its `limit`" +
+                                              with_last_words(*client->program))));
+    }
+  }
+}
+
+void External::hear() {
+  ears_.listen();
+  for (const auto& client : clients_) {
+    if (client->program != nullptr && !failure_) hear(*client);
+  }
+  publish();
+}
+
+void External::hear(Client& client) {
+  try {
+    for (const Program::Line& line : client.program->take_lines()) {
+      try {
+        client.told->tell(parse_told(line.text), {ears_.heard_ns(), line.not_before_ns}, client.node,
+                          events_);
+      } catch (const BadLine& bad) {
+        throw BadProgram("client " + client.name + ", its output " + std::to_string(line.number) + ":" +
+                         std::to_string(bad.column()) + ": " + bad.what());
+      }
+    }
+  } catch (const BadProgram&) {
+    fail(std::current_exception());
+  }
+}
+
+// When the whole round is in the history. A callback may crash a client, whose last words are heard then.
+void External::publish() {
+  if (std::exchange(publishing_, true)) return;
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    const ToldEvent event = events_[i];
+    recorder_.publish({.kind = event.kind,
+                       .client = event.client,
+                       .key = event.key,
+                       .id = event.id,
+                       .node = event.node,
+                       .time_ns = world_.now_ns()});
+  }
+  events_.clear();
+  publishing_ = false;
+}
+
+void External::take_effect(Client& client, const ToldClient::Effect& effect) {
+  if (failure_) return;
+  hear();
+  client.told->take_effect(effect, world_.now_ns(), events_);
+  publish();
+}
+
+void External::ended(Client& client, const ChildEnd& how) {
+  Program& program = *client.program;
+  const std::string who = "client " + client.name;
+  if (!how.by_signal && how.number == kLacksSomething) {
+    const std::string words = program.last_words();
+    return fail(
+        std::make_exception_ptr(Missing(words.empty() ? who + " lacks something on this machine" : words)));
+  }
+  std::string problem;
+  if (how.by_signal) {
+    problem = " was ended by signal " + std::to_string(how.number);
+  } else if (how.number != 0) {
+    problem = " ended with exit status " + std::to_string(how.number);
+  } else if (program.has_half_a_line()) {
+    problem = " ended within a line of its output";
+  } else if (client.told->lines() == client.lines_before) {
+    problem = " ended and told nothing";
+  }
+  if (!problem.empty())
+    return fail(std::make_exception_ptr(BadProgram(who + problem + with_last_words(program))));
+  client.incarnations.back()->runs(nullptr);
+  client.program.reset();
+  if (client.told->busy()) client.recorder->crashed();  // nobody has its holds any more
+  client.told->over();
+  done(client);
+}
+
+void External::crash(std::string_view name) {
+  Client* const client = find(name);
+  if (client == nullptr || client->incarnations.empty() || !client->incarnations.back()->alive()) return;
+  if (client->program != nullptr) {
+    client->program->kill();
+    hear();  // what it had printed
+    client->incarnations.back()->runs(nullptr);
+    client->program.reset();
+  }
+  client->recorder->crashed();
+  client->incarnations.back()->crash();
+  client->told->over();
+  done(*client);
+}
+
+void External::restart(std::string_view name) {
+  Client* const client = find(name);
+  if (client == nullptr || client->incarnations.empty() || client->incarnations.back()->alive()) return;
+  launch(*client);
+}
+
+void External::done(Client& client) {
+  if (!client.running) return;
+  client.running = false;
+  if (--running_ > 0) return;
+  for (Parker* const waiter : waiters_) waiter->unpark();
+}
+
+// The first one counts. The run ends by it.
+void External::fail(const std::exception_ptr& why) {
+  if (!failure_) failure_ = why;
+  stop_all();
+  for (Parker* const waiter : waiters_) waiter->unpark();
+}
+
+void External::stop_all() {
+  for (const auto& client : clients_) {
+    if (client->program != nullptr) client->program->kill();
+  }
+}
+
+bool External::wait_finished(MonotonicTime deadline) {
+  Parker* const parker = &world_.harness().runtime().parker();
+  waiters_.push_back(parker);
+  while (!failure_ && !finished() && parker->park_until(deadline)) {
+  }
+  waiters_.erase(std::find(waiters_.begin(), waiters_.end(), parker));
+  if (failure_) std::rethrow_exception(failure_);
+  return finished();
+}
+
+// The run's time may be over while programs run.
+void External::conclude() {
+  if (!failure_ && running_ > 0) hear();
+  for (const auto& client : clients_) {
+    if (failure_ || client->program == nullptr) continue;
+    const bool silent = client->told->lines() == client->lines_before;
+    if (own_.endless && !silent) continue;
+    const std::string what = silent
+                                 ? " told nothing until the run's time was over"
+                                 : " was still running when the run's time was over (`endless` is not set)";
+    fail(std::make_exception_ptr(
+        BadProgram("client " + client->name + what + with_last_words(*client->program))));
+  }
+  stop_all();
+  if (effects_.used && effects_.units <= 0) recorder_.mark("sold-out");
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+void External::tell(checker::CheckContext& context) const {
+  context.initial_stock = own_.stock;
+  if (effects_.used) context.final_stock = effects_.units;
+}
+
+std::vector<Figure> External::figures(const checker::History& history) const {
+  const auto& events = history.events();
+  const std::int64_t sold = std::count_if(events.begin(), events.end(), [](const checker::Event& event) {
+    return event.f == Function::sell && event.type == EventType::ok;
+  });
+  return {{"stock", own_.stock},
+          {"sold", sold},
+          {"oversold", std::max<std::int64_t>(0, sold - own_.stock)},
+          {"left", effects_.units}};
+}
+
+std::string External::sum_up(const std::vector<Figure>& figures) const {
+  if (!effects_.used) return "";
+  const auto number = [&](std::string_view name) { return std::to_string(figure(figures, name)); };
+  return "shop " + number("stock") + " in stock, " + number("sold") + " sold: " +
+         (figure(figures, "oversold") > 0 ? number("oversold") + " sold that it did not have"
+                                          : "nothing oversold");
+}
+
+std::vector<std::string> External::clients() const {
+  std::vector<std::string> names;
+  for (const auto& client : clients_) names.push_back(client->name);
+  return names;
+}
+
+External::Client* External::find(std::string_view name) {
+  const auto found = std::find_if(clients_.begin(), clients_.end(),
+                                  [&](const auto& client) { return client->name == name; });
+  return found == clients_.end() ? nullptr : found->get();
+}
+
+Process* External::client(std::string_view name) {
+  Client* const client = find(name);
+  return client == nullptr || client->incarnations.empty() ? nullptr : client->incarnations.back().get();
+}
+
+}  // namespace holdfast::sim

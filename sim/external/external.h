@@ -1,0 +1,105 @@
+// External: a workload whose clients are programs of others, in any language, with locks of their own.
+//
+// *Told*: each prints what it does as JSON lines, and what it prints becomes the history (ears.h says why
+// that is sound). The seam for another way to know it (a proxy that recognises the commands of a known
+// client): `judge`, and ToldClient, which takes events from whoever has them.
+//
+// Each client has doors of its own in the proxy, so that faults of links and messages know it by its port:
+// one that leads to the primary (to the first node where there is none), and one to each node. The first
+// follows a promotion as an address behind a load balancer does: connections that exist stay where they are.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/external/ears.h"
+#include "sim/external/effects_port.h"
+#include "sim/external/external_process.h"
+#include "sim/external/program.h"
+#include "sim/external/told_client.h"
+
+namespace holdfast::sim {
+
+struct ExternalOptions {
+  std::vector<std::string> command = {};
+  std::vector<std::string> environment = {};  // "NAME": ours, "NAME=VALUE"
+  Duration limit = Duration::zero();          // a program that runs longer is a bad one; zero: no limit
+  bool endless = false;                       // programs run until the run's time is over
+  std::uint64_t output = 16 << 20;            // bytes of one program's output
+  std::int64_t keys = 1;
+  std::int64_t stock = 10;
+};
+
+// From the settings of the kind.
+ExternalOptions external_options(const WorkloadOptions& options);
+
+class External final : public Workload {
+ public:
+  External(World& world, Recorder& recorder, const WorkloadOptions& options);
+  ~External() override;
+
+  void start() override;
+  bool finished() const override { return running_ == 0; }
+  bool wait_finished(MonotonicTime deadline) override;  // throws BadProgram, Missing
+  std::vector<std::string> clients() const override;
+  Process* client(std::string_view name) override;
+  void crash(std::string_view name) override;
+  void restart(std::string_view name) override;
+  void fork(std::string_view, std::function<void()>) override {}  // files that ask for it are refused
+  void promoted(std::string_view node) override;
+  const WorkloadStats& stats() const override { return stats_; }
+  void conclude() override;
+  void tell(checker::CheckContext& context) const override;
+  std::vector<Figure> figures(const checker::History& history) const override;
+  std::string sum_up(const std::vector<Figure>& figures) const override;
+
+ private:
+  struct Client {
+    std::string name;
+    ClientRecorder* recorder = nullptr;
+    std::unique_ptr<ToldClient> told;
+    std::unique_ptr<EffectsPort> effects;
+    Endpoint door;                                               // to the primary
+    std::vector<Endpoint> doors;                                 // to each node
+    std::string node;                                            // that answered it last
+    std::vector<std::unique_ptr<ExternalProcess>> incarnations;  // the present one last
+    std::unique_ptr<Program> program;                            // null: it does not run
+    std::uint64_t incarnation = 0, lines_before = 0;
+    MonotonicTime end = kNever;  // of `limit`
+    bool running = false;
+  };
+
+  void open_doors(Client& client);
+  void launch(Client& client);
+  void start_program(Client& client);
+  std::vector<std::pair<std::string, std::string>> environment_of(const Client& client) const;
+  void watch();  // [parks] until the end of the run
+  void hear();   // one round, into the history
+  void hear(Client& client);
+  void look_after(Client& client);  // it may have ended, or run too long
+  void ended(Client& client, const ChildEnd& how);
+  void take_effect(Client& client, const ToldClient::Effect& effect);
+  void publish();
+  void fail(const std::exception_ptr& why);
+  void stop_all();
+  void done(Client& client);
+  Client* find(std::string_view name);
+
+  World& world_;
+  Recorder& recorder_;
+  const WorkloadOptions options_;
+  const ExternalOptions own_;
+  WorkloadStats stats_;
+  Ears ears_;
+  Effects effects_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::vector<ToldEvent> events_;  // to be published
+  bool publishing_ = false;
+  std::size_t running_ = 0;
+  std::exception_ptr failure_;
+  std::vector<Parker*> waiters_;
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,106 @@
+// What `external` registers of itself: keys, checks, its lock.
+#include "sim/external/external.h"
+#include "sim/external/external_lock.h"
+
+#include "sim/client/workload_kind.h"
+
+namespace holdfast::sim {
+namespace {
+
+constexpr std::string_view kCommand = "command";
+
+std::optional<WorkloadProblem> problem_of(const WorkloadOptions& options, const LockKind&) {
+  const auto* const command = get<std::vector<std::string>>(options.own, kCommand);
+  if (command == nullptr || command->empty() || command->front().empty()) {
+    return WorkloadProblem{.key = kCommand,
+                           .what =
+                               "`command` is empty, expected a program and its arguments, such as "
+                               "[\"python3\", \"my_lock.py\"]"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ExternalOptions external_options(const WorkloadOptions& options) {
+  const auto& own = options.own;
+  ExternalOptions external;
+  external.command = get_or(own, kCommand, external.command);
+  external.environment = get_or(own, "environment", external.environment);
+  external.limit = get_or(own, "limit", external.limit);
+  external.endless = get_or(own, "endless", external.endless);
+  external.output =
+      static_cast<std::uint64_t>(get_or(own, "output", static_cast<std::int64_t>(external.output)));
+  external.keys = get_or(own, "keys", external.keys);
+  external.stock = get_or(own, "stock", external.stock);
+  return external;
+}
+
+const LockKind& external_lock_kind() {
+  static const LockKind kKind{
+      .name = "external",
+      .about = "a lock of the program's own",
+      .promises_validity = true,
+      .counts_permits = true,
+      .make = nullptr,
+  };
+  return kKind;
+}
+
+std::string missing_program(const WorkloadOptions& options) {
+  const WorkloadKind* const kind = find_workload_kind(options.kind);
+  if (kind == nullptr || !kind->programs) return "";
+  const std::string name = external_options(options).command.front();
+  if (!path_of_program(name, options.folder).empty()) return "";
+  return "there is no program `" + name + "` on this machine, which `command` names; install it (" +
+         "tools/setup/setup --clients has those of scenarios/external)";
+}
+
+WorkloadKind external_workload() {
+  using Type = Setting::Type;
+  WorkloadKind kind{
+      .name = "external",
+      .about = "programs with locks of their own, one process for each client; real world only"};
+  kind.keys = {
+      {.name = kCommand,
+       .type = Type::texts,
+       .required = true,
+       .about = "the program and its arguments, started without a shell in the folder of the scenario file"},
+      {.name = "judge",
+       .type = Type::text,
+       .about = "how it is known what they do: told: they print it as JSON lines (told)",
+       .choices = {"told"}},
+      {.name = "environment",
+       .type = Type::texts,
+       .about = "variables beside the usual ones: \"NAME\" as holdfast has it, or \"NAME=VALUE\" (none)"},
+      {.name = "limit",
+       .type = Type::duration,
+       .about = "a program that runs longer fails the run (none: until the run's time is over)"},
+      {.name = "endless",
+       .type = Type::flag,
+       .about = "they run until the run's time is over; else one that still runs then fails the run (false)"},
+      {.name = "output",
+       .type = Type::count,
+       .about = "bytes that one of them may print (16777216)",
+       .most = std::int64_t{1} << 30},
+      {.name = "keys",
+       .type = Type::count,
+       .about = "locks, named `key`:1, `key`:2, ... above one (1)",
+       .most = 1000},
+      {.name = "stock",
+       .type = Type::count,
+       .about = "units behind the effects port (10)",
+       .most = 1'000'000},
+  };
+  kind.programs = true;
+  kind.checks = {"oversell", "lost-update", "negative-stock"};
+  kind.cost = "oversold";
+  kind.problem = problem_of;
+  kind.make = [](World& world, Recorder& recorder,
+                 const WorkloadOptions& options) -> std::unique_ptr<Workload> {
+    return std::make_unique<External>(world, recorder, options);
+  };
+  return kind;
+}
+
+}  // namespace holdfast::sim
