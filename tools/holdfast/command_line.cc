@@ -268,6 +268,17 @@ void CommandLine::add_rest() {
   redis->add_option("--replicaof", redis_primary_, "follow this primary, a server of this machine")
       ->type_name("HOST:PORT");
 
+  external = app.add_subcommand("external",
+                                "start a test of your own lock\n"
+                                "`holdfast external init DIR` writes a scenario, an adapter in Python to put "
+                                "your lock into, and a workflow for continuous integration. Nothing is "
+                                "overwritten.");
+  external->add_option("WHAT", external_.what, "what to do")
+      ->required()
+      ->type_name("WHAT")
+      ->check(Choice({"init"}));
+  external->add_option("DIR", external_.folder, "where; it need not exist")->required()->type_name("DIR");
+
   schema = app.add_subcommand("schema",
                               "print the JSON schema of scenario files\n"
                               "Editors complete and check a file by it that begins with `#:schema FILE` "
@@ -330,6 +341,12 @@ ShowArguments CommandLine::show_arguments(const std::string& command) const {
   ShowArguments arguments = show_;
   arguments.command = command;
   arguments.terminal = detect_terminal(parse_color(color_), ascii_);
+  return arguments;
+}
+
+ExternalArguments CommandLine::external_arguments(const std::string& command) const {
+  ExternalArguments arguments = external_;
+  arguments.command = command;
   return arguments;
 }
 

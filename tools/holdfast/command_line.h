@@ -19,13 +19,14 @@ struct CommandLine {
   CommandLine(const CommandLine&) = delete;
 
   CLI::App app;
-  CLI::App *run, *check, *show, *list, *redis, *bench, *plot, *schema, *completion, *man, *help;
+  CLI::App *run, *check, *show, *list, *redis, *bench, *plot, *external, *schema, *completion, *man, *help;
 
   RunArguments run_arguments(const std::string& command) const;
   CheckArguments check_arguments() const;
   BenchArguments bench_arguments(int argc, const char* const* argv) const;
   ShowArguments show_arguments(const std::string& command) const;
   RedisArguments redis_arguments() const;
+  ExternalArguments external_arguments(const std::string& command) const;
 
   std::string result, figures;  // plot
   std::string what;             // list
@@ -46,6 +47,7 @@ struct CommandLine {
   BenchArguments bench_;
   ShowArguments show_;
   RedisArguments redis_;
+  ExternalArguments external_;
   std::vector<std::string> redis_config_;
   std::string redis_primary_;
   std::string color_ = "auto";

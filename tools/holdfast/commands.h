@@ -34,12 +34,19 @@ struct RedisArguments {
   std::vector<std::pair<std::string, std::string>> settings;  // as CONFIG SET takes them
 };
 
+struct ExternalArguments {
+  std::string command = "holdfast";  // argv[0]
+  std::string what, folder;
+};
+
 // `bench` and `plot`: tools/bench/bench.h.
 ExitCode run_command(const RunArguments& arguments);
 ExitCode check_command(const CheckArguments& arguments);
 ExitCode show_command(const ShowArguments& arguments);
 // Serves until SIGINT, SIGTERM or SHUTDOWN. Throws Missing when the port cannot be had.
 ExitCode redis_command(const RedisArguments& arguments);
+// Writes a scenario, an adapter and a workflow; overwrites nothing.
+ExitCode external_command(const ExternalArguments& arguments);
 ExitCode list_command(const std::string& what);  // locks | faults | checks | models | marks | events
 
 }  // namespace holdfast::tools

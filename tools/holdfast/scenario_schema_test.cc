@@ -220,6 +220,10 @@ TEST(SchemaAndParser, TakeTheSameValues) {
     Sections base;
     if (kind == "count-down") base.lock = latch();
     base.workload = "kind = \"" + kind + "\"\n";
+    if (kind == "external") {
+      base.lock = base.workload;
+      base.workload += "command = [\"true\"]\n";
+    }
     check_keys(workload, &Sections::workload, base);
   }
   check_keys(schema.at("$defs").at("expect"), &Sections::expect, {});
