@@ -229,17 +229,20 @@ void External::ended(Client& client, const ChildEnd& how) {
   if (how.by_signal) {
     problem = " was ended by signal " + std::to_string(how.number);
   } else if (how.number != 0) {
-    problem = " ended with exit status " + std::to_string(how.number);
+    problem = " ended with exit status " + std::to_string(how.number) +
+              (client.told->lines() > client.lines_before ? " (`may_fail` takes that for a crash)" : "");
   } else if (program.has_half_a_line()) {
     problem = " ended within a line of its output";
   } else if (client.told->lines() == client.lines_before) {
     problem = " ended and told nothing";
   }
-  if (!problem.empty())
+  const bool told = client.told->lines() > client.lines_before;
+  const bool died = !problem.empty() && own_.may_fail && told;
+  if (!problem.empty() && !died)
     return fail(std::make_exception_ptr(BadProgram(who + problem + with_last_words(program))));
   client.incarnations.back()->runs(nullptr);
   client.program.reset();
-  if (client.told->busy()) client.recorder->crashed();  // nobody has its holds any more
+  if (died || client.told->busy()) client.recorder->crashed();  // nobody has its holds any more
   client.told->over();
   done(client);
 }

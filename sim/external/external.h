@@ -27,6 +27,7 @@ struct ExternalOptions {
   std::vector<std::string> environment = {};  // "NAME": ours, "NAME=VALUE"
   Duration limit = Duration::zero();          // a program that runs longer is a bad one; zero: no limit
   bool endless = false;                       // programs run until the run's time is over
+  bool may_fail = false;                      // one that told something and fails is a client that died
   std::uint64_t output = 16 << 20;            // bytes of one program's output
   std::int64_t keys = 1;
   std::int64_t stock = 10;

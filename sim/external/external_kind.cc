@@ -29,6 +29,7 @@ ExternalOptions external_options(const WorkloadOptions& options) {
   external.environment = get_or(own, "environment", external.environment);
   external.limit = get_or(own, "limit", external.limit);
   external.endless = get_or(own, "endless", external.endless);
+  external.may_fail = get_or(own, "may_fail", external.may_fail);
   external.output =
       static_cast<std::uint64_t>(get_or(own, "output", static_cast<std::int64_t>(external.output)));
   external.keys = get_or(own, "keys", external.keys);
@@ -79,6 +80,9 @@ WorkloadKind external_workload() {
       {.name = "endless",
        .type = Type::flag,
        .about = "they run until the run's time is over; else one that still runs then fails the run (false)"},
+      {.name = "may_fail",
+       .type = Type::flag,
+       .about = "one that told something and then fails is a client that died, and the run goes on (false)"},
       {.name = "output",
        .type = Type::count,
        .about = "bytes that one of them may print (16777216)",

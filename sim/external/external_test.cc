@@ -200,6 +200,17 @@ TEST_F(ExternalTest, BadProgramsFailTheRunWithOneLine) {
             "client c1 told nothing until the run's time was over");
 }
 
+TEST_F(ExternalTest, AProgramMayFailWhereTheFileSaysSo) {
+  const std::string fails = "if [ $HOLDFAST_CLIENT = c1 ]; then take; rmdir lock; exit 3; fi; take; give\n";
+  EXPECT_EQ(broken(scenario(fails, "clients = 2")),
+            "client c1 ended with exit status 3 (`may_fail` takes that for a crash)");
+  const RunResult run = play(scenario(fails, "clients = 2\nmay_fail = true"));
+  EXPECT_EQ(run.grants, 2u);
+  EXPECT_EQ(count(run, Function::crash, EventType::info), 1u);
+  EXPECT_EQ(broken(scenario("exit 3\n", "clients = 1\nmay_fail = true")),
+            "client c1 ended with exit status 3");
+}
+
 TEST_F(ExternalTest, WhatIsNotThereIsMissing) {
   Scenario absent = scenario("exit\n", "clients = 1");
   absent.workload.own["command"] = std::vector<std::string>{"no-such-program-here"};
