@@ -6,8 +6,8 @@
 // request can end, never take that role, so that a paused watchdog delays nobody: while only they wait, a
 // reader task of the client's own serves them.
 //
-// With several nodes, the client seeks the one whose ROLE is master: at first use, after losing the
-// connection and on a READONLY reply. A call that certainly had no effect is sent again there until its
+// With several nodes, or Sentinels, the client seeks the one whose ROLE is master: at first use, after losing
+// the connection and on a READONLY reply. A call that certainly had no effect is sent again there until its
 // deadline. The client never repeats a call that may have been executed: the lock knows what to do. With one
 // node, READONLY is Kind::rejected as long as that node never took a write, and Kind::unavailable afterwards:
 // then it is a primary that was demoted for a moment.
@@ -50,11 +50,20 @@ struct Node {
 
 // Which servers, who asks, and for how long. From URLs: url.h.
 struct ClientOptions {
-  std::vector<Node> nodes;       // at least one; more: one replicated set, primary unknown
-  std::string user = {};         // AUTH; empty: the default user
-  std::string password = {};     // AUTH; empty: none is sent
-  int database = 0;              // SELECT
-  std::string client_name = {};  // CLIENT SETNAME; empty: none
+  // At least one; more: one replicated set, primary unknown. With Sentinels: names of servers that they may
+  // name, and may be empty.
+  std::vector<Node> nodes = {};
+  // They are asked where the primary is, each time that it is sought. The answers of more than half of them
+  // are awaited, where they can be had, and the newest configuration wins; the server must then say itself
+  // that it is the primary. So one Sentinel that was cut off and knows the old primary misleads nobody.
+  std::vector<Node> sentinels = {};
+  std::string primary_name = "mymaster";  // what the Sentinels call the primary
+  std::string sentinel_user = {};         // AUTH at the Sentinels; empty: the default user
+  std::string sentinel_password = {};     // AUTH at the Sentinels; empty: none is sent
+  std::string user = {};                  // AUTH; empty: the default user
+  std::string password = {};              // AUTH; empty: none is sent
+  int database = 0;                       // SELECT
+  std::string client_name = {};           // CLIENT SETNAME; empty: none
   Duration connect_timeout = std::chrono::milliseconds(1000);  // one attempt: connect and handshake
   Duration command_timeout = std::chrono::milliseconds(3000);  // when a call gives no deadline
   // A subscription that has heard nothing for so long asks whether the server is still there (PING, answered
@@ -109,7 +118,7 @@ class Subscription;
 
 class Client {
  public:
-  // Does not connect yet. `runtime` and `network` outlive it. REQUIRES: at least one node.
+  // Does not connect yet. `runtime` and `network` outlive it. REQUIRES: at least one node or Sentinel.
   // A child that forks off later makes one of its own: there each call on this one fails (Kind::forked).
   Client(Runtime& runtime, Network& network, ClientOptions options);
   ~Client();

@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::size_t kMaxRetired = 4;  // connections on which late replies are still awaited
 
-std::vector<std::string> names(const ClientOptions& options) {
-  std::vector<std::string> names;
-  for (const Node& node : options.nodes) names.push_back(node_name(node));
-  return names;
-}
-
 bool writes(std::string_view command) {
   return command == "SET" || command == "EVALSHA" || command == "EVAL";
 }
@@ -54,19 +48,20 @@ Client::Impl::Impl(Runtime& runtime, Network& network, ClientOptions options)
     : runtime_(runtime),
       network_(network),
       options_(std::make_shared<const ClientOptions>(std::move(options))),
-      names_(names(*options_)),
+      servers_(std::make_shared<Servers>(runtime, *options_)),
       known_(std::make_shared<Known>()),
-      pubsub_(std::make_shared<Pubsub>(runtime, network, options_)),
+      pubsub_(std::make_shared<Pubsub>(runtime, network, options_, servers_)),
       mutex_(runtime),
       task_(runtime, "connector") {
-  HF_CHECK(!options_->nodes.empty(), "a client has at least one node");
+  HF_CHECK(!options_->nodes.empty() || !options_->sentinels.empty(),
+           "a client has at least one node or Sentinel");
 }
 
 Client::Impl::Impl(const Impl& shared, std::shared_ptr<Pubsub> no_pubsub)
     : runtime_(shared.runtime_),
       network_(shared.network_),
       options_(shared.options_),
-      names_(shared.names_),
+      servers_(shared.servers_),
       known_(shared.known_),
       pubsub_(std::move(no_pubsub)),
       mutex_(runtime_),
@@ -117,7 +112,7 @@ Client::Impl::Sent Client::Impl::send_until(std::span<const CommandView> command
     const bool shared = pubsub_ != nullptr || deadline == kNever;
     const MonotonicTime connect_by = shared ? deadline : now + (deadline - now) / 2;
     const ConnectionPtr connection = connected(now, connect_by, name, call.stop);
-    const std::string& node = names_[connection->node()];
+    const std::string& node = name_of(connection->node());
     const Connection::Result result =
         connection->execute(commands, replies, now, deadline, call.background, call.stop);
     switch (result.outcome) {
@@ -198,7 +193,7 @@ Client::Impl::ConnectionPtr Client::Impl::connected(MonotonicTime& now, Monotoni
     }
     if (!in_time) {
       const std::string what = several() ? "no primary found within " : "no connection within ";
-      throw failure(Kind::unavailable, several() ? "" : names_.front(), command, false,
+      throw failure(Kind::unavailable, several() ? "" : name_of(0), command, false,
                     what + in_ms(now - since) +
                         (last_problem_.empty() ? "" : "; last attempt: " + last_problem_) +
                         "; check that the servers run and that the addresses are right");
@@ -249,7 +244,7 @@ void Client::Impl::connect_until_done() {
   Lock lock(mutex_);
   BackgroundTask::Turn turn(task_);
   if (connection_ && !connection_->usable()) {  // broke while nobody called
-    last_problem_ = names_[connection_->node()] + ": " + connection_->why_broken();
+    last_problem_ = name_of(connection_->node()) + ": " + connection_->why_broken();
     drop_connection();
   }
   while (!stopping_ && !connection_ && !waiters_.empty()) {
@@ -261,7 +256,7 @@ void Client::Impl::connect_until_done() {
     }
     const std::size_t first = known_->last_primary;
     lock.unlock();
-    Found found = find_primary(runtime_, network_, *options_, first);
+    Found found = find_primary(runtime_, network_, *options_, *servers_, first);
     if (!found.warning.empty() && !known_->warned.exchange(true)) warn(*options_, found.warning);
     lock.lock();
     ++failures_;  // until a call is answered

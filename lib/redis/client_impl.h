@@ -15,6 +15,7 @@
 #include "lib/redis/connection.h"
 #include "lib/redis/error.h"
 #include "lib/redis/pubsub.h"
+#include "lib/redis/servers.h"
 #include "lib/runtime/background_task.h"
 #include "lib/runtime/process_identity.h"
 
@@ -39,7 +40,7 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   // Throws Error (Kind::forked) when this process is a fork of the one in which the client was made.
   void check_process(std::string_view command) const;
   MonotonicTime deadline_of(const CallOptions& call, MonotonicTime now) const;
-  const std::string& name_of(std::size_t node) const { return names_[node]; }
+  const std::string& name_of(std::size_t node) const { return servers_->name(node); }
   const ClientOptions& options() const { return *options_; }
   Runtime& runtime() const { return runtime_; }
   const std::shared_ptr<Pubsub>& pubsub() const { return pubsub_; }
@@ -75,7 +76,7 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   std::shared_ptr<Impl> lane(Lane lane);
   ConnectionPtr connected(MonotonicTime& now, MonotonicTime deadline, std::string_view command,
                           const std::stop_token& stop);
-  bool several() const { return options_->nodes.size() > 1; }
+  bool several() const { return options_->nodes.size() > 1 || !options_->sentinels.empty(); }
   bool refused_everywhere(std::span<const CommandView> commands, std::span<const Reply> replies) const;
   void proved_useful(const ConnectionPtr& connection);
   void seek_again(const ConnectionPtr& connection, std::string why);
@@ -86,7 +87,7 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   Runtime& runtime_;
   Network& network_;
   const std::shared_ptr<const ClientOptions> options_;
-  const std::vector<std::string> names_;
+  const std::shared_ptr<Servers> servers_;
   const std::shared_ptr<Known> known_;
   const std::shared_ptr<Pubsub> pubsub_;  // null: of another lane
   const std::uint64_t made_at_fork_ = forks_so_far();

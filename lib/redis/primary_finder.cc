@@ -10,6 +10,7 @@
 #include "lib/redis/command.h"
 #include "lib/redis/failure.h"
 #include "lib/redis/reply_reader.h"
+#include "lib/redis/sentinels.h"
 
 namespace holdfast::redis {
 namespace {
@@ -82,7 +83,7 @@ Objection objection_to_hello(const Reply& reply) {
   if (version.empty()) return {"does not greet as Redis does: is this a Redis server?", Kind::protocol};
   if (older_than_6_2(version)) return {"is Redis " + version + std::string(kNeeded), Kind::unsupported};
   if (mode == "sentinel") {
-    return {"is a Sentinel, which is not supported: name the Redis servers that it watches",
+    return {"is a Sentinel: name it in ClientOptions::sentinels, or name the Redis servers that it watches",
             Kind::unsupported};
   }
   if (mode == "cluster") {
@@ -156,13 +157,13 @@ std::string_view guess(std::string_view first_bytes) {
 
 std::string node_name(const Node& node) { return node.name.empty() ? node.endpoint.to_string() : node.name; }
 
-Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& options, std::size_t node,
-                      bool ask_role) {
+Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& options,
+                      const Servers& servers, std::size_t node, bool ask_role) {
+  const Node which = servers.at(node);
   const MonotonicTime deadline = deadline_after(runtime.now(), options.connect_timeout);
   Found found;
   found.node = node;
   const auto fail = [&](std::string why, std::optional<Kind> hopeless = std::nullopt, std::string code = {}) {
-    const Node& which = options.nodes[node];
     found.stream.reset();
     found.warning.clear();
     found.why_not = node_name(which);
@@ -174,7 +175,7 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
     return std::move(found);
   };
 
-  Connected connected = network.connect(options.nodes[node].endpoint, deadline);
+  Connected connected = network.connect(which.endpoint, deadline);
   if (!connected.stream) {
     const bool nobody = connected.status == IoStatus::refused || connected.status == IoStatus::unreachable;
     return fail(std::string(to_string(connected.status)),
@@ -212,18 +213,43 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
     if (first.empty()) first.assign(buffer.data(), std::min<std::size_t>(got.bytes, 8));
     reader.feed({buffer.data(), got.bytes});
   }
-  if (!found.warning.empty())
-    found.warning = node_name(options.nodes[node]) + ": the server " + found.warning;
+  if (!found.warning.empty()) found.warning = node_name(which) + ": the server " + found.warning;
   return found;
 }
 
-Found find_primary(Runtime& runtime, Network& network, const ClientOptions& options, std::size_t first) {
+namespace {
+
+Found find_by_sentinels(Runtime& runtime, Network& network, const ClientOptions& options, Servers& servers) {
+  const SentinelAnswer answer = ask_sentinels(runtime, network, options);
+  Found found;
+  found.why_not = answer.why_not;
+  found.hopeless = answer.hopeless;
+  found.code = answer.code;
+  found.hopeless_node = answer.hopeless_node;
+  if (!answer.primary) return found;
+  const std::optional<std::size_t> node = servers.at_address(*answer.primary);
+  if (!node) {
+    found.why_not = "Sentinels have named more than " + std::to_string(Servers::kMost) + " addresses";
+    return found;
+  }
+  // What they name may be gone, or a replica by now: the next attempt asks them again.
+  found = connect_to_node(runtime, network, options, servers, *node, true);
+  if (found.hopeless == Kind::unreachable) found.hopeless.reset();
+  if (!found.stream) found.why_not = "the Sentinels name " + found.why_not;
+  return found;
+}
+
+}  // namespace
+
+Found find_primary(Runtime& runtime, Network& network, const ClientOptions& options, Servers& servers,
+                   std::size_t first) {
+  if (!options.sentinels.empty()) return find_by_sentinels(runtime, network, options, servers);
   const std::size_t count = options.nodes.size();
-  if (count == 1) return connect_to_node(runtime, network, options, 0, false);
+  if (count == 1) return connect_to_node(runtime, network, options, servers, 0, false);
   Found result;
   std::size_t unreachable = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    Found found = connect_to_node(runtime, network, options, (first + i) % count, true);
+    Found found = connect_to_node(runtime, network, options, servers, (first + i) % count, true);
     if (found.stream) return found;
     if (found.hopeless == Kind::unreachable) {
       ++unreachable;

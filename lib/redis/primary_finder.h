@@ -2,6 +2,8 @@
 //
 // The primary is the node whose ROLE says master. When two nodes say so (an old primary that nobody demoted
 // yet), the first one in the order of asking wins; the order begins with the one that was the primary last.
+//
+// With Sentinels, these are asked instead (sentinels.h), and the node that they name must say so itself.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +13,14 @@
 
 #include "lib/net/network.h"
 #include "lib/redis/client.h"
+#include "lib/redis/servers.h"
 #include "lib/runtime/runtime.h"
 
 namespace holdfast::redis {
 
 struct Found {
   std::unique_ptr<Stream> stream;  // handshake done, nothing outstanding; null: not found
-  std::size_t node = 0;            // index into ClientOptions::nodes
+  std::size_t node = 0;            // of Servers
   std::string why_not;             // one reason per node
   std::string warning;             // what the user should mend in the server that was found; "": nothing
   // Set when trying again is no use before a person has mended something: unauthorized, unsupported, protocol
@@ -29,11 +32,13 @@ struct Found {
 
 // [parks] Connects to the node and does the handshake (AUTH, HELLO, SELECT, CLIENT SETNAME, INFO memory, and
 // with `ask_role` ROLE), within options.connect_timeout.
-Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& options, std::size_t node,
-                      bool ask_role);
+Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& options,
+                      const Servers& servers, std::size_t node, bool ask_role);
 
 // [parks] Tries every node once, beginning with `first`. With one node, that node is the primary unasked.
-Found find_primary(Runtime& runtime, Network& network, const ClientOptions& options, std::size_t first);
+// With Sentinels: the node that they name, once.
+Found find_primary(Runtime& runtime, Network& network, const ClientOptions& options, Servers& servers,
+                   std::size_t first);
 
 // The name by which errors call a node.
 std::string node_name(const Node& node);

@@ -32,10 +32,12 @@ class Pubsub::Handle final : public Subscription {
   const ListenerPtr listener_;
 };
 
-Pubsub::Pubsub(Runtime& runtime, Network& network, std::shared_ptr<const ClientOptions> options)
+Pubsub::Pubsub(Runtime& runtime, Network& network, std::shared_ptr<const ClientOptions> options,
+               std::shared_ptr<Servers> servers)
     : runtime_(runtime),
       network_(network),
       options_(std::move(options)),
+      servers_(std::move(servers)),
       mutex_(runtime),
       callback_done_(runtime),
       task_(runtime, "subscription") {}
@@ -156,7 +158,7 @@ void Pubsub::run() {
 void Pubsub::connect(Lock& lock) {
   const std::size_t first = primary_;
   lock.unlock();
-  Found found = find_primary(runtime_, network_, *options_, first);
+  Found found = find_primary(runtime_, network_, *options_, *servers_, first);
   lock.lock();
   ++failures_;  // until a subscription is confirmed
   if (!found.stream) return;

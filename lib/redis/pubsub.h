@@ -17,6 +17,7 @@
 #include "lib/net/network.h"
 #include "lib/redis/client.h"
 #include "lib/redis/reply_reader.h"
+#include "lib/redis/servers.h"
 #include "lib/runtime/background_task.h"
 #include "lib/runtime/runtime.h"
 
@@ -24,7 +25,8 @@ namespace holdfast::redis {
 
 class Pubsub : public std::enable_shared_from_this<Pubsub> {
  public:
-  Pubsub(Runtime& runtime, Network& network, std::shared_ptr<const ClientOptions> options);
+  Pubsub(Runtime& runtime, Network& network, std::shared_ptr<const ClientOptions> options,
+         std::shared_ptr<Servers> servers);
 
   // Throws Error (unavailable) when the task cannot be started.
   std::unique_ptr<Subscription> subscribe(std::string channel,
@@ -65,6 +67,7 @@ class Pubsub : public std::enable_shared_from_this<Pubsub> {
   Runtime& runtime_;
   Network& network_;
   const std::shared_ptr<const ClientOptions> options_;
+  const std::shared_ptr<Servers> servers_;
 
   Mutex mutex_;              // guards everything below; never held across a park or a callback
   Condition callback_done_;  // running_ became null

@@ -6,10 +6,10 @@
 // A character of user, password or path that a URL gives a meaning (":", "/", "?", "#", "@", "%") is written
 // as "%3A" and so on; an IPv6 address stands in brackets: redis://[::1]:6380/2.
 //
-// TLS, Sentinel and Cluster are not supported yet: their schemes (rediss, redis-sentinel, redis-cluster, ...)
-// are refused here, by name. Their places: TLS is one more implementation of the port Network that wraps
-// SocketNetwork's streams; Sentinel is another find_primary() (primary_finder.h), Cluster one Client for each
-// shard below a Store that picks by hash slot. The scheme is then what chooses among them.
+// Sentinels have no URL yet: name them in ClientOptions::sentinels. TLS and Cluster are not supported. The
+// schemes of all three (rediss, redis-sentinel, redis-cluster, ...) are refused here, by name. Places: TLS is
+// one more implementation of the port Network that wraps SocketNetwork's streams; Cluster one Client for each
+// shard below a Store that picks by hash slot.
 #pragma once
 
 #include <span>

@@ -31,6 +31,7 @@ enum class RunEventKind : std::uint8_t {
   latch_opened,
   client_crashed,
   client_started,
+  node_promoted,
 };
 
 struct MarkInfo {

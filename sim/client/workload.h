@@ -49,7 +49,8 @@ struct WorkloadOptions {
 
   // the clients: "c1".."cN"
   std::vector<redis::Node> nodes = {};
-  bool independent = false;  // the nodes know nothing of each other: one redis::Client each
+  std::vector<redis::Node> sentinels = {};  // clients ask these, and know `nodes` by name only
+  bool independent = false;                 // the nodes know nothing of each other: one redis::Client each
   int clients = 3;
   int threads = 1;
   Duration connect_timeout = std::chrono::milliseconds(1000);

@@ -24,17 +24,35 @@ namespace embedded {
 class KeyspaceWitness;
 }
 
-enum class Topology { single, primary_replica, independent };
+enum class Topology { single, primary_replica, independent, sentinel };
 enum class Persistence { none, rdb, aof_always, aof_everysec, aof_no };  // aof_no: appendfsync no
+
+// Those who watch the primary of a `sentinel` topology and replace it. Its name among them: kPrimaryName.
+struct SentinelSettings {
+  std::vector<std::string> names = {"s1", "s2", "s3"};
+  int quorum = 2;  // so many must agree that the primary is down
+  Duration down_after =
+      std::chrono::milliseconds(500);                   // silent for so long: down, in one Sentinel's opinion
+  Duration failover_timeout = std::chrono::seconds(3);  // of one step; twice that until the next attempt
+  int parallel_syncs = 1;                               // replicas that turn to the new primary at a time
+  // They ask and tell more often than real ones usually do: a failover takes about a second. False: as usual.
+  bool quick = true;
+};
+inline constexpr std::string_view kPrimaryName = "mymaster";
 
 struct ClusterOptions {
   Topology topology = Topology::single;
-  std::vector<std::string> nodes = {"r1"};  // primary-replica: the first starts as primary
+  std::vector<std::string> nodes = {"r1"};  // primary-replica, sentinel: the first starts as primary
+  SentinelSettings sentinels = {};          // sentinel
+  // primary-replica: who follows another replica instead of the primary; that one stands earlier in `nodes`
+  std::map<std::string, std::string> follows = {};
   Persistence persistence = Persistence::none;
   // NOREPLICAS to every write on a primary with fewer replicas than that whose last acknowledgement is at
   // most so old. Redis counts whole seconds. 0: not asked for. All nodes have the same.
   int min_replicas_to_write = 0;
   std::chrono::seconds min_replicas_max_lag{10};
+  // Of all nodes, name and value, from the table of server_settings.h; they win over what stands above.
+  std::vector<std::pair<std::string, std::string>> settings = {};
   std::string folder = {};  // real: an existing folder for this run's data and logs; embedded: unused
   // embedded: who is told what stands in the keyspace of the node of that name; outlives the cluster
   std::function<embedded::KeyspaceWitness*(const std::string& node)> witness = {};
@@ -109,17 +127,47 @@ class Cluster {
   // [parks] Brings all servers up; returns when they answer and replicas are in sync.
   virtual void start() = 0;
   virtual const std::vector<std::unique_ptr<ClusterNode>>& nodes() const = 0;
+  // Of a `sentinel` topology. A Sentinel cannot be promoted, and loads no data.
+  virtual const std::vector<std::unique_ptr<ClusterNode>>& sentinels() const = 0;
+  // Called on a task of the harness when Sentinels say that they gave a node another role: a primary, or a
+  // replica (an old primary that came back; what it alone had is lost when it synchronises).
+  std::function<void(const std::string& node, bool primary)> on_role_changed;
   // [parks] REPLICAOF: `node` is a replica of `primary` from now on, through a replication door of its own,
   // and discards what it alone has when it synchronises, which this does not wait for. Errors:
   // std::runtime_error that names the node.
   virtual void demote(const std::string& node, const std::string& primary) = 0;
   ClusterNode* find(std::string_view name) const {
-    for (const auto& node : nodes()) {
-      if (node->name() == name) return node.get();
+    for (const auto* const all : {&nodes(), &sentinels()}) {
+      for (const auto& node : *all) {
+        if (node->name() == name) return node.get();
+      }
     }
     return nullptr;
   }
 };
+
+// The node that `node` follows at first, as a number in options.nodes. REQUIRES: it is not the first, and the
+// topology has replicas.
+inline std::size_t first_primary_of(const ClusterOptions& options, std::size_t node) {
+  const auto found = options.follows.find(options.nodes[node]);
+  if (found == options.follows.end()) return 0;
+  std::size_t at = 0;
+  while (at < node && options.nodes[at] != found->second) ++at;
+  return at;
+}
+
+// Some nodes follow others.
+inline bool has_replicas(Topology topology) {
+  return topology == Topology::primary_replica || topology == Topology::sentinel;
+}
+
+// Those that follow the first node itself: WAIT and min-replicas-to-write count no others.
+inline std::size_t direct_replicas(const ClusterOptions& options) {
+  if (!has_replicas(options.topology)) return 0;
+  std::size_t count = 0;
+  for (std::size_t i = 1; i < options.nodes.size(); ++i) count += first_primary_of(options, i) == 0 ? 1 : 0;
+  return count;
+}
 
 std::unique_ptr<Cluster> make_embedded_cluster(World& world, Proxy& proxy, const ClusterOptions& options);
 // Throws MissingServer when there is no `redis-server` on this machine.

@@ -8,7 +8,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "lib/testing/server/server_connection.h"
 #include "sim/cluster/cluster.h"
+#include "sim/cluster/embedded_sentinel.h"
+#include "sim/cluster/sentinel_watch.h"
 #include "sim/proxy/proxy.h"
 #include "sim/redis/resp.h"
 #include "sim/redis/server.h"
@@ -37,6 +40,10 @@ embedded::PersistenceMode mode_of(Persistence persistence) {
 struct Presence {
   RedisServer* server = nullptr;  // while it serves
 };
+// Its file of settings, where Sentinels rewrite it: whom it follows when it starts.
+struct Configuration {
+  Endpoint primary;  // host "": nobody
+};
 
 class EmbeddedNode final : public ClusterNode {
  public:
@@ -46,7 +53,9 @@ class EmbeddedNode final : public ClusterNode {
         name_(std::move(name)),
         options_(options),
         process_(&world.add_process(name_)),
-        disk_(std::make_shared<embedded::Disk>()) {}
+        disk_(std::make_shared<embedded::Disk>()),
+        configuration_(options.topology == Topology::sentinel ? std::make_shared<Configuration>() : nullptr) {
+  }
 
   const std::string& name() const override { return name_; }
   Endpoint endpoint() const override { return door_; }
@@ -120,7 +129,10 @@ class EmbeddedNode final : public ClusterNode {
 
   Endpoint upstream() const { return {process_->address(), kPort}; }
   void open_door() { door_ = proxy_.expose(name_, upstream()); }
-  void follow(Endpoint primary) { primary_ = std::move(primary); }
+  void follow(Endpoint primary) {
+    if (configuration_) configuration_->primary = primary;
+    primary_ = std::move(primary);
+  }
   bool in_sync() const {
     return presence_ != nullptr && presence_->server != nullptr && presence_->server->ready();
   }
@@ -138,7 +150,16 @@ class EmbeddedNode final : public ClusterNode {
       options.settings = {{"min-replicas-to-write", std::to_string(options_.min_replicas_to_write)},
                           {"min-replicas-max-lag", std::to_string(options_.min_replicas_max_lag.count())}};
     }
+    options.settings.insert(options.settings.end(), options_.settings.begin(), options_.settings.end());
     options.announced_port = door_.port;
+    if (configuration_) {
+      options.announced_host = door_.host;
+      options.on_config_rewrite = [file = configuration_](const Endpoint& primary) {
+        file->primary = primary;
+      };
+      primary_.reset();
+      if (!configuration_->primary.host.empty()) primary_ = configuration_->primary;
+    }
     if (options_.witness) options.witness = options_.witness(name_);
     if (primary_) options.primary = *primary_;
     Process& process = *process_;
@@ -195,6 +216,7 @@ class EmbeddedNode final : public ClusterNode {
   const ClusterOptions options_;
   Process* process_;
   std::shared_ptr<embedded::Disk> disk_;
+  std::shared_ptr<Configuration> configuration_;  // null: it has none
   std::shared_ptr<Presence> presence_;
   std::optional<Endpoint> primary_;
   Endpoint door_;
@@ -208,16 +230,19 @@ class EmbeddedCluster final : public Cluster {
     for (const std::string& name : options.nodes) {
       nodes_.push_back(std::make_unique<EmbeddedNode>(world, proxy, name, options));
     }
+    if (options.topology != Topology::sentinel) return;
+    for (const std::string& name : options.sentinels.names)
+      sentinels_.push_back(std::make_unique<EmbeddedSentinel>(world, proxy, name, options));
   }
 
   const std::vector<std::unique_ptr<ClusterNode>>& nodes() const override { return nodes_; }
+  const std::vector<std::unique_ptr<ClusterNode>>& sentinels() const override { return sentinels_; }
 
   void start() override {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       node(i).open_door();
-      if (i > 0 && options_.topology == Topology::primary_replica) {
-        node(i).follow(door_between(node(i), node(0)));
-      }
+      if (i > 0 && has_replicas(options_.topology))
+        node(i).follow(door_between(node(i), node(first_primary_of(options_, i))));
       node(i).start();
     }
     Runtime& harness = world_.harness().runtime();
@@ -229,6 +254,7 @@ class EmbeddedCluster final : public Cluster {
         harness.sleep_for(milliseconds(1));
       }
     }
+    if (!sentinels_.empty()) start_sentinels();
   }
 
   void demote(const std::string& name, const std::string& primary) override {
@@ -242,8 +268,35 @@ class EmbeddedCluster final : public Cluster {
  private:
   EmbeddedNode& node(std::size_t index) { return static_cast<EmbeddedNode&>(*nodes_[index]); }
 
-  // Where `replica` reaches `primary`.
+  // [parks] until each knows all the others and all replicas.
+  void start_sentinels() {
+    watch_ = std::make_shared<SentinelWatch>(world_, node(0).name(),
+                                             [this](const std::string& name, bool primary) {
+                                               if (on_role_changed) on_role_changed(name, primary);
+                                             });
+    for (const auto& each : nodes_) watch_->node(each->endpoint(), each->name());
+    for (const auto& each : sentinels_) static_cast<EmbeddedSentinel&>(*each).open_door();
+    for (const auto& each : sentinels_) {
+      auto& sentinel = static_cast<EmbeddedSentinel&>(*each);
+      sentinel.watches(node(0).endpoint());
+      sentinel.start();
+      watch_->listen(sentinel.upstream());
+    }
+    Process& harness = world_.harness();
+    const MonotonicTime limit = harness.runtime().now() + seconds(60);
+    for (const auto& each : sentinels_) {
+      const std::string name(kPrimaryName);
+      ServerConnection connection(harness.network(), static_cast<EmbeddedSentinel&>(*each).upstream(), limit);
+      while (!knows_them_all(connection.call({"SENTINEL", "MASTER", name}, limit), nodes_.size() - 1,
+                             sentinels_.size() - 1) ||
+             !all_are_well(connection.call({"SENTINEL", "REPLICAS", name}, limit)))
+        harness.runtime().sleep_for(milliseconds(5));
+    }
+  }
+
+  // Where `replica` reaches `primary`: with Sentinels all go to the door that the primary announces.
   Endpoint door_between(const EmbeddedNode& replica, const EmbeddedNode& primary) {
+    if (options_.topology == Topology::sentinel) return primary.endpoint();
     Endpoint& door = doors_[{replica.name(), primary.name()}];
     if (door.port == 0) door = proxy_.expose(primary.name(), primary.upstream(), replica.name());
     return door;
@@ -253,7 +306,9 @@ class EmbeddedCluster final : public Cluster {
   Proxy& proxy_;
   ClusterOptions options_;
   std::vector<std::unique_ptr<ClusterNode>> nodes_;
+  std::vector<std::unique_ptr<ClusterNode>> sentinels_;
   std::map<std::pair<std::string, std::string>, Endpoint> doors_;  // replica, primary
+  std::shared_ptr<SentinelWatch> watch_;
 };
 
 }  // namespace

@@ -28,6 +28,21 @@ TEST(EmbeddedClusterTest, WritesReachTheReplicaAndItRefusesThem) {
   });
 }
 
+TEST(EmbeddedClusterTest, AReplicaFollowsAReplica) {
+  const ClusterOptions chain{
+      .topology = Topology::primary_replica, .nodes = {"r1", "r2", "r3"}, .follows = {{"r3", "r2"}}};
+  in_cluster(chain, [](World& world, Proxy&, Cluster& cluster) {
+    Process& client = world.add_process("c1");
+    Caller primary(client, cluster.find("r1")->endpoint());
+    Caller middle(client, cluster.find("r2")->endpoint()), last(client, cluster.find("r3")->endpoint());
+    EXPECT_EQ(field(primary.ask("INFO replication"), "connected_slaves"), "1");
+    EXPECT_EQ(field(middle.ask("INFO replication"), "connected_slaves"), "1");
+    EXPECT_EQ(primary.ask("SET k v"), "+OK\r\n");
+    world.harness().runtime().sleep_for(milliseconds(10));
+    EXPECT_EQ(last.ask("GET k"), "$1\r\nv\r\n");
+  });
+}
+
 TEST(EmbeddedClusterTest, APromotedReplicaKeepsWhatItHadAndTakesANewIdentity) {
   in_cluster(kPair, [](World& world, Proxy&, Cluster& cluster) {
     Process& client = world.add_process("c1");

@@ -4,6 +4,9 @@
 // it and connects from it, so that whoever accepts a connection sees which node it is. Clients reach it
 // through its door in the proxy; a replica reaches its primary through a replication door made for it, and
 // announces its own door. The harness' own commands go past the proxy: they are subject to no fault.
+#include <filesystem>
+#include <fstream>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -11,6 +14,8 @@
 #include "sim/cluster/clocked_redis.h"
 #include "sim/cluster/cluster.h"
 #include "sim/cluster/real_disk.h"
+#include "sim/cluster/real_sentinel.h"
+#include "sim/cluster/sentinel_watch.h"
 #include "sim/cluster/slow_load.h"
 #include "sim/proxy/proxy.h"
 
@@ -45,9 +50,13 @@ class RealNode final : public ClusterNode {
         options_(options),
         data_folder_(options.folder + "/" + name_ + "/data"),
         append_only_folder_(data_folder_ + "/appendonlydir"),
+        configuration_(options.topology == Topology::sentinel ? options.folder + "/" + name_ + "/redis.conf"
+                                                              : ""),
         disk_(std::make_shared<RealDisk>(append_only_folder_)),
         process_(world.harness().runtime(), world.harness().network(),
-                 {.folder = options.folder + "/" + name_, .address = world.add_process(name_).address()}) {}
+                 {.folder = options.folder + "/" + name_,
+                  .address = world.add_process(name_).address(),
+                  .configuration = configuration_}) {}
 
   const std::string& name() const override { return name_; }
   Endpoint endpoint() const override { return door_; }
@@ -134,6 +143,14 @@ class RealNode final : public ClusterNode {
   // Opens the door for clients. `primary`: where this node replicates from, through the proxy.
   void open_door() { door_ = proxy_.expose(name_, process_.endpoint()); }
   void follow(Endpoint primary) { primary_ = std::move(primary); }
+  void write_configuration() const {
+    if (configuration_.empty()) return;
+    std::filesystem::create_directories(options_.folder + "/" + name_);
+    std::ofstream file(configuration_, std::ios::trunc);
+    if (primary_) file << "replicaof " << primary_->host << ' ' << primary_->port << '\n';
+    file.close();
+    if (!file) throw std::runtime_error("cannot write " + configuration_);
+  }
 
   // Looks at the append-only file once a second, as long as this node is there.
   void watch_disk() {
@@ -149,7 +166,7 @@ class RealNode final : public ClusterNode {
 
   // [parks]
   void start(RedisProcess::Until until = RedisProcess::Until::loaded) {
-    ++incarnation_;
+    if (incarnation_++ == 0) write_configuration();
     pauses_ = 0;
     std::vector<std::string> settings = persistence_settings(options_.persistence);
     if (options_.min_replicas_to_write > 0) {
@@ -157,9 +174,10 @@ class RealNode final : public ClusterNode {
                       {"--min-replicas-to-write", std::to_string(options_.min_replicas_to_write),
                        "--min-replicas-max-lag", std::to_string(options_.min_replicas_max_lag.count())});
     }
+    for (const auto& [name, value] : options_.settings) settings.insert(settings.end(), {"--" + name, value});
     settings.insert(settings.end(), {"--replica-announce-ip", door_.host, "--replica-announce-port",
                                      std::to_string(door_.port)});
-    if (primary_) {
+    if (primary_ && configuration_.empty()) {
       settings.insert(settings.end(), {"--replicaof", primary_->host + " " + std::to_string(primary_->port)});
     }
     if (until == RedisProcess::Until::loading) {
@@ -199,6 +217,7 @@ class RealNode final : public ClusterNode {
   std::string name_;
   const ClusterOptions options_;
   std::string data_folder_, append_only_folder_;
+  const std::string configuration_;  // the file that Sentinels have it rewrite; "": none
   std::shared_ptr<RealDisk> disk_;
   ClockedRedis process_;
   Endpoint door_;
@@ -214,19 +233,21 @@ class RealCluster final : public Cluster {
     for (const std::string& name : options.nodes) {
       nodes_.push_back(std::make_unique<RealNode>(world, proxy, name, options));
     }
+    if (options.topology != Topology::sentinel) return;
+    for (const std::string& name : options.sentinels.names)
+      sentinels_.push_back(std::make_unique<RealSentinel>(world, proxy, name, options));
   }
 
   const std::vector<std::unique_ptr<ClusterNode>>& nodes() const override { return nodes_; }
+  const std::vector<std::unique_ptr<ClusterNode>>& sentinels() const override { return sentinels_; }
 
   void start() override {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       node(i).open_door();
-      if (i > 0 && options_.topology == Topology::primary_replica) {
-        node(i).follow(door_between(node(i), node(0)));
-      }
-      node(i).start();
-      node(i).watch_disk();
+      if (i > 0 && has_replicas(options_.topology))
+        node(i).follow(door_between(node(i), node(first_primary_of(options_, i))));
     }
+    start_servers();
     Runtime& runtime = world_.harness().runtime();
     const MonotonicTime limit = deadline_after(runtime.now(), std::chrono::seconds(60));
     while (!in_sync()) {
@@ -234,6 +255,7 @@ class RealCluster final : public Cluster {
         throw std::runtime_error("replicas do not come in sync with node " + node(0).name());
       runtime.sleep_for(std::chrono::milliseconds(5));
     }
+    if (!sentinels_.empty()) start_sentinels();
   }
 
   void demote(const std::string& name, const std::string& primary) override {
@@ -247,26 +269,101 @@ class RealCluster final : public Cluster {
  private:
   RealNode& node(std::size_t index) { return static_cast<RealNode&>(*nodes_[index]); }
 
-  // Where `replica` reaches `primary`.
+  // [parks] Starts these side by side. Throws what went wrong first.
+  void side_by_side(const std::vector<std::function<void()>>& starts) {
+    std::string problem;
+    {
+      std::vector<Task> tasks;
+      for (const std::function<void()>& start : starts) {
+        tasks.push_back(world_.harness().runtime().spawn("start", [&start, &problem] {
+          try {
+            start();
+          } catch (const std::runtime_error& error) {
+            if (problem.empty()) problem = error.what();
+          }
+        }));
+      }
+    }  // joined
+    if (!problem.empty()) throw std::runtime_error(problem);
+  }
+
+  // [parks] Whoever follows another one is started after it: it would try again a second later.
+  void start_servers() {
+    std::vector<bool> started(nodes_.size(), false);
+    for (std::size_t left = nodes_.size(); left > 0;) {
+      std::vector<std::size_t> now;
+      for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        const bool follows = i > 0 && has_replicas(options_.topology);
+        if (!started[i] && (!follows || started[first_primary_of(options_, i)])) now.push_back(i);
+      }
+      std::vector<std::function<void()>> starts;
+      for (const std::size_t i : now) {
+        started[i] = true;
+        starts.push_back([this, i] {
+          node(i).start();
+          node(i).watch_disk();
+        });
+      }
+      side_by_side(starts);
+      left -= now.size();
+    }
+  }
+
+  // [parks] until each knows all the others and all replicas.
+  void start_sentinels() {
+    watch_ = std::make_shared<SentinelWatch>(world_, node(0).name(),
+                                             [this](const std::string& name, bool primary) {
+                                               if (on_role_changed) on_role_changed(name, primary);
+                                             });
+    for (const auto& each : nodes_) watch_->node(each->endpoint(), each->name());
+    for (const auto& each : sentinels_) static_cast<RealSentinel&>(*each).open_door();
+    std::vector<std::function<void()>> starts;
+    for (const auto& each : sentinels_) {
+      auto& sentinel = static_cast<RealSentinel&>(*each);
+      sentinel.watches(node(0).endpoint());
+      starts.push_back([this, &sentinel] {
+        sentinel.start();
+        watch_->listen(sentinel.upstream());
+      });
+    }
+    side_by_side(starts);
+    Runtime& runtime = world_.harness().runtime();
+    const MonotonicTime limit = deadline_after(runtime.now(), std::chrono::seconds(60));
+    for (const auto& each : sentinels_) {
+      auto& sentinel = static_cast<RealSentinel&>(*each);
+      const std::string name(kPrimaryName);
+      while (!knows_them_all(sentinel.call({"SENTINEL", "MASTER", name}), nodes_.size() - 1,
+                             sentinels_.size() - 1) ||
+             !all_are_well(sentinel.call({"SENTINEL", "REPLICAS", name}))) {
+        if (runtime.now() >= limit)
+          throw std::runtime_error("sentinel " + sentinel.name() + " does not get to know the others");
+        runtime.sleep_for(std::chrono::milliseconds(20));
+      }
+    }
+  }
+
+  // Where `replica` reaches `primary`: with Sentinels all go to the door that the primary announces.
   Endpoint door_between(const RealNode& replica, const RealNode& primary) {
+    if (options_.topology == Topology::sentinel) return primary.endpoint();
     Endpoint& door = doors_[{replica.name(), primary.name()}];
     if (door.port == 0) door = proxy_.expose(primary.name(), primary.upstream(), replica.name());
     return door;
   }
 
-  // Both sides must say so: the primary counts a replica as online only after its first acknowledgement.
+  // Both sides must say so: a primary counts a replica as online only after its first acknowledgement.
   bool in_sync() {
-    int replicas = 0;
+    std::map<std::size_t, int> replicas;  // by whom they follow
     for (std::size_t i = 1; i < nodes_.size(); ++i) {
       if (!node(i).is_replica()) continue;
-      ++replicas;
+      ++replicas[first_primary_of(options_, i)];
       if (info_field(node(i).call({"INFO", "replication"}).text, "master_link_status") != "up") return false;
     }
-    if (replicas == 0) return true;
-    const std::string info = node(0).call({"INFO", "replication"}).text;
-    for (int i = 0; i < replicas; ++i) {
-      if (info_field(info, "slave" + std::to_string(i)).find("state=online") == std::string::npos)
-        return false;
+    for (const auto& [primary, count] : replicas) {
+      const std::string info = node(primary).call({"INFO", "replication"}).text;
+      for (int i = 0; i < count; ++i) {
+        if (info_field(info, "slave" + std::to_string(i)).find("state=online") == std::string::npos)
+          return false;
+      }
     }
     return true;
   }
@@ -275,7 +372,9 @@ class RealCluster final : public Cluster {
   Proxy& proxy_;
   ClusterOptions options_;
   std::vector<std::unique_ptr<ClusterNode>> nodes_;
+  std::vector<std::unique_ptr<ClusterNode>> sentinels_;
   std::map<std::pair<std::string, std::string>, Endpoint> doors_;  // replica, primary
+  std::shared_ptr<SentinelWatch> watch_;
 };
 
 }  // namespace

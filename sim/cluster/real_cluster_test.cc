@@ -68,6 +68,18 @@ TEST(RealCluster, StartsInSyncWithRoles) {
   });
 }
 
+TEST(RealCluster, AReplicaFollowsAReplica) {
+  ClusterOptions options = replicated();
+  options.nodes = {"r1", "r2", "r3"};
+  options.follows = {{"r3", "r2"}};
+  with_cluster(options, [](Fixture& fixture) {
+    EXPECT_EQ(fixture.ask("r1", {"ROLE"}).items.at(2).items.size(), 1u);
+    EXPECT_EQ(fixture.ask("r2", {"INFO", "replication"}).text.find("connected_slaves:0"), std::string::npos);
+    fixture.ask("r1", {"SET", "k", "v"});
+    EXPECT_TRUE(fixture.comes_to([&] { return fixture.ask("r3", {"GET", "k"}).text == "v"; }));
+  });
+}
+
 TEST(RealCluster, ReplicasAnnounceTheirDoorInTheProxy) {
   with_cluster(replicated(), [](Fixture& fixture) {
     const redis::Reply role = fixture.ask("r1", {"ROLE"});

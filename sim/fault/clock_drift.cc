@@ -52,7 +52,7 @@ class ClockDrift final : public Fault {
 FaultKind clock_drift_fault() {
   FaultKind kind{.name = "clock-drift", .about = "the clocks of a node or a client run fast or slow"};
   kind.keys = {
-      {"node", FaultKey::Type::node, false, "whose clocks (or `client`)"},
+      {"node", FaultKey::Type::any_node, false, "whose clocks (or `client`)"},
       {"client", FaultKey::Type::client, false, "whose clocks (or `node`)"},
       {.name = "ppm",
        .type = FaultKey::Type::count,

@@ -48,7 +48,7 @@ FaultKind clock_step_fault() {
   FaultKind kind{.name = "clock-step",
                  .about = "the wall clock of a node or a client jumps; with `for`, back again"};
   kind.keys = {
-      {"node", FaultKey::Type::node, false, "whose clock (or `client`)"},
+      {"node", FaultKey::Type::any_node, false, "whose clock (or `client`)"},
       {"client", FaultKey::Type::client, false, "whose clock (or `node`)"},
       {"by", FaultKey::Type::duration, true, "how far: \"10s\", \"-300ms\""},
   };

@@ -41,7 +41,7 @@ class Crash final : public Fault {
 FaultKind crash_fault() {
   FaultKind kind{.name = "crash", .about = "a node or a client is killed; with `for` it comes back"};
   kind.keys = {
-      {"node", FaultKey::Type::node, false, "which node (or `client`)"},
+      {"node", FaultKey::Type::any_node, false, "which node (or `client`)"},
       {"client", FaultKey::Type::client, false, "which client (or `node`)"},
       {"disk", FaultKey::Type::text, false, "a node's files: keep (default) or lose", {"keep", "lose"}},
   };

@@ -89,6 +89,7 @@ struct FaultKind {
   bool on_links = false;
   // With the key `client`, it acts within a client of ours (its clocks, its tasks): not on a foreign program.
   bool inside_client = false;
+  bool needs_sentinels = false;       // topology = "sentinel"
   bool embedded = true, real = true;  // worlds that can do it
   std::unique_ptr<Fault> (*make)(const FaultConfig& config) = nullptr;
   // What a file's keys, each right by itself, must be together ("exactly one of `node` and `client`"), if

@@ -22,6 +22,7 @@ FaultKind power_loss_fault();
 FaultKind restart_fault();
 FaultKind promote_fault();
 FaultKind demote_fault();
+FaultKind sentinel_failover_fault();
 FaultKind pause_client_fault();
 FaultKind pause_watchdog_fault();
 FaultKind pause_server_fault();
@@ -57,6 +58,7 @@ const std::vector<FaultKind>& all_fault_kinds() {
       restart_fault(),
       promote_fault(),
       demote_fault(),
+      sentinel_failover_fault(),
       pause_client_fault(),
       pause_watchdog_fault(),
       pause_server_fault(),

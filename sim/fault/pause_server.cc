@@ -32,7 +32,7 @@ class PauseServer final : public Fault {
 FaultKind pause_server_fault() {
   FaultKind kind{.name = "pause-server",
                  .about = "a node stops while time goes on, then executes what has queued up"};
-  kind.keys = {{"node", FaultKey::Type::node, true, "which node"}};
+  kind.keys = {{"node", FaultKey::Type::any_node, true, "which node"}};
   kind.must_end = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<PauseServer>(config);

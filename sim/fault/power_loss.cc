@@ -34,7 +34,7 @@ class PowerLoss final : public Fault {
 FaultKind power_loss_fault() {
   FaultKind kind{.name = "power-loss",
                  .about = "a node is gone, with what its disk had not yet; with `for` it comes back"};
-  kind.keys = {{"node", FaultKey::Type::node, true, "which node"}};
+  kind.keys = {{"node", FaultKey::Type::any_node, true, "which node"}};
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<PowerLoss>(config);
   };

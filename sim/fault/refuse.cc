@@ -37,7 +37,7 @@ class Refuse final : public RuleFault {
 FaultKind refuse_fault() {
   FaultKind kind{.name = "refuse", .about = "a node refuses connections: nobody reaches it, but it runs on"};
   kind.keys = {
-      {"node", FaultKey::Type::node, true, "who refuses"},
+      {"node", FaultKey::Type::any_node, true, "who refuses"},
       {"from", FaultKey::Type::parties, false, "whom: clients, nodes, or \"*\" (all; the default)"},
       {"keep", FaultKey::Type::flag, false, "true: existing connections go on, only new ones are refused"},
   };

@@ -30,7 +30,7 @@ class Restart final : public Fault {
 FaultKind restart_fault() {
   FaultKind kind{.name = "restart", .about = "a node starts again, with its disk or an empty one"};
   kind.keys = {
-      {"node", FaultKey::Type::node, true, "which node"},
+      {"node", FaultKey::Type::any_node, true, "which node"},
       {"disk", FaultKey::Type::text, false, "its files: keep (default) or lose", {"keep", "lose"}},
   };
   kind.at_once = true;

@@ -101,7 +101,7 @@ void hello(Call& c) {
   c.out.bulk("id");
   c.out.integer(static_cast<std::int64_t>(c.session.id));
   c.out.bulk("mode");
-  c.out.bulk("standalone");
+  c.out.bulk(c.engine.answer_instead ? "sentinel" : "standalone");
   c.out.bulk("role");
   c.out.bulk(c.engine.is_replica() ? "replica" : "master");
   c.out.bulk("modules");

@@ -71,7 +71,11 @@ void config_resetstat(Call& c) {
   c.engine.stats() = EngineStats{};
   c.out.ok();
 }
-void config_rewrite(Call& c) { c.out.error("ERR The server is running without a config file"); }
+void config_rewrite(Call& c) {
+  if (!c.engine.on_config_rewrite) return c.out.error("ERR The server is running without a config file");
+  c.engine.on_config_rewrite(c.engine.replication().primary());
+  c.out.ok();
+}
 
 // There are no functions here, so that flushing them is always done.
 void function_flush(Call& c) {

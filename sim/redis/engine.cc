@@ -146,6 +146,7 @@ void Engine::run_request(Session& session, Args argv) {
   session.active_ms = mono_ms();
   ++stats_.commands;
   const std::size_t before = session.out.bytes.size();
+  if (answer_instead && answer_instead(session, argv)) return end_reply(session, before);
   const CommandSpec* container = nullptr;
   const CommandSpec* spec = CommandTable::instance().find(argv, container);
   if (spec == nullptr) {

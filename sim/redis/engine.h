@@ -162,6 +162,12 @@ class Engine {
   std::function<void()> on_primary_changed;
   std::function<void()> on_ticks_needed;
 
+  // Answers (into session.out) what this server is instead of an ordinary one: a Sentinel. False: it is
+  // answered as by any server.
+  std::function<bool(Session& session, Args argv)> answer_instead;
+  // CONFIG REWRITE: keeps whom it follows (host "": nobody). Not set: there is no file.
+  std::function<void(const Endpoint& primary)> on_config_rewrite;
+
   // `witness` (nullptr: none) outlives the engine. It is told at once what was loaded.
   void set_witness(KeyspaceWitness* witness);
   void tell_loaded();                              // whatever stood in the databases before

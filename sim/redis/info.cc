@@ -100,7 +100,7 @@ void replication(std::string& to, Engine& e) {
     line(to, "slave_read_repl_offset", r.offset());
     line(to, "slave_repl_offset", r.offset());
     if (!up) line(to, "master_link_down_since_seconds", (e.wall_ms() - r.link_down_since_ms()) / 1000);
-    line(to, "slave_priority", 100);
+    line(to, "slave_priority", e.config().matching("replica-priority").at(0).second);
     line(to, "slave_read_only", e.config().replica_read_only ? 1 : 0);
     line(to, "replica_announced", 1);
   }

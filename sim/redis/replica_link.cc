@@ -8,8 +8,8 @@ namespace holdfast::sim::embedded {
 using std::chrono::seconds;
 
 ReplicaLink::ReplicaLink(Runtime& runtime, Network& network, std::shared_ptr<Engine> engine,
-                         std::uint16_t port)
-    : runtime_(runtime), network_(network), engine_(std::move(engine)), port_(port) {}
+                         std::uint16_t port, std::string host)
+    : runtime_(runtime), network_(network), engine_(std::move(engine)), port_(port), host_(std::move(host)) {}
 
 void ReplicaLink::stop() {
   stopped_ = true;
@@ -125,6 +125,7 @@ bool ReplicaLink::synchronise() {
   if (!request({"PING"})) return false;
   const std::string port = std::to_string(port_);
   if (!request({"REPLCONF", "listening-port", port})) return false;
+  if (!host_.empty() && !request({"REPLCONF", "ip-address", host_})) return false;
   if (!request({"REPLCONF", "capa", "eof", "capa", "psync2"})) return false;
   if (!ask(replication.sync_request(), answer)) return false;
   if (generation_ != replication.link_generation()) return false;

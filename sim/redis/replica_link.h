@@ -13,7 +13,9 @@ namespace holdfast::sim::embedded {
 
 class ReplicaLink : public std::enable_shared_from_this<ReplicaLink> {
  public:
-  ReplicaLink(Runtime& runtime, Network& network, std::shared_ptr<Engine> engine, std::uint16_t port);
+  // `host`: what it announces beside `port`; "": nothing.
+  ReplicaLink(Runtime& runtime, Network& network, std::shared_ptr<Engine> engine, std::uint16_t port,
+              std::string host);
 
   void serve();  // [parks] until stop()
   void stop();
@@ -33,6 +35,7 @@ class ReplicaLink : public std::enable_shared_from_this<ReplicaLink> {
   Network& network_;
   std::shared_ptr<Engine> engine_;
   std::uint16_t port_;
+  const std::string host_;
   std::unique_ptr<Stream> stream_;
   std::string in_;
   std::size_t in_pos_ = 0;

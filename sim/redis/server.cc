@@ -30,7 +30,9 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
     engine_->set_witness(options_.witness);
     engine_->set_loads(options_.loads);
     link_ = std::make_shared<ReplicaLink>(runtime_, network_, engine_,
-                                          options_.announced_port != 0 ? options_.announced_port : port);
+                                          options_.announced_port != 0 ? options_.announced_port : port,
+                                          options_.announced_host);
+    engine_->on_config_rewrite = options_.on_config_rewrite;
     engine_->on_primary_changed = [this] {
       if (!link_task_.joinable()) start_link();
       link_->poke();

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,6 +26,9 @@ struct RedisServerOptions {
   embedded::Disk* disk = nullptr;    // outlives the server; nullptr: nothing is kept
   Endpoint primary;                  // host "" : starts as a primary
   std::uint16_t announced_port = 0;  // what a replica tells its primary; 0: the port it listens at
+  std::string announced_host = {};   // "": none, the primary takes the address that it sees
+  // CONFIG REWRITE: keeps whom it follows. Not set: it has no file.
+  std::function<void(const Endpoint& primary)> on_config_rewrite = {};
   std::vector<std::pair<std::string, std::string>> settings = {};  // as by CONFIG SET, in this order
   embedded::KeyspaceWitness* witness = nullptr;                    // outlives the server
   bool loads = false;  // answers LOADING until finish_loading(), as one that has much to load

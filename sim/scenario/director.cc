@@ -70,6 +70,7 @@ Director::~Director() = default;
 
 void Director::start() {
   keep_marks();
+  cluster_.on_role_changed = [this](const std::string& node, bool primary) { role_changed(node, primary); };
   bool watches_messages = false;
   for (const auto& actor : actors_) {
     const Trigger& trigger = actor->plan.trigger;
@@ -268,6 +269,23 @@ void Director::note(const Act& act, const FaultEffect& effect) {
     default: break;
   }
   recorder_.effect(act.told(), effect.what, effect.party);
+}
+
+// Sentinels did it, by themselves or because a fault asked them to.
+void Director::role_changed(const std::string& node, bool primary) {
+  const std::string act = "sentinels#" + std::to_string(++role_changes_);
+  const Recorder::FaultAct told{
+      .fault = "sentinels", .act = act, .description = "sentinels", .at_once = true};
+  recorder_.fault(told, true);
+  recorder_.effect(told, primary ? checker::Effect::promoted : checker::Effect::demoted, node);
+  if (!primary) return;
+  promoted_.insert(node);
+  recorder_.publish({.kind = RunEventKind::node_promoted,
+                     .client = {},
+                     .key = {},
+                     .id = {},
+                     .node = node,
+                     .time_ns = world_.now_ns()});
 }
 
 void Director::keep_marks() {

@@ -66,6 +66,7 @@ class Director {
   static bool waits_for(const Actor& actor, const Message& message);
   bool may_act(const Message& message) const;
   void on_message(const Message& message);
+  void role_changed(const std::string& node, bool primary);
   void keep_marks();
   void idle();
   FaultTargets targets(Actor& actor, const Act& act);
@@ -82,6 +83,7 @@ class Director {
   std::set<std::string> promoted_, restarted_;
   std::map<std::string, Duration> stepped_;  // by party: how far its wall clock stands off
   bool clocks_within_bounds_ = true;
+  std::uint64_t role_changes_ = 0;
   int busy_ = 0;
   std::string failure_;
   std::function<void()> on_idle_;

@@ -142,6 +142,10 @@ FaultPlan parse_fault(const Value& table, const SettingNames& names) {
                           " would act once and never again, because it acts again only when it "
                           "has healed, expected how long it lasts as well, such as for = \"50ms\"");
   }
+  if (plan.kind->needs_sentinels && names.sentinels.empty()) {
+    throw BadScenario(reader.at("kind"),
+                      where + " needs Sentinels, expected topology = \"sentinel\" in [cluster]");
+  }
   plan.config.values = parse_settings(reader, plan.kind->keys, with_event, where);
   if (plan.kind->problem != nullptr) {
     if (const std::string problem = plan.kind->problem(plan.config); !problem.empty())

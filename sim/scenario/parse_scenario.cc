@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 
 #include "checker/checks/check.h"
 #include "sim/client/lock_kind.h"
 #include "sim/client/no_lock.h"
 #include "sim/client/workload_kind.h"
+#include "sim/cluster/server_settings.h"
 #include "sim/external/external_lock.h"
+#include "sim/scenario/parse_cluster.h"
 #include "sim/scenario/parse_fault.h"
 #include "sim/scenario/parse_setting.h"
 #include "sim/scenario/table_reader.h"
@@ -39,74 +40,6 @@ void parse_run(const Value& table, Scenario& scenario) {
   reader.finish();
   if (scenario.time.count() == 0)
     throw BadScenario(reader.at("time"), "`time` is zero, expected a duration above \"0s\"");
-}
-
-}  // namespace
-
-bool is_name(const std::string& name) {
-  return !name.empty() && name.size() <= 32 && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-  });
-}
-
-namespace {
-
-void parse_cluster(const Value& table, Scenario& scenario) {
-  TableReader reader(table, "[cluster]");
-  const std::string topology =
-      reader.choice("topology", {"single", "primary-replica", "independent"}).value_or("single");
-  ClusterOptions& cluster = scenario.cluster;
-  cluster.topology = topology == "single"        ? Topology::single
-                     : topology == "independent" ? Topology::independent
-                                                 : Topology::primary_replica;
-  const std::vector<std::string> usual = cluster.topology == Topology::single
-                                             ? std::vector<std::string>{"r1"}
-                                             : std::vector<std::string>{"r1", "r2"};
-  cluster.nodes = reader.texts("nodes").value_or(usual);
-  const std::size_t least = cluster.topology == Topology::primary_replica ? 2 : 1;
-  const std::size_t most = cluster.topology == Topology::single ? 1 : 16;
-  if (cluster.nodes.size() < least || cluster.nodes.size() > most) {
-    throw BadScenario(reader.at("nodes"), "`nodes` has " + std::to_string(cluster.nodes.size()) +
-                                              " names, expected " + std::to_string(least) + " to " +
-                                              std::to_string(most) + " for the topology \"" + topology +
-                                              "\"");
-  }
-  std::set<std::string> seen;
-  for (const std::string& node : cluster.nodes) {
-    if (!is_name(node))
-      throw BadScenario(reader.at("nodes"), "`" + node + "` is no name, expected letters, digits, - and _");
-    if (!seen.insert(node).second)
-      throw BadScenario(reader.at("nodes"), "node `" + node + "` twice, expected different names");
-  }
-  const std::string persistence =
-      reader.choice("persistence", {"none", "rdb", "aof-always", "aof-everysec", "aof-no"}).value_or("none");
-  cluster.persistence = persistence == "none"         ? Persistence::none
-                        : persistence == "rdb"        ? Persistence::rdb
-                        : persistence == "aof-always" ? Persistence::aof_always
-                        : persistence == "aof-no"     ? Persistence::aof_no
-                                                      : Persistence::aof_everysec;
-  const auto replicas =
-      static_cast<std::int64_t>(cluster.topology == Topology::primary_replica ? cluster.nodes.size() - 1 : 0);
-  const auto least_replicas = reader.integer("min_replicas_to_write", 0, 15).value_or(0);
-  if (least_replicas > replicas) {
-    throw BadScenario(reader.at("min_replicas_to_write"),
-                      "`min_replicas_to_write` is " + std::to_string(least_replicas) +
-                          ", but the cluster has " + std::to_string(replicas) +
-                          " replicas: no write would ever be taken, expected at most that many");
-  }
-  cluster.min_replicas_to_write = static_cast<int>(least_replicas);
-  if (const auto lag = reader.duration("min_replicas_max_lag")) {
-    cluster.min_replicas_max_lag = std::chrono::duration_cast<std::chrono::seconds>(*lag);
-    if (cluster.min_replicas_max_lag != *lag || lag->count() == 0)
-      throw BadScenario(reader.at("min_replicas_max_lag"),
-                        "`min_replicas_max_lag` is " + format_duration(*lag) +
-                            ", expected whole seconds, as Redis counts them, such as \"2s\"");
-    if (least_replicas == 0)
-      throw BadScenario(
-          reader.at("min_replicas_max_lag"),
-          "`min_replicas_max_lag` means nothing without `min_replicas_to_write`, expected both");
-  }
-  reader.finish();
 }
 
 // Throws: the scenario's lock is not of the sort that is needed. Names those that are.
@@ -177,7 +110,7 @@ void parse_lock(const Value& table, Scenario& scenario) {
       "wait_timeout", workload.wait_timeout.has_value(),
       [](const LockKind& kind) { return kind.wait_timeout.has_value(); }, "has no wait timeout of its own");
   const auto& cluster = scenario.cluster;
-  const std::size_t replicas = cluster.topology == Topology::primary_replica ? cluster.nodes.size() - 1 : 0;
+  const std::size_t replicas = direct_replicas(cluster);
   if (static_cast<std::size_t>(workload.replicas) > replicas) {
     throw BadScenario(reader.at("replicas"), "`replicas` is " + std::to_string(workload.replicas) +
                                                  ", but the cluster has " + std::to_string(replicas) +
@@ -412,6 +345,7 @@ Scenario parse_base(const Value& document, const std::string& file) {
   if (root.value("workload") == nullptr) root.missing("workload");
   SettingNames names;
   names.nodes = scenario.cluster.nodes;
+  if (scenario.cluster.topology == Topology::sentinel) names.sentinels = scenario.cluster.sentinels.names;
   parse_workload(section(root, "workload"), scenario, names);
   for (std::int64_t i = 1; i <= scenario.workload.clients; ++i)
     names.clients.push_back("c" + std::to_string(i));
@@ -451,6 +385,13 @@ void require_world(const Scenario& scenario, bool embedded) {
                                        "`: its clients are programs, on the clocks and sockets of this "
                                        "machine, expected --world real");
   }
+  for (const auto& [name, value] : scenario.cluster.settings) {
+    const std::string why_not = embedded ? why_not_embedded(name, value) : "";
+    if (why_not.empty()) continue;
+    throw BadScenario(scenario.settings_at.at(name), "the embedded Redis does not do `" + name + "` = \"" +
+                                                         value + "\": " + why_not +
+                                                         ", expected --world real or another setting");
+  }
   for (const FaultPlan& fault : scenario.faults) {
     if (!fault.enabled || (embedded ? fault.kind->embedded : fault.kind->real)) continue;
     throw BadScenario(fault.at, "the " + std::string(embedded ? "embedded" : "real") + " world cannot do `" +
@@ -464,7 +405,8 @@ const std::vector<MarkInfo>& all_marks() {
     std::vector<MarkInfo> marks;
     for (const RunEventInfo& event : all_run_events())
       marks.push_back({std::string(event.name), std::string(event.about)});
-    marks.push_back({"granted-after-promotion", "a node granted a lock after it had been promoted"});
+    marks.push_back({"granted-after-promotion",
+                     "a node granted a lock after it had been promoted, by a fault or by Sentinels"});
     marks.push_back({"granted-after-restart", "a node granted a lock after it had been restarted"});
     marks.push_back(
         {std::string(kGrantedDuringFault), "an acquire returned ok while a fault with `for` acted"});

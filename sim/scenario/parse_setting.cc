@@ -13,6 +13,13 @@ SettingValue parse_value(TableReader& reader, const Setting& setting, const Sett
       check_name(text, names.nodes, reader.at(name), name);
       return text;
     }
+    case Setting::Type::any_node: {
+      std::string text = *reader.text(name);
+      std::vector<std::string> known = names.nodes;
+      known.insert(known.end(), names.sentinels.begin(), names.sentinels.end());
+      check_name(text, known, reader.at(name), name);
+      return text;
+    }
     case Setting::Type::client: {
       std::string text = *reader.text(name);
       check_name(text, names.clients, reader.at(name), name);
@@ -21,6 +28,7 @@ SettingValue parse_value(TableReader& reader, const Setting& setting, const Sett
     case Setting::Type::parties: {
       std::vector<std::string> parties = *reader.texts(name);
       std::vector<std::string> known = names.nodes;
+      known.insert(known.end(), names.sentinels.begin(), names.sentinels.end());
       known.insert(known.end(), names.clients.begin(), names.clients.end());
       known.emplace_back("*");
       for (const std::string& party : parties) check_name(party, known, reader.at(name), name);

@@ -12,7 +12,7 @@ namespace holdfast::sim {
 
 // What a value may refer to.
 struct SettingNames {
-  std::vector<std::string> nodes, clients, faults;
+  std::vector<std::string> nodes, sentinels, clients, faults;
 };
 
 // Throws BadScenario at `at` when `name`, the value of `key`, is none of `known`.

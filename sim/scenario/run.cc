@@ -93,6 +93,8 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
   workload.folder = scenario.folder();
   workload.run_folder = options.folder;
   for (const auto& node : stage.cluster->nodes()) workload.nodes.push_back({node->name(), node->endpoint()});
+  for (const auto& sentinel : stage.cluster->sentinels())
+    workload.sentinels.push_back({sentinel->name(), sentinel->endpoint()});
   stage.recorder->subscribe({.event = RunEventKind::lock_waiting},
                             [&stage](const RunEvent&) { ++stage.waits; });
   stage.workload = make_workload(world, *stage.recorder, workload);

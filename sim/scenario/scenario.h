@@ -70,6 +70,7 @@ struct Scenario {
   Duration clock_bound{};      // [run] clock_bound: steps up to this are within what locks must bear
 
   ClusterOptions cluster;
+  std::map<std::string, Position> settings_at;  // [cluster.settings]
   const LockKind* lock = nullptr;
   WorkloadOptions workload;  // its nodes are filled in when the cluster is up
   DurationRange latency;

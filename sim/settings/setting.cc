@@ -6,6 +6,7 @@ bool fits(Setting::Type type, const SettingValue& value) {
   using Type = Setting::Type;
   switch (type) {
     case Type::node:
+    case Type::any_node:
     case Type::client:
     case Type::text: return std::holds_alternative<std::string>(value);
     case Type::parties:
@@ -25,6 +26,7 @@ std::string_view type_name(Setting::Type type) {
   using Type = Setting::Type;
   switch (type) {
     case Type::node: return "NODE";
+    case Type::any_node: return "NODE or SENTINEL";
     case Type::client: return "CLIENT";
     case Type::parties: return "NAMES";
     case Type::duration: return "DURATION";

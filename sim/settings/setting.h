@@ -16,9 +16,9 @@
 namespace holdfast::sim {
 
 struct Setting {
-  enum class Type { node, client, parties, duration, range, percent, count, text, texts, flag };
-  // node, client: the name of one (checked against the scenario; client "c1" of `clients = 3` is c1..c3).
-  // texts: a list of strings, such as a command and its arguments.
+  enum class Type { node, any_node, client, parties, duration, range, percent, count, text, texts, flag };
+  // any_node: a server, or a Sentinel. node, client: the name of one (checked against the scenario; client
+  // "c1" of `clients = 3` is c1..c3). texts: a list of strings, such as a command and its arguments.
   // parties: a name or a list of names of clients and nodes ("*": all). range: "1ms..5ms" or one duration.
   std::string_view name;
   Type type;

@@ -9,6 +9,7 @@
 #include "sim/client/lock_kind.h"
 #include "sim/client/no_lock.h"
 #include "sim/client/workload_kind.h"
+#include "sim/cluster/server_settings.h"
 #include "sim/external/external_lock.h"
 #include "sim/fault/fault.h"
 #include "sim/scenario/scenario.h"
@@ -95,16 +96,38 @@ std::vector<Key> run_keys() {
       {"clock_bound", duration(), "larger clock steps mark a violation as out of bounds (0s)"}};
 }
 
+Json server_settings() {
+  Json properties = Json::object();
+  for (const sim::ServerSetting& setting : sim::all_server_settings())
+    properties[std::string(setting.name)] = {{"type", {"string", "integer", "boolean"}}};
+  return {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
+}
+
 std::vector<Key> cluster_keys() {
   return {
-      {"topology", choice({"single", "primary-replica", "independent"}),
-       "independent: servers that know nothing of each other, for a quorum lock (single)"},
+      {"topology", choice({"single", "primary-replica", "sentinel", "independent"}),
+       "sentinel: a primary and its replicas, watched by Sentinels who replace it; independent: servers that "
+       "know nothing of each other, for a quorum lock (single)"},
       {"nodes", texts(), "names; the first starts as primary"},
       {"persistence", choice({"none", "rdb", "aof-always", "aof-everysec", "aof-no"}),
        "what a restart finds again (none)"},
       {"min_replicas_to_write", integer(0, 15),
        "a primary takes writes only while so many replicas acknowledge (0)"},
-      {"min_replicas_max_lag", duration(), "how old their last acknowledgement may be: whole seconds (10s)"}};
+      {"min_replicas_max_lag", duration(), "how old their last acknowledgement may be: whole seconds (10s)"},
+      {"follows",
+       {{"type", "object"}, {"additionalProperties", text()}},
+       "primary-replica: who follows another replica instead of the primary, { r3 = \"r2\" }"},
+      {"sentinels", texts(), "sentinel: names of the Sentinels (s1, s2, s3)"},
+      {"quorum", integer(1, 9), "sentinel: so many must agree that the primary is down (more than half)"},
+      {"down_after", duration(), "sentinel: silent for so long is down, in one Sentinel's opinion (500ms)"},
+      {"failover_timeout", duration(),
+       "sentinel: of one step of a failover; the next attempt comes twice that later (3s)"},
+      {"parallel_syncs", integer(1, 15), "sentinel: replicas that turn to a new primary at a time (1)"},
+      {"sentinel_pace", choice({"quick", "usual"}),
+       "sentinel: they ask in Redis' usual periods, or ten times as often: a failover takes about a second "
+       "(quick)"},
+      {"settings", server_settings(),
+       "of redis-server, for all nodes; the embedded Redis does not obey all"}};
 }
 
 std::vector<std::string> lock_names() {
@@ -157,6 +180,7 @@ Json setting_value(const sim::Setting& key) {
   using Type = sim::Setting::Type;
   switch (key.type) {
     case Type::node:
+    case Type::any_node:
     case Type::client: return text();
     case Type::parties: return any_of({{{"type", "array"}, {"items", text()}, {"minItems", 1}}, text()});
     case Type::texts: return any_of({{{"type", "array"}, {"items", text()}}, text()});

@@ -24,6 +24,12 @@ std::vector<redis::Client*> checked(std::vector<redis::Client*> clients, Duratio
   }
   std::set<std::string> servers;
   for (const redis::Client* client : clients) {
+    for (const redis::Node& sentinel : client->options().sentinels) {
+      const std::string set = client->options().primary_name + " at " + sentinel.endpoint.to_string();
+      if (!servers.insert(set).second)
+        throw std::invalid_argument("a quorum needs servers that fail independently: " + set +
+                                    " is there twice");
+    }
     for (const redis::Node& node : client->options().nodes) {
       if (!servers.insert(node.endpoint.to_string()).second) {
         throw std::invalid_argument("a quorum needs servers that fail independently: " +

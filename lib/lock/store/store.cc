@@ -38,6 +38,10 @@ redis::CallOptions on_lane(redis::CallOptions options, redis::Lane lane) {
 std::string place_of(const redis::ClientOptions& options) {
   std::vector<std::string> addresses;
   for (const redis::Node& node : options.nodes) addresses.push_back(node.endpoint.to_string());
+  if (!options.sentinels.empty()) {  // then the nodes are names only
+    addresses.assign(1, options.primary_name);
+    for (const redis::Node& sentinel : options.sentinels) addresses.push_back(sentinel.endpoint.to_string());
+  }
   std::sort(addresses.begin(), addresses.end());
   std::string place;
   for (const std::string& address : addresses) place.append(address).append(1, ',');

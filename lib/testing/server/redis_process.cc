@@ -98,6 +98,8 @@ bool RedisProcess::try_start(const std::vector<std::string>& extra, Until until)
                      .folder = data_folder_,
                      .output = log_file_,
                      .environment = options_.environment};
+  if (!options_.configuration.empty())
+    child.arguments.insert(child.arguments.begin(), options_.configuration);
   child.arguments.insert(child.arguments.end(), options_.settings.begin(), options_.settings.end());
   child.arguments.insert(child.arguments.end(), extra.begin(), extra.end());
   child_ = std::make_unique<ChildProcess>(child);

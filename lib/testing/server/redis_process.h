@@ -34,6 +34,7 @@ struct RedisProcessOptions {
   std::string folder;                      // below it: data/, server.log; created if absent
   std::string address = "127.0.0.1";       // any of 127.0.0.0/8
   std::uint16_t port = 0;                  // 0: a free one, kept from then on
+  std::string configuration = {};          // a file that it reads first, and may rewrite
   std::vector<std::string> settings = {};  // more arguments: {"--appendonly", "yes"}
   std::vector<std::pair<std::string, std::string>> environment = {};  // variables beside its parent's
   Duration start_limit = std::chrono::seconds(30);

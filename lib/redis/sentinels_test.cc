@@ -1,0 +1,207 @@
+// The client finds its primary through Sentinels, also when some are gone, stale, or wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+
+#include "lib/redis/client.h"
+#include "lib/testing/fake_server.h"
+#include "lib/testing/ports.h"
+
+namespace holdfast::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::array;
+using testing::bulk;
+using testing::Command;
+using testing::FakeServer;
+using ::testing::HasSubstr;
+using testing::on_ports;
+using testing::Peer;
+using testing::Ports;
+using Kind = Error::Kind;
+
+class Sentinels : public ::testing::TestWithParam<Ports> {
+ protected:
+  static void run(const std::function<void(Runtime&, Network&)>& body) { on_ports(GetParam(), body); }
+};
+
+// A server with that ROLE, which answers SET with its name.
+std::unique_ptr<FakeServer> server(Runtime& runtime, Network& network, const std::string& name,
+                                   const std::atomic<bool>& primary) {
+  return std::make_unique<FakeServer>(runtime, network, [name, &primary](Peer& peer, const Command& command) {
+    if (command[0] == "ROLE")
+      return peer.send(array({bulk(primary ? "master" : "slave"), ":0\r\n", "*0\r\n"}));
+    if (!primary) return peer.send("-READONLY You can't write against a read only replica.\r\n");
+    peer.send(bulk(name));
+  });
+}
+
+// What a Sentinel says; whom it names may change while it serves.
+struct Says {
+  std::atomic<const FakeServer*> primary;
+  int epoch = 0;
+  std::string refuses = {};
+};
+
+std::unique_ptr<FakeServer> sentinel(Runtime& runtime, Network& network, const Says& says) {
+  return std::make_unique<FakeServer>(runtime, network, [&says](Peer& peer, const Command& command) {
+    if (command[0] == "AUTH") return peer.send(command.back() == "secret" ? "+OK\r\n" : "-WRONGPASS no\r\n");
+    if (!says.refuses.empty()) return peer.send(says.refuses);
+    const Endpoint primary = says.primary.load()->endpoint();
+    if (command.back() != "mymaster")
+      return peer.send(command[1] == "MASTER" ? "-ERR No such master\r\n" : "*-1\r\n");
+    if (command[1] == "MASTER") {
+      return peer.send(
+          array({bulk("name"), bulk("mymaster"), bulk("config-epoch"), bulk(std::to_string(says.epoch))}));
+    }
+    peer.send(array({bulk(primary.host), bulk(std::to_string(primary.port))}));
+  });
+}
+
+ClientOptions asking(std::initializer_list<const FakeServer*> sentinels) {
+  ClientOptions options;
+  for (const FakeServer* one : sentinels) options.sentinels.push_back({"", one->endpoint()});
+  options.command_timeout = 1h;
+  return options;
+}
+
+TEST_P(Sentinels, NameThePrimary) {
+  run([](Runtime& runtime, Network& network) {
+    const std::atomic<bool> primary = true;
+    const auto redis = server(runtime, network, "r1", primary);
+    const Says says{.primary = redis.get()};
+    const auto one = sentinel(runtime, network, says);
+    ClientOptions options = asking({one.get()});
+    Client unnamed(runtime, network, options);
+    EXPECT_EQ(unnamed.call({"SET", "k", "v"}).node, redis->endpoint().to_string());
+    options.nodes = {{"r1", redis->endpoint()}};
+    Client named(runtime, network, options);
+    EXPECT_EQ(named.call({"SET", "k", "v"}).node, "r1");
+  });
+}
+
+// Whoever begins: two of three outvote the one that missed the switch, though its old primary still says that
+// it is one.
+TEST_P(Sentinels, OneThatIsStaleMisleadsNobody) {
+  run([](Runtime& runtime, Network& network) {
+    const std::atomic<bool> primary = true;
+    const auto old = server(runtime, network, "old", primary), now = server(runtime, network, "now", primary);
+    const Says stale{.primary = old.get(), .epoch = 3}, fresh{.primary = now.get(), .epoch = 4};
+    const auto a = sentinel(runtime, network, stale), b = sentinel(runtime, network, fresh),
+               c = sentinel(runtime, network, fresh);
+    for (int i = 0; i < 20; ++i) {
+      Client client(runtime, network, asking({a.get(), b.get(), c.get()}));
+      EXPECT_EQ(client.call({"SET", "k", "v"}).reply.text, "now");
+    }
+  });
+}
+
+TEST_P(Sentinels, OneThatLivesIsEnough) {
+  run([](Runtime& runtime, Network& network) {
+    const std::atomic<bool> primary = true;
+    const auto redis = server(runtime, network, "r1", primary);
+    const Says says{.primary = redis.get()};
+    const auto a = sentinel(runtime, network, says), b = sentinel(runtime, network, says),
+               c = sentinel(runtime, network, says);
+    const ClientOptions options = asking({a.get(), b.get(), c.get()});
+    a->stop();
+    c->stop();
+    Client client(runtime, network, options);
+    EXPECT_EQ(client.call({"SET", "k", "v"}).reply.text, "r1");
+  });
+}
+
+// The node that they name is a replica (still, or by now): they are asked again until one says that it is the
+// primary.
+TEST_P(Sentinels, WhatTheyNameMustSayItIsThePrimary) {
+  run([](Runtime& runtime, Network& network) {
+    const std::atomic<bool> yes = true, no = false;
+    const auto replica = server(runtime, network, "replica", no), redis = server(runtime, network, "r2", yes);
+    Says says{.primary = replica.get()};
+    const auto one = sentinel(runtime, network, says);
+    Client client(runtime, network, asking({one.get()}));
+    const Task later = runtime.spawn("later", [&] {
+      replica->wait_for(2);  // asked for its ROLE twice
+      says.primary = redis.get();
+    });
+    EXPECT_EQ(client.call({"SET", "k", "v"}).reply.text, "r2");
+  });
+}
+
+TEST_P(Sentinels, AreAskedAgainWhenThePrimaryWasDemoted) {
+  run([](Runtime& runtime, Network& network) {
+    std::atomic<bool> first = true, second = false;
+    const auto r1 = server(runtime, network, "r1", first), r2 = server(runtime, network, "r2", second);
+    Says says{.primary = r1.get()};
+    const auto one = sentinel(runtime, network, says);
+    Client client(runtime, network, asking({one.get()}));
+    EXPECT_EQ(client.call({"SET", "k", "v"}).reply.text, "r1");
+    first = false;
+    second = true;
+    says.primary = r2.get();
+    EXPECT_EQ(client.call({"SET", "k", "v"}).reply.text, "r2");
+  });
+}
+
+// Without a clock: the deadline is an hour away.
+TEST_P(Sentinels, WhatAPersonMustMendIsToldAtOnce) {
+  run([](Runtime& runtime, Network& network) {
+    const auto fails = [&](const ClientOptions& options) {
+      Client client(runtime, network, options);
+      try {
+        client.call({"SET", "k", "v"});
+      } catch (const Error& error) {
+        EXPECT_FALSE(error.may_have_executed());
+        return error;
+      }
+      ADD_FAILURE() << "no error";
+      return Error(Kind::timed_out, "", "", "", false, "none");
+    };
+    const std::atomic<bool> primary = true;
+    const auto redis = server(runtime, network, "r1", primary);
+    Says says{.primary = redis.get()};
+    const auto one = sentinel(runtime, network, says);
+    ClientOptions options = asking({one.get()});
+    options.primary_name = "other";
+    Error error = fails(options);
+    EXPECT_EQ(error.kind(), Kind::unreachable);
+    EXPECT_THAT(error.what(), HasSubstr("knows no primary `other`"));
+    options = asking({one.get()});
+    says.refuses = "-NOAUTH Authentication required.\r\n";
+    error = fails(options);
+    EXPECT_EQ(error.kind(), Kind::unauthorized);
+    EXPECT_THAT(error.what(), HasSubstr("sentinel_password"));
+    says.refuses = "-ERR unknown command 'SENTINEL', with args beginning with: \r\n";
+    error = fails(options);
+    EXPECT_EQ(error.kind(), Kind::unsupported);
+    EXPECT_THAT(error.what(), HasSubstr("is no Sentinel"));
+    says.refuses = "HTTP/1.1 400 Bad Request\r\n";
+    EXPECT_EQ(fails(options).kind(), Kind::protocol);
+    one->stop();
+    EXPECT_EQ(fails(options).kind(), Kind::unreachable);
+  });
+}
+
+TEST_P(Sentinels, GetAPasswordOfTheirOwn) {
+  run([](Runtime& runtime, Network& network) {
+    const std::atomic<bool> primary = true;
+    const auto redis = server(runtime, network, "r1", primary);
+    const Says says{.primary = redis.get()};
+    const auto one = sentinel(runtime, network, says);
+    ClientOptions options = asking({one.get()});
+    options.sentinel_password = "secret";
+    Client client(runtime, network, options);
+    EXPECT_EQ(client.call({"SET", "k", "v"}).reply.text, "r1");
+    EXPECT_EQ(one->log().front(), "1 AUTH secret");
+    for (const std::string& line : redis->log()) EXPECT_EQ(line.find("secret"), std::string::npos) << line;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(, Sentinels, testing::all_ports(),
+                         [](const auto& info) { return std::string(testing::to_string(info.param)); });
+
+}  // namespace
+}  // namespace holdfast::redis

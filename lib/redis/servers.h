@@ -1,0 +1,41 @@
+// The servers that one client knows: those of its options, and those that Sentinels named since.
+//
+// Thread safety: all members, from any task. What was added stays, so that a name lives as long as this.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/redis/client.h"
+#include "lib/runtime/runtime.h"
+
+namespace holdfast::redis {
+
+class Servers {
+ public:
+  // A client that was told of more addresses than that has been lied to.
+  static constexpr std::size_t kMost = 4096;
+
+  Servers(Runtime& runtime, const ClientOptions& options);
+
+  Node at(std::size_t index) const;
+  const std::string& name(std::size_t index) const;  // how errors call it
+  std::size_t size() const;
+  // The server at that address, a new one if it is not known yet. Nothing: there are too many.
+  std::optional<std::size_t> at_address(const Endpoint& endpoint);
+
+ private:
+  struct Known {
+    Node node;
+    std::string name;
+  };
+  const std::vector<Known> given_;  // read without the mutex: each call asks for a name
+  mutable Mutex mutex_;
+  std::deque<Known> learned_;  // numbered on from those
+};
+
+}  // namespace holdfast::redis
