@@ -30,11 +30,10 @@ enum class Persistence { none, rdb, aof_always, aof_everysec, aof_no };  // aof_
 // Those who watch the primary of a `sentinel` topology and replace it. Its name among them: kPrimaryName.
 struct SentinelSettings {
   std::vector<std::string> names = {"s1", "s2", "s3"};
-  int quorum = 2;  // so many must agree that the primary is down
-  Duration down_after =
-      std::chrono::milliseconds(500);                   // silent for so long: down, in one Sentinel's opinion
-  Duration failover_timeout = std::chrono::seconds(3);  // of one step; twice that until the next attempt
-  int parallel_syncs = 1;                               // replicas that turn to the new primary at a time
+  int quorum = 2;                                       // so many must agree that the primary is down
+  Duration down_after = std::chrono::seconds(1);        // silent for so long: down, to one Sentinel
+  Duration failover_timeout = std::chrono::seconds(3);  // of a step; twice that until the next attempt
+  int parallel_syncs = 1;                               // replicas that turn to a new primary at a time
   // They ask and tell more often than real ones usually do: a failover takes about a second. False: as usual.
   bool quick = true;
 };

@@ -42,7 +42,7 @@ void EmbeddedSentinel::start() {
   options.failover_timeout_ms = in_ms(settings_.failover_timeout);
   options.parallel_syncs = settings_.parallel_syncs;
   if (settings_.quick)
-    options.periods = {.info = 100, .ping = 300, .ask = 50, .publish = 50, .election = 500};
+    options.periods = {.info = 300, .ping = 300, .ask = 50, .publish = 500, .election = 500};
   serves_ = std::make_shared<bool>(false);
   Process& process = *process_;
   const std::shared_ptr<bool> serves = serves_;

@@ -50,8 +50,8 @@ void RealSentinel::start() {
   }
   if (!process_.running()) return;
   if (settings_.quick) {
-    call({"SENTINEL", "DEBUG", "INFO-PERIOD", "100", "PING-PERIOD", "300", "ASK-PERIOD", "50",
-          "PUBLISH-PERIOD", "50", "ELECTION-TIMEOUT", "500"});
+    call({"SENTINEL", "DEBUG", "INFO-PERIOD", "300", "PING-PERIOD", "300", "ASK-PERIOD", "50",
+          "PUBLISH-PERIOD", "500", "ELECTION-TIMEOUT", "500"});
   }
   proxy_.set_node(name_, NodeState::up);
 }

@@ -119,7 +119,7 @@ std::vector<Key> cluster_keys() {
        "primary-replica: who follows another replica instead of the primary, { r3 = \"r2\" }"},
       {"sentinels", texts(), "sentinel: names of the Sentinels (s1, s2, s3)"},
       {"quorum", integer(1, 9), "sentinel: so many must agree that the primary is down (more than half)"},
-      {"down_after", duration(), "sentinel: silent for so long is down, in one Sentinel's opinion (500ms)"},
+      {"down_after", duration(), "sentinel: silent for so long is down, in one Sentinel's opinion (1s)"},
       {"failover_timeout", duration(),
        "sentinel: of one step of a failover; the next attempt comes twice that later (3s)"},
       {"parallel_syncs", integer(1, 15), "sentinel: replicas that turn to a new primary at a time (1)"},
