@@ -20,6 +20,7 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
     std::string client;  // whose alone it is; "": anybody's
     std::unique_ptr<Listener> listener;
     Doorway* doorway = nullptr;  // the listener
+    DoorOptions options = {};
   };
 
   explicit Impl(World& world) : world_(world), process_(world.add_process("proxy")) {
@@ -27,11 +28,14 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
   }
   ~Impl() { world_.on_new_address(nullptr); }
 
-  Endpoint expose(const std::string& node, const Endpoint& upstream, const std::string& replication_from) {
-    upstreams_[node] = upstream;
+  Endpoint expose(const std::string& node, const Endpoint& upstream, const std::string& replication_from,
+                  const DoorOptions& options) {
     auto door = std::make_shared<Door>();
     door->node = node;
     door->replication_from = replication_from;
+    door->options = options;
+    door->listener = process_.network().listen(options.at);
+    upstreams_[node] = upstream;
     return open(door);
   }
 
@@ -40,6 +44,7 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
     auto door = std::make_shared<Door>();
     door->node = node;
     door->client = client;
+    door->listener = process_.network().listen({process_.address(), 0});
     return open(door);
   }
 
@@ -52,7 +57,6 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   Endpoint open(const std::shared_ptr<Door>& door) {
-    door->listener = process_.network().listen({process_.address(), 0});
     const Endpoint endpoint = door->listener->endpoint();
     door->doorway = dynamic_cast<Doorway*>(door->listener.get());
     HF_CHECK(door->doorway != nullptr, "the listeners of a world are doorways");
@@ -133,16 +137,17 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
   void serve(const Door& door, std::unique_ptr<Stream> client) {
     ++book_.stats.connections;
     Link link = link_of(door, client->peer().host);
+    const std::uint64_t id = link.connection = ++last_relay_;
     for (const RuleBook::Entry& entry : book_.rules) {
       if (entry.rule->applies(link) && entry.rule->refuses(link)) return client->reset();
     }
-    const std::uint64_t id = ++last_relay_;
     const std::string name = "connection/" + link.from + "/" + link.to;
     const Rng rng = world_.rng(name + "#" + std::to_string(++made_[name]));
     const auto relay = std::make_shared<Relay>(process_, book_, std::move(link), std::move(client), rng,
                                                weak_from_this(), [this, id] { relays_.erase(id); });
     relays_.emplace(id, relay);
-    relay->run(upstreams_.at(door.node));
+    Network& dials = door.options.dials != nullptr ? *door.options.dials : process_.network();
+    relay->run(upstreams_.at(door.node), dials, door.options.ends_orderly ? IoStatus::eof : IoStatus::reset);
   }
 
   void release(RuleId id, bool sent_again) {
@@ -165,6 +170,23 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
     return count;
   }
 
+  std::size_t close_links(const std::function<bool(const Link&)>& which) {
+    std::size_t count = 0;
+    for (const auto& [id, relay] : relays_) {
+      if (!which(relay->link())) continue;
+      relay->close();
+      ++count;
+    }
+    return count;
+  }
+
+  void close_doors(const std::string& node) {
+    for (const auto& door : doors_) {
+      if (door->node == node) door->listener->close();
+    }
+    std::erase_if(doors_, [&](const auto& door) { return door->node == node; });
+  }
+
   World& world_;
   Process& process_;
   RuleBook book_;
@@ -184,7 +206,7 @@ Proxy::~Proxy() {
 
 Endpoint Proxy::expose(const std::string& node, const Endpoint& upstream,
                        const std::string& replication_from) {
-  return impl_->expose(node, upstream, replication_from);
+  return impl_->expose(node, upstream, replication_from, {.at = {impl_->process_.address(), 0}});
 }
 
 Endpoint Proxy::expose_to(const std::string& client, const std::string& node) {
@@ -192,6 +214,24 @@ Endpoint Proxy::expose_to(const std::string& client, const std::string& node) {
 }
 
 void Proxy::lead(const Endpoint& door, const std::string& node) { impl_->lead(door, node); }
+
+Endpoint Proxy::expose_at(const std::string& node, const Endpoint& upstream, const DoorOptions& options) {
+  return impl_->expose(node, upstream, "", options);
+}
+
+void Proxy::close_doors(const std::string& node) { impl_->close_doors(node); }
+
+std::size_t Proxy::close_links(const std::function<bool(const Link&)>& which) {
+  return impl_->close_links(which);
+}
+
+std::vector<Link> Proxy::links() const {
+  std::vector<Link> all;
+  for (const auto& [id, relay] : impl_->relays_) all.push_back(relay->link());
+  return all;
+}
+
+void Proxy::count_bytes(ByteCounter counter) { impl_->book_.counter = std::move(counter); }
 
 void Proxy::redirect(const std::string& node, const Endpoint& upstream) {
   HF_CHECK(impl_->upstreams_.count(node) > 0, "redirect() of a node that was exposed");

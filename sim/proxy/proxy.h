@@ -25,6 +25,7 @@ struct Link {
   std::string to;    // the server node
   // Known from the start if `from` is a node, else from the first REPLCONF, PSYNC or SYNC on.
   bool replication = false;
+  std::uint64_t connection = 0;  // its number; 0: there is none yet
 };
 
 // One whole RESP message on a link. A MULTI ... EXEC of a client that sends it in one go, or in a replication
@@ -50,6 +51,12 @@ struct EndlessReply {
   Duration pause{};
 };
 
+// A part of what passes, `after` what decided about it.
+struct Slice {
+  std::size_t bytes = 0;
+  Duration after{};
+};
+
 // What happens to a message (or to a chunk of bytes).
 struct Action {
   enum class Kind {
@@ -62,12 +69,16 @@ struct Action {
     // The receiver gets `endless` in place of this message, and nothing else any more, until it has had
     // enough or the rule is removed: then the connection is broken off.
     stream,
+    pass_part_then_close,  // the first `part` bytes pass, then the connection is closed in both ways
   };
   Kind kind = Kind::pass;
   Duration delay{};  // pass: keep it back that long; order within a link is kept
   // pass: the server gets these bytes in place of the request, and the client what it answers to them.
   std::shared_ptr<const std::string> instead = nullptr;
   std::shared_ptr<const EndlessReply> endless = nullptr;  // stream
+  std::size_t part = 0;                                   // pass_part_then_close
+  // pass: in slices, each of which waits for its own time besides `delay`. Together they are all of it.
+  std::shared_ptr<const std::vector<Slice>> slices = nullptr;
 };
 
 class Rule {
@@ -103,6 +114,18 @@ using MessageWatcher = std::function<void(const Message& message)>;
 // such a message has been handed over by then; what a watcher only looks at may be gathered with the next.
 using MayAct = std::function<bool(const Message& message)>;
 
+// Told of bytes that a lane has read (or, `written`, written on).
+using ByteCounter =
+    std::function<void(const Link& link, Direction direction, std::size_t bytes, bool written)>;
+
+// A door for programs that are not of the world.
+struct DoorOptions {
+  Endpoint at;               // where to listen
+  Network* dials = nullptr;  // connects to the upstream; null: the proxy's process, from its own address
+  bool ends_orderly =
+      false;  // who cannot be connected to the upstream sees the end of the stream, not a reset
+};
+
 // A node's machine and its server, as who connects finds them.
 enum class NodeState : std::uint8_t {
   up,
@@ -135,6 +158,9 @@ class Proxy {
   // connections that exist stay where they are.
   Endpoint expose_to(const std::string& client, const std::string& node);
   void lead(const Endpoint& door, const std::string& node);
+  // Throws std::system_error when it cannot listen there.
+  Endpoint expose_at(const std::string& node, const Endpoint& upstream, const DoorOptions& options);
+  void close_doors(const std::string& node);  // for good; connections stay
   // The server moved (restarted at another port).
   void redirect(const std::string& node, const Endpoint& upstream);
 
@@ -151,7 +177,10 @@ class Proxy {
   void heal_rule(RuleId id);
   void release_held(RuleId id);  // asks again for everything that it holds
   std::size_t reset_links(const std::function<bool(const Link&)>& which);  // breaks existing connections off
-  void watch(MessageWatcher watcher);                                      // which may act on each message
+  std::size_t close_links(const std::function<bool(const Link&)>& which);  // the same, by an orderly end
+  std::vector<Link> links() const;                                         // those that exist
+  void count_bytes(ByteCounter counter);
+  void watch(MessageWatcher watcher);  // which may act on each message
   void watch(MessageWatcher watcher, MayAct may_act);
   const ProxyStats& stats() const;
 

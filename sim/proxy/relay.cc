@@ -40,16 +40,16 @@ void Relay::start_task(std::string_view role, std::function<void()> body) {
   });
 }
 
-void Relay::run(const Endpoint& upstream) {
-  start_task("relay", [this, upstream] {
-    Connected made = process_.network().connect(upstream, deadline_after(runtime_.now(), kConnectTimeout));
+void Relay::run(const Endpoint& upstream, Network& dials, IoStatus unreachable) {
+  start_task("relay", [this, upstream, &dials, unreachable] {
+    Connected made = dials.connect(upstream, deadline_after(runtime_.now(), kConnectTimeout));
     if (broken_) return;
     if (made.status == IoStatus::ok) {
       server_ = std::move(made.stream);
       start_task("relay", [this] { read_lane(reply_); });
     } else {
       request_.discarding = true;
-      finish(reply_, IoStatus::reset);
+      finish(reply_, unreachable);
       if (reply_.queue != nullptr) start_writer(reply_);
     }
     read_lane(request_);
@@ -113,6 +113,7 @@ void Relay::wait_for_room(Lane& of) {
 }
 
 void Relay::receive(Lane& of, std::string_view chunk) {
+  if (book_.counter) book_.counter(link_, of.direction, chunk.size(), false);
   if (lost_) {
     if (of.direction == lost_from_) return;
     if (back_) return break_off();
@@ -192,9 +193,11 @@ Relay::Verdict Relay::ask(const Lane& of, std::string_view bytes, const Message*
         entry.messages ? entry.rule->on_message(*message) : entry.rule->on_bytes(link_, of.direction, bytes);
     verdict.delay += action.delay;
     if (action.instead) verdict.instead = action.instead;
+    if (action.slices) verdict.slices = action.slices;
     if (action.kind == Action::Kind::pass) continue;
     verdict.kind = action.kind;
     verdict.endless = action.endless;
+    verdict.part = action.part;
     verdict.by = entry.id;
     break;
   }
@@ -204,6 +207,8 @@ Relay::Verdict Relay::ask(const Lane& of, std::string_view bytes, const Message*
 // `piece.bytes` is filled from `bytes` only when it has to wait.
 void Relay::place(Lane& of, Verdict verdict, Piece& piece, std::string_view bytes) {
   if (broken_) return;
+  if (verdict.slices != nullptr && verdict.kind == Action::Kind::pass && piece.end == End::none)
+    return place_slices(of, std::move(verdict), bytes);
   const bool clear = of.queue == nullptr || (of.queue->empty() && !of.writing);
   if (clear && verdict.kind != Action::Kind::hold && verdict.delay <= Duration::zero()) {
     if (verdict.kind == Action::Kind::pass && piece.end == End::none) return gather(of, bytes);
@@ -220,6 +225,20 @@ void Relay::place(Lane& of, Verdict verdict, Piece& piece, std::string_view byte
   of.queue->push_back(std::move(piece));
   if (verdict.kind == Action::Kind::hold) start_writer(of);
   if (of.writer != nullptr && idle) of.writer->unpark();
+}
+
+void Relay::place_slices(Lane& of, Verdict verdict, std::string_view bytes) {
+  const auto slices = std::exchange(verdict.slices, nullptr);
+  const Duration delay = verdict.delay;
+  for (const Slice& slice : *slices) {
+    const std::string_view part = bytes.substr(0, slice.bytes);
+    bytes.remove_prefix(part.size());
+    Piece piece;
+    verdict.delay = delay + slice.after;
+    if (!part.empty()) place(of, verdict, piece, part);
+  }
+  Piece rest;
+  if (!bytes.empty()) place(of, verdict, rest, bytes);
 }
 
 // Passes on what is due. True: nothing is left. `next`: when the first of the rest is due, kNever if it is
@@ -279,6 +298,7 @@ void Relay::carry_out(Lane& of, const Verdict& verdict, End end, std::string_vie
       if (Stream* from = source(of)) from->reset();
       other(of).discarding = true;
       return pass_end(of, End::finish);
+    case Action::Kind::pass_part_then_close: write_out(of, bytes.substr(0, verdict.part)); return close();
     case Action::Kind::stream:
       if (std::exchange(of.discarding, true)) return;
       streams_for_ = verdict.by;
@@ -301,6 +321,7 @@ void Relay::stream_out(Lane& of, const EndlessReply& reply) {
 void Relay::write_out(Lane& of, std::string_view bytes) {
   if (of.discarding || bytes.empty()) return;
   ++book_.stats.writes;
+  if (book_.counter) book_.counter(link_, of.direction, bytes.size(), true);
   if (!target(of)->write(bytes, kNever).ok()) of.discarding = true;
 }
 
@@ -355,6 +376,17 @@ void Relay::break_off() {
   broken_ = true;
   client_->reset();
   if (server_) server_->reset();
+  for (Lane* each : {&request_, &reply_}) {
+    if (each->writer != nullptr) each->writer->unpark();
+    if (each->reader != nullptr) each->reader->unpark();
+  }
+}
+
+void Relay::close() {
+  if (broken_) return;
+  broken_ = true;
+  client_->close();
+  if (server_) server_->close();
   for (Lane* each : {&request_, &reply_}) {
     if (each->writer != nullptr) each->writer->unpark();
     if (each->reader != nullptr) each->reader->unpark();

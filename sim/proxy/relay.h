@@ -34,9 +34,11 @@ class Relay : public std::enable_shared_from_this<Relay> {
         std::weak_ptr<void> owner, std::function<void()> on_idle);
 
   // [parks] Connects and relays until the connection is over, on the calling task and others that it starts.
-  void run(const Endpoint& upstream);
+  // `unreachable`: what the client sees where it cannot be connected.
+  void run(const Endpoint& upstream, Network& dials, IoStatus unreachable);
 
   void break_off();  // both peers see a reset, at once
+  void close();      // both peers see the end of the stream, at once
   // Asks again for what that rule holds. `sent_again`: it passes when its sender tries again (heal_rule()).
   void release(RuleId id, bool sent_again);
   // The machine at the source of that lane is gone: nothing more comes from there, not even an end, and what
@@ -54,6 +56,8 @@ class Relay : public std::enable_shared_from_this<Relay> {
     RuleId by = 0;
     std::shared_ptr<const std::string> instead = nullptr;
     std::shared_ptr<const EndlessReply> endless = nullptr;
+    std::size_t part = 0;
+    std::shared_ptr<const std::vector<Slice>> slices = nullptr;
   };
 
   // What it takes to ask about a message again.
@@ -133,6 +137,7 @@ class Relay : public std::enable_shared_from_this<Relay> {
 
   void pass_bytes(Lane& of, std::string_view bytes);
   Verdict ask(const Lane& of, std::string_view bytes, const Message* message, RuleId from);
+  void place_slices(Lane& of, Verdict verdict, std::string_view bytes);
   void place(Lane& of, Verdict verdict, Piece& piece, std::string_view bytes);
   void carry_out(Lane& of, const Verdict& verdict, End end, std::string_view bytes);
   void stream_out(Lane& of, const EndlessReply& reply);

@@ -44,6 +44,7 @@ struct RuleBook {
   RuleId last_rule = 0;
   std::uint64_t last_exchange = 0;
   ProxyStats stats;
+  ByteCounter counter;
 };
 
 }  // namespace holdfast::sim

@@ -279,6 +279,21 @@ void CommandLine::add_rest() {
       ->check(Choice({"init"}));
   external->add_option("DIR", external_.folder, "where; it need not exist")->required()->type_name("DIR");
 
+  proxy =
+      app.add_subcommand("proxy",
+                         "a proxy that makes trouble, driven by the HTTP API of Toxiproxy 2\n"
+                         "Clients of Toxiproxy drive it; rules on Redis commands, keys and client names come "
+                         "on top (tools/proxy/README.md). Ends with Ctrl-C or SIGTERM.");
+  proxy
+      ->add_option("--listen", proxy_.listen, "where the first proxy, `redis`, listens; port 0: any free one")
+      ->type_name("HOST:PORT");
+  proxy->add_option("--upstream", proxy_.upstream, "the server behind it")->type_name("HOST:PORT");
+  proxy->add_option("--api", proxy_.api, "where the API listens")
+      ->type_name("HOST:PORT")
+      ->capture_default_str();
+  proxy->add_option("--seed", proxy_.seed, "of what is drawn")->type_name("N")->capture_default_str();
+  proxy->add_flag("--anywhere", proxy_.anywhere, "it may listen where other machines reach it");
+
   schema = app.add_subcommand("schema",
                               "print the JSON schema of scenario files\n"
                               "Editors complete and check a file by it that begins with `#:schema FILE` "

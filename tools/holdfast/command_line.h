@@ -19,7 +19,8 @@ struct CommandLine {
   CommandLine(const CommandLine&) = delete;
 
   CLI::App app;
-  CLI::App *run, *check, *show, *list, *redis, *bench, *plot, *external, *schema, *completion, *man, *help;
+  CLI::App *run, *check, *show, *list, *redis, *proxy, *bench, *plot, *external, *schema, *completion, *man;
+  CLI::App* help;
 
   RunArguments run_arguments(const std::string& command) const;
   CheckArguments check_arguments() const;
@@ -27,6 +28,7 @@ struct CommandLine {
   ShowArguments show_arguments(const std::string& command) const;
   RedisArguments redis_arguments() const;
   ExternalArguments external_arguments(const std::string& command) const;
+  ProxyArguments proxy_arguments() const { return proxy_; }
 
   std::string result, figures;  // plot
   std::string what;             // list
@@ -48,6 +50,7 @@ struct CommandLine {
   ShowArguments show_;
   RedisArguments redis_;
   ExternalArguments external_;
+  ProxyArguments proxy_;
   std::vector<std::string> redis_config_;
   std::string redis_primary_;
   std::string color_ = "auto";

@@ -39,6 +39,13 @@ struct ExternalArguments {
   std::string what, folder;
 };
 
+struct ProxyArguments {
+  std::string listen, upstream;  // "": no proxy yet
+  std::string api = "127.0.0.1:8474";
+  std::uint64_t seed = 1;
+  bool anywhere = false;  // may listen where other machines reach it
+};
+
 // `bench` and `plot`: tools/bench/bench.h.
 ExitCode run_command(const RunArguments& arguments);
 ExitCode check_command(const CheckArguments& arguments);
@@ -47,6 +54,8 @@ ExitCode show_command(const ShowArguments& arguments);
 ExitCode redis_command(const RedisArguments& arguments);
 // Writes a scenario, an adapter and a workflow; overwrites nothing.
 ExitCode external_command(const ExternalArguments& arguments);
+// Serves until SIGINT (130) or SIGTERM. Throws Missing when a port cannot be had.
+ExitCode proxy_command(const ProxyArguments& arguments);
 ExitCode list_command(const std::string& what);  // locks | faults | checks | models | marks | events
 
 }  // namespace holdfast::tools

@@ -1,9 +1,5 @@
 // `holdfast redis`: the embedded Redis on a real port, for clients that are not part of a world.
 #include <fmt/format.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
-
-#include <csignal>
 #include <system_error>
 
 #include "lib/testing/server/missing.h"
@@ -11,33 +7,13 @@
 #include "sim/redis/server.h"
 #include "sim/world/world.h"
 #include "tools/holdfast/commands.h"
+#include "tools/holdfast/end_signals.h"
 #include "tools/holdfast/output.h"
 
 namespace holdfast::tools {
 namespace {
 
 constexpr const char* kHost = "127.0.0.1";
-
-// SIGINT and SIGTERM, made readable. REQUIRES: no other thread runs yet (threads inherit the mask).
-class EndSignals {
- public:
-  EndSignals() {
-    sigset_t both;
-    sigemptyset(&both);
-    sigaddset(&both, SIGINT);
-    sigaddset(&both, SIGTERM);
-    ::pthread_sigmask(SIG_BLOCK, &both, nullptr);
-    fd_ = ::signalfd(-1, &both, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
-  }
-  ~EndSignals() { ::close(fd_); }
-  EndSignals(const EndSignals&) = delete;
-  EndSignals& operator=(const EndSignals&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 void check_settings(const RedisArguments& arguments) {
   sim::embedded::Config config;

@@ -1,0 +1,78 @@
+// ProxyControl: the proxies of `holdfast proxy` and their toxics, and the HTTP API to them: the endpoints,
+// JSON and errors of Toxiproxy 2 (README.md has each).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "lib/net/network.h"
+#include "sim/proxy/proxy.h"
+#include "sim/world/world.h"
+#include "tools/proxy/http.h"
+#include "tools/proxy/toxics.h"
+
+namespace holdfast::tools {
+
+// "host:port". Throws std::invalid_argument.
+Endpoint read_endpoint(const std::string& text);
+
+class ProxyControl {
+ public:
+  // On tasks of `process`, a real one. `dials` connects to upstreams.
+  ProxyControl(sim::World& world, sim::Process& process, Network& dials, std::uint64_t seed, bool anywhere);
+  ~ProxyControl();
+
+  // Throws ApiError. `redis`: what clients call themselves is followed from their first message on.
+  const std::string& create(const std::string& name, const std::string& listen, const std::string& upstream,
+                            bool enabled, bool redis);
+  HttpAnswer handle(const HttpRequest& request);
+
+ private:
+  struct Active {
+    Toxic toxic;
+    std::shared_ptr<ToxicRule> rule;
+    sim::RuleId id = 0;
+  };
+  struct One {
+    std::string name, listen, upstream;
+    bool enabled = false, redis = false;
+    std::vector<Active> toxics;                            // in the order in which they were added
+    std::uint64_t received[2] = {0, 0}, sent[2] = {0, 0};  // by direction
+  };
+
+  class NameRule;
+
+  One& find(const std::string& name);
+  std::vector<Active>::iterator find_toxic(One& one, const std::string& name);
+  void open(One& one);
+  void shut(One& one);
+  void change(One& one, const std::string& listen, const std::string& upstream, bool enabled);
+  void remove(const std::string& name);
+  Active activate(const One& one, Toxic toxic);
+  void deactivate(Active& active);
+  void reset();
+  nlohmann::json to_json(const One& one) const;
+  nlohmann::json toxics_of(const One& one) const;
+
+  HttpAnswer route(const HttpRequest& request, const std::vector<std::string>& path);
+  HttpAnswer of_proxies(const HttpRequest& request);
+  HttpAnswer of_proxy(const HttpRequest& request, One& one);
+  HttpAnswer of_toxics(const HttpRequest& request, One& one);
+  HttpAnswer of_toxic(const HttpRequest& request, One& one, const std::string& name);
+  HttpAnswer populate(const std::string& body);
+  std::string metrics() const;
+
+  sim::Process& process_;
+  Network& dials_;
+  const std::uint64_t seed_;
+  const bool anywhere_;
+  ClientNames names_;
+  std::map<std::string, One> all_;
+  sim::Proxy proxy_;  // its tasks use what is above
+};
+
+}  // namespace holdfast::tools
