@@ -75,13 +75,14 @@ class FakeCluster final : public Cluster {
   FakeCluster() { nodes_.push_back(std::make_unique<FakeNode>("r1", log)); }
   void start() override {}
   const std::vector<std::unique_ptr<ClusterNode>>& nodes() const override { return nodes_; }
+  const std::vector<std::unique_ptr<ClusterNode>>& sentinels() const override { return sentinels_; }
   void demote(const std::string& node, const std::string& primary) override {
     log.push_back("demote " + node + " " + primary);
   }
   Strings log;
 
  private:
-  std::vector<std::unique_ptr<ClusterNode>> nodes_;
+  std::vector<std::unique_ptr<ClusterNode>> nodes_, sentinels_;
 };
 
 struct Bench {
