@@ -52,15 +52,21 @@ TEST(Ears, LinesOfARoundHaveOneTime) {
 // that is never granted twice. By the times of their rounds no two of them ever hold it at once, and
 // each line was written after the time before which it says it was not.
 TEST(Ears, NobodySeemsToHoldWhatAnotherOneHolds) {
-  constexpr int kPrograms = 6, kRounds = 3000;
+  constexpr int kPrograms = 3, kRounds = 6000, kSilent = 100;
   const auto world = make_real_world({});
   world->run([&] {
     Ears ears(*world);
     std::vector<Pipe> pipes;
     std::vector<std::shared_ptr<Ear>> heard;
+    // Many that are silent lie between them, so that a look at all pipes takes its time.
+    std::vector<Pipe> silent;
     for (int i = 0; i < kPrograms; ++i) {
       pipes.push_back(make_pipe());
       heard.push_back(ears.open(pipes.back().read));
+      for (int j = 0; j < kSilent; ++j) {
+        silent.push_back(make_pipe());
+        ears.open(silent.back().read);
+      }
     }
     std::atomic<int> turn = 0;
     std::vector<std::thread> programs;
@@ -71,6 +77,9 @@ TEST(Ears, NobodySeemsToHoldWhatAnotherOneHolds) {
           const std::string at = std::to_string(world->now_ns());
           static_cast<void>(
               !::write(pipes[static_cast<std::size_t>(me)].write, ("+" + at + "\n").data(), at.size() + 2));
+          const std::int64_t until = world->now_ns() + 40'000;  // a while, in which pipes are looked at
+          while (world->now_ns() < until) {
+          }
           static_cast<void>(!::write(pipes[static_cast<std::size_t>(me)].write, "-0\n", 3));
           turn.fetch_add(1);
         }
@@ -105,6 +114,7 @@ TEST(Ears, NobodySeemsToHoldWhatAnotherOneHolds) {
       }
     }
     for (std::thread& program : programs) program.join();
+    for (Pipe& pipe : silent) close_fd(pipe.write);
     ASSERT_EQ(holds.size(), std::size_t{kPrograms} * kRounds);
     EXPECT_EQ(too_early, 0);
     int conflicts = 0;
