@@ -59,6 +59,35 @@ struct Waiter {
   Task task;
 };
 
+// Its process listens, but has not asked for longer than its patience: it is told to ask, and gets nothing.
+TEST_P(SemaphoreHandOver, WhoHasStoppedAskingGetsNoPermits) {
+  run([](Fixture& fixture, redis::Client& straight) {
+    const std::string process = "11111111-2222-4333-8444-555555555555", owner = process + ":7";
+    Sign listens(fixture.runtime), told(fixture.runtime);
+    std::string heard;
+    const auto subscription = straight.subscribe(
+        "holdfast:wake:" + process,
+        [&](std::string_view message) {
+          heard = message;
+          told.give();
+        },
+        [&] { listens.give(); });
+    listens.wait();
+    Peer a(fixture, of(1)), b(fixture, of(1));
+    const auto held = a.obtain();
+    held->acquire();
+    const std::string past = std::to_string(testing::server_ms(straight) - 1);
+    ask(straight, {"ZADD", kQueue, "1", owner});
+    ask(straight, {"ZADD", "holdfast:semaphore:patience:{k}", past, owner});
+    ask(straight, {"HSET", "holdfast:semaphore:wants:{k}", owner, "1 1"});
+    held->release();
+    told.wait();
+    EXPECT_EQ(heard, owner + " 0");
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
+    EXPECT_TRUE(b.obtain()->try_acquire());
+  });
+}
+
 TEST_P(SemaphoreHandOver, TheReleaseMakesTheFirstOnesHolders) {
   run([](Fixture& fixture, redis::Client& straight) {
     Peer a(fixture, of(3, true));

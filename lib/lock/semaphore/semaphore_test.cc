@@ -291,6 +291,21 @@ TEST_P(SemaphoreTest, WhatTheyTookDoesNotOutliveTheHolders) {
   });
 }
 
+// The holders' key went by itself (evicted, or by another hand): nobody holds anything.
+TEST_P(SemaphoreTest, WhatTheyTookIsFreeWhenTheHoldersAreGone) {
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(4)), b(fixture, of(4));
+    const auto one = a.obtain(), two = b.obtain();
+    one->acquire(3);
+    ask(straight, {"DEL", "k"});
+    EXPECT_TRUE(two->try_acquire(4));
+    EXPECT_EQ(ask(straight, {"HGET", kTaken, "used"}).text, "4");
+    two->release();
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
+    EXPECT_THROW(one->release(), LockLost);
+  });
+}
+
 TEST_P(SemaphoreTest, RenewalsBringNobodyBack) {
   run([](Fixture& fixture, redis::Client& straight) {
     const std::int64_t now = testing::server_ms(straight);

@@ -6,14 +6,17 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <list>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "lib/lock/engine/lease.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/redis/error.h"
+#include "lib/testing/folders.h"
 #include "lib/testing/scene.h"
 #include "lib/testing/servers.h"
 
@@ -488,6 +491,30 @@ TEST(QuorumStore, TheEnd) {
       EXPECT_LE(fixture.runtime.now() - start, 2 * kNodeTimeout + kSoon);
     }
   });
+}
+
+// The last token of a lock rises in the name of who holds it, and of nobody else; it never falls.
+TEST(QuorumTokens, AreRaisedByTheHolderAlone) {
+  std::ostringstream script;
+  script << std::ifstream(testing::source_path("lib/lock/store/raise_token.lua")).rdbuf();
+  for (const Where where : testing::everywhere()) {
+    testing::with_fixture(where, [&](Fixture& fixture) {
+      redis::Client server(fixture.runtime, fixture.network, fixture.options());
+      const auto raise = [&](const std::string& owner, const char* token) {
+        return ask(server, {"EVAL", script.str(), "2", "k", "token", owner, token, "60000"}).integer;
+      };
+      EXPECT_EQ(raise(kMe, "7"), 0);  // nobody holds it
+      ask(server, {"SET", "k", kMe});
+      EXPECT_EQ(raise(kOther, "7"), 0);
+      EXPECT_TRUE(ask(server, {"GET", "token"}).is_nil());
+      EXPECT_EQ(raise(kMe, "7"), 1);
+      EXPECT_EQ(raise(kMe, "5"), 1);
+      EXPECT_EQ(ask(server, {"GET", "token"}).text, "7");
+      EXPECT_EQ(raise(kOther, "9"), 0);
+      EXPECT_EQ(ask(server, {"GET", "token"}).text, "7");
+      EXPECT_GT(ask(server, {"PTTL", "token"}).integer, 50'000);
+    });
+  }
 }
 
 }  // namespace
