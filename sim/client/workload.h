@@ -29,12 +29,16 @@ enum class OnLost : std::uint8_t { ignore, abort };  // abort: no write and no s
 // only; if_held: those whose lock answers that it is still held (LockSpace::still_held()).
 enum class Release : std::uint8_t { always, on_error, if_held };
 
+struct Recogniser;  // sim/watched/pattern.h
+
 struct WorkloadOptions {
   std::string kind = "seckill";  // find_workload_kind() must know it
   SettingValues own = {};        // of that kind's own keys (WorkloadKind::keys)
 
   // the lock
-  std::string lock = "reentrant";      // find_lock_kind() must know it
+  std::string lock = "reentrant";  // find_lock_kind() must know it
+  // Of `external`: its clients are judged by what they send and are answered.
+  std::shared_ptr<const Recogniser> recogniser = nullptr;
   const LockKind* own_lock = nullptr;  // instead: one that is not in that list (tests)
   Duration lease = std::chrono::seconds(30);
   bool renew = true;

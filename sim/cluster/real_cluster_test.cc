@@ -80,6 +80,19 @@ TEST(RealCluster, AReplicaFollowsAReplica) {
   });
 }
 
+TEST(RealCluster, TwoThatKillConnectionsAtOneMomentBothDo) {
+  with_cluster({}, [](Fixture& fixture) {
+    const std::vector<std::string> command{"CLIENT", "KILL", "TYPE", "normal"};
+    ClusterNode* const node = fixture.cluster.find("r1");
+    const auto kill = [&] {
+      for (int i = 0; i < 300; ++i) node->administer(command);
+    };
+    Task other = fixture.world.harness().runtime().spawn("other", kill);
+    kill();
+    other.join();
+  });
+}
+
 TEST(RealCluster, ReplicasAnnounceTheirDoorInTheProxy) {
   with_cluster(replicated(), [](Fixture& fixture) {
     const redis::Reply role = fixture.ask("r1", {"ROLE"});

@@ -40,6 +40,7 @@ External::External(World& world, Recorder& recorder, const WorkloadOptions& opti
       own_(external_options(options)),
       ears_(world),
       effects_{.units = own_.stock} {
+  if (options_.recogniser) watcher_ = std::make_unique<Watcher>(recorder_, *options_.recogniser);
   for (int number = 1; number <= options_.clients; ++number) {
     auto client = std::make_unique<Client>();
     client->name = "c" + std::to_string(number);
@@ -52,6 +53,11 @@ External::External(World& world, Recorder& recorder, const WorkloadOptions& opti
 
 External::~External() = default;
 
+bool External::says_nothing(const Client& client) const {
+  const std::uint64_t said = watcher_ ? watcher_->understood(client.name) : client.told->lines();
+  return said == client.lines_before;
+}
+
 void External::start() {
   if (options_.permits > 1) recorder_.permits(options_.key, options_.permits);
   for (const auto& client : clients_) {
@@ -62,8 +68,10 @@ void External::start() {
     open_doors(*its);
   }
   options_.proxy->watch([this](const Message& message) {
-    if (message.direction != Direction::reply) return;
-    if (Client* const client = find(message.link.from)) client->node = message.link.to;
+    Client* const client = find(message.link.from);
+    if (client == nullptr) return;
+    if (message.direction == Direction::reply) client->node = message.link.to;
+    if (watcher_) watcher_->see(message);
   });
   for (const auto& client : clients_) launch(*client);
   world_.harness().start("ears", [this] { watch(); });
@@ -113,7 +121,7 @@ void External::start_program(Client& client) {
       program.environment.emplace_back(variable.substr(0, equals), variable.substr(equals + 1));
     }
   }
-  client.lines_before = client.told->lines();
+  client.lines_before = watcher_ ? watcher_->understood(client.name) : client.told->lines();
   const MonotonicTime now = world_.harness().runtime().now();
   client.end = own_.limit > Duration::zero() ? deadline_after(now, own_.limit) : kNever;
   try {
@@ -181,6 +189,7 @@ void External::hear() {
 void External::hear(Client& client) {
   try {
     for (const Program::Line& line : client.program->take_lines()) {
+      if (watcher_) continue;
       try {
         client.told->tell(parse_told(line.text), {ears_.heard_ns(), line.not_before_ns}, client.node,
                           events_);
@@ -230,19 +239,21 @@ void External::ended(Client& client, const ChildEnd& how) {
     problem = " was ended by signal " + std::to_string(how.number);
   } else if (how.number != 0) {
     problem = " ended with exit status " + std::to_string(how.number) +
-              (client.told->lines() > client.lines_before ? " (`may_fail` takes that for a crash)" : "");
-  } else if (program.has_half_a_line()) {
+              (says_nothing(client) ? "" : " (`may_fail` takes that for a crash)");
+  } else if (!watcher_ && program.has_half_a_line()) {
     problem = " ended within a line of its output";
-  } else if (client.told->lines() == client.lines_before) {
-    problem = " ended and told nothing";
+  } else if (says_nothing(client)) {
+    problem = " ended and " + silence();
   }
-  const bool told = client.told->lines() > client.lines_before;
-  const bool died = !problem.empty() && own_.may_fail && told;
+  const bool died = !problem.empty() && own_.may_fail && !says_nothing(client);
   if (!problem.empty() && !died)
     return fail(std::make_exception_ptr(BadProgram(who + problem + with_last_words(program))));
   client.incarnations.back()->runs(nullptr);
   client.program.reset();
-  if (died || client.told->busy()) client.recorder->crashed();  // nobody has its holds any more
+  // Nobody has its holds any more.
+  const bool busy = watcher_ ? watcher_->busy(client.name) : client.told->busy();
+  if (died || busy) client.recorder->crashed();
+  if (watcher_) watcher_->gone(client.name);
   client.told->over();
   done(client);
 }
@@ -258,6 +269,7 @@ void External::crash(std::string_view name) {
   }
   client->recorder->crashed();
   client->incarnations.back()->crash();
+  if (watcher_) watcher_->gone(client->name);
   client->told->over();
   done(*client);
 }
@@ -303,10 +315,10 @@ void External::conclude() {
   if (!failure_ && running_ > 0) hear();
   for (const auto& client : clients_) {
     if (failure_ || client->program == nullptr) continue;
-    const bool silent = client->told->lines() == client->lines_before;
+    const bool silent = says_nothing(*client);
     if (own_.endless && !silent) continue;
     const std::string what = silent
-                                 ? " told nothing until the run's time was over"
+                                 ? " " + silence() + " until the run's time was over"
                                  : " was still running when the run's time was over (`endless` is not set)";
     fail(std::make_exception_ptr(
         BadProgram("client " + client->name + what + with_last_words(*client->program))));
@@ -314,6 +326,29 @@ void External::conclude() {
   stop_all();
   if (effects_.used && effects_.units <= 0) recorder_.mark("sold-out");
   if (failure_) std::rethrow_exception(failure_);
+  if (watcher_) watched_it_all();
+}
+
+// What a program that says nothing did not do.
+std::string External::silence() const {
+  if (!watcher_) return "told nothing";
+  std::string text = "sent nothing that the recogniser `" + options_.recogniser->name + "` knows";
+  if (watcher_->unread() > 0) {
+    text += " (" + std::to_string(watcher_->unread()) + " calls of scripts whose text nobody sent)";
+  }
+  return text;
+}
+
+void External::watched_it_all() {
+  recorder_.history() = with_late_events(recorder_.history(), watcher_->given_up());
+  for (const checker::Event& event : recorder_.history().events()) {
+    const bool ok = event.type == EventType::ok, over = ok || event.type == EventType::fail;
+    if (event.f == Function::acquire && event.type != EventType::invoke) {
+      ++(ok ? stats_.acquired : stats_.failed);
+    } else if (event.f == Function::release && over) {
+      ++(ok ? stats_.released : stats_.lost);
+    }
+  }
 }
 
 void External::tell(checker::CheckContext& context) const {

@@ -1,8 +1,8 @@
 // External: a workload whose clients are programs of others, in any language, with locks of their own.
 //
 // *Told*: each prints what it does as JSON lines, and what it prints becomes the history (ears.h says why
-// that is sound). The seam for another way to know it (a proxy that recognises the commands of a known
-// client): `judge`, and ToldClient, which takes events from whoever has them.
+// that is sound). *Watched*: what it sends to Redis and is answered becomes the history (watcher.h); what it
+// prints means nothing. The effects port serves both.
 //
 // Each client has doors of its own in the proxy, so that faults of links and messages know it by its port:
 // one that leads to the primary (to the first node where there is none), and one to each node. The first
@@ -19,6 +19,7 @@
 #include "sim/external/external_process.h"
 #include "sim/external/program.h"
 #include "sim/external/told_client.h"
+#include "sim/watched/watcher.h"
 
 namespace holdfast::sim {
 
@@ -76,6 +77,9 @@ class External final : public Workload {
   void launch(Client& client);
   void start_program(Client& client);
   std::vector<std::pair<std::string, std::string>> environment_of(const Client& client) const;
+  bool says_nothing(const Client& client) const;  // since its program was started
+  std::string silence() const;
+  void watched_it_all();
   void watch();  // [parks] until the end of the run
   void hear();   // one round, into the history
   void hear(Client& client);
@@ -96,7 +100,8 @@ class External final : public Workload {
   Ears ears_;
   Effects effects_;
   std::vector<std::unique_ptr<Client>> clients_;
-  std::vector<ToldEvent> events_;  // to be published
+  std::vector<ToldEvent> events_;     // to be published
+  std::unique_ptr<Watcher> watcher_;  // null: they tell
   bool publishing_ = false;
   std::size_t running_ = 0;
   std::exception_ptr failure_;

@@ -69,8 +69,14 @@ WorkloadKind external_workload() {
        .about = "the program and its arguments, started without a shell in the folder of the scenario file"},
       {.name = "judge",
        .type = Type::text,
-       .about = "how it is known what they do: told: they print it as JSON lines (told)",
-       .choices = {"told"}},
+       .about =
+           "how it is known what they do: told: they print it as JSON lines; watched: by what they send to "
+           "Redis and are answered (told)",
+       .choices = {"told", "watched"}},
+      {.name = "recogniser",
+       .type = Type::text,
+       .about =
+           "watched: the layout of their lock, `holdfast list recognisers`; absent: the file's [recogniser]"},
       {.name = "environment",
        .type = Type::texts,
        .about = "variables beside the usual ones: \"NAME\" as holdfast has it, or \"NAME=VALUE\" (none)"},

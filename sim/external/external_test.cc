@@ -301,6 +301,42 @@ TEST_F(ExternalTest, FaultsOfTheNetworkKnowItByItsPort) {
   EXPECT_EQ(kept("c1.stderr.log"), "master\r\nmaster\r\n");
 }
 
+// What they print is nothing that could be read; what they send says all.
+constexpr const char* kWatched = "judge = \"watched\"\nrecogniser = \"set-nx\"\n";
+constexpr const char* kSetNx = R"sh(
+redis() { redis-cli -u "$HOLDFAST_REDIS_URL" "$@"; }
+mine="$HOLDFAST_CLIENT-$$"
+compare='if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0'
+take() { until [ "$(redis set "$HOLDFAST_KEYS" "$mine" NX PX "$HOLDFAST_LEASE_MS")" = OK ]; do sleep 0.02; done; }
+give() { redis eval "$compare" 1 "$HOLDFAST_KEYS" "$mine"; }
+)sh";
+
+TEST_F(ExternalTest, AWatchedLockThatIsSoundIsFoundToBe) {
+  const RunResult run =
+      play(scenario(std::string(kSetNx) + "for i in 1 2 3 4; do take; sleep 0.01; give; done\n",
+                    std::string(kWatched) + "clients = 3\n", "[cluster]\ntopology = \"single\""));
+  EXPECT_EQ(run.verdicts[mutual_exclusion].outcome, kHolds) << run.verdicts[mutual_exclusion].reason;
+  EXPECT_EQ(run.verdicts[lease_exclusion].outcome, kHolds) << run.verdicts[lease_exclusion].reason;
+  EXPECT_EQ(run.verdicts[progress].outcome, kHolds) << run.verdicts[progress].reason;
+  EXPECT_EQ(run.grants, 12u);
+}
+
+TEST_F(ExternalTest, AWatchedLockThatIsTakenTwiceIsFound) {
+  const RunResult run = play(scenario(
+      std::string(kSetNx) + "take; redis del \"other\"; redis eval 'return redis.call(\"unlink\", KEYS[1])' "
+                            "1 \"$HOLDFAST_KEYS\"; sleep 0.6; give\n",
+      std::string(kWatched) + "clients = 2\n"));
+  EXPECT_EQ(run.verdicts[mutual_exclusion].outcome, kViolated);
+  EXPECT_EQ(run.verdicts[lease_exclusion].outcome, kViolated);
+}
+
+TEST_F(ExternalTest, AWatchedProgramThatSendsNothingKnownIsABadOne) {
+  EXPECT_NE(
+      broken(scenario("redis-cli -u \"$HOLDFAST_REDIS_URL\" ping\n", std::string(kWatched) + "clients = 1\n"))
+          .find("sent nothing that the recogniser `set-nx` knows"),
+      std::string::npos);
+}
+
 TEST(ExternalFile, WhatCannotBeIsRefused) {
   const auto problem = [](const std::string& lock, const std::string& workload, const std::string& more = "",
                           bool embedded = false) -> std::string {
@@ -328,6 +364,18 @@ TEST(ExternalFile, WhatCannotBeIsRefused) {
   EXPECT_NE(problem("external", good + "\nthink = \"1s\"").find("`think`: what a program does"),
             std::string::npos);
   EXPECT_NE(problem("external", good + "\njudge = \"guess\"").find("expected `told`"), std::string::npos);
+  const std::string watched = good + "\njudge = \"watched\"\n";
+  const std::string own =
+      "[recogniser]\nname = \"mine\"\n[[recogniser.pattern]]\ndoes = \"acquire\"\n"
+      "command = \"SET $key $owner NX\"\ndone = \"OK\"\n";
+  EXPECT_EQ(problem("external", watched + "recogniser = \"redisson\""), "");
+  EXPECT_EQ(problem("external", watched, own), "");
+  EXPECT_NE(problem("external", watched).find("nothing says how"), std::string::npos);
+  EXPECT_NE(problem("external", watched + "recogniser = \"redison\"").find("did you mean `redisson`?"),
+            std::string::npos);
+  EXPECT_NE(problem("external", watched + "recogniser = \"redisson\"", own).find("expected one of them"),
+            std::string::npos);
+  EXPECT_NE(problem("external", good, own).find("but nobody is watched"), std::string::npos);
   for (const char* const fault : {"kind = \"clock-step\"\nby = \"1s\"\nclient = \"c1\"\nat = \"1s\"",
                                   "kind = \"pause-watchdog\"\nclient = \"c1\"\nat = \"1s\"\nfor = \"1s\"",
                                   "kind = \"fork-client\"\nclient = \"c1\"\nat = \"1s\""}) {

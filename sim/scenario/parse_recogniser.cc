@@ -115,4 +115,33 @@ const Recogniser* find_recogniser(std::string_view name) {
   return found == all.end() ? nullptr : &*found;
 }
 
+std::shared_ptr<const Recogniser> parse_judge(TableReader& root, const TableReader& reader,
+                                              const SettingValues& workload) {
+  const bool watched = get_or(workload, "judge", std::string("told")) == "watched";
+  const std::string name = get_or(workload, "recogniser", std::string());
+  const Value* const own = root.value("recogniser");
+  if (!watched && (own != nullptr || !name.empty())) {
+    throw BadScenario(own != nullptr ? own->at : reader.at("recogniser"),
+                      "a recogniser, but nobody is watched, expected `judge = \"watched\"` in [workload]");
+  }
+  if (!watched) return nullptr;
+  std::vector<std::string> known;
+  for (const Recogniser& one : shipped_recognisers()) known.push_back(one.name);
+  if (own != nullptr && !name.empty()) {
+    throw BadScenario(reader.at("recogniser"),
+                      "`recogniser` beside a table [recogniser], expected one of them");
+  }
+  if (own != nullptr) return std::make_shared<const Recogniser>(parse_recogniser(*own, "[recogniser]"));
+  if (const Recogniser* const shipped = find_recogniser(name)) {
+    return std::make_shared<const Recogniser>(*shipped);
+  }
+  if (name.empty()) {
+    throw BadScenario(reader.at("judge"),
+                      "`judge` is \"watched\", but nothing says how, expected `recogniser`, " +
+                          one_of(known) + ", or a table [recogniser]");
+  }
+  throw BadScenario(reader.at("recogniser"), "unknown recogniser `" + name + "`, expected " + one_of(known) +
+                                                 did_you_mean(name, known));
+}
+
 }  // namespace holdfast::sim

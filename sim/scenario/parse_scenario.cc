@@ -12,6 +12,7 @@
 #include "sim/external/external_lock.h"
 #include "sim/scenario/parse_cluster.h"
 #include "sim/scenario/parse_fault.h"
+#include "sim/scenario/parse_recogniser.h"
 #include "sim/scenario/parse_setting.h"
 #include "sim/scenario/table_reader.h"
 
@@ -140,7 +141,7 @@ void check_programs(const Value& table, const TableReader& reader, const Workloa
 }
 
 // The keys that every workload has. The others are in its own table of settings.
-void parse_workload(const Value& table, Scenario& scenario, const SettingNames& names) {
+void parse_workload(const Value& table, TableReader& root, Scenario& scenario, const SettingNames& names) {
   TableReader reader(table, "[workload]");
   WorkloadOptions& workload = scenario.workload;
   std::vector<std::string> kinds;
@@ -172,6 +173,7 @@ void parse_workload(const Value& table, Scenario& scenario, const SettingNames& 
 
   const LockKind& lock = *scenario.lock;
   check_programs(table, reader, *kind, lock);
+  workload.recogniser = parse_judge(root, reader, workload.own);
   if (workload.command_timeout.count() == 0) {
     throw BadScenario(reader.at("command_timeout"), "`command_timeout` is zero, expected such as \"3s\"");
   }
@@ -326,8 +328,8 @@ std::string Scenario::folder() const {
 
 Scenario parse_base(const Value& document, const std::string& file) {
   TableReader root(document, "the file");
-  for (const char* const key : {"schema", "name", "about", "run", "cluster", "lock", "workload", "network",
-                                "fault", "expect", "variant"}) {
+  for (const char* const key : {"schema", "name", "about", "run", "cluster", "lock", "workload", "recogniser",
+                                "network", "fault", "expect", "variant"}) {
     root.value(key);
   }
   root.finish();  // first, so that a misspelt section is told as such and not as one that is missing
@@ -346,7 +348,7 @@ Scenario parse_base(const Value& document, const std::string& file) {
   SettingNames names;
   names.nodes = scenario.cluster.nodes;
   if (scenario.cluster.topology == Topology::sentinel) names.sentinels = scenario.cluster.sentinels.names;
-  parse_workload(section(root, "workload"), scenario, names);
+  parse_workload(section(root, "workload"), root, scenario, names);
   for (std::int64_t i = 1; i <= scenario.workload.clients; ++i)
     names.clients.push_back("c" + std::to_string(i));
   parse_network(section(root, "network"), scenario, names.clients);

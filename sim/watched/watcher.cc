@@ -98,7 +98,7 @@ void Watcher::requested(const Message& message) {
   for (const LockPattern& pattern : recogniser_.patterns) {
     const std::optional<Filled> filled = pattern.match(command);
     if (!filled) continue;
-    ++understood_;
+    ++clients_[message.link.from].understood;
     Asked asked{
         .pattern = &pattern,
         .who = {message.link.from, std::string(hole(*filled, "key")), std::string(hole(*filled, "owner"))},
@@ -250,6 +250,15 @@ void Watcher::end(Rounds::iterator at) {
 void Watcher::gone(std::string_view client) {
   std::erase_if(rounds_, [&](const auto& round) { return std::get<0>(round.first) == client; });
   std::erase_if(asked_, [&](const auto& asked) { return std::get<0>(asked.second.who) == client; });
+}
+
+std::uint64_t Watcher::understood(std::string_view client) const {
+  const auto found = clients_.find(client);
+  return found == clients_.end() ? 0 : found->second.understood;
+}
+
+bool Watcher::busy(std::string_view client) const {
+  return std::ranges::any_of(rounds_, [&](const auto& round) { return std::get<0>(round.first) == client; });
 }
 
 // The hold ended with its lease: its client did nothing any more that says otherwise.

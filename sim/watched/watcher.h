@@ -48,8 +48,10 @@ class Watcher {
 
   // Calls of scripts whose text nobody showed (EVALSHA of what was loaded before): they were not read.
   std::uint64_t unread() const { return unread_; }
-  // Commands that a pattern fitted.
-  std::uint64_t understood() const { return understood_; }
+  // Commands of `client` that a pattern fitted.
+  std::uint64_t understood(std::string_view client) const;
+  // It waits for something, or holds something.
+  bool busy(std::string_view client) const;
 
  private:
   using Who = std::tuple<std::string, std::string, std::string>;  // client, key, owner
@@ -74,7 +76,7 @@ class Watcher {
   struct Client {
     std::set<std::uint32_t> free;
     std::uint32_t next = 0;
-    std::uint64_t acquisitions = 0;
+    std::uint64_t acquisitions = 0, understood = 0;
     std::map<std::string, std::string, std::less<>> last_owner;  // by key
   };
   using Rounds = std::map<Who, Round>;
@@ -100,7 +102,7 @@ class Watcher {
   std::map<std::string, Client, std::less<>> clients_;
   std::map<std::string, std::int64_t, std::less<>> limits_;  // permits, by key
   std::vector<checker::Event> given_up_;
-  std::uint64_t unread_ = 0, understood_ = 0;
+  std::uint64_t unread_ = 0;
 };
 
 // `history` with `late` where their times belong. Both are in order of time; the symbols are of `history`.

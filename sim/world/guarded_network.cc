@@ -170,11 +170,17 @@ std::unique_ptr<Listener> GuardedNetwork::listen(const Endpoint& at) {
     throw std::system_error(ENETDOWN, std::generic_category(), "cannot listen at " + at.to_string());
   }
   auto listener = sockets_.listen(at);
-  if (at.port == 0) {
-    // A listener that refuses for a while keeps its port only if it asked for it by number.
+  // A listener that refuses for a while keeps its port only if it asked for it by number.
+  for (int more = 20; at.port == 0; --more) {
     const Endpoint chosen = listener->endpoint();
     listener.reset();
-    listener = sockets_.listen(chosen);
+    try {
+      listener = sockets_.listen(chosen);
+      break;
+    } catch (const std::system_error& error) {  // a run beside this one may have taken it in between
+      if (error.code().value() != EADDRINUSE || more == 0) throw;
+      listener = sockets_.listen(at);
+    }
   }
   return std::make_unique<GuardedListener>(*this, std::move(listener), listening_fd_);
 }

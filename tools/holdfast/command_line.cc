@@ -252,7 +252,7 @@ void CommandLine::add_rest() {
   list->add_option("WHAT", what, "of what")
       ->required()
       ->type_name("WHAT")
-      ->check(Choice({"locks", "faults", "workloads", "checks", "models", "marks", "events"}));
+      ->check(Choice({"locks", "faults", "workloads", "checks", "models", "marks", "events", "recognisers"}));
 
   redis = app.add_subcommand("redis",
                              "serve the embedded Redis on a port of this machine\n"

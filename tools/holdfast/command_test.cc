@@ -451,7 +451,7 @@ TEST(Command, AFullStandardOutputIsExit74) {
 }
 
 TEST(Command, ListsBeginWithTheName) {
-  for (const char* what : {"locks", "faults", "workloads", "checks", "marks", "events"}) {
+  for (const char* what : {"locks", "faults", "workloads", "checks", "marks", "events", "recognisers"}) {
     const Ran ran = holdfast(std::string("list ") + what);
     EXPECT_EQ(ran.exit, 0);
     EXPECT_GT(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << what;

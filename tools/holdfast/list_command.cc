@@ -10,6 +10,7 @@
 #include "sim/client/lock_kind.h"
 #include "sim/client/workload_kind.h"
 #include "sim/fault/fault.h"
+#include "sim/scenario/parse_recogniser.h"
 #include "sim/scenario/scenario.h"
 #include "tools/holdfast/commands.h"
 #include "tools/holdfast/output.h"
@@ -73,11 +74,13 @@ ExitCode list_command(const std::string& what) {
                       "the fault with that id acted; one that waits for messages or connections: it met one");
     rows.emplace_back("fault.ID.healed", "the fault with that id was healed");
     for (const sim::MarkInfo& mark : sim::all_marks()) rows.emplace_back(mark.name, mark.about);
+  } else if (what == "recognisers") {
+    for (const sim::Recogniser& one : sim::shipped_recognisers()) rows.emplace_back(one.name, one.about);
   } else if (what == "events") {
     for (const sim::RunEventInfo& event : sim::all_run_events()) rows.emplace_back(event.name, event.about);
   } else {
     const std::vector<std::string> known = {"locks",  "faults", "workloads", "checks",
-                                            "models", "marks",  "events"};
+                                            "models", "marks",  "events",    "recognisers"};
     throw BadUsage("list: unknown list `" + what + "`, expected " + sim::one_of(known) +
                    sim::did_you_mean(what, known));
   }

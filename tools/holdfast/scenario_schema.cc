@@ -322,6 +322,24 @@ Json set_schema() {
           {"additionalProperties", false}};
 }
 
+Json recogniser_schema() {
+  Json pattern = table({{"does", choice({"acquire", "extend", "release"}), "what the command does", true},
+                        {"command", text(), "a plain command: its words, such as \"SET $key $owner\""},
+                        {"options", texts(), "and those that follow, in any order"},
+                        {"script", texts(), "of a call of a script: what its text has"},
+                        {"without", texts(), "and what it has not"},
+                        {"keys", text(), "the KEYS of the call"},
+                        {"args", text(), "and its ARGV"},
+                        {"done", texts(), "answers that mean that it was done", true},
+                        {"refused", texts(), "answers that mean that it was not"},
+                        {"lease", reference("duration"), "where no word says it"},
+                        {"shared", flag(), "others may have it beside this one (false)"}});
+  return table({{"name", text(), "how it is called", true},
+                {"about", text(), "what it knows"},
+                {"counts", flag(), "who has it may take it again, and gives it back as often (false)"},
+                {"pattern", {{"type", "array"}, {"items", pattern}, {"minItems", 1}}, "the commands", true}});
+}
+
 Json variant_schema() {
   Json out =
       table({{"name", reference("name"), "how it is called; with locks, what stands before the lock's name"},
@@ -349,6 +367,7 @@ std::string scenario_schema() {
                             {"cluster", table(cluster_keys()), "the servers"},
                             {"lock", table(lock_keys()), "the lock under test", true},
                             {"workload", workload_schema(), "what the clients do", true},
+                            {"recogniser", recogniser_schema(), "what the commands of a watched lock mean"},
                             {"network", table(network_keys()), "between clients and servers"},
                             {"fault", list_of("fault"), "what goes wrong, and when"},
                             {"expect", expectations, "what the checks must say", true},
