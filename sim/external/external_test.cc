@@ -53,12 +53,12 @@ class ExternalTest : public ::testing::Test {
   }
   RunResult play(const Scenario& scenario) {
     kept_ = folder_.path() + "/kept";
+    std::filesystem::remove(folder_.path() + "/lock");  // somebody may have been killed inside
     std::filesystem::remove_all(kept_);
     std::filesystem::create_directories(kept_);
     return run_once(scenario, {.embedded = false, .seed = 1, .folder = kept_, .keep_history = true});
   }
   std::string broken(const Scenario& scenario) {
-    std::filesystem::remove(folder_.path() + "/lock");
     try {
       play(scenario);
     } catch (const BadProgram& bad) {

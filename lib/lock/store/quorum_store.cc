@@ -12,6 +12,9 @@
 #include "lib/redis/failure.h"
 
 namespace holdfast {
+
+const redis::Script kRaiseToken = lock_scripts::raise_token;
+
 namespace {
 
 using redis::Reply;
@@ -319,7 +322,7 @@ redis::Answer QuorumStore::acquire(const Wire& wire, redis::Arguments keys, redi
   }
   guard.unlock();
   if (token == 0) return answer_of(*voted, std::move(granted));
-  const std::shared_ptr<Poll> raised = poll({&lock_scripts::raise_token,
+  const std::shared_ptr<Poll> raised = poll({&kRaiseToken,
                                              {std::string(keys.front()), std::string(keys.back())},
                                              {std::string(args[0]), std::to_string(token), wire.token_ms},
                                              options},

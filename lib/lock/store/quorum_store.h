@@ -28,6 +28,9 @@
 
 namespace holdfast {
 
+// Raises the last token of a lock to the greatest that its voters drew, as long as the owner holds it.
+extern const redis::Script kRaiseToken;
+
 class QuorumStore final : public Store {
  public:
   // The clients outlive the store; one for each server. `lease`: how long a server may remember what it was

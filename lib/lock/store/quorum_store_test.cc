@@ -6,17 +6,14 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <list>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "lib/lock/engine/lease.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/redis/error.h"
-#include "lib/testing/folders.h"
 #include "lib/testing/scene.h"
 #include "lib/testing/servers.h"
 
@@ -495,13 +492,11 @@ TEST(QuorumStore, TheEnd) {
 
 // The last token of a lock rises in the name of who holds it, and of nobody else; it never falls.
 TEST(QuorumTokens, AreRaisedByTheHolderAlone) {
-  std::ostringstream script;
-  script << std::ifstream(testing::source_path("lib/lock/store/raise_token.lua")).rdbuf();
   for (const Where where : testing::everywhere()) {
     testing::with_fixture(where, [&](Fixture& fixture) {
       redis::Client server(fixture.runtime, fixture.network, fixture.options());
       const auto raise = [&](const std::string& owner, const char* token) {
-        return ask(server, {"EVAL", script.str(), "2", "k", "token", owner, token, "60000"}).integer;
+        return ask(server, {"EVAL", kRaiseToken.text, "2", "k", "token", owner, token, "60000"}).integer;
       };
       EXPECT_EQ(raise(kMe, "7"), 0);  // nobody holds it
       ask(server, {"SET", "k", kMe});
