@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/proxy/resp_parse.h"
+#include "sim/proxy/transaction.h"
 
 namespace holdfast::sim {
 namespace {
@@ -21,25 +21,13 @@ std::vector<StoreEffect> effects_of(const LockKind& kind, const Message& message
                                     const redis::Reply* reply) {
   if (message.command != "EXEC") return kind.read_effects(message.arguments, reply ? *reply : kNoReply);
   std::vector<StoreEffect> effects;
-  std::vector<std::string_view> command;
-  std::size_t index = 0;
-  bool queued = false;  // after MULTI
-  while (!request.empty()) {
-    const std::size_t size = parse_request(request, command);
-    if (size == 0) break;
-    request.remove_prefix(size);
-    const bool multi = !command.empty() && upper_case(command.front()) == "MULTI";
-    if (!queued || multi || request.empty()) {  // MULTI itself, EXEC itself
-      queued = queued || multi;
-      continue;
-    }
+  each_queued(request, [&](const std::vector<std::string_view>& command, std::size_t index) {
     const bool has_reply = reply != nullptr && index < reply->items.size();
     for (StoreEffect& effect : kind.read_effects(command, has_reply ? reply->items[index] : kNoReply)) {
       if (reply != nullptr && !has_reply) effect.took_effect = false;  // the transaction was not executed
       effects.push_back(std::move(effect));
     }
-    ++index;
-  }
+  });
   return effects;
 }
 

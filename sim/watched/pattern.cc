@@ -148,6 +148,16 @@ std::optional<Filled> LockPattern::match(const WatchedCommand& sent) const {
   return filled;
 }
 
+namespace {
+bool any_matches(const std::vector<AnswerPattern>& answers, const redis::Reply& answer) {
+  return std::ranges::any_of(answers, [&](const AnswerPattern& one) { return one.matches(answer); });
+}
+}  // namespace
+
+bool LockPattern::says_done(const redis::Reply& answer) const { return any_matches(done, answer); }
+
+bool LockPattern::says_refused(const redis::Reply& answer) const { return any_matches(refused, answer); }
+
 std::string squeezed(std::string_view script) {
   std::string text;
   text.reserve(script.size());

@@ -79,6 +79,8 @@ struct LockPattern {
 
   // nullopt: it is no such command.
   std::optional<Filled> match(const WatchedCommand& sent) const;
+  bool says_done(const redis::Reply& answer) const;
+  bool says_refused(const redis::Reply& answer) const;
 };
 
 // A layout that is known by its traffic. The first pattern that fits a command counts.

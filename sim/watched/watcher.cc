@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 #include "sim/proxy/resp_parse.h"
+#include "sim/proxy/transaction.h"
 #include "sim/redis/script_engine.h"
 
 namespace holdfast::sim {
@@ -79,7 +81,12 @@ std::string Watcher::script_of(const WatchedCommand& command) {
 }
 
 void Watcher::requested(const Message& message) {
-  WatchedCommand command{.words = message.arguments};
+  if (message.command != "EXEC") return sent(message, message.arguments, 0);
+  each_queued(message.bytes, [&](const Words& words, std::size_t index) { sent(message, words, index); });
+}
+
+void Watcher::sent(const Message& message, const Words& words, std::size_t index) {
+  WatchedCommand command{.words = words};
   if (command.words.empty()) return;
   if (command.words.size() == 3 && upper_case(command.words[0]) == "SCRIPT" &&
       upper_case(command.words[1]) == "LOAD") {
@@ -87,7 +94,7 @@ void Watcher::requested(const Message& message) {
     return;
   }
   std::string script;
-  if (take_call(message.arguments, command)) {
+  if (take_call(words, command)) {
     script = script_of(command);
     command.script = script;
     if (script.empty()) {
@@ -98,20 +105,23 @@ void Watcher::requested(const Message& message) {
   for (const LockPattern& pattern : recogniser_.patterns) {
     const std::optional<Filled> filled = pattern.match(command);
     if (!filled) continue;
-    ++clients_[message.link.from].understood;
     Asked asked{
         .pattern = &pattern,
         .who = {message.link.from, std::string(hole(*filled, "key")), std::string(hole(*filled, "owner"))},
         .at_ns = recorder_.world().now_ns(),
-        .lease = lease_of(pattern, *filled)};
+        .lease = lease_of(pattern, *filled),
+        .index = index};
     auto& [client, key, owner] = asked.who;
     if (owner.empty() && pattern.does != LockPattern::Does::acquire) {  // whoever asked last
       owner = clients_[client].last_owner[key];
     }
     if (pattern.does == LockPattern::Does::acquire) asks(asked, *filled);
     if (pattern.does == LockPattern::Does::release) releases(asked);
-    if (const auto round = rounds_.find(asked.who); round != rounds_.end()) ++round->second.in_flight;
-    asked_.emplace(message.exchange, std::move(asked));
+    if (const auto round = rounds_.find(asked.who); round != rounds_.end()) {
+      asked.round = round->second.number;
+      ++round->second.in_flight;
+    }
+    asked_[message.exchange].push_back(std::move(asked));
     return;
   }
 }
@@ -119,12 +129,16 @@ void Watcher::requested(const Message& message) {
 void Watcher::asks(Asked& asked, const Filled& filled) {
   const auto& [client, key, owner] = asked.who;
   Client& of_client = clients_[client];
+  ++of_client.understood;
   of_client.last_owner[key] = owner;
   auto at = rounds_.find(asked.who);
-  if (at != rounds_.end() && !at->second.waits) {
+  if (at != rounds_.end() && at->second.releasing) {
+    rounds_.erase(at);  // it gave up; the name of that thread is not used again
+    at = rounds_.end();
+  } else if (at != rounds_.end() && !at->second.waits) {
     asked.held = at->second.until_ns == checker::kAbsent || asked.at_ns < at->second.until_ns;
     if (asked.held) return;
-    lease_ran_out(*at);
+    given_up_.push_back(lost(*at));
     end(at);
     at = rounds_.end();
   }
@@ -140,6 +154,7 @@ void Watcher::asks(Asked& asked, const Filled& filled) {
     return;
   }
   Round round{.slot = free_slot(of_client),
+              .number = ++rounds_so_far_,
               .shared = asked.pattern->shared,
               .permits = static_cast<std::uint32_t>(
                   std::clamp<std::int64_t>(number(hole(filled, "permits")), 0, 1 << 30))};
@@ -156,77 +171,105 @@ void Watcher::asks(Asked& asked, const Filled& filled) {
 void Watcher::releases(Asked& asked) {
   const auto at = rounds_.find(asked.who);
   if (at == rounds_.end() || at->second.waits) return;
-  if (at->second.depth > 1) {
-    --at->second.depth;
+  Round& round = at->second;
+  if (round.depth > 1) {
+    --round.depth;
     asked.held = true;
     return;
   }
-  recorder_.append(event(EventType::invoke, Function::release, at->first, at->second));
-  publish(RunEventKind::lock_releasing, at->first, at->second.id);
+  asked.ends = true;
+  ++round.releases;
+  if (std::exchange(round.releasing, true)) return;  // once more
+  recorder_.append(event(EventType::invoke, Function::release, at->first, round));
+  publish(RunEventKind::lock_releasing, at->first, round.id);
 }
 
 void Watcher::answered(const Message& message) {
   const redis::Reply& reply = *message.reply;
   const bool unknown_here = reply.is_error() && reply.text.starts_with("NOSCRIPT");  // comes again, as EVAL
   if (unread_calls_.erase(message.exchange) > 0 && !unknown_here) ++unread_;
-  const auto found = asked_.find(message.exchange);
-  if (found == asked_.end()) return;
-  const Asked asked = std::move(found->second);
-  asked_.erase(found);
+  std::vector<Asked> asked;
+  if (auto found = asked_.extract(message.exchange); !found.empty()) asked = std::move(found.mapped());
+  if (message.command == "EXEC" || message.command == "DISCARD") {
+    if (auto queued = queued_.extract(message.link.connection); !queued.empty()) {
+      std::ranges::move(queued.mapped().asked, std::back_inserter(asked));
+    }
+    for (const Asked& one : asked) {
+      settle(one, one.index < reply.items.size() ? &reply.items[one.index] : nullptr, message.link.to);
+    }
+  } else if (reply.type == redis::Reply::Type::status && reply.text == "QUEUED") {
+    Transaction& transaction = queued_[message.link.connection];
+    for (Asked& one : asked) {
+      one.index = transaction.commands;
+      transaction.asked.push_back(std::move(one));
+    }
+    ++transaction.commands;
+  } else {
+    for (const Asked& one : asked) settle(one, unknown_here ? nullptr : &reply, message.link.to);
+  }
+}
+
+void Watcher::settle(const Asked& asked, const redis::Reply* answer, std::string_view node) {
   const auto at = rounds_.find(asked.who);
-  if (at == rounds_.end()) return;
+  if (at == rounds_.end() || at->second.number != asked.round) return;
   Round& round = at->second;
   --round.in_flight;
-  if (unknown_here) return;
-  const auto said = [&](const std::vector<AnswerPattern>& answers) {
-    return std::ranges::any_of(answers, [&](const AnswerPattern& answer) { return answer.matches(reply); });
-  };
-  const bool done = said(asked.pattern->done);
-  const bool refused = !done && (said(asked.pattern->refused) || reply.is_error());
-  switch (asked.pattern->does) {
-    case LockPattern::Does::acquire:
-    case LockPattern::Does::extend:
-      if (!round.waits) {
-        if (!done) return;
-        if (asked.held && recogniser_.counts) ++round.depth;
-        if (!asked.lease) return;
-        round.until_ns = std::max(round.until_ns, asked.at_ns + asked.lease->count());
-        Event renewed = event(EventType::invoke, Function::renew, at->first, round);
-        recorder_.append(renewed);
-        renewed.type = EventType::ok;
-        renewed.valid_until_ns = round.until_ns;
-        recorder_.append(renewed);
-        publish(RunEventKind::lock_renewed, at->first, round.id);
-      } else if (asked.pattern->does == LockPattern::Does::extend) {
-        return;
-      } else if (done) {
-        granted(asked, at, message.link.to);
-      } else if (refused) {
-        if (!std::exchange(round.told_waiting, true)) publish(RunEventKind::lock_waiting, at->first, 0);
-      } else {
-        Event unknown = event(EventType::info, Function::acquire, at->first, round);
-        unknown.error = recorder_.history().intern("an answer that no pattern knows");
-        recorder_.append(unknown);
-        rounds_.erase(at);  // its thread's name is not used again
-      }
-      return;
-    case LockPattern::Does::release:
-      if (round.waits || asked.held) return;
-      Event over = event(done      ? EventType::ok
-                         : refused ? EventType::fail
-                                   : EventType::info,
-                         Function::release, at->first, round);
-      if (!done)
-        over.error = recorder_.history().intern(refused ? "not-owner" : "an answer that no pattern knows");
-      recorder_.append(over);
-      if (done) publish(RunEventKind::lock_released, at->first, round.id);
-      if (over.type == EventType::info) {
-        rounds_.erase(at);
-      } else {
-        end(at);
-      }
-      return;
+  if (asked.ends) --round.releases;
+  const bool releases = asked.pattern->does == LockPattern::Does::release;
+  if (answer == nullptr || (releases && answer->is_error())) {
+    if (releases && asked.held) ++round.depth;
+    return;
   }
+  if (releases) {
+    if (!asked.ends) return;
+    const bool done = asked.pattern->says_done(*answer);
+    if (done || round.releases == 0) settle_release(at, done, asked.pattern->says_refused(*answer));
+  } else if (round.waits) {
+    if (asked.pattern->does == LockPattern::Does::acquire) settle_acquire(asked, at, *answer, node);
+  } else if (!round.releasing && asked.pattern->says_done(*answer)) {
+    if (asked.held && recogniser_.counts) ++round.depth;
+    if (asked.lease) renewed(asked, at);
+  }
+}
+
+void Watcher::settle_acquire(const Asked& asked, Rounds::iterator at, const redis::Reply& answer,
+                             std::string_view node) {
+  Round& round = at->second;
+  if (asked.pattern->says_done(answer)) return granted(asked, at, node);
+  if (asked.pattern->says_refused(answer) || answer.is_error()) {
+    if (!std::exchange(round.told_waiting, true)) publish(RunEventKind::lock_waiting, at->first, 0);
+    return;
+  }
+  Event unknown = event(EventType::info, Function::acquire, at->first, round);
+  unknown.error = recorder_.history().intern("an answer that no pattern knows");
+  recorder_.append(unknown);
+  rounds_.erase(at);  // its thread's name is not used again
+}
+
+void Watcher::settle_release(Rounds::iterator at, bool done, bool refused) {
+  const EventType type = done ? EventType::ok : refused ? EventType::fail : EventType::info;
+  Event over = event(type, Function::release, at->first, at->second);
+  if (!done) {
+    over.error = recorder_.history().intern(refused ? "not-owner" : "an answer that no pattern knows");
+  }
+  recorder_.append(over);
+  if (done) publish(RunEventKind::lock_released, at->first, at->second.id);
+  if (type == EventType::info) {
+    rounds_.erase(at);
+  } else {
+    end(at);
+  }
+}
+
+void Watcher::renewed(const Asked& asked, Rounds::iterator at) {
+  Round& round = at->second;
+  round.until_ns = std::max(round.until_ns, asked.at_ns + asked.lease->count());
+  Event renewal = event(EventType::invoke, Function::renew, at->first, round);
+  recorder_.append(renewal);
+  renewal.type = EventType::ok;
+  renewal.valid_until_ns = round.until_ns;
+  recorder_.append(renewal);
+  publish(RunEventKind::lock_renewed, at->first, round.id);
 }
 
 void Watcher::granted(const Asked& asked, Rounds::iterator at, std::string_view node) {
@@ -249,7 +292,9 @@ void Watcher::end(Rounds::iterator at) {
 
 void Watcher::gone(std::string_view client) {
   std::erase_if(rounds_, [&](const auto& round) { return std::get<0>(round.first) == client; });
-  std::erase_if(asked_, [&](const auto& asked) { return std::get<0>(asked.second.who) == client; });
+  const auto of_it = [&](const Asked& asked) { return std::get<0>(asked.who) == client; };
+  for (auto& [exchange, asked] : asked_) std::erase_if(asked, of_it);
+  for (auto& [connection, transaction] : queued_) std::erase_if(transaction.asked, of_it);
 }
 
 std::uint64_t Watcher::understood(std::string_view client) const {
@@ -262,22 +307,23 @@ bool Watcher::busy(std::string_view client) const {
 }
 
 // The hold ended with its lease: its client did nothing any more that says otherwise.
-void Watcher::lease_ran_out(const Rounds::value_type& round) {
+Event Watcher::lost(const Rounds::value_type& round) const {
   Event lost = event(EventType::info, Function::lost, round.first, round.second);
   lost.time_ns = round.second.until_ns;
-  given_up_.push_back(lost);
+  return lost;
 }
 
 std::vector<Event> Watcher::given_up() const {
-  Watcher all = *this;
+  std::vector<Event> all = given_up_;
   const std::int64_t now = recorder_.world().now_ns();
   for (const auto& round : rounds_) {
-    if (!round.second.waits && round.second.until_ns != checker::kAbsent && round.second.until_ns < now) {
-      all.lease_ran_out(round);
+    const bool held = !round.second.waits && !round.second.releasing;
+    if (held && round.second.until_ns != checker::kAbsent && round.second.until_ns < now) {
+      all.push_back(lost(round));
     }
   }
-  std::ranges::stable_sort(all.given_up_, {}, &Event::time_ns);
-  return all.given_up_;
+  std::ranges::stable_sort(all, {}, &Event::time_ns);
+  return all;
 }
 
 std::uint32_t Watcher::free_slot(Client& client) {
@@ -285,7 +331,7 @@ std::uint32_t Watcher::free_slot(Client& client) {
   return client.free.extract(client.free.begin()).value();
 }
 
-Event Watcher::event(EventType type, Function f, const Who& who, const Round& round) {
+Event Watcher::event(EventType type, Function f, const Who& who, const Round& round) const {
   checker::History& history = recorder_.history();
   const auto& [client, key, owner] = who;
   const std::string thread = client + "/" + std::to_string(round.slot);

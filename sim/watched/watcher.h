@@ -11,6 +11,9 @@
 // given_up() tells that when the run is over. Who releases later than that has worked on until then, and that
 // is what a run is about.
 //
+// A release that was not executed (NOSCRIPT, an error, a transaction that was not) stays open: its client
+// sends it once more, or gives up; in either case it has ended its work. So do several at once.
+//
 // A refused request leaves its acquire open, as the client is taken to wait: the next request of the same
 // owner, or of a client that draws a new owner for each attempt, goes on with it.
 //
@@ -43,12 +46,12 @@ class Watcher {
   void gone(std::string_view client);
 
   // `lost` events, in order of their times, which lie in the past, for holds whose lease was over with nobody
-  // releasing them. Call it when the run is over.
+  // releasing them. Call it when the run is over. O(n log n) for n of them.
   std::vector<checker::Event> given_up() const;
 
   // Calls of scripts whose text nobody showed (EVALSHA of what was loaded before): they were not read.
   std::uint64_t unread() const { return unread_; }
-  // Commands of `client` that a pattern fitted.
+  // Requests of `client` that a pattern of an acquire fitted: a DEL may mean anything.
   std::uint64_t understood(std::string_view client) const;
   // It waits for something, or holds something.
   bool busy(std::string_view client) const;
@@ -57,10 +60,12 @@ class Watcher {
   using Who = std::tuple<std::string, std::string, std::string>;  // client, key, owner
   // One acquire, and the hold that it leads to.
   struct Round {
-    std::uint32_t slot = 0;  // of the thread "c1/N" that it is told of
+    std::uint32_t slot = 0;    // of the thread "c1/N" that it is told of
+    std::uint64_t number = 0;  // a later round of the same owner has another one
     bool waits = true, told_waiting = false;
-    int in_flight = 0;  // requests
-    int depth = 1;      // Recogniser::counts
+    bool releasing = false;           // the release has begun, and has no outcome yet
+    int in_flight = 0, releases = 0;  // requests, and those among them that end the hold
+    int depth = 1;                    // Recogniser::counts
     checker::Symbol id = 0;
     std::int64_t until_ns = checker::kAbsent;  // of its lease
     bool shared = false;
@@ -71,7 +76,15 @@ class Watcher {
     Who who;
     std::int64_t at_ns = 0;
     std::optional<Duration> lease;
-    bool held = false;  // an acquire of what it holds, or a release that leaves it held
+    std::uint64_t round = 0;  // its number; 0: of none
+    std::size_t index = 0;    // of its reply in EXEC's
+    bool held = false;        // an acquire of what it holds, or a release that leaves it held
+    bool ends = false;        // a release that ends the hold
+  };
+  // What a connection has sent after MULTI and was told to be queued.
+  struct Transaction {
+    std::size_t commands = 0;
+    std::vector<Asked> asked;
   };
   struct Client {
     std::set<std::uint32_t> free;
@@ -82,27 +95,36 @@ class Watcher {
   using Rounds = std::map<Who, Round>;
 
   void requested(const Message& message);
+  void sent(const Message& message, const Words& words, std::size_t index);
   void answered(const Message& message);
+  // `answer` null: it was not executed.
+  void settle(const Asked& asked, const redis::Reply* answer, std::string_view node);
+  void settle_acquire(const Asked& asked, Rounds::iterator at, const redis::Reply& answer,
+                      std::string_view node);
+  void settle_release(Rounds::iterator at, bool done, bool refused);
   void asks(Asked& asked, const Filled& filled);
   void releases(Asked& asked);
+  void renewed(const Asked& asked, Rounds::iterator at);
   void granted(const Asked& asked, Rounds::iterator at, std::string_view node);
   void end(Rounds::iterator at);
-  void lease_ran_out(const Rounds::value_type& round);
+  checker::Event lost(const Rounds::value_type& round) const;
   std::string script_of(const WatchedCommand& command);
   std::uint32_t free_slot(Client& client);
-  checker::Event event(checker::EventType type, checker::Function f, const Who& who, const Round& round);
+  checker::Event event(checker::EventType type, checker::Function f, const Who& who,
+                       const Round& round) const;
   void publish(RunEventKind kind, const Who& who, checker::Symbol id, std::string_view node = {});
 
   Recorder& recorder_;
   const Recogniser recogniser_;
   std::map<std::string, std::string, std::less<>> scripts_;  // squeezed text, by digest
-  std::map<std::uint64_t, Asked> asked_;                     // by exchange
+  std::map<std::uint64_t, std::vector<Asked>> asked_;        // by exchange
+  std::map<std::uint64_t, Transaction> queued_;              // by connection
   std::set<std::uint64_t> unread_calls_;                     // exchanges
   Rounds rounds_;
   std::map<std::string, Client, std::less<>> clients_;
   std::map<std::string, std::int64_t, std::less<>> limits_;  // permits, by key
   std::vector<checker::Event> given_up_;
-  std::uint64_t unread_ = 0;
+  std::uint64_t unread_ = 0, rounds_so_far_ = 0;
 };
 
 // `history` with `late` where their times belong. Both are in order of time; the symbols are of `history`.
