@@ -36,7 +36,8 @@ bool Ear::drain(const World& world, std::span<char> chunk) {
   return got > 0;
 }
 
-Ears::Ears(World& world) : world_(world), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+Ears::Ears(World& world, std::function<void()> looked)
+    : world_(world), looked_(std::move(looked)), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
   if (epoll_ < 0) throw std::system_error(errno, std::generic_category(), "epoll_create1");
 }
 
@@ -76,6 +77,7 @@ void Ears::listen() {
       const std::uint64_t before = ear->bytes_;
       any |= ear->drain(world_, chunk_);
       got += ear->bytes_ - before;
+      if (looked_) looked_();
       if (ear->at_end_) ::epoll_ctl(epoll_, EPOLL_CTL_DEL, ear->fd_, nullptr);
     }
   }

@@ -28,6 +28,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -69,7 +70,8 @@ class Ears {
   // More than that in one round is a flood: listen() returns, and the round means nothing.
   static constexpr std::uint64_t kFlood = std::uint64_t{64} << 20;
 
-  explicit Ears(World& world);
+  // `looked` is called after each look at a pipe: there tests let programs go on.
+  explicit Ears(World& world, std::function<void()> looked = {});
   ~Ears();
   Ears(const Ears&) = delete;
   Ears& operator=(const Ears&) = delete;
@@ -87,6 +89,7 @@ class Ears {
 
  private:
   World& world_;
+  const std::function<void()> looked_;
   int epoll_ = -1;
   std::vector<std::shared_ptr<Ear>> ears_;
   std::vector<char> chunk_ = std::vector<char>(65536);  // a fiber's stack is small

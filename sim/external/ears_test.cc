@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -69,18 +70,19 @@ TEST(Ears, NobodySeemsToHoldWhatAnotherOneHolds) {
       }
     }
     std::atomic<int> turn = 0;
+    std::vector<std::vector<std::int64_t>> written(kPrograms), not_before(kPrograms);
     std::vector<std::thread> programs;
     for (int me = 0; me < kPrograms; ++me) {
       programs.emplace_back([&, me] {
         for (int round = 0; round < kRounds; ++round) {
           while (turn.load() % kPrograms != me) std::this_thread::yield();
-          const std::string at = std::to_string(world->now_ns());
-          static_cast<void>(
-              !::write(pipes[static_cast<std::size_t>(me)].write, ("+" + at + "\n").data(), at.size() + 2));
+          const auto its = static_cast<std::size_t>(me);
+          static_cast<void>(!::write(pipes[its].write, "+\n", 2));
+          written[its].push_back(world->now_ns());
           const std::int64_t until = world->now_ns() + 40'000;  // a while, in which pipes are looked at
           while (world->now_ns() < until) {
           }
-          static_cast<void>(!::write(pipes[static_cast<std::size_t>(me)].write, "-0\n", 3));
+          static_cast<void>(!::write(pipes[its].write, "-\n", 2));
           turn.fetch_add(1);
         }
         ::close(pipes[static_cast<std::size_t>(me)].write);
@@ -93,7 +95,6 @@ TEST(Ears, NobodySeemsToHoldWhatAnotherOneHolds) {
     std::vector<Hold> holds;
     std::vector<std::int64_t> since(kPrograms, -1);
     std::vector<std::string> rest(kPrograms);
-    int too_early = 0;
     for (bool more = true; more;) {
       ears.wait();
       ears.listen();
@@ -105,7 +106,7 @@ TEST(Ears, NobodySeemsToHoldWhatAnotherOneHolds) {
         while ((end = rest[i].find('\n')) != std::string::npos) {
           if (rest[i][0] == '+') {
             since[i] = ears.heard_ns();
-            too_early += std::stoll(rest[i].substr(1)) > ears.heard_ns() ? 1 : 0;
+            not_before[i].push_back(heard[i]->not_before_ns());
           } else {
             holds.push_back({since[i], ears.heard_ns(), i});
           }
@@ -116,13 +117,42 @@ TEST(Ears, NobodySeemsToHoldWhatAnotherOneHolds) {
     for (std::thread& program : programs) program.join();
     for (Pipe& pipe : silent) close_fd(pipe.write);
     ASSERT_EQ(holds.size(), std::size_t{kPrograms} * kRounds);
-    EXPECT_EQ(too_early, 0);
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      int too_early = 0;
+      for (std::size_t line = 0; line < written[i].size(); ++line)
+        too_early += written[i][line] < not_before[i].at(line) ? 1 : 0;
+      EXPECT_EQ(too_early, 0) << "written, by program " << i << ", before they could be";
+    }
     int conflicts = 0;
     for (std::size_t i = 0; i < holds.size(); ++i) {  // they are in the order of their ends
       for (std::size_t j = i + 1; j < std::min(holds.size(), i + 200); ++j)
         conflicts += holds[i].from < holds[j].to && holds[j].from < holds[i].to ? 1 : 0;
     }
     EXPECT_EQ(conflicts, 0);
+  });
+}
+
+// Between the looks at two pipes the one gives back what the other is granted then.
+TEST(Ears, WhatMadeALinePossibleIsNeverOfALaterRound) {
+  const auto world = make_real_world({});
+  world->run([&] {
+    Pipe a = make_pipe(), b = make_pipe();
+    int looks = 0;
+    std::int64_t asked_ns = 0;
+    Ears ears(*world, [&] {
+      if (++looks != 1) return;
+      asked_ns = world->now_ns();
+      put(a.write, "release\n");
+      put(b.write, "granted\n");
+    });
+    const auto ear_a = ears.open(a.read), ear_b = ears.open(b.read);
+    ears.listen();
+    EXPECT_EQ(ear_b->take(), "granted\n");
+    EXPECT_EQ(ear_a->take(), "release\n");
+    EXPECT_LE(ear_a->not_before_ns(), asked_ns);
+    EXPECT_LE(ear_b->not_before_ns(), asked_ns);
+    close_fd(a.write);
+    close_fd(b.write);
   });
 }
 
@@ -133,14 +163,17 @@ TEST(Ears, WhoHoldsAtOnceIsSeenTo) {
     Ears ears(*world);
     Pipe a = make_pipe(), b = make_pipe();
     const auto ear_a = ears.open(a.read), ear_b = ears.open(b.read);
-    put(a.write, "+\n");
-    put(b.write, "+\n");
-    ears.wait();
-    ears.listen();
-    const std::int64_t both = ears.heard_ns();
-    put(a.write, "-\n");
-    ears.listen();
-    EXPECT_LT(both, ears.heard_ns());
+    const auto heard = [&](int fd, const Ear& ear) {
+      const std::uint64_t before = ear.bytes();
+      put(fd, "+\n");
+      ears.wait();
+      ears.listen();
+      EXPECT_EQ(ear.bytes(), before + 2);
+      return ears.heard_ns();
+    };
+    const std::int64_t from_a = heard(a.write, *ear_a), from_b = heard(b.write, *ear_b);
+    const std::int64_t to_a = heard(a.write, *ear_a), to_b = heard(b.write, *ear_b);
+    EXPECT_LT(std::max(from_a, from_b), std::min(to_a, to_b));
     close_fd(a.write);
     close_fd(b.write);
   });
