@@ -107,14 +107,23 @@ void Judge::add(const RunResult& run) {
 }
 
 bool Judge::lost(std::uint64_t total) const {
+  using Relation = SeedQuota::Relation;
   for (std::size_t i = 0; i < tallies_.size(); ++i) {
-    const SeedQuota& quota = scenario_->expectations[i].seeds;
-    const std::uint64_t most = total - std::min(total, tallies_[i].runs - tallies_[i].matching);
-    using Relation = SeedQuota::Relation;
-    bool possible = quota.met(quota.relation == Relation::at_least ? most : tallies_[i].matching, total);
-    if (quota.relation == Relation::exactly) {
-      for (std::uint64_t matching = tallies_[i].matching; matching < most && !possible;)
-        possible = quota.met(++matching, total);
+    const Expectation& expectation = scenario_->expectations[i];
+    const Tally& so_far = tallies_[i];
+    const auto saves = [&](std::uint64_t matching) {
+      Tally end;
+      end.runs = total;
+      end.matching = matching;
+      end.asked = so_far.asked;
+      const Tally::Result result = end.result(expectation);
+      return result == Tally::Result::met || result == Tally::Result::too_few;
+    };
+    const std::uint64_t most = total - std::min(total, so_far.runs - so_far.matching);
+    bool possible = saves(expectation.seeds.relation == Relation::at_least ? most : so_far.matching);
+    if (expectation.seeds.relation == Relation::exactly) {
+      for (std::uint64_t matching = so_far.matching; matching < most && !possible;)
+        possible = saves(++matching);
     }
     if (!possible) return true;
   }

@@ -105,6 +105,26 @@ TEST(Judge, TooFewSeedsForEverythingIsNoPass) {
   EXPECT_EQ(both.result(), Tally::Result::met);
 }
 
+TEST(Judge, WhatTooFewSeedsWillNotTellIsNotLost) {
+  Scenario scenario = expecting({{.check = "lease-exclusion",
+                                  .violated = true,
+                                  .kind = "double-grant",
+                                  .seeds = *parse_seed_quota(">= 50%")},
+                                 {.check = "oversell"}});
+  scenario.seeds = *parse_seeds("1..20");
+  Judge judge(scenario);
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    judge.add(run_with(seed, {Outcome::holds, Outcome::holds}));
+    EXPECT_FALSE(judge.lost(3)) << "half of eight such samples look like that";
+  }
+  EXPECT_NE(judge.result(), Tally::Result::failed);
+  for (std::uint64_t seed = 4; seed <= 11; ++seed) {
+    EXPECT_FALSE(judge.lost(20));
+    judge.add(run_with(seed, {Outcome::holds, Outcome::holds}));
+  }
+  EXPECT_TRUE(judge.lost(20)) << "eleven of twenty did not show it";
+}
+
 TEST(Judge, OrderOfRunsDoesNotMatter) {
   const Scenario scenario = expecting({{.check = "mutual-exclusion"}});
   Judge forward(scenario), backward(scenario);
