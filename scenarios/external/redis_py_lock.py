@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 """redis-py's own Lock, unchanged, as a client of Holdfast: a flash sale under it.
 
+Arguments: LOW..HIGH, milliseconds between read and write; patience=MS of one acquire, then this program gives up (it never
+does); timeout=none, as Lock has it when nothing is said (the scenario's lease); tries=N of redis-py for one command (80);
+pages=N, so many pages of a cache are kept in the same Redis during the work (0).
+
 The lock's name is in HOLDFAST_KEYS, its server at HOLDFAST_REDIS_URL. What it does goes to standard output, one JSON line
 for each thing; the stock is behind HOLDFAST_EFFECTS. See checker/README.md, "What a program tells".
 """
@@ -15,13 +19,16 @@ try:
     import redis
     from redis.backoff import ConstantBackoff
     from redis.retry import Retry
+    from redis.sentinel import Sentinel
 except ImportError:
     sys.exit((print("redis-py is missing: apt-get install python3-redis", file=sys.stderr), 69)[1])
 
 KEY = os.environ["HOLDFAST_KEYS"].split(",")[0]
 LEASE_MS = int(os.environ["HOLDFAST_LEASE_MS"])
 THINK_MS = [int(word) for word in (sys.argv[1] if len(sys.argv) > 1 else "300..600").split("..")]
-PATIENCE_S = 10
+MORE = dict(word.split("=") for word in sys.argv[2:])
+PATIENCE_S = float(MORE.get("patience", "inf")) / 1000
+TIMEOUT_S = None if MORE.get("timeout") == "none" else LEASE_MS / 1000
 random.seed(int(os.environ["HOLDFAST_SEED"]))
 
 
@@ -40,10 +47,18 @@ class Stock:
         return self.file.readline().strip()
 
 
-client = redis.Redis.from_url(os.environ["HOLDFAST_REDIS_URL"], socket_timeout=2, socket_connect_timeout=2,
-                              retry=Retry(ConstantBackoff(0.05), 40),
-                              retry_on_error=[redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError])
-lock = client.lock(KEY, timeout=LEASE_MS / 1000, sleep=0.02)
+def connect():
+    """To the address in front of the primary; with Sentinels to whom they name, as redis-py finds it."""
+    patience = dict(socket_timeout=2, socket_connect_timeout=2, retry=Retry(ConstantBackoff(0.05), int(MORE.get("tries", 80))),
+                    retry_on_error=[redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError])
+    if "HOLDFAST_SENTINELS" not in os.environ:
+        return redis.Redis.from_url(os.environ["HOLDFAST_REDIS_URL"], **patience)
+    sentinels = [address.rsplit(":", 1) for address in os.environ["HOLDFAST_SENTINELS"].split(",")]
+    return Sentinel(sentinels, socket_timeout=1).master_for(os.environ["HOLDFAST_PRIMARY_NAME"], **patience)
+
+
+client = connect()
+lock = client.lock(KEY, timeout=TIMEOUT_S, sleep=0.02)
 stock = Stock()
 
 
@@ -55,13 +70,19 @@ def acquire():
         while time.monotonic() < end:
             sent = time.monotonic()
             if lock.acquire(blocking=False):
-                tell("ok", "acquire", valid_for_ms=LEASE_MS - (time.monotonic() - sent) * 1000)
+                left_ms = LEASE_MS - (time.monotonic() - sent) * 1000
+                tell("ok", "acquire", **({} if TIMEOUT_S is None else {"valid_for_ms": left_ms}))
                 return True
             time.sleep(0.02)
         tell("fail", "acquire", error="timeout")
     except redis.RedisError as error:
         tell("info", "acquire", error=str(error)[:100])
     return False
+
+
+def keep_pages():
+    for page in range(int(MORE.get("pages", 0))):
+        client.set(f"page:{page}", "x" * 100_000)
 
 
 def release():
@@ -77,9 +98,12 @@ def release():
 
 while True:
     if not acquire():
+        if "patience" in MORE:
+            break
         continue
     left = int(stock.ask("READ"))
     if left > 0:
+        keep_pages()
         time.sleep(random.uniform(*THINK_MS) / 1000)
         stock.ask(f"SELL {left - 1}")
     release()

@@ -35,8 +35,14 @@ ClockControl::ClockControl(std::string file) : file_(std::move(file)) {
 ClockControl::~ClockControl() { ::munmap(shared_, sizeof(HoldfastClock)); }
 
 std::vector<std::pair<std::string, std::string>> ClockControl::environment() const {
-  return {{"LD_PRELOAD", HOLDFAST_CLOCK_SHIM}, {HOLDFAST_CLOCK_VARIABLE, file_}};
+  return environment(HOLDFAST_CLOCK_SHIM);
 }
+
+std::vector<std::pair<std::string, std::string>> ClockControl::environment(const std::string& library) const {
+  return {{"LD_PRELOAD", library}, {HOLDFAST_CLOCK_VARIABLE, file_}};
+}
+
+bool ClockControl::attached() const { return load(shared_->attached) != 0; }
 
 void ClockControl::step_wall(Duration by) { store(shared_->wall_ns, load(shared_->wall_ns) + by.count()); }
 

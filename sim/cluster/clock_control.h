@@ -21,8 +21,13 @@ class ClockControl {
   ClockControl(const ClockControl&) = delete;
   ClockControl& operator=(const ClockControl&) = delete;
 
+  // Some program reads its clocks here: it has started, and the shim is in it.
+  bool attached() const;
+
   // What a server needs in its environment to obey.
   std::vector<std::pair<std::string, std::string>> environment() const;
+  // The same for whom another library is preloaded, which has the shim in it.
+  std::vector<std::pair<std::string, std::string>> environment(const std::string& library) const;
 
   // Running or frozen: moves the wall clock by that much, the monotonic clock not at all.
   void step_wall(Duration by);

@@ -1,4 +1,4 @@
-/* Clock shim: preloaded into a real server, it makes the server's clocks obey the harness, and tells the
+/* Clock shim: preloaded into a real server or a foreign client, it makes the server's clocks obey the harness, and tells the
  * harness what the server has synced, so that a power loss can take the rest.
  *
  * clock_gettime, gettimeofday and time are answered from the machine's clock (by system call, so that nothing
@@ -29,7 +29,10 @@ static struct HoldfastClock* shared_clock(void) {
   const int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
   if (fd >= 0) {
     void* memory = mmap(0, sizeof *at, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory != MAP_FAILED) at = memory;
+    if (memory != MAP_FAILED) {
+      at = memory;
+      __atomic_store_n(&at->attached, 1, __ATOMIC_RELEASE);
+    }
     close(fd);
   }
   __atomic_store_n(&found, at, __ATOMIC_RELEASE); /* two threads at once map it twice: harmless */

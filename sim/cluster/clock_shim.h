@@ -21,6 +21,7 @@ struct HoldfastClock {
   int64_t drift_ppm;
   int64_t drifts_since_ns;
   uint64_t changes;
+  int64_t attached; /* some program reads its clocks here */
   struct HoldfastSyncedFile synced[HOLDFAST_SYNCED_FILES];
 };
 

@@ -1,10 +1,12 @@
 #include "sim/external/external.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "lib/testing/server/missing.h"
+#include "sim/cluster/cluster.h"
 #include "sim/external/bad_program.h"
 #include "sim/external/external_lock.h"
 #include "sim/proxy/proxy.h"
@@ -26,6 +28,13 @@ const std::vector<std::string>& usual_environment() {
 
 std::string url_of(const Endpoint& endpoint) { return "redis://" + endpoint.to_string() + "/0"; }
 
+// "A,B,C"
+std::string list_of(const std::vector<Endpoint>& endpoints, std::string (*text)(const Endpoint&)) {
+  std::string all;
+  for (const Endpoint& endpoint : endpoints) all += (all.empty() ? "" : ",") + text(endpoint);
+  return all;
+}
+
 std::string with_last_words(const Program& program) {
   const std::string words = program.last_words();
   return words.empty() ? "" : "; its last words: " + words;
@@ -40,7 +49,10 @@ External::External(World& world, Recorder& recorder, const WorkloadOptions& opti
       own_(external_options(options)),
       ears_(world),
       effects_{.units = own_.stock} {
-  if (options_.recogniser) watcher_ = std::make_unique<Watcher>(recorder_, *options_.recogniser);
+  if (options_.recogniser) {
+    watcher_ = std::make_unique<Watcher>(recorder_, *options_.recogniser,
+                                         options_.independent ? options_.nodes.size() : 1);
+  }
   for (int number = 1; number <= options_.clients; ++number) {
     auto client = std::make_unique<Client>();
     client->name = "c" + std::to_string(number);
@@ -70,7 +82,9 @@ void External::start() {
   options_.proxy->watch([this](const Message& message) {
     Client* const client = find(message.link.from);
     if (client == nullptr) return;
-    if (message.direction == Direction::reply) client->node = message.link.to;
+    const auto is_it = [&](const redis::Node& node) { return node.name == message.link.to; };
+    if (message.direction == Direction::reply && std::ranges::any_of(options_.nodes, is_it))
+      client->node = message.link.to;
     if (watcher_) watcher_->see(message);
   });
   for (const auto& client : clients_) launch(*client);
@@ -81,6 +95,8 @@ void External::open_doors(Client& client) {
   Proxy& proxy = *options_.proxy;
   client.door = proxy.expose_to(client.name, options_.nodes.front().name);
   for (const auto& node : options_.nodes) client.doors.push_back(proxy.expose_to(client.name, node.name));
+  for (const auto& sentinel : options_.sentinels)
+    client.sentinels.push_back(proxy.expose_to(client.name, sentinel.name));
 }
 
 void External::promoted(std::string_view node) {
@@ -90,7 +106,8 @@ void External::promoted(std::string_view node) {
 
 void External::launch(Client& client) {
   Process& inner = world_.add_process(client.name);
-  client.incarnations.push_back(std::make_unique<ExternalProcess>(inner));
+  client.incarnations.push_back(
+      std::make_unique<ExternalProcess>(inner, [this, &client](Duration by) { step_clock(client, by); }));
   ++client.incarnation;
   client.running = true;
   ++running_;
@@ -121,6 +138,7 @@ void External::start_program(Client& client) {
       program.environment.emplace_back(variable.substr(0, equals), variable.substr(equals + 1));
     }
   }
+  preload(client, program);
   client.lines_before = watcher_ ? watcher_->understood(client.name) : client.told->lines();
   const MonotonicTime now = world_.harness().runtime().now();
   client.end = own_.limit > Duration::zero() ? deadline_after(now, own_.limit) : kNever;
@@ -134,24 +152,51 @@ void External::start_program(Client& client) {
   }
 }
 
+// Only where it is asked for: nothing is preloaded into programs of others without need.
+void External::preload(Client& client, ProgramOptions& program) {
+  client.clock.reset();
+  if (!options_.steps_clocks && options_.sentinels.empty()) return;
+  const auto file = std::filesystem::absolute(options_.run_folder) / (client.name + ".clock");
+  client.clock = std::make_unique<ClockControl>(file.string());
+  for (auto& variable : client.clock->environment(HOLDFAST_PROGRAM_SHIM))
+    program.environment.push_back(std::move(variable));
+  program.environment.emplace_back("HOLDFAST_CLIENT_ADDRESS", client.incarnations.back()->address());
+}
+
+void External::step_clock(Client& client, Duration by) {
+  if (client.clock == nullptr || client.program == nullptr) return;
+  if (client.clock->attached()) return client.clock->step_wall(by);
+  fail(std::make_exception_ptr(BadProgram(
+      "client " + client.name +
+      ": its clock cannot be stepped, as it reads it past the C library of this machine (a program "
+      "that is statically linked)")));
+}
+
 std::vector<std::pair<std::string, std::string>> External::environment_of(const Client& client) const {
-  std::string nodes, keys;
-  for (const Endpoint& door : client.doors) nodes += (nodes.empty() ? "" : ",") + url_of(door);
+  std::string keys;
   for (std::int64_t i = 1; i <= own_.keys; ++i) {
     keys += (keys.empty() ? "" : ",") + options_.key;
     if (own_.keys > 1) keys += ":" + std::to_string(i);
   }
   const auto lease_ms = std::chrono::duration_cast<std::chrono::milliseconds>(options_.lease).count();
   Rng rng = world_.rng("seed/" + client.name);
-  return {{"HOLDFAST_REDIS_URL", url_of(client.door)},
-          {"HOLDFAST_REDIS_NODES", nodes},
-          {"HOLDFAST_CLIENT", client.name},
-          {"HOLDFAST_KEYS", keys},
-          {"HOLDFAST_EFFECTS", client.effects->endpoint().to_string()},
-          {"HOLDFAST_LEASE_MS", std::to_string(lease_ms)},
-          {"HOLDFAST_SEED", std::to_string(rng.between(1, (std::uint64_t{1} << 53) - 1))},
-          // A line that stays in a buffer is told too late.
-          {"PYTHONUNBUFFERED", "1"}};
+  std::vector<std::pair<std::string, std::string>> variables = {
+      {"HOLDFAST_REDIS_URL", url_of(client.door)},
+      {"HOLDFAST_REDIS_NODES", list_of(client.doors, url_of)},
+      {"HOLDFAST_CLIENT", client.name},
+      {"HOLDFAST_KEYS", keys},
+      {"HOLDFAST_EFFECTS", client.effects->endpoint().to_string()},
+      {"HOLDFAST_LEASE_MS", std::to_string(lease_ms)},
+      {"HOLDFAST_SEED", std::to_string(rng.between(1, (std::uint64_t{1} << 53) - 1))},
+      // A line that stays in a buffer is told too late.
+      {"PYTHONUNBUFFERED", "1"}};
+  if (!client.sentinels.empty()) {
+    variables.emplace_back("HOLDFAST_SENTINELS", list_of(client.sentinels, [](const Endpoint& endpoint) {
+                             return endpoint.to_string();
+                           }));
+    variables.emplace_back("HOLDFAST_PRIMARY_NAME", kPrimaryName);
+  }
+  return variables;
 }
 
 void External::watch() {

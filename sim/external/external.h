@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/clock_control.h"
 #include "sim/external/ears.h"
 #include "sim/external/effects_port.h"
 #include "sim/external/external_process.h"
@@ -64,7 +65,8 @@ class External final : public Workload {
     std::unique_ptr<ToldClient> told;
     std::unique_ptr<EffectsPort> effects;
     Endpoint door;                                               // to the primary
-    std::vector<Endpoint> doors;                                 // to each node
+    std::vector<Endpoint> doors, sentinels;                      // to each node, to each Sentinel
+    std::unique_ptr<ClockControl> clock;                         // of this incarnation; null: the machine's
     std::string node;                                            // that answered it last
     std::vector<std::unique_ptr<ExternalProcess>> incarnations;  // the present one last
     std::unique_ptr<Program> program;                            // null: it does not run
@@ -76,6 +78,8 @@ class External final : public Workload {
   void open_doors(Client& client);
   void launch(Client& client);
   void start_program(Client& client);
+  void preload(Client& client, ProgramOptions& program);
+  void step_clock(Client& client, Duration by);
   std::vector<std::pair<std::string, std::string>> environment_of(const Client& client) const;
   bool says_nothing(const Client& client) const;  // since its program was started
   std::string silence() const;

@@ -2,6 +2,7 @@
 // world that runs nothing; to pause it is to stop the program.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -12,7 +13,9 @@ namespace holdfast::sim {
 
 class ExternalProcess final : public Process {
  public:
-  explicit ExternalProcess(Process& inner) : inner_(inner) {}
+  // `steps`: moves the wall clock of its programs.
+  explicit ExternalProcess(Process& inner, std::function<void(Duration by)> steps = {})
+      : inner_(inner), steps_(std::move(steps)) {}
 
   // From now on `program` is what is paused. It may be paused already, before it has run a step.
   void runs(Program* program) {
@@ -44,13 +47,17 @@ class ExternalProcess final : public Process {
   void allow_tasks(std::uint64_t refusal) override { inner_.allow_tasks(refusal); }
   void crash() override { inner_.crash(); }
   bool alive() const override { return inner_.alive(); }
-  void step_wall(Duration by) override { inner_.step_wall(by); }
+  void step_wall(Duration by) override {
+    if (steps_) steps_(by);
+    inner_.step_wall(by);
+  }
   void set_drift(std::int64_t ppm) override { inner_.set_drift(ppm); }
   std::int64_t drift() const override { return inner_.drift(); }
   std::int64_t world_ns(MonotonicTime time) const override { return inner_.world_ns(time); }
 
  private:
   Process& inner_;
+  const std::function<void(Duration by)> steps_;
   Program* program_ = nullptr;
 };
 

@@ -301,6 +301,41 @@ TEST_F(ExternalTest, FaultsOfTheNetworkKnowItByItsPort) {
   EXPECT_EQ(kept("c1.stderr.log"), "master\r\nmaster\r\n");
 }
 
+// Of Sentinels it learns of doors that are everybody's, and is known there by its address.
+TEST_F(ExternalTest, ItFindsItsPrimaryThroughSentinels) {
+  const std::string program =
+      "cli() { timeout 1 redis-cli -h \"${1%:*}\" -p \"${1##*:}\" \"${@:2}\" 2>/dev/null; }\n"
+      "find() { cli \"${HOLDFAST_SENTINELS%%,*}\" sentinel get-master-addr-by-name "
+      "\"$HOLDFAST_PRIMARY_NAME\" | paste -sd:; }\n"
+      "first=$(find); take; sleep 0.5\n"
+      "echo \"there $(cli \"$first\" role | head -1)\" >&2; give\n"
+      "until [ \"$(find)\" != \"$first\" ] && [ -n \"$(find)\" ]; do sleep 0.1; done\n"
+      "echo \"then $(cli \"$(find)\" role | head -1), $(redis-cli -u \"$HOLDFAST_REDIS_URL\" role | head "
+      "-1)\" >&2\n";
+  const std::string cluster = "[cluster]\ntopology = \"sentinel\"\n";
+  const std::string kill =
+      "[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"r1\"\nafter = { event = \"lock.released\" }\n";
+  play(scenario(program, "clients = 1", cluster + kill));
+  EXPECT_EQ(kept("c1.stderr.log"), "there master\nthen master, master\n");
+  play(scenario(program, "clients = 1",
+                cluster + kill +
+                    "[[fault]]\nid = \"cut\"\nkind = \"partition\"\nbetween = \"c1\"\nand = \"r1\"\n"
+                    "after = { event = \"lock.granted\" }\nfor = \"3s\"\n"));
+  EXPECT_EQ(kept("c1.stderr.log"), "there \nthen master, master\n");
+}
+
+// And nobody else's.
+TEST_F(ExternalTest, ItsWallClockCanBeStepped) {
+  play(
+      scenario("wall=$EPOCHSECONDS; take; sleep 0.5\n"
+               "echo $((EPOCHSECONDS - wall)) >&2; give\n",
+               "clients = 2",
+               "[[fault]]\nid = \"clock\"\nkind = \"clock-step\"\nclient = \"c1\"\nby = \"-1000s\"\n"
+               "after = { event = \"lock.granted\", client = \"c1\" }\n"));
+  EXPECT_LT(std::stoi(kept("c1.stderr.log")), -900);
+  EXPECT_GE(std::stoi(kept("c2.stderr.log")), 0);
+}
+
 // What they print is nothing that could be read; what they send says all.
 constexpr const char* kWatched = "judge = \"watched\"\nrecogniser = \"set-nx\"\n";
 constexpr const char* kSetNx = R"sh(
@@ -376,7 +411,7 @@ TEST(ExternalFile, WhatCannotBeIsRefused) {
   EXPECT_NE(problem("external", watched + "recogniser = \"redisson\"", own).find("expected one of them"),
             std::string::npos);
   EXPECT_NE(problem("external", good, own).find("but nobody is watched"), std::string::npos);
-  for (const char* const fault : {"kind = \"clock-step\"\nby = \"1s\"\nclient = \"c1\"\nat = \"1s\"",
+  for (const char* const fault : {"kind = \"clock-drift\"\nppm = 100\nclient = \"c1\"\nat = \"1s\"",
                                   "kind = \"pause-watchdog\"\nclient = \"c1\"\nat = \"1s\"\nfor = \"1s\"",
                                   "kind = \"fork-client\"\nclient = \"c1\"\nat = \"1s\""}) {
     EXPECT_NE(problem("external", good, std::string("[[fault]]\nid = \"x\"\n") + fault)
@@ -387,6 +422,10 @@ TEST(ExternalFile, WhatCannotBeIsRefused) {
   EXPECT_EQ(problem("external", good,
                     "[[fault]]\nid = \"x\"\nkind = \"clock-step\"\nby = \"1s\"\nnode = \"r1\"\nat = \"1s\""),
             "");
+  EXPECT_EQ(
+      problem("external", good,
+              "[[fault]]\nid = \"x\"\nkind = \"clock-step\"\nby = \"1s\"\nclient = \"c1\"\nat = \"1s\""),
+      "");
 }
 
 }  // namespace

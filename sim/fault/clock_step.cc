@@ -53,6 +53,7 @@ FaultKind clock_step_fault() {
       {"by", FaultKey::Type::duration, true, "how far: \"10s\", \"-300ms\""},
   };
   kind.inside_client = true;
+  kind.inside_programs = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<ClockStep>(config);
   };

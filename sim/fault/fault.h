@@ -87,8 +87,9 @@ struct FaultKind {
   // It acts on links, whoever uses them: it has hit when it acted. Kinds with neither have hit with the first
   // effect that they tell: who is dead or has not started was not met.
   bool on_links = false;
-  // With the key `client`, it acts within a client of ours (its clocks, its tasks): not on a foreign program.
-  bool inside_client = false;
+  // With the key `client`, it acts within a client of ours (its clocks, its tasks): not on a foreign program,
+  // but for its wall clock.
+  bool inside_client = false, inside_programs = false;
   bool needs_sentinels = false;       // topology = "sentinel"
   bool embedded = true, real = true;  // worlds that can do it
   std::unique_ptr<Fault> (*make)(const FaultConfig& config) = nullptr;

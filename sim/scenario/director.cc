@@ -279,6 +279,7 @@ void Director::role_changed(const std::string& node, bool primary) {
   recorder_.fault(told, true);
   recorder_.effect(told, primary ? checker::Effect::promoted : checker::Effect::demoted, node);
   if (!primary) return;
+  workload_.promoted(node);
   promoted_.insert(node);
   recorder_.publish({.kind = RunEventKind::node_promoted,
                      .client = {},

@@ -79,6 +79,10 @@ Recogniser parse_recogniser(const Value& table, const std::string& where) {
   const std::optional<std::string> name = reader.text("name");
   recogniser.about = reader.text("about").value_or("");
   recogniser.counts = reader.flag("counts").value_or(false);
+  recogniser.majority = reader.flag("majority").value_or(false);
+  if (recogniser.counts && recogniser.majority) {
+    throw BadScenario(reader.at("majority"), "`majority` beside `counts`, expected one of them");
+  }
   const Value* const patterns = reader.value("pattern");
   recogniser.name = reader.require("name", name);
   reader.finish();

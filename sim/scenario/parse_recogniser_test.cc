@@ -40,7 +40,8 @@ TEST(Recognisers, WhatIsWrongIsToldWithItsPlace) {
       {head + "does = \"acquire\"\ncommand = \"SET $key\"\n", "`done`"},
       {head + "does = \"release\"\ncommand = \"DEL $key\"\ndone = \"1\"\n",
        "no [[pattern]] with does = \"acquire\""},
-      {good + "answer = 1\n", "unknown key `answer`"}};
+      {good + "answer = 1\n", "unknown key `answer`"},
+      {"counts = true\nmajority = true\n" + good, "f.toml:2:12: `majority` beside `counts`"}};
   for (const auto& [text, expected] : cases) {
     EXPECT_NE(complaint(text).find(expected), std::string::npos) << text << "\n" << complaint(text);
   }

@@ -365,9 +365,14 @@ Scenario parse_base(const Value& document, const std::string& file) {
   check_faults(faults, scenario.faults, scenario.time);
   if (find_workload_kind(scenario.workload.kind)->programs) {
     for (std::size_t i = 0; i < faults.size(); ++i) {
-      if (!scenario.faults[i].kind->inside_client || faults[i].find("client") == nullptr) continue;
+      const FaultKind& kind = *scenario.faults[i].kind;
+      if (!kind.inside_client || faults[i].find("client") == nullptr) continue;
+      if (kind.inside_programs) {
+        scenario.workload.steps_clocks = true;
+        continue;
+      }
       throw BadScenario(faults[i].find("client")->at,
-                        "`" + std::string(scenario.faults[i].kind->name) +
+                        "`" + std::string(kind.name) +
                             "` reaches into a client, and those of `external` are programs, expected such as "
                             "pause-client, crash or partition");
     }

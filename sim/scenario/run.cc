@@ -89,7 +89,7 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
   WorkloadOptions workload = scenario.workload;
   workload.independent = cluster.topology == Topology::independent;
   workload.proxy = stage.proxy.get();
-  workload.replicated = cluster.topology == Topology::primary_replica;
+  workload.replicated = has_replicas(cluster.topology);
   workload.folder = scenario.folder();
   workload.run_folder = options.folder;
   for (const auto& node : stage.cluster->nodes()) workload.nodes.push_back({node->name(), node->endpoint()});

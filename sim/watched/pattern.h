@@ -86,7 +86,8 @@ struct LockPattern {
 // A layout that is known by its traffic. The first pattern that fits a command counts.
 struct Recogniser {
   std::string name, about;
-  bool counts = false;  // who has it may take it again, and gives it back as often
+  bool counts = false;    // who has it may take it again, and gives it back as often
+  bool majority = false;  // of several servers most must grant, extend and release; not with `counts`
   std::vector<LockPattern> patterns;
 };
 

@@ -40,6 +40,11 @@ std::optional<Duration> lease_of(const LockPattern& pattern, const Filled& fille
   return std::chrono::milliseconds(std::clamp<std::int64_t>(ms, 0, kMost));
 }
 
+Vote vote(const LockPattern& pattern, const redis::Reply& answer) {
+  if (pattern.says_done(answer)) return Vote::yes;
+  return pattern.says_refused(answer) || answer.is_error() ? Vote::no : Vote::unclear;
+}
+
 // EVAL, EVALSHA, FCALL and their _RO forms: what is called, and with what.
 bool take_call(const Words& words, WatchedCommand& command) {
   static constexpr std::string_view kCalls[] = {"EVAL",       "EVALSHA", "EVAL_RO",
@@ -55,8 +60,11 @@ bool take_call(const Words& words, WatchedCommand& command) {
 
 }  // namespace
 
-Watcher::Watcher(Recorder& recorder, Recogniser recogniser)
-    : recorder_(recorder), recogniser_(std::move(recogniser)) {}
+Watcher::Watcher(Recorder& recorder, Recogniser recogniser, std::size_t servers)
+    : recorder_(recorder),
+      recogniser_(std::move(recogniser)),
+      servers_(servers),
+      votes_(recogniser_.majority && servers > 1) {}
 
 void Watcher::see(const Message& message) {
   if (message.exchange == 0 || message.link.replication) return;
@@ -120,6 +128,7 @@ void Watcher::sent(const Message& message, const Words& words, std::size_t index
     if (const auto round = rounds_.find(asked.who); round != rounds_.end()) {
       asked.round = round->second.number;
       ++round->second.in_flight;
+      if (votes_) asked.attempt = ballot(round->second, pattern.does).asks(message.link.to, asked.at_ns);
     }
     asked_[message.exchange].push_back(std::move(asked));
     return;
@@ -147,14 +156,16 @@ void Watcher::asks(Asked& asked, const Filled& filled) {
   for (auto other = rounds_.lower_bound({client, key, ""});
        other != rounds_.end() && std::get<0>(other->first) == client && std::get<1>(other->first) == key;
        ++other) {
-    if (!other->second.waits || other->second.in_flight > 0) continue;
+    if (!other->second.waits || undecided(other->second)) continue;
     auto node = rounds_.extract(other);
     node.key() = asked.who;
+    node.mapped().acquire = Ballot(servers_);
     rounds_.insert(std::move(node));
     return;
   }
   Round round{.slot = free_slot(of_client),
               .number = ++rounds_so_far_,
+              .acquire = Ballot(servers_),
               .shared = asked.pattern->shared,
               .permits = static_cast<std::uint32_t>(
                   std::clamp<std::int64_t>(number(hole(filled, "permits")), 0, 1 << 30))};
@@ -215,6 +226,7 @@ void Watcher::settle(const Asked& asked, const redis::Reply* answer, std::string
   Round& round = at->second;
   --round.in_flight;
   if (asked.ends) --round.releases;
+  if (votes_) return settle_by_votes(asked, at, answer, node);
   const bool releases = asked.pattern->does == LockPattern::Does::release;
   if (answer == nullptr || (releases && answer->is_error())) {
     if (releases && asked.held) ++round.depth;
@@ -225,18 +237,48 @@ void Watcher::settle(const Asked& asked, const redis::Reply* answer, std::string
     const bool done = asked.pattern->says_done(*answer);
     if (done || round.releases == 0) settle_release(at, done, asked.pattern->says_refused(*answer));
   } else if (round.waits) {
-    if (asked.pattern->does == LockPattern::Does::acquire) settle_acquire(asked, at, *answer, node);
+    if (asked.pattern->does == LockPattern::Does::acquire) {
+      settle_acquire(asked, at, vote(*asked.pattern, *answer), node);
+    }
   } else if (!round.releasing && asked.pattern->says_done(*answer)) {
     if (asked.held && recogniser_.counts) ++round.depth;
     if (asked.lease) renewed(asked, at);
   }
 }
 
-void Watcher::settle_acquire(const Asked& asked, Rounds::iterator at, const redis::Reply& answer,
-                             std::string_view node) {
+void Watcher::settle_by_votes(Asked asked, Rounds::iterator at, const redis::Reply* answer,
+                              std::string_view node) {
   Round& round = at->second;
-  if (asked.pattern->says_done(answer)) return granted(asked, at, node);
-  if (asked.pattern->says_refused(answer) || answer.is_error()) {
+  Ballot& votes = ballot(round, asked.pattern->does);
+  if (answer == nullptr) return votes.takes_back(node, asked.attempt);
+  const Ballot::Outcome outcome = votes.counts(node, asked.attempt, vote(*asked.pattern, *answer));
+  if (outcome == Ballot::Outcome::open) return;
+  const bool yes = outcome == Ballot::Outcome::yes, no = outcome == Ballot::Outcome::no;
+  asked.at_ns = votes.asked_first_ns();
+  if (asked.pattern->does == LockPattern::Does::release) {
+    if (asked.ends) settle_release(at, yes, no);
+  } else if (!round.waits) {
+    if (yes && asked.lease && !round.releasing) renewed(asked, at);
+  } else if (asked.pattern->does == LockPattern::Does::acquire) {
+    const bool late = asked.lease && asked.at_ns + asked.lease->count() <= recorder_.world().now_ns();
+    settle_acquire(asked, at, yes && !late ? Vote::yes : yes || no ? Vote::no : Vote::unclear, node);
+  }
+}
+
+Ballot& Watcher::ballot(Round& round, LockPattern::Does does) {
+  return does == LockPattern::Does::acquire  ? round.acquire
+         : does == LockPattern::Does::extend ? round.extend
+                                             : round.release;
+}
+
+bool Watcher::undecided(const Round& round) const {
+  return votes_ ? !round.acquire.decided() : round.in_flight > 0;
+}
+
+void Watcher::settle_acquire(const Asked& asked, Rounds::iterator at, Vote answer, std::string_view node) {
+  Round& round = at->second;
+  if (answer == Vote::yes) return granted(asked, at, node);
+  if (answer == Vote::no) {
     if (!std::exchange(round.told_waiting, true)) publish(RunEventKind::lock_waiting, at->first, 0);
     return;
   }
@@ -276,6 +318,7 @@ void Watcher::granted(const Asked& asked, Rounds::iterator at, std::string_view 
   Round& round = at->second;
   const std::string& client = std::get<0>(at->first);
   round.waits = false;
+  round.extend = round.release = Ballot(servers_);
   round.id = recorder_.history().intern(client + "-" + std::to_string(++clients_[client].acquisitions));
   if (asked.lease) round.until_ns = asked.at_ns + asked.lease->count();
   Event grant = event(EventType::ok, Function::acquire, at->first, round);

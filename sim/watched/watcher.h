@@ -17,6 +17,11 @@
 // A refused request leaves its acquire open, as the client is taken to wait: the next request of the same
 // owner, or of a client that draws a new owner for each attempt, goes on with it.
 //
+// With `majority` a request goes to several servers, and the answer of most of them is its answer (ballot.h):
+// the lease counts from the first of its requests, a hold ends with the first of its releases. A majority
+// that comes when the lease is over is no grant: most clients notice that, and whether this one does cannot
+// be seen. What is taken on a minority and given back is nothing.
+//
 // Thread safety: none; belongs to the recorder's world.
 #pragma once
 
@@ -31,14 +36,16 @@
 
 #include "sim/client/recorder.h"
 #include "sim/proxy/proxy.h"
+#include "sim/watched/ballot.h"
 #include "sim/watched/pattern.h"
 
 namespace holdfast::sim {
 
 class Watcher {
  public:
-  // `recorder` outlives the watcher.
-  Watcher(Recorder& recorder, Recogniser recogniser);
+  // `recorder` outlives the watcher. `servers`: that know nothing of each other, of which a recogniser with
+  // `majority` asks for most.
+  Watcher(Recorder& recorder, Recogniser recogniser, std::size_t servers = 1);
 
   // For Proxy::watch(): each message of a client link.
   void see(const Message& message);
@@ -65,7 +72,8 @@ class Watcher {
     bool waits = true, told_waiting = false;
     bool releasing = false;           // the release has begun, and has no outcome yet
     int in_flight = 0, releases = 0;  // requests, and those among them that end the hold
-    int depth = 1;                    // Recogniser::counts
+    Ballot acquire = {}, extend = {}, release = {};
+    int depth = 1;  // Recogniser::counts
     checker::Symbol id = 0;
     std::int64_t until_ns = checker::kAbsent;  // of its lease
     bool shared = false;
@@ -76,10 +84,11 @@ class Watcher {
     Who who;
     std::int64_t at_ns = 0;
     std::optional<Duration> lease;
-    std::uint64_t round = 0;  // its number; 0: of none
-    std::size_t index = 0;    // of its reply in EXEC's
-    bool held = false;        // an acquire of what it holds, or a release that leaves it held
-    bool ends = false;        // a release that ends the hold
+    std::uint64_t round = 0;    // its number; 0: of none
+    std::uint64_t attempt = 0;  // of the round's ballot
+    std::size_t index = 0;      // of its reply in EXEC's
+    bool held = false;          // an acquire of what it holds, or a release that leaves it held
+    bool ends = false;          // a release that ends the hold
   };
   // What a connection has sent after MULTI and was told to be queued.
   struct Transaction {
@@ -99,11 +108,13 @@ class Watcher {
   void answered(const Message& message);
   // `answer` null: it was not executed.
   void settle(const Asked& asked, const redis::Reply* answer, std::string_view node);
-  void settle_acquire(const Asked& asked, Rounds::iterator at, const redis::Reply& answer,
-                      std::string_view node);
+  void settle_by_votes(Asked asked, Rounds::iterator at, const redis::Reply* answer, std::string_view node);
+  void settle_acquire(const Asked& asked, Rounds::iterator at, Vote answer, std::string_view node);
   void settle_release(Rounds::iterator at, bool done, bool refused);
   void asks(Asked& asked, const Filled& filled);
   void releases(Asked& asked);
+  static Ballot& ballot(Round& round, LockPattern::Does does);
+  bool undecided(const Round& round) const;  // its acquire
   void renewed(const Asked& asked, Rounds::iterator at);
   void granted(const Asked& asked, Rounds::iterator at, std::string_view node);
   void end(Rounds::iterator at);
@@ -116,6 +127,8 @@ class Watcher {
 
   Recorder& recorder_;
   const Recogniser recogniser_;
+  const std::size_t servers_;
+  const bool votes_;                                         // the answer of one of them is not the answer
   std::map<std::string, std::string, std::less<>> scripts_;  // squeezed text, by digest
   std::map<std::uint64_t, std::vector<Asked>> asked_;        // by exchange
   std::map<std::uint64_t, Transaction> queued_;              // by connection

@@ -23,6 +23,7 @@ using checker::History;
 struct Case {
   std::string lock, recogniser;
   bool readers = false;
+  int servers = 1;  // more than one: independent ones
 };
 void PrintTo(const Case& test, std::ostream* out) { *out << test.lock; }
 
@@ -31,7 +32,7 @@ struct Both {
   std::uint64_t unread = 0;
 };
 
-enum class Trouble { none, records_vanish, client_dies };
+enum class Trouble { none, records_vanish, minority_forgets, client_dies };
 
 Both play(const Case& test, std::uint64_t seed, Trouble trouble) {
   Both both;
@@ -39,11 +40,14 @@ Both play(const Case& test, std::uint64_t seed, Trouble trouble) {
   std::unique_ptr<Proxy> proxy;
   std::unique_ptr<Cluster> cluster;
   Recorder told(*world), watched(*world);
-  Watcher watcher(watched, *find_recogniser(test.recogniser));
+  Watcher watcher(watched, *find_recogniser(test.recogniser), static_cast<std::size_t>(test.servers));
   std::unique_ptr<Workload> workload;
   world->run([&] {
     proxy = std::make_unique<Proxy>(*world);
-    cluster = make_embedded_cluster(*world, *proxy, {});
+    ClusterOptions servers;
+    if (test.servers > 1) servers.topology = Topology::independent;
+    for (int i = 2; i <= test.servers; ++i) servers.nodes.push_back("r" + std::to_string(i));
+    cluster = make_embedded_cluster(*world, *proxy, servers);
     cluster->start();
     proxy->watch([&](const Message& message) { watcher.see(message); });
     SettingValues own{{"hold", DurationRange{1ms, 300ms}}, {"rounds", std::int64_t{6}}};
@@ -54,15 +58,21 @@ Both play(const Case& test, std::uint64_t seed, Trouble trouble) {
                             .clients = 4,
                             .think = {0ms, 200ms}};
     if (test.readers) options.readers = 50;
+    options.independent = test.servers > 1;
     for (const auto& node : cluster->nodes()) options.nodes.push_back({node->name(), node->endpoint()});
     workload = make_workload(*world, told, options);
     workload->start();
     Runtime& runtime = world->harness().runtime();
-    if (trouble == Trouble::records_vanish) {
-      redis::Client straight(runtime, world->harness().network(), {.nodes = {options.nodes.front()}});
+    if (trouble == Trouble::records_vanish || trouble == Trouble::minority_forgets) {
+      std::vector<std::unique_ptr<redis::Client>> straight;
+      for (const redis::Node& node : options.nodes) {
+        straight.push_back(std::make_unique<redis::Client>(runtime, world->harness().network(),
+                                                           redis::ClientOptions{.nodes = {node}}));
+        if (trouble == Trouble::minority_forgets) break;
+      }
       for (int i = 0; i < 8; ++i) {
         runtime.sleep_for(150ms);
-        straight.call({"FLUSHALL"});
+        for (const auto& server : straight) server->call({"FLUSHALL"});
       }
     } else if (trouble == Trouble::client_dies) {
       runtime.sleep_for(400ms);
@@ -98,9 +108,12 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Watched,
                                            Case{"annotation", "set-nx"}, Case{"spring-registry", "spring"},
                                            Case{"redisson-3.13-reentrant", "redisson"},
                                            Case{"redisson-3.13-fair", "redisson"},
-                                           Case{"redisson-3.13-read-write", "redisson", true}),
+                                           Case{"redisson-3.13-read-write", "redisson", true},
+                                           Case{"redlock-classic", "redlock", false, 3},
+                                           Case{"redlock-classic", "redlock", false, 5}),
                          [](const auto& info) {
                            std::string name = info.param.lock;
+                           if (info.param.servers > 1) name += "-" + std::to_string(info.param.servers);
                            std::ranges::replace_if(
                                name, [](char c) { return c == '-' || c == '.'; }, '_');
                            return name;
@@ -133,6 +146,18 @@ TEST_P(Watched, AgreesWithWhatIsToldWhenGrantsOverlap) {
     }
   }
   EXPECT_GT(violated, 5);
+}
+
+// Of several servers the first forgets now and then: whoever comes next has its vote, and no majority.
+TEST(WatchedMajority, AVoteIsNoGrant) {
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+    SCOPED_TRACE(seed);
+    const Both both = play({"redlock-classic", "redlock", false, 3}, seed, Trouble::minority_forgets);
+    EXPECT_EQ(count(both.watched, EventType::ok, Function::acquire),
+              count(both.told, EventType::ok, Function::acquire));
+    EXPECT_EQ(judge(both.watched, "mutual-exclusion"), checker::Outcome::holds);
+    EXPECT_EQ(judge(both.watched, "lease-exclusion"), checker::Outcome::holds);
+  }
 }
 
 TEST_P(Watched, WhoDiesHoldsNothing) {

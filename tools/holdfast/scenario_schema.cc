@@ -337,6 +337,7 @@ Json recogniser_schema() {
   return table({{"name", text(), "how it is called", true},
                 {"about", text(), "what it knows"},
                 {"counts", flag(), "who has it may take it again, and gives it back as often (false)"},
+                {"majority", flag(), "of independent servers most must grant, extend and release (false)"},
                 {"pattern", {{"type", "array"}, {"items", pattern}, {"minItems", 1}}, "the commands", true}});
 }
 

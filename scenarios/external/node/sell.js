@@ -1,69 +1,54 @@
-// A flash sale under a lock of another package, unchanged: node sell.js redis-semaphore|redlock|sesamecare-redlock [LOW..HIGH]
-// LOW..HIGH: milliseconds between read and write. What it prints: checker/README.md, "What a program tells".
+// A flash sale under a lock of another package, unchanged: node sell.js LOCK [LOW..HIGH [PATIENCE]]
+// LOW..HIGH: milliseconds between read and write. PATIENCE: after so many of them an acquire gives up, and so does this
+// program (default: never). What it prints: checker/README.md, "What a program tells".
 'use strict';
-const fs = require('fs'), net = require('net'), readline = require('readline');
+const { KEY, LEASE, sleep, tell, range, draw, load, primary, servers, stock, run } = require('./client.js');
 
-const env = process.env, KEY = env.HOLDFAST_KEYS.split(',')[0], LEASE = Number(env.HOLDFAST_LEASE_MS);
-const [low, high] = (process.argv[3] || '300..600').split('..').map(Number);
-const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
-const tell = (type, f, more = {}) => fs.writeSync(1, JSON.stringify({ type, f, key: KEY, ...more }) + '\n');
-
-function load(name) {
-  try {
-    return require(name);
-  } catch (error) {
-    if (error.code !== 'MODULE_NOT_FOUND') throw error;
-    fs.writeSync(2, `the npm package ${name} is missing: npm ci --prefix ${__dirname} --ignore-scripts\n`);
-    process.exit(69);
-  }
-}
-
-// A command waits until its server is back, as a failover needs it; who reads READONLY connects anew.
-function connect(url) {
-  const Redis = load('ioredis');
-  const redis = new Redis(url, {
-    maxRetriesPerRequest: null, retryStrategy: () => 50, connectTimeout: 2000,
-    reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
-  });
-  redis.on('error', () => {});  // it connects again
-  return redis;
-}
+const think = range(process.argv[3] || '300..600');
+const patience = Number(process.argv[4] || Infinity);
 
 // Each: acquire() until it is granted, and how long it may be relied on; release(), false: it was not ours.
 const locks = {
-  'redis-semaphore': () => {
-    const { Mutex } = load('redis-semaphore');
-    let mutex;
-    return {
-      async acquire() {
-        for (;;) {
-          mutex = new Mutex(connection, KEY, {
-            lockTimeout: LEASE, refreshInterval: 0, acquireTimeout: 1000, retryInterval: 20,
-          });
-          const sent = performance.now();
-          if (await mutex.tryAcquire()) return LEASE - (performance.now() - sent);
-          await sleep(20);
-        }
-      },
-      async release() {
-        await mutex.release();
-        return true;  // it does not say
-      },
-    };
-  },
+  'redis-semaphore': () => semaphore('Mutex', [primary()]),
+  'redis-semaphore-renewing': () => semaphore('Mutex', [primary()], { refreshInterval: 0.8 * LEASE }),
+  'redis-semaphore-redlock': () => semaphore('RedlockMutex', [servers()]),
+  'redis-semaphore-one-permit': () => semaphore('Semaphore', [primary(), 1]),
   redlock: () => redlock(load('redlock').default),
+  'redlock-retrying': () => redlock(load('redlock').default, { retryCount: 10 }),
   'sesamecare-redlock': () => redlock(load('@sesamecare-oss/redlock').Redlock),
 };
 
-// On all nodes if they know nothing of each other (HOLDFAST_NODES=all), else on the primary.
-function redlock(Redlock) {
-  const servers = env.HOLDFAST_NODES === 'all' ? env.HOLDFAST_REDIS_NODES.split(',').map(connect) : [connection];
-  const manager = new Redlock(servers, { retryCount: 0 });
+function semaphore(kind, where, more = {}) {
+  const Kind = load('redis-semaphore')[kind];
+  let held;
+  return {
+    async acquire() {
+      const [connection, ...limit] = where;
+      held = new Kind(connection, KEY, ...limit, {
+        lockTimeout: LEASE, refreshInterval: 0, acquireTimeout: 1000, retryInterval: 20, ...more,
+      });
+      const end = performance.now() + patience;
+      while (performance.now() < end) {
+        const sent = performance.now();
+        if (await held.tryAcquire()) return LEASE - (performance.now() - sent);
+        await sleep(20);
+      }
+    },
+    async release() {
+      await held.release();
+      return true;  // it does not say
+    },
+  };
+}
+
+function redlock(Redlock, more = { retryCount: 0 }) {
+  const manager = new Redlock(servers(), more);
   manager.on('error', () => {});
   let lock;
   return {
     async acquire() {
-      for (;;) {
+      const end = performance.now() + patience;
+      while (performance.now() < end) {
         try {
           lock = await manager.acquire([KEY], LEASE);
           return lock.expiration - Date.now();
@@ -83,34 +68,24 @@ function redlock(Redlock) {
   };
 }
 
-const connection = connect(env.HOLDFAST_REDIS_URL);
 const make = locks[process.argv[2]];
 if (!make) throw new Error(`unknown lock ${process.argv[2]}, expected ${Object.keys(locks).join(', ')}`);
-const lock = make();
-const [host, port] = env.HOLDFAST_EFFECTS.split(':');
-const stock = net.connect(Number(port), host);
-const answers = readline.createInterface({ input: stock })[Symbol.asyncIterator]();
-const ask = async (line) => {
-  stock.write(line + '\n');
-  return (await answers.next()).value;
-};
 
-(async () => {
+run(async () => {
+  const lock = make(), ask = stock();
   for (let left = 1; left > 0;) {
     tell('invoke', 'acquire');
     const validFor = await lock.acquire();
+    if (validFor === undefined) return tell('fail', 'acquire', { error: 'timeout' });
     tell('ok', 'acquire', { valid_for_ms: validFor });
     left = Number(await ask('READ'));
     if (left > 0) {
-      await sleep(low + Math.random() * (high - low));
+      await sleep(draw(think));
       await ask(`SELL ${left - 1}`);
     }
     tell('invoke', 'release');
     if (await lock.release()) tell('ok', 'release');
     else tell('fail', 'release', { error: 'not-owner' });
+    await sleep(draw([40, 80]));  // who asks at once is first, for ever
   }
-  process.exit(0);
-})().catch((error) => {
-  fs.writeSync(2, `${error.stack}\n`);
-  process.exit(1);
 });
