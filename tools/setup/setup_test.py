@@ -22,7 +22,7 @@ class Setup(unittest.TestCase):
         self.root = pathlib.Path(self.temporary.name).resolve()
         (self.root / "tools/setup").mkdir(parents=True)
         (self.root / "bin").mkdir()
-        for name in ("setup", "packages.txt"):
+        for name in ("setup", "packages.txt", "clients.txt"):
             shutil.copy(TOOLS / name, self.root / "tools/setup" / name)
         for name in REAL:
             (self.root / "bin" / name).symlink_to(shutil.which(name))
@@ -156,6 +156,23 @@ class Setup(unittest.TestCase):
         done, log = self.run_setup()
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(any(line.endswith("install -y --no-install-recommends ccache") for line in log), log)
+
+    def test_clients_are_another_list_and_two_folders_of_npm(self):
+        listed = [line.split("#")[0].strip() for line in (TOOLS / "clients.txt").read_text().splitlines()]
+        self.installed([name for name in listed if name and name != "php-symfony-lock"])
+        self.stand_in("npm", 'echo "npm $*" >> "$LOG"')
+        done, log = self.run_setup("--clients")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(log[1].endswith("install -y --no-install-recommends php-symfony-lock"), log)
+        self.assertEqual(log[-2:], [f"npm ci --prefix {folder} --ignore-scripts"
+                                    for folder in ("scenarios/external/node", "tools/proxy/toxiproxy_node")])
+        self.assertFalse(any("ninja" in line or "cmake" in line for line in log), log)
+
+    def test_npm_that_fails_is_seen(self):
+        listed = [line.split("#")[0].strip() for line in (TOOLS / "clients.txt").read_text().splitlines()]
+        self.installed([name for name in listed if name])
+        self.stand_in("npm", 'case "$*" in *toxiproxy*) exit 0;; esac; exit 1')
+        self.assertEqual(self.run_setup("--clients")[0].returncode, 1)
 
     def test_an_unknown_preset_ends_64(self):
         done, log = self.run_setup("fast")
