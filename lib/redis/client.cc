@@ -25,6 +25,8 @@ Error Client::refusal(std::string_view command, const Answer& answer) const {
   return impl_->refusal(answer.node, command, answer.reply);
 }
 
+std::size_t Client::node_of(std::string_view key) const { return impl_->node_of(key); }
+
 bool Client::run_callback(std::function<void()> callback) { return callbacks_->run(std::move(callback)); }
 
 Runtime& Client::runtime() noexcept { return impl_->runtime(); }
@@ -93,7 +95,7 @@ std::unique_ptr<Subscription> Client::subscribe(std::string channel,
                                                 std::function<void(std::string_view payload)> on_message,
                                                 std::function<void()> on_subscribed) {
   impl_->check_process("SUBSCRIBE");
-  return impl_->pubsub()->subscribe(std::move(channel), std::move(on_message), std::move(on_subscribed));
+  return impl_->subscribe(std::move(channel), std::move(on_message), std::move(on_subscribed));
 }
 
 }  // namespace holdfast::redis

@@ -6,6 +6,9 @@
 // request can end, never take that role, so that a paused watchdog delays nobody: while only they wait, a
 // reader task of the client's own serves them.
 //
+// Of a Redis Cluster (ClientOptions::cluster) the client keeps the map of the hash slots, and each call goes
+// to the node of its keys (cluster_shards.h).
+//
 // With several nodes, or Sentinels, the client seeks the one whose ROLE is master: at first use, after losing
 // the connection and on a READONLY reply. A call that certainly had no effect is sent again there until its
 // deadline. The client never repeats a call that may have been executed: the lock knows what to do. With one
@@ -60,10 +63,16 @@ struct ClientOptions {
   std::string primary_name = "mymaster";  // what the Sentinels call the primary
   std::string sentinel_user = {};         // AUTH at the Sentinels; empty: the default user
   std::string sentinel_password = {};     // AUTH at the Sentinels; empty: none is sent
-  std::string user = {};                  // AUTH; empty: the default user
-  std::string password = {};              // AUTH; empty: none is sent
-  int database = 0;                       // SELECT
-  std::string client_name = {};           // CLIENT SETNAME; empty: none
+  // The nodes are some of a Redis Cluster, one at least; the others are learned (CLUSTER SLOTS), so the
+  // addresses that the servers announce must be reachable. A call goes to the node that has the slot of its
+  // keys, after MOVED and ASK too; keys in different slots are refused (Kind::rejected, "CROSSSLOT"). All
+  // names that a lock of this library keeps lie in the slot of its key. While a primary is being replaced,
+  // calls wait for the new one until their deadlines. REQUIRES: no Sentinels, database 0.
+  bool cluster = false;
+  std::string user = {};                                       // AUTH; empty: the default user
+  std::string password = {};                                   // AUTH; empty: none is sent
+  int database = 0;                                            // SELECT
+  std::string client_name = {};                                // CLIENT SETNAME; empty: none
   Duration connect_timeout = std::chrono::milliseconds(1000);  // one attempt: connect and handshake
   Duration command_timeout = std::chrono::milliseconds(3000);  // when a call gives no deadline
   // A subscription that has heard nothing for so long asks whether the server is still there (PING, answered
@@ -118,7 +127,8 @@ class Subscription;
 
 class Client {
  public:
-  // Does not connect yet. `runtime` and `network` outlive it. REQUIRES: at least one node or Sentinel.
+  // Does not connect yet. `runtime` and `network` outlive it. REQUIRES: at least one node or Sentinel; of a
+  // Cluster at least one node, no Sentinel and database 0.
   // A child that forks off later makes one of its own: there each call on this one fails (Kind::forked).
   Client(Runtime& runtime, Network& network, ClientOptions options);
   ~Client();
@@ -133,7 +143,9 @@ class Client {
   Answer call(std::initializer_list<std::string_view> command, const CallOptions& options = {});
 
   // [parks] Several commands back to back on one connection and nothing of other tasks in between (WAIT after
-  // a grant). Error replies of single commands are returned in place. Throws Error as call() does.
+  // a grant). Error replies of single commands are returned in place. Throws Error as call() does. In a
+  // Cluster a group with keys in several slots goes out in pieces, one after the other, each to the node of
+  // its slot; what has no key goes with what stands before it. An error then ends the group where it is.
   std::vector<Answer> call_all(std::span<const std::vector<std::string_view>> commands,
                                const CallOptions& options = {});
 
@@ -143,11 +155,15 @@ class Client {
   // [parks] EVALSHA; on NOSCRIPT one EVAL with the text.
   Answer eval(const Script& script, Arguments keys, Arguments args, const CallOptions& options = {});
 
-  // Listens to `channel` of the primary on a connection of its own, shared by all subscriptions of this
-  // client. `on_message` is called for each message, `on_subscribed` whenever the subscription is (again) in
-  // force on the server, which is the moment to re-check what may have been missed. Both run on the
-  // subscription task: they must not park. Returns at once, the subscription follows. The connection and its
-  // task exist only while there is at least one subscription.
+  // In a Cluster: a number for the node that has `key` now, as far as this client knows. Else 0.
+  std::size_t node_of(std::string_view key) const;
+
+  // Listens to `channel` of the primary (in a Cluster: of the node of the channel's slot) on a connection of
+  // its own, shared by all subscriptions of this client. `on_message` is called for each message,
+  // `on_subscribed` whenever the subscription is (again) in force on the server, which is the moment to
+  // re-check what may have been missed. Both run on the subscription task: they must not park. Returns at
+  // once, the subscription follows. The connection and its task exist only while there is at least one
+  // subscription.
   std::unique_ptr<Subscription> subscribe(std::string channel,
                                           std::function<void(std::string_view payload)> on_message,
                                           std::function<void()> on_subscribed);
@@ -162,6 +178,7 @@ class Client {
 
  private:
   class Impl;
+  class Shards;                 // of a Cluster
   std::shared_ptr<Impl> impl_;  // shared with the client's own tasks
   std::unique_ptr<TaskPool> callbacks_;
 };

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <utility>
 
+#include "lib/redis/cluster_shards.h"
 #include "lib/redis/failure.h"
 #include "lib/redis/primary_finder.h"
 #include "lib/runtime/check.h"
@@ -50,22 +51,29 @@ Client::Impl::Impl(Runtime& runtime, Network& network, ClientOptions options)
       options_(std::make_shared<const ClientOptions>(std::move(options))),
       servers_(std::make_shared<Servers>(runtime, *options_)),
       known_(std::make_shared<Known>()),
-      pubsub_(std::make_shared<Pubsub>(runtime, network, options_, servers_)),
+      pubsub_(options_->cluster ? nullptr : std::make_shared<Pubsub>(runtime, network, options_, servers_)),
+      shards_(options_->cluster ? std::make_shared<Shards>(parts()) : nullptr),
       mutex_(runtime),
       task_(runtime, "connector") {
   HF_CHECK(!options_->nodes.empty() || !options_->sentinels.empty(),
            "a client has at least one node or Sentinel");
+  HF_CHECK(!options_->cluster ||
+               (!options_->nodes.empty() && options_->sentinels.empty() && options_->database == 0),
+           "a client of a Cluster has at least one node, no Sentinel, and database 0");
 }
 
-Client::Impl::Impl(const Impl& shared, std::shared_ptr<Pubsub> no_pubsub)
-    : runtime_(shared.runtime_),
-      network_(shared.network_),
-      options_(shared.options_),
-      servers_(shared.servers_),
-      known_(shared.known_),
-      pubsub_(std::move(no_pubsub)),
+Client::Impl::Impl(Parts parts, std::optional<std::size_t> only, std::shared_ptr<Pubsub> pubsub)
+    : runtime_(*parts.runtime),
+      network_(*parts.network),
+      options_(std::move(parts.options)),
+      servers_(std::move(parts.servers)),
+      known_(std::move(parts.known)),
+      only_(only),
+      pubsub_(std::move(pubsub)),
       mutex_(runtime_),
       task_(runtime_, "connector") {}
+
+Client::Impl::Impl(const Parts& parts, std::size_t node) : Impl(parts, node, nullptr) {}
 
 void Client::Impl::check_process(std::string_view command) const {
   if (forks_so_far() == made_at_fork_) return;
@@ -82,23 +90,43 @@ MonotonicTime Client::Impl::deadline_of(const CallOptions& call, MonotonicTime n
 Client::Impl::Sent Client::Impl::execute(std::span<const CommandView> commands, std::span<Reply> replies,
                                          MonotonicTime now, MonotonicTime deadline, const CallOptions& call) {
   check_process(commands.front().name());
-  const std::shared_ptr<Impl> on = call.lane == Lane::shared ? shared_from_this() : lane(call.lane);
-  if (!call.stop.stop_possible()) return on->send_until(commands, replies, now, deadline, call);
+  if (!call.stop.stop_possible()) return route(commands, replies, now, deadline, call);
   const std::stop_callback wake(call.stop, [&parker = runtime_.parker()] { parker.unpark(); });
+  return route(commands, replies, now, deadline, call);
+}
+
+Client::Impl::Sent Client::Impl::route(std::span<const CommandView> commands, std::span<Reply> replies,
+                                       MonotonicTime now, MonotonicTime deadline, const CallOptions& call) {
+  if (shards_) return shards_->execute(commands, replies, now, deadline, call);
+  const std::shared_ptr<Impl> on = call.lane == Lane::shared ? shared_from_this() : lane(call.lane);
   return on->send_until(commands, replies, now, deadline, call);
 }
+
+std::unique_ptr<Subscription> Client::Impl::subscribe(std::string channel,
+                                                      std::function<void(std::string_view)> on_message,
+                                                      std::function<void()> on_subscribed) {
+  if (shards_) return shards_->subscribe(std::move(channel), std::move(on_message), std::move(on_subscribed));
+  return pubsub_->subscribe(std::move(channel), std::move(on_message), std::move(on_subscribed));
+}
+
+std::size_t Client::Impl::node_of(std::string_view key) const { return shards_ ? shards_->node_of(key) : 0; }
 
 std::shared_ptr<Client::Impl> Client::Impl::lane(Lane lane) {
   const Lock lock(mutex_);
   std::shared_ptr<Impl>& impl = lanes_[static_cast<std::size_t>(lane) - 1];
   if (!impl) {
-    impl = std::shared_ptr<Impl>(new Impl(*this, nullptr));
+    impl = std::shared_ptr<Impl>(new Impl(parts(), only_, nullptr));
+    impl->is_lane_ = true;
     impl->stopping_ = stopping_;
   }
   return impl;
 }
 
 Error Client::Impl::refusal(std::string_view node, std::string_view command, const Reply& error) const {
+  const std::string code = error.error_code();
+  // The slot is on its way from one node to another.
+  if (options_->cluster && (code == "MOVED" || code == "ASK"))
+    return failure(Error::Kind::unavailable, node, command, false, "the server answered: " + error.text);
   return rejection(node, command, error, several() || known_->took_a_write);
 }
 
@@ -109,7 +137,7 @@ Client::Impl::Sent Client::Impl::send_until(std::span<const CommandView> command
   const std::string_view name = commands.front().name();
   for (;;) {
     // Another lane leaves the caller time to go over the shared one.
-    const bool shared = pubsub_ != nullptr || deadline == kNever;
+    const bool shared = !is_lane_ || deadline == kNever;
     const MonotonicTime connect_by = shared ? deadline : now + (deadline - now) / 2;
     const ConnectionPtr connection = connected(now, connect_by, name, call.stop);
     const std::string& node = name_of(connection->node());
@@ -188,8 +216,10 @@ Client::Impl::ConnectionPtr Client::Impl::connected(MonotonicTime& now, Monotoni
       std::string what = std::string(command) + ": " + last_problem_;
       if (hopeless_.kind == Kind::unreachable)
         what += "; check that the servers run and that the addresses are right";
-      throw Error(hopeless_.kind, hopeless_.node, std::string(command), hopeless_.code, false,
-                  what + " (it was not executed)");
+      what += " (it was not executed)";
+      if (only_ && hopeless_.kind == Kind::unavailable)
+        throw NotConnected(hopeless_.kind, hopeless_.node, std::string(command), "", false, what);
+      throw Error(hopeless_.kind, hopeless_.node, std::string(command), hopeless_.code, false, what);
     }
     if (!in_time) {
       const std::string what = several() ? "no primary found within " : "no connection within ";
@@ -256,7 +286,8 @@ void Client::Impl::connect_until_done() {
     }
     const std::size_t first = known_->last_primary;
     lock.unlock();
-    Found found = find_primary(runtime_, network_, *options_, *servers_, first);
+    Found found = only_ ? connect_to_node(runtime_, network_, *options_, *servers_, *only_, false)
+                        : find_primary(runtime_, network_, *options_, *servers_, first);
     if (!found.warning.empty() && !known_->warned.exchange(true)) warn(*options_, found.warning);
     lock.lock();
     ++failures_;  // until a call is answered
@@ -269,8 +300,9 @@ void Client::Impl::connect_until_done() {
     } else {
       last_problem_ = found.why_not;
       next_attempt_ = deadline_after(runtime_.now(), backoff(runtime_, *options_, failures_));
-      const bool may_come = known_->ever_connected || options_->wait_for_servers;
+      const bool may_come = only_ || known_->ever_connected || options_->wait_for_servers;
       if (found.hopeless == Error::Kind::unreachable && may_come) found.hopeless.reset();
+      if (!found.hopeless && only_) found.hopeless = Error::Kind::unavailable;  // somebody else may have it
       if (!found.hopeless) continue;
       hopeless_ = {*found.hopeless, found.hopeless_node, found.code};
     }
@@ -301,6 +333,7 @@ void Client::Impl::shutdown() {
   task_.wake();
   const std::array<std::shared_ptr<Impl>, 3> lanes = lanes_;
   lock.unlock();
+  if (shards_) shards_->shutdown();
   for (const std::shared_ptr<Impl>& lane : lanes) {
     if (lane) lane->shutdown();
   }

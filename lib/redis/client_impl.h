@@ -1,13 +1,15 @@
 // The inside of Client: of each lane one current connection, the task that makes it, and the calls that wait
-// for it.
+// for it. Of a Cluster there is one of these for each node, behind cluster_shards.h.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +23,33 @@
 
 namespace holdfast::redis {
 
+// To a node of a Cluster: the last attempt to connect failed. Nothing was sent.
+class NotConnected : public Error {
+ public:
+  using Error::Error;
+};
+
 class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
  public:
+  // What one lane, or node, learns and all know.
+  struct Known {
+    std::atomic<bool> ever_connected = false;
+    std::atomic<bool> took_a_write = false;
+    std::atomic<bool> warned = false;
+    std::atomic<std::size_t> last_primary = 0;
+  };
+  // What all of one client share.
+  struct Parts {
+    Runtime* runtime = nullptr;
+    Network* network = nullptr;
+    std::shared_ptr<const ClientOptions> options = {};
+    std::shared_ptr<Servers> servers = {};
+    std::shared_ptr<Known> known = {};
+  };
+
   Impl(Runtime& runtime, Network& network, ClientOptions options);
+  // To that node of a Cluster alone. A call that needs a connection waits for one attempt: NotConnected.
+  Impl(const Parts& parts, std::size_t node);
 
   // [parks] Sends the commands as one piece and waits for all replies; sends them again where that is
   // harmless. Throws Error. Error replies come back in place, those that mean "not the primary" included.
@@ -43,9 +69,13 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   const std::string& name_of(std::size_t node) const { return servers_->name(node); }
   const ClientOptions& options() const { return *options_; }
   Runtime& runtime() const { return runtime_; }
-  const std::shared_ptr<Pubsub>& pubsub() const { return pubsub_; }
+  std::unique_ptr<Subscription> subscribe(std::string channel,
+                                          std::function<void(std::string_view)> on_message,
+                                          std::function<void()> on_subscribed);
+  std::size_t node_of(std::string_view key) const;
 
-  void shutdown();  // [parks] Ends and joins everything.
+  void refuse_calls() { stopping_ = true; }  // REQUIRES: nobody knows it yet
+  void shutdown();                           // [parks] Ends and joins everything.
 
  private:
   using ConnectionPtr = std::shared_ptr<Connection>;
@@ -55,13 +85,6 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
     Parker* parker;
     bool hopeless = false;
   };
-  // What one lane learns and all know.
-  struct Known {
-    std::atomic<bool> ever_connected = false;
-    std::atomic<bool> took_a_write = false;
-    std::atomic<bool> warned = false;
-    std::atomic<std::size_t> last_primary = 0;
-  };
   // Why trying again is no use.
   struct Hopeless {
     Error::Kind kind{};
@@ -69,14 +92,19 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   };
   class WaiterGuard;
 
-  Impl(const Impl& shared, std::shared_ptr<Pubsub> no_pubsub);  // another lane
+  Impl(Parts parts, std::optional<std::size_t> only, std::shared_ptr<Pubsub> pubsub);
+  Parts parts() const { return {&runtime_, &network_, options_, servers_, known_}; }
 
+  Sent route(std::span<const CommandView> commands, std::span<Reply> replies, MonotonicTime now,
+             MonotonicTime deadline, const CallOptions& call);
   Sent send_until(std::span<const CommandView> commands, std::span<Reply> replies, MonotonicTime now,
                   MonotonicTime deadline, const CallOptions& call);
   std::shared_ptr<Impl> lane(Lane lane);
   ConnectionPtr connected(MonotonicTime& now, MonotonicTime deadline, std::string_view command,
                           const std::stop_token& stop);
-  bool several() const { return options_->nodes.size() > 1 || !options_->sentinels.empty(); }
+  bool several() const {
+    return !only_ && (options_->cluster || options_->nodes.size() > 1 || !options_->sentinels.empty());
+  }
   bool refused_everywhere(std::span<const CommandView> commands, std::span<const Reply> replies) const;
   void proved_useful(const ConnectionPtr& connection);
   void seek_again(const ConnectionPtr& connection, std::string why);
@@ -89,7 +117,10 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   const std::shared_ptr<const ClientOptions> options_;
   const std::shared_ptr<Servers> servers_;
   const std::shared_ptr<Known> known_;
-  const std::shared_ptr<Pubsub> pubsub_;  // null: of another lane
+  const std::optional<std::size_t> only_;  // this node of a Cluster
+  const std::shared_ptr<Pubsub> pubsub_;   // null: of another lane, or of a Cluster
+  const std::shared_ptr<Shards> shards_;   // they do it all; null: it is no Cluster, or one node of it
+  bool is_lane_ = false;                   // another one than the shared
   const std::uint64_t made_at_fork_ = forks_so_far();
 
   Mutex mutex_;  // guards everything below; never held across a park

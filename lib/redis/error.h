@@ -18,11 +18,12 @@ class Error : public std::runtime_error {
     passing,       // the server answered that it cannot do it now: LOADING, BUSY, OOM, ... (`code`)
     protocol,      // what came back is not RESP, or not a reply of the expected type
     unauthorized,  // NOAUTH, WRONGPASS, NOPERM
-    unsupported,   // a Redis older than 6.2, a Sentinel, a node of a Cluster
-    unreachable,   // nobody listens at any of the addresses, and nobody ever did
-                   // (ClientOptions::wait_for_servers)
-    interrupted,   // CallOptions::stop was triggered first
-    forked,        // this process is a fork of the one that made the client: make one here
+    // a Redis older than 6.2, a Sentinel; a node of a Cluster, or none, where the other is meant
+    unsupported,
+    unreachable,  // nobody listens at any of the addresses, and nobody ever did
+                  // (ClientOptions::wait_for_servers)
+    interrupted,  // CallOptions::stop was triggered first
+    forked,       // this process is a fork of the one that made the client: make one here
   };
 
   // `what` says it all in words: node, command, cause.

@@ -64,7 +64,7 @@ bool older_than_6_2(std::string_view version) {
   return major < 6 || (major == 6 && minor < 2);
 }
 
-Objection objection_to_hello(const Reply& reply) {
+Objection objection_to_hello(const Reply& reply, bool cluster) {
   constexpr std::string_view kNeeded = ": Redis 6.2 or newer is needed; upgrade it or name another server";
   if (reply.is_error()) {
     if (reply.error_code() == "NOPERM") return {};
@@ -86,10 +86,14 @@ Objection objection_to_hello(const Reply& reply) {
     return {"is a Sentinel: name it in ClientOptions::sentinels, or name the Redis servers that it watches",
             Kind::unsupported};
   }
-  if (mode == "cluster") {
+  if (mode == "cluster" && !cluster) {
     return {
-        "is a node of a Redis Cluster, which is not supported: name a server or a replicated set outside it",
+        "is a node of a Redis Cluster: set ClientOptions::cluster, or name a server or a replicated set "
+        "outside it",
         Kind::unsupported};
+  }
+  if (cluster && mode != "cluster") {
+    return {"is no node of a Redis Cluster, but ClientOptions::cluster is set", Kind::unsupported};
   }
   return {};
 }
@@ -112,7 +116,7 @@ std::string evicts(const Reply& reply) {
          "), locks that are held among them: set noeviction, or give locks a server of their own";
 }
 
-Objection objection(Step step, const Reply& reply) {
+Objection objection(Step step, const Reply& reply, bool cluster) {
   const std::string code = reply.error_code();
   if (code == "NOAUTH" && step != Step::auth) {
     return {"asks for a password (" + reply.text + "): set user and password in ClientOptions",
@@ -129,7 +133,7 @@ Objection objection(Step step, const Reply& reply) {
     case Step::auth:
     case Step::set_name: return {};  // a name is a courtesy
     case Step::memory: return {};    // see evicts()
-    case Step::hello: return objection_to_hello(reply);
+    case Step::hello: return objection_to_hello(reply, cluster);
     case Step::select:
       if (!reply.is_error()) return {};
       return {"SELECT failed: " + reply.text};
@@ -201,7 +205,7 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
     }
     if (next == ReplyReader::Next::reply) {
       const Step done = shake.steps[step++];
-      Objection why = objection(done, reply);
+      Objection why = objection(done, reply, options.cluster);
       if (done == Step::memory) found.warning = legible(evicts(reply), 600);
       if (options.strict && !found.warning.empty()) why = {found.warning, Kind::unsupported};
       if (!why.text.empty()) return fail(legible(why.text, 600), why.hopeless, reply.error_code());

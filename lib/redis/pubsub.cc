@@ -33,11 +33,12 @@ class Pubsub::Handle final : public Subscription {
 };
 
 Pubsub::Pubsub(Runtime& runtime, Network& network, std::shared_ptr<const ClientOptions> options,
-               std::shared_ptr<Servers> servers)
+               std::shared_ptr<Servers> servers, std::function<void(std::size_t node)> on_trouble)
     : runtime_(runtime),
       network_(network),
       options_(std::move(options)),
       servers_(std::move(servers)),
+      on_trouble_(std::move(on_trouble)),
       mutex_(runtime),
       callback_done_(runtime),
       task_(runtime, "subscription") {}
@@ -158,7 +159,9 @@ void Pubsub::run() {
 void Pubsub::connect(Lock& lock) {
   const std::size_t first = primary_;
   lock.unlock();
-  Found found = find_primary(runtime_, network_, *options_, *servers_, first);
+  Found found = options_->cluster ? connect_to_node(runtime_, network_, *options_, *servers_, first, false)
+                                  : find_primary(runtime_, network_, *options_, *servers_, first);
+  if (!found.stream && on_trouble_) on_trouble_(first);
   lock.lock();
   ++failures_;  // until a subscription is confirmed
   if (!found.stream) return;

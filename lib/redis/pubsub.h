@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,8 +26,10 @@ namespace holdfast::redis {
 
 class Pubsub : public std::enable_shared_from_this<Pubsub> {
  public:
+  // `on_trouble`: of a Cluster, where calls_go_to() alone says which node; called, without the mutex, when
+  // that node cannot be reached.
   Pubsub(Runtime& runtime, Network& network, std::shared_ptr<const ClientOptions> options,
-         std::shared_ptr<Servers> servers);
+         std::shared_ptr<Servers> servers, std::function<void(std::size_t node)> on_trouble = nullptr);
 
   // Throws Error (unavailable) when the task cannot be started.
   std::unique_ptr<Subscription> subscribe(std::string channel,
@@ -68,6 +71,7 @@ class Pubsub : public std::enable_shared_from_this<Pubsub> {
   Network& network_;
   const std::shared_ptr<const ClientOptions> options_;
   const std::shared_ptr<Servers> servers_;
+  const std::function<void(std::size_t)> on_trouble_;
 
   Mutex mutex_;              // guards everything below; never held across a park or a callback
   Condition callback_done_;  // running_ became null

@@ -1,16 +1,12 @@
 #include "lib/redis/sentinels.h"
 
-#include <array>
 #include <charconv>
-#include <initializer_list>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "lib/redis/command.h"
 #include "lib/redis/failure.h"
 #include "lib/redis/primary_finder.h"
-#include "lib/redis/reply_reader.h"
+#include "lib/redis/question.h"
 
 namespace holdfast::redis {
 namespace {
@@ -69,49 +65,18 @@ Word read_word(const Reply& address, const Reply& details, const std::string& na
 }
 
 Word ask(Runtime& runtime, Network& network, const ClientOptions& options, const Node& sentinel) {
+  Question question;
+  question.log_in(options.sentinel_user, options.sentinel_password);
+  question.add({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", options.primary_name});
+  question.add({"SENTINEL", "MASTER", options.primary_name});
   const MonotonicTime deadline = deadline_after(runtime.now(), options.connect_timeout);
-  const Connected connected = network.connect(sentinel.endpoint, deadline);
-  if (!connected.stream) {
-    Word word{.why_not = std::string(to_string(connected.status))};
-    if (connected.status == IoStatus::refused || connected.status == IoStatus::unreachable)
-      word.hopeless = Kind::unreachable;
-    return word;
-  }
-  std::string bytes;
-  std::size_t awaited = 0;
-  const auto add = [&](std::initializer_list<std::string_view> command) {
-    append_command(bytes, {{Arguments(command.begin(), command.size()), {}, {}}});
-    ++awaited;
-  };
-  const bool logs_in = !options.sentinel_password.empty();
-  if (logs_in && options.sentinel_user.empty()) add({"AUTH", options.sentinel_password});
-  if (logs_in && !options.sentinel_user.empty())
-    add({"AUTH", options.sentinel_user, options.sentinel_password});
-  add({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", options.primary_name});
-  add({"SENTINEL", "MASTER", options.primary_name});
-  if (const IoResult wrote = connected.stream->write(bytes, deadline); !wrote.ok())
-    return {.why_not = std::string(to_string(wrote.status))};
-
-  ReplyReader reader(options.max_reply);
-  std::vector<Reply> replies;
-  std::array<char, 1024> buffer;
-  while (replies.size() < awaited) {
-    Reply reply;
-    const ReplyReader::Next next = reader.next(reply);
-    if (next == ReplyReader::Next::broken)
-      return {.why_not = "does not speak RESP (" + reader.error() + ")", .hopeless = Kind::protocol};
-    if (next == ReplyReader::Next::reply) {
-      replies.push_back(std::move(reply));
-      continue;
-    }
-    if (runtime.now() >= deadline) return {.why_not = std::string(to_string(IoStatus::timed_out))};
-    const IoResult got = connected.stream->read(buffer, deadline);
-    if (!got.ok()) return {.why_not = std::string(to_string(got.status))};
-    reader.feed({buffer.data(), got.bytes});
-  }
+  const Question::Answered answered =
+      question.ask(runtime, network, sentinel.endpoint, deadline, options.max_reply);
+  if (!answered.why_not.empty()) return {.why_not = answered.why_not, .hopeless = answered.hopeless};
   // A Sentinel that wants no password refuses one; it answers all the same.
-  if (logs_in && replies[0].is_error() && replies[1].is_error()) return refused(replies[0]);
-  return read_word(replies[awaited - 2], replies[awaited - 1], options.primary_name);
+  if (answered.log_in && answered.log_in->is_error() && answered.replies[0].is_error())
+    return refused(*answered.log_in);
+  return read_word(answered.replies[0], answered.replies[1], options.primary_name);
 }
 
 }  // namespace

@@ -185,7 +185,8 @@ ClientOptions options_from_url(std::string_view url) {
   } else if (scheme == "unix" || scheme == "redis+unix") {
     read_unix(rest, options);
   } else {
-    refuse("`" + scheme + "://` is not supported (neither TLS nor Sentinel nor Cluster is, yet)");
+    refuse("`" + scheme +
+           "://` is not supported (TLS is not; Sentinels and a Cluster are named in ClientOptions)");
   }
   return options;
 }

@@ -6,10 +6,10 @@
 // A character of user, password or path that a URL gives a meaning (":", "/", "?", "#", "@", "%") is written
 // as "%3A" and so on; an IPv6 address stands in brackets: redis://[::1]:6380/2.
 //
-// Sentinels have no URL yet: name them in ClientOptions::sentinels. TLS and Cluster are not supported. The
-// schemes of all three (rediss, redis-sentinel, redis-cluster, ...) are refused here, by name. Places: TLS is
-// one more implementation of the port Network that wraps SocketNetwork's streams; Cluster one Client for each
-// shard below a Store that picks by hash slot.
+// Sentinels and Redis Cluster have no URL yet: name the Sentinels in ClientOptions::sentinels, set
+// ClientOptions::cluster. TLS is not supported. The schemes of all three (rediss, redis-sentinel,
+// redis-cluster, ...) are refused here, by name. The place of TLS: one more implementation of the port
+// Network that wraps SocketNetwork's streams.
 #pragma once
 
 #include <span>

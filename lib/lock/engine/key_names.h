@@ -14,9 +14,10 @@
 // - No lock can be named like a key beside another one: keys that begin with "holdfast:" are refused.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "lib/redis/hash_slot.h"
 
 namespace holdfast {
 
@@ -28,7 +29,6 @@ std::string beside_key(std::string_view prefix, std::string_view key);
 // "holdfast:token:{key}": its last fencing token.
 std::string token_key(std::string_view key);
 
-// Of Redis Cluster: 0 .. 16383.
-std::uint16_t hash_slot(std::string_view key);
+using redis::hash_slot;
 
 }  // namespace holdfast

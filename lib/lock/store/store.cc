@@ -6,12 +6,16 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "lib/lock/store/release_batch.h"
 #include "lib/redis/error.h"
 #include "lib/redis/failure.h"
+#include "lib/redis/hash_slot.h"
+#include "lib/runtime/task_pool.h"
 
 namespace holdfast {
 namespace {
@@ -51,7 +55,10 @@ std::string place_of(const redis::ClientOptions& options) {
 class OneRedis final : public Store {
  public:
   OneRedis(redis::Client& client, const LockOptions& options)
-      : client_(client), replicas_(options.replicas), replica_timeout_(options.replica_timeout) {}
+      : client_(client),
+        replicas_(options.replicas),
+        replica_timeout_(options.replica_timeout),
+        renewals_(client.runtime(), "renewal") {}
 
   redis::Answer acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,
                         const redis::CallOptions& options) override {
@@ -68,14 +75,8 @@ class OneRedis final : public Store {
   }
   redis::Answer renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                       const redis::CallOptions& options) override {
-    if (replicas_ == 0) return renew_alone(script, keys, args, options);
-    return acknowledged(
-        script, keys, args, on_lane(options, redis::Lane::replica_leases), [](const redis::Reply& reply) {
-          const auto& items = reply.items;
-          return reply.integer == 0 && std::all_of(items.begin(), items.end(), [](const redis::Reply& item) {
-                   return item.type != redis::Reply::Type::integer || item.integer == 0;
-                 });
-        });
+    if (client_.options().cluster && args.size() > 2) return renew_by_slot(script, keys, args, options);
+    return renew_together(script, keys, args, options);
   }
   redis::Answer call(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                      const redis::CallOptions& options) override {
@@ -98,6 +99,19 @@ class OneRedis final : public Store {
   const redis::ClientOptions& options() const noexcept override { return client_.options(); }
 
  private:
+  redis::Answer renew_together(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                               const redis::CallOptions& options) {
+    if (replicas_ == 0) return renew_alone(script, keys, args, options);
+    return acknowledged(
+        script, keys, args, on_lane(options, redis::Lane::replica_leases), [](const redis::Reply& reply) {
+          const auto& items = reply.items;
+          return reply.integer == 0 && std::all_of(items.begin(), items.end(), [](const redis::Reply& item) {
+                   return item.type != redis::Reply::Type::integer || item.integer == 0;
+                 });
+        });
+  }
+  redis::Answer renew_by_slot(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                              const redis::CallOptions& options);
   redis::Answer renew_alone(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                             const redis::CallOptions& options);
   // `refused`: by that answer nothing was changed that would have to be replicated.
@@ -107,7 +121,88 @@ class OneRedis final : public Store {
   redis::Client& client_;
   const int replicas_;
   const Duration replica_timeout_;
+  TaskPool renewals_;  // of several nodes of a Cluster at once
 };
+
+// The locks of one slot at a time, and the nodes beside each other: one that does not answer costs nobody
+// else a lease. What went wrong with a slot stands as text in the place of each of its locks. Throws only
+// when no slot had an answer.
+redis::Answer OneRedis::renew_by_slot(const redis::Script& script, redis::Arguments keys,
+                                      redis::Arguments args, const redis::CallOptions& options) {
+  const std::size_t locks = args.size() - 1, keys_each = keys.size() / locks;
+  struct Group {
+    std::vector<std::size_t> locks = {};
+    std::vector<std::string_view> keys = {}, args = {};
+    std::optional<redis::Answer> answer = std::nullopt;
+    std::optional<redis::Error> error = std::nullopt;
+  };
+  std::map<std::uint16_t, Group> groups;
+  for (std::size_t i = 0; i < locks; ++i) {
+    Group& group = groups[redis::hash_slot(keys[i * keys_each])];
+    if (group.args.empty()) group.args.push_back(args[0]);
+    group.locks.push_back(i);
+    for (std::size_t k = 0; k < keys_each; ++k) group.keys.push_back(keys[i * keys_each + k]);
+    group.args.push_back(args[i + 1]);
+  }
+  std::map<std::size_t, std::vector<Group*>> nodes;
+  for (auto& [slot, group] : groups) nodes[client_.node_of(group.keys.front())].push_back(&group);
+  const auto renew_those = [&](const std::vector<Group*>& of_node) {
+    for (Group* const group : of_node) {
+      try {
+        group->answer = renew_together(script, group->keys, group->args, options);
+      } catch (const redis::Error& error) {
+        group->error = error;
+      }
+    }
+  };
+  Mutex mutex(client_.runtime());
+  Condition done(client_.runtime());
+  std::size_t left = nodes.size();
+  const auto finished = [&] {
+    const std::scoped_lock guard(mutex);
+    if (--left == 0) done.notify_all();
+  };
+  std::vector<const std::vector<Group*>*> here;
+  for (const auto& [node, of_node] : nodes) {
+    const bool started = nodes.size() > 1 && renewals_.run([&, those = &of_node] {
+      renew_those(*those);
+      finished();
+    });
+    if (!started) here.push_back(&of_node);
+  }
+  for (const auto* const those : here) {
+    renew_those(*those);
+    finished();
+  }
+  std::unique_lock guard(mutex);
+  done.wait_until(guard, kNever, [&] { return left == 0; });
+
+  std::optional<redis::Answer> all;
+  for (const auto& [slot, group] : groups) {
+    if (!group.answer) continue;
+    if (!all) {
+      all.emplace(redis::Answer{{}, group.answer->node, group.answer->sent_at});
+      all->reply.type = redis::Reply::Type::array;
+      all->reply.items.resize(locks);
+    }
+    all->sent_at = std::min(all->sent_at, group.answer->sent_at);
+  }
+  if (!all) throw *groups.begin()->second.error;
+  for (auto& [slot, group] : groups) {
+    const bool fits = group.answer && group.answer->reply.items.size() == group.locks.size();
+    for (std::size_t i = 0; i < group.locks.size(); ++i) {
+      redis::Reply& item = all->reply.items[group.locks[i]];
+      if (fits) {
+        item = std::move(group.answer->reply.items[i]);
+      } else {
+        item.type = redis::Reply::Type::bulk;
+        item.text =
+            group.error ? group.error->what() : "the renewal script gave an answer of an unknown form";
+      }
+    }
+  }
+  return std::move(*all);
+}
 
 redis::Answer OneRedis::acknowledged(const redis::Script& script, redis::Arguments keys,
                                      redis::Arguments args, const redis::CallOptions& options,

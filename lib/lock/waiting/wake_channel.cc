@@ -97,7 +97,10 @@ void WakeChannel::on_message(std::string_view message) {
   {
     const std::scoped_lock guard(mutex_);
     const auto found = listeners_.find(owner);
-    if (found != listeners_.end()) return found->second->call_(call);
+    if (found != listeners_.end()) {
+      if (store_.options().cluster && call.held != 0) call = {};  // it is to ask
+      return found->second->call_(call);
+    }
   }
   if (call.held != 0) give_back(owner);
 }

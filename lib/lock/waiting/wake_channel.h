@@ -7,6 +7,10 @@
 // and stays until nobody has waited for 5 s. On a Redis that is locked down by ACL the user needs the
 // channels "holdfast:wake:*".
 //
+// In a Redis Cluster a message reaches every node, but the script that sends it learns only whether somebody
+// listens at its own one. So "held" may be said to an owner that was passed over: there it means no more than
+// to ask at once.
+//
 // A message is lost if its task does not listen yet. So call listen() before the server is asked; or the task
 // is called at once when the channel comes (back) into force. https://redis.io/docs/latest/develop/pubsub/
 //
