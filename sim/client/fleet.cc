@@ -212,6 +212,7 @@ std::vector<std::unique_ptr<redis::Client>> Fleet::connect(const std::string& na
         std::make_unique<redis::Client>(process.runtime(), process.network(),
                                         redis::ClientOptions{.nodes = nodes,
                                                              .sentinels = options_.sentinels,
+                                                             .cluster = options_.cluster,
                                                              .client_name = name,
                                                              .connect_timeout = options_.connect_timeout,
                                                              .command_timeout = options_.command_timeout,

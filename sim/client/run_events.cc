@@ -29,7 +29,8 @@ const std::vector<RunEventInfo>& all_run_events() {
         {Kind::latch_opened, "latch.opened", "a client got through a latch"},
         {Kind::client_crashed, "client.crashed", "a client died"},
         {Kind::client_started, "client.started", "a client started, or started again"},
-        {Kind::node_promoted, "node.promoted", "Sentinels have made a node the primary", true},
+        {Kind::node_promoted, "node.promoted",
+         "Sentinels, or an election of a Redis Cluster, have made a node a primary", true},
     };
     for (std::size_t i = 0; i < events.size(); ++i)
       HF_CHECK(static_cast<std::size_t>(events[i].kind) == i, "events stand in the order of RunEventKind");

@@ -54,6 +54,7 @@ struct WorkloadOptions {
   // the clients: "c1".."cN"
   std::vector<redis::Node> nodes = {};
   std::vector<redis::Node> sentinels = {};  // clients ask these, and know `nodes` by name only
+  bool cluster = false;                     // `nodes` are those of a Redis Cluster
   bool independent = false;                 // the nodes know nothing of each other: one redis::Client each
   int clients = 3;
   int threads = 1;

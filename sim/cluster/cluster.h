@@ -24,7 +24,7 @@ namespace embedded {
 class KeyspaceWitness;
 }
 
-enum class Topology { single, primary_replica, independent, sentinel };
+enum class Topology { single, primary_replica, independent, sentinel, cluster };
 enum class Persistence { none, rdb, aof_always, aof_everysec, aof_no };  // aof_no: appendfsync no
 
 // Those who watch the primary of a `sentinel` topology and replace it. Its name among them: kPrimaryName.
@@ -39,10 +39,18 @@ struct SentinelSettings {
 };
 inline constexpr std::string_view kPrimaryName = "mymaster";
 
+// A Redis Cluster (topology `cluster`): the first nodes start as primaries with the hash slots dealt among
+// them in order, the others as their replicas in turn.
+struct ElectionSettings {
+  int primaries = 3;
+  Duration node_timeout = std::chrono::seconds(1);  // silent for so long: down, to one node
+};
+
 struct ClusterOptions {
   Topology topology = Topology::single;
   std::vector<std::string> nodes = {"r1"};  // primary-replica, sentinel: the first starts as primary
   SentinelSettings sentinels = {};          // sentinel
+  ElectionSettings election = {};           // cluster
   // primary-replica: who follows another replica instead of the primary; that one stands earlier in `nodes`
   std::map<std::string, std::string> follows = {};
   Persistence persistence = Persistence::none;
@@ -128,8 +136,9 @@ class Cluster {
   virtual const std::vector<std::unique_ptr<ClusterNode>>& nodes() const = 0;
   // Of a `sentinel` topology. A Sentinel cannot be promoted, and loads no data.
   virtual const std::vector<std::unique_ptr<ClusterNode>>& sentinels() const = 0;
-  // Called on a task of the harness when Sentinels say that they gave a node another role: a primary, or a
-  // replica (an old primary that came back; what it alone had is lost when it synchronises).
+  // Called on a task of the harness when Sentinels, or the nodes of a Redis Cluster, gave a node another
+  // role: a primary, or a replica (an old primary that came back; what it alone had is lost when it
+  // synchronises).
   std::function<void(const std::string& node, bool primary)> on_role_changed;
   // [parks] REPLICAOF: `node` is a replica of `primary` from now on, through a replication door of its own,
   // and discards what it alone has when it synchronises, which this does not wait for. Errors:
@@ -145,9 +154,22 @@ class Cluster {
   }
 };
 
-// The node that `node` follows at first, as a number in options.nodes. REQUIRES: it is not the first, and the
-// topology has replicas.
+// Some nodes follow others.
+inline bool has_replicas(Topology topology) {
+  return topology == Topology::primary_replica || topology == Topology::sentinel ||
+         topology == Topology::cluster;
+}
+
+inline bool starts_as_replica(const ClusterOptions& options, std::size_t node) {
+  const bool elects = options.topology == Topology::cluster;
+  return has_replicas(options.topology) &&
+         node >= (elects ? static_cast<std::size_t>(options.election.primaries) : 1);
+}
+
+// The node that `node` follows at first, as a number in options.nodes. REQUIRES: it starts as a replica.
 inline std::size_t first_primary_of(const ClusterOptions& options, std::size_t node) {
+  if (options.topology == Topology::cluster)
+    return node % static_cast<std::size_t>(options.election.primaries);
   const auto found = options.follows.find(options.nodes[node]);
   if (found == options.follows.end()) return 0;
   std::size_t at = 0;
@@ -155,17 +177,23 @@ inline std::size_t first_primary_of(const ClusterOptions& options, std::size_t n
   return at;
 }
 
-// Some nodes follow others.
-inline bool has_replicas(Topology topology) {
-  return topology == Topology::primary_replica || topology == Topology::sentinel;
+// Those that follow the first node itself: WAIT and min-replicas-to-write count no others. In a Redis
+// Cluster: the least that a primary has.
+inline std::size_t direct_replicas(const ClusterOptions& options) {
+  if (options.topology == Topology::cluster)
+    return options.nodes.size() / static_cast<std::size_t>(options.election.primaries) - 1;
+  std::size_t count = 0;
+  for (std::size_t i = 1; i < options.nodes.size(); ++i) {
+    if (starts_as_replica(options, i) && first_primary_of(options, i) == 0) ++count;
+  }
+  return count;
 }
 
-// Those that follow the first node itself: WAIT and min-replicas-to-write count no others.
-inline std::size_t direct_replicas(const ClusterOptions& options) {
-  if (!has_replicas(options.topology)) return 0;
-  std::size_t count = 0;
-  for (std::size_t i = 1; i < options.nodes.size(); ++i) count += first_primary_of(options, i) == 0 ? 1 : 0;
-  return count;
+// The hash slots of a primary of a Redis Cluster at first, both included.
+inline std::pair<int, int> first_slots_of(const ClusterOptions& options, std::size_t node) {
+  constexpr int kSlots = 16384;
+  const int number = static_cast<int>(node), all = options.election.primaries;
+  return {number * kSlots / all, (number + 1) * kSlots / all - 1};
 }
 
 std::unique_ptr<Cluster> make_embedded_cluster(World& world, Proxy& proxy, const ClusterOptions& options);

@@ -11,10 +11,12 @@
 #include <optional>
 #include <stdexcept>
 
+#include "sim/cluster/assembly.h"
 #include "sim/cluster/clocked_redis.h"
 #include "sim/cluster/cluster.h"
 #include "sim/cluster/real_disk.h"
 #include "sim/cluster/real_sentinel.h"
+#include "sim/cluster/role_watch.h"
 #include "sim/cluster/sentinel_watch.h"
 #include "sim/cluster/slow_load.h"
 #include "sim/proxy/proxy.h"
@@ -56,7 +58,10 @@ class RealNode final : public ClusterNode {
         process_(world.harness().runtime(), world.harness().network(),
                  {.folder = options.folder + "/" + name_,
                   .address = world.add_process(name_).address(),
-                  .configuration = configuration_}) {}
+                  .configuration = configuration_}) {
+    if (options_.topology == Topology::cluster)
+      bus_port_ = choose_port(world.harness().network(), process_.endpoint().host);
+  }
 
   const std::string& name() const override { return name_; }
   Endpoint endpoint() const override { return door_; }
@@ -113,6 +118,7 @@ class RealNode final : public ClusterNode {
   }
 
   void promote() override {
+    if (in_cluster()) throw std::runtime_error("node " + name_ + " cannot be promoted: a Cluster elects");
     const redis::Reply reply = call({"REPLICAOF", "NO", "ONE"});
     if (reply.is_error()) throw NodeRefuses("node " + name_ + " cannot be promoted", reply.text);
     primary_.reset();
@@ -125,6 +131,7 @@ class RealNode final : public ClusterNode {
 
   // [parks]
   void demote(const Endpoint& primary) {
+    if (in_cluster()) throw std::runtime_error("node " + name_ + " cannot be demoted: a Cluster elects");
     const redis::Reply reply = call({"REPLICAOF", primary.host, std::to_string(primary.port)});
     if (reply.is_error()) throw NodeRefuses("node " + name_ + " cannot be demoted", reply.text);
     primary_ = primary;
@@ -141,7 +148,10 @@ class RealNode final : public ClusterNode {
   std::int64_t drift() const override { return process_.clock().drift(); }
 
   // Opens the door for clients. `primary`: where this node replicates from, through the proxy.
-  void open_door() { door_ = proxy_.expose(name_, process_.endpoint()); }
+  void open_door() {
+    door_ = proxy_.expose(name_, process_.endpoint());
+    if (in_cluster()) bus_door_ = proxy_.expose_bus(name_, {process_.endpoint().host, bus_port_});
+  }
   void follow(Endpoint primary) { primary_ = std::move(primary); }
   void write_configuration() const {
     if (configuration_.empty()) return;
@@ -177,6 +187,16 @@ class RealNode final : public ClusterNode {
     for (const auto& [name, value] : options_.settings) settings.insert(settings.end(), {"--" + name, value});
     settings.insert(settings.end(), {"--replica-announce-ip", door_.host, "--replica-announce-port",
                                      std::to_string(door_.port)});
+    if (in_cluster()) {
+      // Its own file of the cluster is no data: a node that lost its disk comes back as the same node.
+      const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(options_.election.node_timeout);
+      settings.insert(
+          settings.end(),
+          {"--cluster-enabled", "yes", "--cluster-config-file", options_.folder + "/" + name_ + "/nodes.conf",
+           "--cluster-node-timeout", std::to_string(ms.count()), "--cluster-port", std::to_string(bus_port_),
+           "--cluster-announce-ip", door_.host, "--cluster-announce-port", std::to_string(door_.port),
+           "--cluster-announce-bus-port", std::to_string(bus_door_.port)});
+    }
     if (primary_ && configuration_.empty()) {
       settings.insert(settings.end(), {"--replicaof", primary_->host + " " + std::to_string(primary_->port)});
     }
@@ -213,8 +233,11 @@ class RealNode final : public ClusterNode {
   bool appends() const {
     return options_.persistence != Persistence::none && options_.persistence != Persistence::rdb;
   }
-  bool is_replica() const { return primary_.has_value(); }
   Endpoint upstream() const { return process_.endpoint(); }
+  bool in_cluster() const { return options_.topology == Topology::cluster; }
+  ClusterMember member() {
+    return {name_, door_, bus_door_.port, [this](const auto& command) { return call(std::span(command)); }};
+  }
 
  private:
   World& world_;
@@ -225,7 +248,8 @@ class RealNode final : public ClusterNode {
   const std::string configuration_;  // the file that Sentinels have it rewrite; "": none
   std::shared_ptr<RealDisk> disk_;
   ClockedRedis process_;
-  Endpoint door_;
+  Endpoint door_, bus_door_;
+  std::uint16_t bus_port_ = 0;
   std::optional<Endpoint> primary_;
   std::uint64_t incarnation_ = 0;
   int pauses_ = 0;  // of this incarnation
@@ -249,10 +273,15 @@ class RealCluster final : public Cluster {
   void start() override {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       node(i).open_door();
-      if (i > 0 && has_replicas(options_.topology))
+      if (starts_as_replica(options_, i) && options_.topology != Topology::cluster)
         node(i).follow(door_between(node(i), node(first_primary_of(options_, i))));
     }
     start_servers();
+    if (options_.topology == Topology::cluster) {
+      std::vector<ClusterMember> members;
+      for (std::size_t i = 0; i < nodes_.size(); ++i) members.push_back(node(i).member());
+      assemble_cluster(world_.harness().runtime(), options_, members);
+    }
     Runtime& runtime = world_.harness().runtime();
     const MonotonicTime limit = deadline_after(runtime.now(), std::chrono::seconds(60));
     while (!in_sync()) {
@@ -261,6 +290,7 @@ class RealCluster final : public Cluster {
       runtime.sleep_for(std::chrono::milliseconds(5));
     }
     if (!sentinels_.empty()) start_sentinels();
+    if (options_.topology == Topology::cluster) watch_roles();
   }
 
   void demote(const std::string& name, const std::string& primary) override {
@@ -298,7 +328,8 @@ class RealCluster final : public Cluster {
     for (std::size_t left = nodes_.size(); left > 0;) {
       std::vector<std::size_t> now;
       for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        const bool follows = i > 0 && has_replicas(options_.topology);
+        const bool follows =
+            starts_as_replica(options_, i) && options_.topology != Topology::cluster;  // told later
         if (!started[i] && (!follows || started[first_primary_of(options_, i)])) now.push_back(i);
       }
       std::vector<std::function<void()>> starts;
@@ -312,6 +343,14 @@ class RealCluster final : public Cluster {
       side_by_side(starts);
       left -= now.size();
     }
+  }
+
+  void watch_roles() {
+    roles_ = std::make_shared<RoleWatch>(world_, [this](const std::string& name, bool primary) {
+      if (on_role_changed) on_role_changed(name, primary);
+    });
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      roles_->look_at(node(i).name(), node(i).upstream(), !starts_as_replica(options_, i));
   }
 
   // [parks] until each knows all the others and all replicas.
@@ -358,8 +397,8 @@ class RealCluster final : public Cluster {
   // Both sides must say so: a primary counts a replica as online only after its first acknowledgement.
   bool in_sync() {
     std::map<std::size_t, int> replicas;  // by whom they follow
-    for (std::size_t i = 1; i < nodes_.size(); ++i) {
-      if (!node(i).is_replica()) continue;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (!starts_as_replica(options_, i)) continue;
       ++replicas[first_primary_of(options_, i)];
       if (info_field(node(i).call({"INFO", "replication"}).text, "master_link_status") != "up") return false;
     }
@@ -380,6 +419,7 @@ class RealCluster final : public Cluster {
   std::vector<std::unique_ptr<ClusterNode>> sentinels_;
   std::map<std::pair<std::string, std::string>, Endpoint> doors_;  // replica, primary
   std::shared_ptr<SentinelWatch> watch_;
+  std::shared_ptr<RoleWatch> roles_;
 };
 
 }  // namespace

@@ -31,6 +31,7 @@ FaultKind demote_fault() {
   kind.keys = {{"node", FaultKey::Type::node, true, "which node"},
                {"primary", FaultKey::Type::node, true, "whom it follows from now on"}};
   kind.at_once = true;
+  kind.changes_role = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Demote>(config);
   };

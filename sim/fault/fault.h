@@ -91,6 +91,8 @@ struct FaultKind {
   // but for its wall clock.
   bool inside_client = false, inside_programs = false;
   bool needs_sentinels = false;       // topology = "sentinel"
+  bool needs_cluster = false;         // topology = "cluster"
+  bool changes_role = false;          // by REPLICAOF, which a node of a Redis Cluster refuses
   bool embedded = true, real = true;  // worlds that can do it
   std::unique_ptr<Fault> (*make)(const FaultConfig& config) = nullptr;
   // What a file's keys, each right by itself, must be together ("exactly one of `node` and `client`"), if

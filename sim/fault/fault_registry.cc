@@ -23,6 +23,7 @@ FaultKind restart_fault();
 FaultKind promote_fault();
 FaultKind demote_fault();
 FaultKind sentinel_failover_fault();
+FaultKind cluster_failover_fault();
 FaultKind pause_client_fault();
 FaultKind pause_watchdog_fault();
 FaultKind pause_server_fault();
@@ -59,6 +60,7 @@ const std::vector<FaultKind>& all_fault_kinds() {
       promote_fault(),
       demote_fault(),
       sentinel_failover_fault(),
+      cluster_failover_fault(),
       pause_client_fault(),
       pause_watchdog_fault(),
       pause_server_fault(),

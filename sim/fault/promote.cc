@@ -27,6 +27,7 @@ FaultKind promote_fault() {
   FaultKind kind{.name = "promote", .about = "a replica is made a primary"};
   kind.keys = {{"node", FaultKey::Type::node, true, "the replica"}};
   kind.at_once = true;
+  kind.changes_role = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Promote>(config);
   };

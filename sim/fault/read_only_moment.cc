@@ -10,6 +10,7 @@ FaultKind read_only_moment_fault() {
                  .about = "a primary is the replica of nobody for a while: it refuses writes (READONLY)"};
   kind.keys = {{"node", FaultKey::Type::node, true, "which node"}};
   kind.must_end = kind.tells_hits = true;
+  kind.changes_role = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<CommandFault>("read-only-moment", text_of(config, "node"),
                                           CommandFault::Command{"REPLICAOF", "127.0.0.1", "1"},

@@ -119,7 +119,7 @@ bool ask_patiently(FaultTargets& targets, ClusterNode& node, const std::function
 
 RuleId hit_by_errors(FaultTargets& targets, const std::string& node, std::string code) {
   NthMessage told;
-  told.which = [node](const Link& link) { return Lanes{.reply = !link.replication && link.to == node}; };
+  told.which = [node](const Link& link) { return Lanes{.reply = link.of_client() && link.to == node}; };
   told.matches = [code = std::move(code)](const Message& message) {
     return message.reply != nullptr && message.reply->error_code() == code;
   };
@@ -155,7 +155,7 @@ MessageFault::MessageFault(const FaultConfig& config, Direction direction, Actio
   options_.which = [client = text_of(config, "client"), node = text_of(config, "node"),
                     direction](const Link& link) {
     const bool hit =
-        (client.empty() ? !link.replication : link.from == client) && (node.empty() || link.to == node);
+        (client.empty() ? link.of_client() : link.from == client) && (node.empty() || link.to == node);
     return Lanes{.request = hit && direction == Direction::request,
                  .reply = hit && direction == Direction::reply};
   };

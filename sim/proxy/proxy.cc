@@ -1,6 +1,7 @@
 #include "sim/proxy/proxy.h"
 
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,8 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
   struct Door {
     std::string node;
     std::string replication_from;
-    std::string client;  // whose alone it is; "": anybody's
+    std::string client;                          // whose alone it is; "": anybody's
+    std::optional<Endpoint> bus = std::nullopt;  // where it leads: the bus of a Redis Cluster
     std::unique_ptr<Listener> listener;
     Doorway* doorway = nullptr;  // the listener
     DoorOptions options = {};
@@ -44,6 +46,15 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
     auto door = std::make_shared<Door>();
     door->node = node;
     door->client = client;
+    door->listener = process_.network().listen({process_.address(), 0});
+    return open(door);
+  }
+
+  Endpoint expose_bus(const std::string& node, const Endpoint& upstream) {
+    HF_CHECK(upstreams_.count(node) > 0, "expose_bus() of a node that was exposed");
+    auto door = std::make_shared<Door>();
+    door->node = node;
+    door->bus = upstream;
     door->listener = process_.network().listen({process_.address(), 0});
     return open(door);
   }
@@ -88,7 +99,8 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
                                                 : door.replication_from;
     if (link.from.empty()) link.from = host;
     link.to = door.node;
-    link.replication = !door.replication_from.empty() || upstreams_.count(link.from) > 0;
+    link.bus = door.bus.has_value();
+    link.replication = !link.bus && (!door.replication_from.empty() || upstreams_.count(link.from) > 0);
     return link;
   }
 
@@ -147,7 +159,8 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
                                                weak_from_this(), [this, id] { relays_.erase(id); });
     relays_.emplace(id, relay);
     Network& dials = door.options.dials != nullptr ? *door.options.dials : process_.network();
-    relay->run(upstreams_.at(door.node), dials, door.options.ends_orderly ? IoStatus::eof : IoStatus::reset);
+    relay->run(door.bus.value_or(upstreams_.at(door.node)), dials,
+               door.options.ends_orderly ? IoStatus::eof : IoStatus::reset);
   }
 
   void release(RuleId id, bool sent_again) {
@@ -211,6 +224,10 @@ Endpoint Proxy::expose(const std::string& node, const Endpoint& upstream,
 
 Endpoint Proxy::expose_to(const std::string& client, const std::string& node) {
   return impl_->expose_to(client, node);
+}
+
+Endpoint Proxy::expose_bus(const std::string& node, const Endpoint& upstream) {
+  return impl_->expose_bus(node, upstream);
 }
 
 void Proxy::lead(const Endpoint& door, const std::string& node) { impl_->lead(door, node); }

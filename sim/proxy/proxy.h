@@ -26,6 +26,8 @@ struct Link {
   // Known from the start if `from` is a node, else from the first REPLCONF, PSYNC or SYNC on.
   bool replication = false;
   std::uint64_t connection = 0;  // its number; 0: there is none yet
+  bool bus = false;              // of the nodes of a Redis Cluster among themselves: not parsed
+  bool of_client() const { return !replication && !bus; }
 };
 
 // One whole RESP message on a link. A MULTI ... EXEC of a client that sends it in one go, or in a replication
@@ -153,6 +155,9 @@ class Proxy {
   // `replication_from`: a door for one named replica. On a task of the harness or of the proxy.
   Endpoint expose(const std::string& node, const Endpoint& upstream,
                   const std::string& replication_from = "");
+  // The door to `node` for the other nodes of a Redis Cluster: their bus, at an upstream of its own. `node`
+  // must be exposed.
+  Endpoint expose_bus(const std::string& node, const Endpoint& upstream);
   // A door of its own for the client of that name, wherever it connects from: a program that is no process of
   // the world. `node` must be exposed. lead() sends who comes to that door to another node from now on;
   // connections that exist stay where they are.

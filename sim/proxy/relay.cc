@@ -63,7 +63,7 @@ void Relay::refresh() {
   }
   if (generation_ == book_.generation) return;
   generation_ = book_.generation;
-  wants_messages_ = !book_.watchers.empty() && !link_.replication;
+  wants_messages_ = !book_.watchers.empty() && link_.of_client();
   auto mine = std::make_shared<std::vector<RuleBook::Entry>>();
   for (const RuleBook::Entry& entry : book_.rules) {
     if (!entry.rule->applies(link_)) continue;

@@ -183,7 +183,7 @@ void Relay::reply_done(Lane& of, std::string_view bytes) {
 }
 
 void Relay::pass_message(Lane& of, const Message& message, std::string_view request) {
-  if (!link_.replication) {
+  if (link_.of_client()) {
     const std::size_t count = book_.watchers.size();
     for (std::size_t i = 0; i < count && !of.gathered.empty(); ++i) {
       if (book_.watchers[i].may_act(message)) send_gathered(of);

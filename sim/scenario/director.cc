@@ -124,7 +124,7 @@ void Director::arm(Actor& actor) {
 bool Director::waits_for(const Actor& actor, const Message& message) {
   const Trigger& trigger = actor.plan.trigger;
   if (trigger.kind != Trigger::Kind::message || actor.fired) return false;
-  if (message.link.replication || trigger.direction != message.direction ||
+  if (!message.link.of_client() || trigger.direction != message.direction ||
       trigger.message != message.command)
     return false;
   if (!trigger.client.empty() && trigger.client != message.link.from) return false;
@@ -271,11 +271,11 @@ void Director::note(const Act& act, const FaultEffect& effect) {
   recorder_.effect(act.told(), effect.what, effect.party);
 }
 
-// Sentinels did it, by themselves or because a fault asked them to.
+// Sentinels, or the nodes of a Redis Cluster, did it, by themselves or because a fault asked them to.
 void Director::role_changed(const std::string& node, bool primary) {
-  const std::string act = "sentinels#" + std::to_string(++role_changes_);
-  const Recorder::FaultAct told{
-      .fault = "sentinels", .act = act, .description = "sentinels", .at_once = true};
+  const std::string who = scenario_.cluster.topology == Topology::cluster ? "election" : "sentinels";
+  const std::string act = who + "#" + std::to_string(++role_changes_);
+  const Recorder::FaultAct told{.fault = who, .act = act, .description = who, .at_once = true};
   recorder_.fault(told, true);
   recorder_.effect(told, primary ? checker::Effect::promoted : checker::Effect::demoted, node);
   if (!primary) return;

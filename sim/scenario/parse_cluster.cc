@@ -58,6 +58,28 @@ void parse_sentinels(TableReader& reader, ClusterOptions& cluster, std::set<std:
   sentinels.quick = reader.choice("sentinel_pace", {"quick", "usual"}).value_or("quick") == "quick";
 }
 
+// The keys of the topology "cluster".
+void parse_election(TableReader& reader, ClusterOptions& cluster) {
+  ElectionSettings& election = cluster.election;
+  const auto primaries = reader.integer("primaries", 3, 16);
+  election.node_timeout = in_whole_ms(reader, "node_timeout", election.node_timeout);
+  if (cluster.topology != Topology::cluster) {
+    for (const char* const key : {"primaries", "node_timeout"}) {
+      if (reader.value(key) == nullptr) continue;
+      throw BadScenario(reader.at(key),
+                        "`" + std::string(key) + "` goes with topology = \"cluster\" only, expected none");
+    }
+    return;
+  }
+  const auto nodes = static_cast<std::int64_t>(cluster.nodes.size());
+  election.primaries = static_cast<int>(primaries.value_or(3));
+  if (election.primaries > nodes) {
+    throw BadScenario(reader.at("primaries"), "`primaries` is " + std::to_string(election.primaries) +
+                                                  ", but `nodes` has " + std::to_string(nodes) +
+                                                  " names, expected at most that many");
+  }
+}
+
 // follows = { r3 = "r2" }
 void parse_follows(const Value& table, ClusterOptions& cluster) {
   if (table.kind != Value::Kind::table)
@@ -140,17 +162,21 @@ bool is_name(const std::string& name) {
 void parse_cluster(const Value& table, Scenario& scenario) {
   TableReader reader(table, "[cluster]");
   const std::string topology =
-      reader.choice("topology", {"single", "primary-replica", "sentinel", "independent"}).value_or("single");
+      reader.choice("topology", {"single", "primary-replica", "sentinel", "independent", "cluster"})
+          .value_or("single");
   ClusterOptions& cluster = scenario.cluster;
   cluster.topology = topology == "single"        ? Topology::single
                      : topology == "independent" ? Topology::independent
                      : topology == "sentinel"    ? Topology::sentinel
+                     : topology == "cluster"     ? Topology::cluster
                                                  : Topology::primary_replica;
-  const std::vector<std::string> usual = cluster.topology == Topology::single
-                                             ? std::vector<std::string>{"r1"}
-                                             : std::vector<std::string>{"r1", "r2"};
+  std::vector<std::string> usual = {"r1"};
+  if (cluster.topology != Topology::single) usual.emplace_back("r2");
+  if (cluster.topology == Topology::cluster) usual = {"r1", "r2", "r3", "r4", "r5", "r6"};
   cluster.nodes = reader.texts("nodes").value_or(usual);
-  const std::size_t least = has_replicas(cluster.topology) ? 2 : 1;
+  const std::size_t least = cluster.topology == Topology::cluster ? 3
+                            : has_replicas(cluster.topology)      ? 2
+                                                                  : 1;
   const std::size_t most = cluster.topology == Topology::single ? 1 : 16;
   if (cluster.nodes.size() < least || cluster.nodes.size() > most) {
     throw BadScenario(reader.at("nodes"), "`nodes` has " + std::to_string(cluster.nodes.size()) +
@@ -166,6 +192,7 @@ void parse_cluster(const Value& table, Scenario& scenario) {
       throw BadScenario(reader.at("nodes"), "node `" + node + "` twice, expected different names");
   }
   parse_sentinels(reader, cluster, seen);
+  parse_election(reader, cluster);
   if (const Value* const follows = reader.value("follows")) parse_follows(*follows, cluster);
   const std::string persistence =
       reader.choice("persistence", {"none", "rdb", "aof-always", "aof-everysec", "aof-no"}).value_or("none");

@@ -1,4 +1,4 @@
-// The table [cluster]: Sentinels, and settings of the servers.
+// The table [cluster]: Sentinels, Redis Cluster, and settings of the servers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -106,6 +106,52 @@ TEST(ParseCluster, ChainedReplicas) {
   EXPECT_THAT(problem(file(chain + "follows = { r3 = \"r2\" }\nmin_replicas_to_write = 2\n")),
               HasSubstr("the cluster has 1 replicas"));
   EXPECT_THAT(problem(file("follows = { r3 = \"r2\" }\n")), HasSubstr("goes with topology"));
+}
+
+TEST(ParseCluster, ARedisCluster) {
+  const std::string elects = "topology = \"cluster\"\n";
+  ClusterOptions cluster = parse_scenarios(file(elects), "f.toml").front().cluster;
+  EXPECT_EQ(cluster.topology, Topology::cluster);
+  EXPECT_EQ(cluster.nodes.size(), 6u);
+  EXPECT_EQ(cluster.election.primaries, 3);
+  EXPECT_EQ(cluster.election.node_timeout, 1s);
+  EXPECT_EQ(direct_replicas(cluster), 1u);
+  EXPECT_FALSE(starts_as_replica(cluster, 2));
+  EXPECT_TRUE(starts_as_replica(cluster, 3));
+  EXPECT_EQ(first_primary_of(cluster, 4), 1u);
+  EXPECT_EQ(first_slots_of(cluster, 0), std::pair(0, 5460));
+  EXPECT_EQ(first_slots_of(cluster, 1), std::pair(5461, 10921));
+  EXPECT_EQ(first_slots_of(cluster, 2), std::pair(10922, 16383));
+  const std::string nine = "nodes = [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\"]\n";
+  cluster = parse_scenarios(file(elects + nine + "primaries = 4\nnode_timeout = \"500ms\"\n"), "f.toml")
+                .front()
+                .cluster;
+  EXPECT_EQ(cluster.election.primaries, 4);
+  EXPECT_EQ(cluster.election.node_timeout, 500ms);
+  EXPECT_EQ(first_primary_of(cluster, 8), 0u);
+  EXPECT_EQ(direct_replicas(cluster), 1u) << "the least that a primary has";
+}
+
+TEST(ParseCluster, ARedisClusterThatCannotBe) {
+  const std::string elects = "topology = \"cluster\"\n";
+  EXPECT_THAT(problem(file("primaries = 3\n")),
+              HasSubstr("`primaries` goes with topology = \"cluster\" only"));
+  EXPECT_THAT(problem(file("node_timeout = \"2s\"\n")), HasSubstr("`node_timeout` goes with topology"));
+  EXPECT_THAT(problem(file(elects + "primaries = 2\n")), HasSubstr("from 3 to 16"));
+  EXPECT_THAT(problem(file(elects + "primaries = 7\n")), HasSubstr("`nodes` has 6 names"));
+  EXPECT_THAT(problem(file(elects + "nodes = [\"a\", \"b\"]\n")), HasSubstr("expected 3 to 16"));
+  EXPECT_THAT(problem(file(elects + "node_timeout = \"100us\"\n")), HasSubstr("whole milliseconds"));
+  EXPECT_THAT(problem(file(elects + "min_replicas_to_write = 2\n")), HasSubstr("the cluster has 1 replicas"));
+  const auto fault = [](const std::string& kind, const std::string& more) {
+    return "[[fault]]\nid = \"f\"\nkind = \"" + kind + "\"\nat = \"1s\"\n" + more;
+  };
+  const std::string ask = fault("cluster-failover", "node = \"r4\"\nhow = \"force\"\n");
+  EXPECT_EQ(problem(file(elects, ask)), "no problem");
+  EXPECT_THAT(problem(file("", ask)), HasSubstr("needs a Redis Cluster, expected topology = \"cluster\""));
+  for (const std::string& other :
+       {fault("promote", "node = \"r4\"\n"), fault("demote", "node = \"r1\"\nprimary = \"r4\"\n"),
+        fault("read-only-moment", "node = \"r1\"\nfor = \"1s\"\n")})
+    EXPECT_THAT(problem(file(elects, other)), HasSubstr("expected such as cluster-failover")) << other;
 }
 
 TEST(ParseCluster, SettingsOfServers) {

@@ -146,6 +146,15 @@ FaultPlan parse_fault(const Value& table, const SettingNames& names) {
     throw BadScenario(reader.at("kind"),
                       where + " needs Sentinels, expected topology = \"sentinel\" in [cluster]");
   }
+  if (plan.kind->needs_cluster && !names.elects) {
+    throw BadScenario(reader.at("kind"),
+                      where + " needs a Redis Cluster, expected topology = \"cluster\" in [cluster]");
+  }
+  if (plan.kind->changes_role && names.elects) {
+    throw BadScenario(reader.at("kind"), where +
+                                             " gives a node another role, and those of a Redis Cluster "
+                                             "elect, expected such as cluster-failover, crash or partition");
+  }
   plan.config.values = parse_settings(reader, plan.kind->keys, with_event, where);
   if (plan.kind->problem != nullptr) {
     if (const std::string problem = plan.kind->problem(plan.config); !problem.empty())

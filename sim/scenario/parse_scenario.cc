@@ -348,6 +348,7 @@ Scenario parse_base(const Value& document, const std::string& file) {
   SettingNames names;
   names.nodes = scenario.cluster.nodes;
   if (scenario.cluster.topology == Topology::sentinel) names.sentinels = scenario.cluster.sentinels.names;
+  names.elects = scenario.cluster.topology == Topology::cluster;
   parse_workload(section(root, "workload"), root, scenario, names);
   for (std::int64_t i = 1; i <= scenario.workload.clients; ++i)
     names.clients.push_back("c" + std::to_string(i));
@@ -392,6 +393,11 @@ void require_world(const Scenario& scenario, bool embedded) {
                                        "`: its clients are programs, on the clocks and sockets of this "
                                        "machine, expected --world real");
   }
+  if (embedded && scenario.cluster.topology == Topology::cluster) {
+    throw BadScenario(
+        scenario.at,
+        "the embedded world has no Redis Cluster yet, expected --world real or another topology");
+  }
   for (const auto& [name, value] : scenario.cluster.settings) {
     const std::string why_not = embedded ? why_not_embedded(name, value) : "";
     if (why_not.empty()) continue;
@@ -412,8 +418,9 @@ const std::vector<MarkInfo>& all_marks() {
     std::vector<MarkInfo> marks;
     for (const RunEventInfo& event : all_run_events())
       marks.push_back({std::string(event.name), std::string(event.about)});
-    marks.push_back({"granted-after-promotion",
-                     "a node granted a lock after it had been promoted, by a fault or by Sentinels"});
+    marks.push_back(
+        {"granted-after-promotion",
+         "a node granted a lock after it had been promoted, by a fault, by Sentinels or by an election"});
     marks.push_back({"granted-after-restart", "a node granted a lock after it had been restarted"});
     marks.push_back(
         {std::string(kGrantedDuringFault), "an acquire returned ok while a fault with `for` acted"});

@@ -13,6 +13,7 @@ namespace holdfast::sim {
 // What a value may refer to.
 struct SettingNames {
   std::vector<std::string> nodes, sentinels, clients, faults;
+  bool elects = false;  // the nodes are those of a Redis Cluster
 };
 
 // Throws BadScenario at `at` when `name`, the value of `key`, is none of `known`.

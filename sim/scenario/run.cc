@@ -88,6 +88,7 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
   stage.recorder = std::make_unique<Recorder>(world);
   WorkloadOptions workload = scenario.workload;
   workload.independent = cluster.topology == Topology::independent;
+  workload.cluster = cluster.topology == Topology::cluster;
   workload.proxy = stage.proxy.get();
   workload.replicated = has_replicas(cluster.topology);
   workload.folder = scenario.folder();

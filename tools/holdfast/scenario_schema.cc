@@ -105,10 +105,14 @@ Json server_settings() {
 
 std::vector<Key> cluster_keys() {
   return {
-      {"topology", choice({"single", "primary-replica", "sentinel", "independent"}),
-       "sentinel: a primary and its replicas, watched by Sentinels who replace it; independent: servers that "
-       "know nothing of each other, for a quorum lock (single)"},
-      {"nodes", texts(), "names; the first starts as primary"},
+      {"topology", choice({"single", "primary-replica", "sentinel", "independent", "cluster"}),
+       "sentinel: a primary and its replicas, watched by Sentinels who replace it; cluster: a Redis Cluster, "
+       "whose "
+       "nodes elect; independent: servers that know nothing of each other, for a quorum lock (single)"},
+      {"nodes", texts(), "names; the first starts as primary, of a Redis Cluster the first `primaries`"},
+      {"primaries", integer(3, 16),
+       "cluster: so many have hash slots, dealt in order; the others are their replicas in turn (3)"},
+      {"node_timeout", duration(), "cluster: silent for so long is down, in one node's opinion (1s)"},
       {"persistence", choice({"none", "rdb", "aof-always", "aof-everysec", "aof-no"}),
        "what a restart finds again (none)"},
       {"min_replicas_to_write", integer(0, 15),

@@ -17,6 +17,13 @@ namespace {
 // is down for a moment finds its port free again.
 constexpr std::uint16_t kFirstPort = 15000, kPorts = 16000;
 
+std::string prepare(const std::string& folder) {
+  std::filesystem::create_directories(folder + "/data");
+  return folder;
+}
+
+}  // namespace
+
 std::uint16_t choose_port(Network& network, const std::string& address) {
   for (int attempt = 0; attempt < 200; ++attempt) {
     static std::uint32_t counter = static_cast<std::uint32_t>(::getpid()) * 7919u;
@@ -30,13 +37,6 @@ std::uint16_t choose_port(Network& network, const std::string& address) {
   }
   throw std::runtime_error("no free port on " + address);
 }
-
-std::string prepare(const std::string& folder) {
-  std::filesystem::create_directories(folder + "/data");
-  return folder;
-}
-
-}  // namespace
 
 MissingServer::MissingServer()
     : Missing(

@@ -30,6 +30,10 @@ class MissingServer : public Missing {
   MissingServer();
 };
 
+// A port of `address` on which nobody listens now, below those that the kernel gives away. Throws
+// std::runtime_error.
+std::uint16_t choose_port(Network& network, const std::string& address);
+
 struct RedisProcessOptions {
   std::string folder;                      // below it: data/, server.log; created if absent
   std::string address = "127.0.0.1";       // any of 127.0.0.0/8
