@@ -15,8 +15,7 @@ std::string in_ms(Duration duration) {
 }  // namespace
 
 RealSentinel::RealSentinel(World& world, Proxy& proxy, std::string name, const ClusterOptions& options)
-    : world_(world),
-      proxy_(proxy),
+    : proxy_(proxy),
       name_(std::move(name)),
       settings_(options.sentinels),
       configuration_(options.folder + "/" + name_ + "/sentinel.conf"),

@@ -41,7 +41,6 @@ class RealSentinel final : public ClusterNode {
  private:
   void write_configuration() const;
 
-  World& world_;
   Proxy& proxy_;
   const std::string name_;
   const SentinelSettings settings_;

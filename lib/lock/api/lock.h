@@ -118,14 +118,14 @@ class Lock {
   // LockLost, Unavailable (then it may last longer all the same), Unsupported where the design has no such
   // thing; std::invalid_argument as LockOptions::lease.
   virtual void extend(Duration lease);
-  // [parks] Gives the calling task's hold, however deep, out of its hands without a release: who shows the
-  // result to adopt(), in any process, has it. Until then nobody renews it, and its lease runs from the last
-  // renewal on. Throws as release(), or Unsupported.
+  // [parks] Gives the calling task's hold, however deep, out of its hands without a release (of permits: what
+  // it took last): who shows the result to adopt(), in any process, has it. Until then nobody renews it, and
+  // its lease runs from the last renewal on. Throws as release(), or Unsupported: `redlock`, `multi`.
   [[nodiscard]] virtual std::string detach();
   // [parks] Takes up what detach() of a lock of this key, kind and server gave out: the calling task holds it
-  // from now on, with the same fencing token. False: its lease had run out, or somebody took it up before.
-  // Throws LockError; std::invalid_argument for what detach() never gave; WouldDeadlock where the calling
-  // task holds the lock already.
+  // for a lease from now at least, with the same fencing token. False: its lease had run out, or somebody has
+  // it. Throws LockError; std::invalid_argument for what detach() never gave; WouldDeadlock where the calling
+  // task holds the lock already (more permits it may have).
   [[nodiscard]] virtual bool adopt(const std::string& detached);
 
   // --- about the hold of the calling task; no round trip -----------------------------------------------

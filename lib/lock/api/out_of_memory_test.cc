@@ -2,6 +2,7 @@
 // hand-over go through, for every kind.
 #include <gtest/gtest.h>
 
+#include <array>
 #include "lib/lock/read_write/read_write_scripts.h"
 #include "lib/lock/redisson/redisson_lock.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
@@ -159,6 +160,24 @@ TEST_P(OutOfMemory, WhoHoldsItMayAskAgain) {
       full(server, true);
       EXPECT_EQ(asked(server, wire, kOne, "60000", false), "1");
       EXPECT_EQ(asked(server, wire, kOne, "30000", false), "1");
+      full(server, false);
+    });
+  }
+}
+
+// What was given out of a task's hands is taken up all the same.
+TEST_P(OutOfMemory, AHoldGoesToAnotherOwner) {
+  std::vector<Wire> wires = every_wire();
+  wires.push_back(read_write_wire("k", Side::read, false, {.fencing = true}));
+  for (const Wire& wire : wires) {
+    run([&](Fixture&, redis::Client& server) {
+      SCOPED_TRACE(wire.acquire->name);
+      EXPECT_EQ(asked(server, wire, kOne, "30000", false), "1");
+      full(server, true);
+      const std::vector<std::string_view> keys(wire.renew_keys.begin(), wire.renew_keys.end());
+      const std::array<std::string_view, 4> args{kOne, kTwo, "60000", wire.mode};
+      for (int i = 0; i < 2; ++i) EXPECT_EQ(server.eval(*wire.adopt, keys, args).reply.integer, 1);
+      EXPECT_EQ(asked(server, wire, kTwo, "60000", false), "1");
       full(server, false);
     });
   }

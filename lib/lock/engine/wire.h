@@ -17,8 +17,8 @@
 //   Answers a list: 1 renewed, 0 not that owner's any more, or the text of an error of this lock.
 // - force (optional). No ARGV. Takes it from everybody; answers as a release. Where the record knows its
 //   owner it is the release.
-// - adopt (optional). KEYS[1] the lock. ARGV: the owner that gave it up, the one that takes it up, lease in
-//   ms. Answers 1: it is the latter's now.
+// - adopt (optional). KEYS: `renew_keys`. ARGV: the owner that gave it up, the one that takes it up, lease in
+//   ms, `mode`. Answers how many permits are the latter's now (1 where there are none), or 0.
 #pragma once
 
 #include <algorithm>

@@ -103,7 +103,7 @@ bool WireLock::adopt(const std::string& detached) {
   if (wire_->adopt == nullptr || context_->store.undoes_refusals()) return Lock::adopt(detached);
   const Detached from = parsed(detached);
   context_->check_process(key());
-  if (my_hold()) {
+  if (wire_->reentry != Wire::Reentry::another_hold && my_hold()) {
     throw WouldDeadlock("lock '" + key() + "': the calling task holds it already", key(), "", false);
   }
   const auto hold = std::make_shared<Hold>();
@@ -114,16 +114,17 @@ bool WireLock::adopt(const std::string& detached) {
   hold->renewals_left = context_->options.max_renewals.value_or(-1);
   if (hold->renewals_left == 0) hold->renew = false;
   hold->life = life_of_holder(runtime());
-  const std::array<std::string_view, 3> args{from.owner, hold->owner, context_->lease_ms};
+  const std::array<std::string_view, 4> args{from.owner, hold->owner, context_->lease_ms, wire_->mode};
   bool unseen = false;
   redis::Answer answer;
   try {
-    answer = context_->insist(key(), *wire_->adopt, {key()}, args, unseen, &Store::renew);
+    answer = context_->insist(key(), *wire_->adopt, wire_->renew_keys, args, unseen, &Store::renew);
   } catch (const LockError&) {
     context_->late_release.add(wire_, hold->owner, hold->gone_by(runtime().now(), context_->options.lease));
     throw;
   }
-  if (answer.reply.integer != 1) return false;
+  if (answer.reply.integer < 1) return false;
+  if (wire_->counts_permits) hold->permits = static_cast<int>(answer.reply.integer);
   const MonotonicTime until = lease_end(answer.sent_at, context_->options.lease);
   if (runtime().now() >= until) {
     context_->late_release.add(wire_, hold->owner, hold->gone_by(runtime().now(), context_->options.lease));

@@ -37,6 +37,8 @@ class WireReadWriteLock final : public ReadWriteLock {
   bool force_unlock() override { return write_.force_unlock(); }
   std::string record() const override { return write_.record(); }
   void extend(Duration lease) override { write_.extend(lease); }
+  std::string detach() override;
+  bool adopt(const std::string& detached) override;
   const std::string& key() const noexcept override { return write_.key(); }
   Runtime& runtime() const noexcept override { return write_.runtime(); }
   std::string_view mode() const noexcept override { return write_.mode(); }
@@ -65,6 +67,8 @@ class WireReadWriteLock final : public ReadWriteLock {
     bool force_unlock() override { return whole_.force_unlock(); }
     std::string record() const override { return whole_.record(); }
     void extend(Duration lease) override { const_cast<WireLock&>(side()).extend(lease); }
+    std::string detach() override;
+    bool adopt(const std::string& detached) override;
     const std::string& key() const noexcept override { return whole_.key(); }
     Runtime& runtime() const noexcept override { return whole_.runtime(); }
     std::string_view mode() const noexcept override { return "read"; }
@@ -118,6 +122,20 @@ bool WireReadWriteLock::try_lock_until(MonotonicTime deadline, std::stop_token s
 bool WireReadWriteLock::try_lock_leased(Duration lease, MonotonicTime deadline, std::stop_token stop) {
   refuse_upgrade();
   return write_.try_lock_leased(lease, deadline, std::move(stop));
+}
+
+// What its task reads as the writer goes with it.
+std::string WireReadWriteLock::detach() {
+  if (write_.hold_count() > 0) {
+    const std::scoped_lock guard(mutex_);
+    reading_writers_.erase(current_holder(runtime()));
+  }
+  return write_.detach();
+}
+
+bool WireReadWriteLock::adopt(const std::string& detached) {
+  refuse_upgrade();
+  return write_.adopt(detached);
 }
 
 void WireReadWriteLock::release_by(MonotonicTime deadline) {
@@ -245,6 +263,22 @@ void WireReadWriteLock::ReadSide::release_by(MonotonicTime deadline) {
     }
   }
   whole_.read_.release_by(deadline);
+}
+
+std::string WireReadWriteLock::ReadSide::detach() {
+  if (&side() == &whole_.write_) {
+    throw NotOwner("lock '" + key() + "': the calling task reads as the writer that it is; " +
+                       "detach the write side, and its reading goes with it",
+                   key(), "", false);
+  }
+  return whole_.read_.detach();
+}
+
+bool WireReadWriteLock::ReadSide::adopt(const std::string& detached) {
+  if (whole_.write_.hold_count() > 0) {
+    throw WouldDeadlock("lock '" + key() + "': the calling task holds the write side", key(), "", false);
+  }
+  return whole_.read_.adopt(detached);
 }
 
 const WireLock& WireReadWriteLock::ReadSide::side() const {

@@ -106,6 +106,64 @@ TEST_P(ReadWriteLockTest, ReadersTogetherAWriterAlone) {
   });
 }
 
+TEST_P(ReadWriteLockTest, ReadersGoToAnotherProcess) {
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lock = {.lease = 20s}}), b(fixture, {.lock = {.lease = 600s}}), c(fixture, {});
+    const auto gives = a.obtain(), takes = b.obtain(), writer = c.obtain();
+    gives->lock_shared();
+    const std::string detached = gives->read().detach();
+    EXPECT_FALSE(gives->read().is_held_by_me());
+    EXPECT_FALSE(writer->adopt(detached)) << "it was no writer's";
+    EXPECT_TRUE(takes->read().adopt(detached));
+    EXPECT_FALSE(gives->read().adopt(detached)) << "once only";
+    EXPECT_FALSE(writer->try_lock());
+    EXPECT_EQ(ask(a.client, {"ZRANGE", kReaders, "0", "-1"}).items.at(0).text, takes->read().acquisition());
+    EXPECT_EQ(ask(a.client, {"ZCARD", kReaders}).integer, 1);
+    EXPECT_GT(ask(a.client, {"PTTL", kReaders}).integer, 500'000);
+    EXPECT_GT(ask(a.client, {"PTTL", "k"}).integer, 500'000);
+    EXPECT_THROW(static_cast<void>(takes->adopt(detached)), WouldDeadlock) << "it reads";
+    takes->unlock_shared();
+    EXPECT_EQ(ask(a.client, {"DBSIZE"}).integer, 0);
+    EXPECT_TRUE(writer->try_lock());
+  });
+}
+
+TEST_P(ReadWriteLockTest, AReaderWhoseLeaseIsOverIsNotTakenUp) {
+  run([](Fixture& fixture) {
+    Peer brief(fixture, {.lock = {.lease = 200ms}}), a(fixture, {}), b(fixture, {});
+    const auto gives = brief.obtain(), stays = a.obtain(), takes = b.obtain();
+    stays->lock_shared();  // so that the record is there
+    gives->lock_shared();
+    const std::string detached = gives->read().detach();
+    while (testing::server_ms(a.client) <
+           std::stoll(ask(a.client, {"ZSCORE", kReaders, detached.substr(0, detached.find('#'))}).text))
+      fixture.runtime.sleep_for(1ms);
+    EXPECT_FALSE(takes->read().adopt(detached));
+    stays->unlock_shared();
+    EXPECT_TRUE(takes->try_lock());
+  });
+}
+
+// Who writes and reads gives both away at once.
+TEST_P(ReadWriteLockTest, AWriterGoesToAnotherProcessWithWhatItReads) {
+  run([](Fixture& fixture) {
+    Peer a(fixture, {}), b(fixture, {});
+    const auto gives = a.obtain(), takes = b.obtain();
+    gives->lock();
+    gives->lock_shared();
+    EXPECT_THROW(static_cast<void>(gives->read().detach()), NotOwner);
+    const std::string detached = gives->detach();
+    EXPECT_FALSE(gives->read().is_held_by_me());
+    EXPECT_THROW(gives->release_shared(), NotOwner);
+    EXPECT_FALSE(takes->read().adopt(detached)) << "it was no reader's";
+    EXPECT_TRUE(takes->adopt(detached));
+    EXPECT_THROW(static_cast<void>(takes->read().adopt(detached)), WouldDeadlock);
+    EXPECT_FALSE(gives->try_lock_shared());
+    takes->unlock();
+    EXPECT_EQ(ask(a.client, {"DBSIZE"}).integer, 0);
+  });
+}
+
 // Readers and writers of several processes, each with several tasks: nobody sees what must not be.
 TEST_P(ReadWriteLockTest, ExclusionUnderContention) {
   run([](Fixture& fixture) {

@@ -8,6 +8,8 @@ namespace holdfast {
 const redis::Script kReadWriteAcquire = lock_scripts::read_write_acquire;
 const redis::Script kReadWriteRelease = lock_scripts::read_write_release;
 const redis::Script kReadWriteRenew = lock_scripts::read_write_renew;
+const redis::Script kReadWriteAdopt = lock_scripts::read_write_adopt;
+
 Wire read_write_wire(const std::string& key, Side side, bool fair, const LockOptions& options) {
   const std::string readers = beside_key("holdfast:rw:readers", key);
   const std::string queue = beside_key("holdfast:rw:line", key);
@@ -20,6 +22,7 @@ Wire read_write_wire(const std::string& key, Side side, bool fair, const LockOpt
             .release = &kReadWriteRelease,
             .renew = &kReadWriteRenew,
             .force = &kReadWriteRelease,
+            .adopt = &kReadWriteAdopt,
             .acquire_keys = {key, readers, queue, writers, patience},
             .release_keys = {key, readers, queue, writers, patience, channel},
             .renew_keys = {key, readers},

@@ -20,6 +20,7 @@ namespace holdfast {
 extern const redis::Script kReadWriteAcquire;
 extern const redis::Script kReadWriteRelease;  // forced and downgrade, too
 extern const redis::Script kReadWriteRenew;
+extern const redis::Script kReadWriteAdopt;
 
 enum class Side { read, write };
 Wire read_write_wire(const std::string& key, Side side, bool fair, const LockOptions& options);

@@ -72,6 +72,26 @@ TEST_P(RedissonLockTest, LayoutIsThatOfRedisson) {
   });
 }
 
+TEST_P(RedissonLockTest, AHoldGoesToAnotherProcess) {
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = 20s}), b(fixture, {.lease = 600s});
+    const auto gives = a.locks.obtain("k"), takes = b.locks.obtain("k");
+    gives->lock();
+    gives->lock();
+    const std::string detached = gives->detach();
+    EXPECT_TRUE(takes->adopt(detached));
+    EXPECT_FALSE(gives->adopt(detached)) << "once only";
+    const redis::Reply record = ask(a.client, {"HGETALL", "k"});
+    ASSERT_EQ(record.items.size(), 2u);
+    EXPECT_EQ(record.items[0].text, takes->acquisition());
+    EXPECT_EQ(record.items[1].text, "1");
+    EXPECT_GT(ask(a.client, {"PTTL", "k"}).integer, 500'000);
+    takes->unlock();
+    EXPECT_EQ(ask(a.client, {"EXISTS", "k"}).integer, 0);
+    EXPECT_TRUE(gives->try_lock());
+  });
+}
+
 // A Java process holds it and releases it as Redisson does.
 TEST_P(RedissonLockTest, SharesALockWithRedisson) {
   run([](Fixture& fixture) {

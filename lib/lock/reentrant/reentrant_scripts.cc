@@ -13,6 +13,7 @@ const redis::Script kReentrantAdopt = lock_scripts::reentrant_adopt;
 const redis::Script kRedissonAcquire = lock_scripts::redisson_acquire;
 const redis::Script kRedissonRelease = lock_scripts::redisson_release;
 const redis::Script kRedissonRenew = lock_scripts::redisson_renew;
+const redis::Script kRedissonAdopt = lock_scripts::redisson_adopt;
 
 Wire reentrant_wire(const std::string& key, const LockOptions& options) {
   const std::string queue = beside_key("holdfast:fair:queue", key);
@@ -67,6 +68,7 @@ Wire redisson_wire(const std::string& key) {
           .release = &kRedissonRelease,
           .renew = &kRedissonRenew,
           .force = &kRedissonRelease,
+          .adopt = &kRedissonAdopt,
           .acquire_keys = {key, queue, patience, in_a_row},
           .release_keys = {key, queue, patience, in_a_row, channel},
           .renew_keys = {key},

@@ -34,6 +34,7 @@ extern const redis::Script kReentrantAdopt;
 extern const redis::Script kRedissonAcquire;
 extern const redis::Script kRedissonRelease;
 extern const redis::Script kRedissonRenew;
+extern const redis::Script kRedissonAdopt;
 
 // Of the options they need what is said of tokens.
 Wire reentrant_wire(const std::string& key, const LockOptions& options);

@@ -44,6 +44,8 @@ class WireSemaphore final : public Semaphore {
   std::optional<std::uint64_t> token() const override { return lock_.token(); }
   bool in_use() const override { return lock_.in_use(); }
   void extend(Duration lease) override { lock_.extend(lease); }
+  std::string detach() override { return lock_.detach(); }
+  bool adopt(const std::string& detached) override { return lock_.adopt(detached); }
   bool force_unlock() override { return lock_.force_unlock(); }
   const std::string& key() const noexcept override { return lock_.key(); }
   Runtime& runtime() const noexcept override { return lock_.runtime(); }

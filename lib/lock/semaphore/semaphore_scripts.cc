@@ -12,6 +12,7 @@ const redis::Script kSemaphoreAcquire = lock_scripts::semaphore_acquire;
 const redis::Script kSemaphoreRelease = lock_scripts::semaphore_release;
 const redis::Script kSemaphoreWithdraw = lock_scripts::semaphore_withdraw;
 const redis::Script kSemaphoreRenew = lock_scripts::semaphore_renew;
+const redis::Script kSemaphoreAdopt = lock_scripts::semaphore_adopt;
 const redis::Script kSemaphoreFree = lock_scripts::semaphore_free;
 const redis::Script kSemaphoreResize = lock_scripts::semaphore_resize;
 
@@ -26,6 +27,7 @@ Wire semaphore_wire(const std::string& key, int permits, const LockOptions& opti
             .release = &kSemaphoreRelease,
             .withdraw = &kSemaphoreWithdraw,
             .renew = &kSemaphoreRenew,
+            .adopt = &kSemaphoreAdopt,
             .acquire_keys = {key, taken, limit, queue, patience, wants},
             .release_keys = {key, taken, limit, queue, patience, wants},
             .renew_keys = {key, taken},

@@ -17,6 +17,7 @@ extern const redis::Script kSemaphoreAcquire;
 extern const redis::Script kSemaphoreRelease;
 extern const redis::Script kSemaphoreWithdraw;
 extern const redis::Script kSemaphoreRenew;
+extern const redis::Script kSemaphoreAdopt;
 extern const redis::Script kSemaphoreFree;
 extern const redis::Script kSemaphoreResize;
 

@@ -100,6 +100,62 @@ TEST_P(SemaphoreTest, AllOrNothing) {
   });
 }
 
+TEST_P(SemaphoreTest, PermitsGoToAnotherProcess) {
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(5)), b(fixture, of(5));
+    const auto gives = a.obtain(), takes = b.obtain();
+    gives->acquire(1);
+    const std::string kept = gives->acquisition();
+    gives->acquire(3);
+    const std::string detached = gives->detach();
+    EXPECT_EQ(gives->acquisition(), kept) << "what it took last has gone";
+    takes->acquire(1);  // who has some may take up more
+    EXPECT_TRUE(takes->adopt(detached));
+    EXPECT_FALSE(gives->adopt(detached)) << "once only";
+    EXPECT_EQ(gives->free_permits(), 0);
+    EXPECT_EQ(ask(straight, {"HGET", kTaken, takes->acquisition()}).text, "3");
+    EXPECT_EQ(ask(straight, {"ZCARD", "k"}).integer, 3);
+    takes->release();
+    EXPECT_EQ(gives->free_permits(), 3) << "all three of it";
+    takes->release();
+    gives->release();
+    EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
+    EXPECT_THROW(static_cast<void>(gives->detach()), NotOwner);
+    EXPECT_THROW(static_cast<void>(gives->adopt("x")), std::invalid_argument);
+  });
+}
+
+TEST_P(SemaphoreTest, WhatHasExpiredIsNotTakenUp) {
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture, of(2, 200ms)), b(fixture, of(2, 60s));
+    const auto gives = a.obtain(), takes = b.obtain();
+    takes->acquire(1);  // so that the record is there
+    gives->acquire(1);
+    const std::string detached = gives->detach();
+    while (takes->free_permits() == 0) fixture.runtime.sleep_for(1ms);
+    EXPECT_FALSE(takes->adopt(detached));
+    EXPECT_EQ(takes->hold_count(), 1);
+    takes->release();
+    EXPECT_EQ(takes->free_permits(), 2);
+  });
+}
+
+// The record of a shorter lease lives as long as the longer one of who takes it up, and no adoption shortens one.
+TEST_P(SemaphoreTest, AnAdoptionNeverShortens) {
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer brief(fixture, of(2, 20s)), lasting(fixture, of(2, 600s));
+    const auto short_one = brief.obtain(), long_one = lasting.obtain();
+    short_one->acquire(1);
+    ASSERT_TRUE(long_one->adopt(short_one->detach()));
+    for (const std::string_view name : {std::string_view("k"), kTaken})
+      EXPECT_GT(ask(straight, {"PTTL", name}).integer, 500'000) << name;
+    ASSERT_TRUE(short_one->adopt(long_one->detach()));
+    EXPECT_GT(std::stoll(ask(straight, {"ZSCORE", "k", short_one->acquisition()}).text),
+              testing::server_ms(straight) + 500'000);
+    short_one->release();
+  });
+}
+
 TEST_P(SemaphoreTest, MoreThanThereAreIsRejected) {
   run([](Fixture& fixture, redis::Client&) {
     Peer a(fixture, of(3));
