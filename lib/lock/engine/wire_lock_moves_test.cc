@@ -78,9 +78,10 @@ TEST_P(HoldMoves, ALeaseOfItsOwnIsNotRenewed) {
     ASSERT_TRUE(theirs->try_lock_leased(200ms, soon()));
     EXPECT_LE(peer.ask({"PTTL", "k"}).integer, 200);
     EXPECT_TRUE(lock->try_lock_leased(20s, soon())) << "after it";
+    other.observer.wait_for(Kind::lost);
     EXPECT_EQ(other.observer.count(Kind::renewed), 0u);
-    EXPECT_EQ(other.observer.count(Kind::lost), 1u);
     EXPECT_THROW(theirs->release(), LockLost);
+    EXPECT_EQ(other.observer.count(Kind::lost), 1u);
     lock->release();
   });
 }

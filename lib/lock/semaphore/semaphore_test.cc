@@ -140,7 +140,7 @@ TEST_P(SemaphoreTest, WhatHasExpiredIsNotTakenUp) {
   });
 }
 
-// The record of a shorter lease lives as long as the longer one of who takes it up, and no adoption shortens one.
+// What is taken up for longer lives for longer, and no adoption shortens a lease.
 TEST_P(SemaphoreTest, AnAdoptionNeverShortens) {
   run([](Fixture& fixture, redis::Client& straight) {
     Peer brief(fixture, of(2, 20s)), lasting(fixture, of(2, 600s));
