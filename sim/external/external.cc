@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
+#include "checker/history/history_jsonl.h"
 #include "lib/testing/server/missing.h"
 #include "sim/cluster/cluster.h"
 #include "sim/external/bad_program.h"
@@ -50,7 +52,9 @@ External::External(World& world, Recorder& recorder, const WorkloadOptions& opti
       ears_(world),
       effects_{.units = own_.stock} {
   if (options_.recogniser) {
-    watcher_ = std::make_unique<Watcher>(recorder_, *options_.recogniser,
+    watched_ = get_or(options_.own, "judge", std::string()) != "both";
+    if (!watched_) beside_ = std::make_unique<Recorder>(world_);
+    watcher_ = std::make_unique<Watcher>(watched_ ? recorder_ : *beside_, *options_.recogniser,
                                          options_.independent ? options_.nodes.size() : 1);
   }
   for (int number = 1; number <= options_.clients; ++number) {
@@ -66,7 +70,7 @@ External::External(World& world, Recorder& recorder, const WorkloadOptions& opti
 External::~External() = default;
 
 bool External::says_nothing(const Client& client) const {
-  const std::uint64_t said = watcher_ ? watcher_->understood(client.name) : client.told->lines();
+  const std::uint64_t said = watched_ ? watcher_->understood(client.name) : client.told->lines();
   return said == client.lines_before;
 }
 
@@ -139,7 +143,7 @@ void External::start_program(Client& client) {
     }
   }
   preload(client, program);
-  client.lines_before = watcher_ ? watcher_->understood(client.name) : client.told->lines();
+  client.lines_before = watched_ ? watcher_->understood(client.name) : client.told->lines();
   const MonotonicTime now = world_.harness().runtime().now();
   client.end = own_.limit > Duration::zero() ? deadline_after(now, own_.limit) : kNever;
   try {
@@ -234,7 +238,7 @@ void External::hear() {
 void External::hear(Client& client) {
   try {
     for (const Program::Line& line : client.program->take_lines()) {
-      if (watcher_) continue;
+      if (watched_) continue;
       try {
         client.told->tell(parse_told(line.text), {ears_.heard_ns(), line.not_before_ns}, client.node,
                           events_);
@@ -285,7 +289,7 @@ void External::ended(Client& client, const ChildEnd& how) {
   } else if (how.number != 0) {
     problem = " ended with exit status " + std::to_string(how.number) +
               (says_nothing(client) ? "" : " (`may_fail` takes that for a crash)");
-  } else if (!watcher_ && program.has_half_a_line()) {
+  } else if (!watched_ && program.has_half_a_line()) {
     problem = " ended within a line of its output";
   } else if (says_nothing(client)) {
     problem = " ended and " + silence();
@@ -296,8 +300,9 @@ void External::ended(Client& client, const ChildEnd& how) {
   client.incarnations.back()->runs(nullptr);
   client.program.reset();
   // Nobody has its holds any more.
-  const bool busy = watcher_ ? watcher_->busy(client.name) : client.told->busy();
+  const bool busy = watched_ ? watcher_->busy(client.name) : client.told->busy();
   if (died || busy) client.recorder->crashed();
+  if (beside_ && (died || watcher_->busy(client.name))) this->died(client);
   if (watcher_) watcher_->gone(client.name);
   client.told->over();
   done(client);
@@ -314,6 +319,7 @@ void External::crash(std::string_view name) {
   }
   client->recorder->crashed();
   client->incarnations.back()->crash();
+  if (beside_) died(*client);
   if (watcher_) watcher_->gone(client->name);
   client->told->over();
   done(*client);
@@ -371,12 +377,13 @@ void External::conclude() {
   stop_all();
   if (effects_.used && effects_.units <= 0) recorder_.mark("sold-out");
   if (failure_) std::rethrow_exception(failure_);
-  if (watcher_) watched_it_all();
+  if (watched_) watched_it_all();
+  if (beside_) compare();
 }
 
 // What a program that says nothing did not do.
 std::string External::silence() const {
-  if (!watcher_) return "told nothing";
+  if (!watched_) return "told nothing";
   std::string text = "sent nothing that the recogniser `" + options_.recogniser->name + "` knows";
   if (watcher_->unread() > 0) {
     text += " (" + std::to_string(watcher_->unread()) + " calls of scripts whose text nobody sent)";
@@ -394,6 +401,24 @@ void External::watched_it_all() {
       ++(ok ? stats_.released : stats_.lost);
     }
   }
+}
+
+void External::died(Client& client) {
+  checker::Event crash;
+  crash.type = EventType::info;
+  crash.f = Function::crash;
+  crash.process = beside_->history().intern(client.name);
+  beside_->append(crash);
+}
+
+void External::compare() {
+  const checker::History seen = with_late_events(beside_->history(), watcher_->given_up());
+  std::ofstream(options_.run_folder + "/watched.log") << checker::to_jsonl(seen);
+  for (const char* const name : {"mutual-exclusion", "lease-exclusion"}) {
+    const checker::Check& check = *checker::find_check(name);
+    if (check.run(recorder_.history(), {}).outcome != check.run(seen, {}).outcome) return;
+  }
+  recorder_.mark(kAgree);
 }
 
 void External::tell(checker::CheckContext& context) const {

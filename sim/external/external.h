@@ -2,7 +2,8 @@
 //
 // *Told*: each prints what it does as JSON lines, and what it prints becomes the history (ears.h says why
 // that is sound). *Watched*: what it sends to Redis and is answered becomes the history (watcher.h); what it
-// prints means nothing. The effects port serves both.
+// prints means nothing. The effects port serves both. *Both*: it is judged by what it tells, and the same is
+// asked of what was seen; whether that agrees is a mark (kAgree).
 //
 // Each client has doors of its own in the proxy, so that faults of links and messages know it by its port:
 // one that leads to the primary (to the first node where there is none), and one to each node. The first
@@ -37,6 +38,9 @@ struct ExternalOptions {
 
 // From the settings of the kind.
 ExternalOptions external_options(const WorkloadOptions& options);
+
+// The mark that the exclusion checks say the same of what was told and of what was seen.
+inline constexpr std::string_view kAgree = "told-and-watched-agree";
 
 class External final : public Workload {
  public:
@@ -84,8 +88,10 @@ class External final : public Workload {
   bool says_nothing(const Client& client) const;  // since its program was started
   std::string silence() const;
   void watched_it_all();
-  void watch();  // [parks] until the end of the run
-  void hear();   // one round, into the history
+  void compare();
+  void died(Client& client);  // in what is seen beside
+  void watch();               // [parks] until the end of the run
+  void hear();                // one round, into the history
   void hear(Client& client);
   void look_after(Client& client);  // it may have ended, or run too long
   void ended(Client& client, const ChildEnd& how);
@@ -105,7 +111,9 @@ class External final : public Workload {
   Effects effects_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<ToldEvent> events_;     // to be published
-  std::unique_ptr<Watcher> watcher_;  // null: they tell
+  std::unique_ptr<Recorder> beside_;  // what is seen, where they tell as well
+  std::unique_ptr<Watcher> watcher_;  // null: nobody watches
+  bool watched_ = false;              // it is the watcher who tells
   bool publishing_ = false;
   std::size_t running_ = 0;
   std::exception_ptr failure_;

@@ -71,12 +71,12 @@ WorkloadKind external_workload() {
        .type = Type::text,
        .about =
            "how it is known what they do: told: they print it as JSON lines; watched: by what they send to "
-           "Redis and are answered (told)",
-       .choices = {"told", "watched"}},
+           "Redis and are answered; both: told, and a mark says whether the other way agrees (told)",
+       .choices = {"told", "watched", "both"}},
       {.name = "recogniser",
        .type = Type::text,
-       .about =
-           "watched: the layout of their lock, `holdfast list recognisers`; absent: the file's [recogniser]"},
+       .about = "watched, both: the layout of their lock, `holdfast list recognisers`; absent: the file's "
+                "[recogniser]"},
       {.name = "environment",
        .type = Type::texts,
        .about = "variables beside the usual ones: \"NAME\" as holdfast has it, or \"NAME=VALUE\" (none)"},
@@ -105,6 +105,9 @@ WorkloadKind external_workload() {
   kind.programs = true;
   kind.checks = {"oversell", "lost-update", "negative-stock"};
   kind.cost = "oversold";
+  kind.marks = {
+      {std::string(kAgree),
+       "judge = \"both\": the exclusion checks say the same of what was told and of what was seen"}};
   kind.problem = problem_of;
   kind.make = [](World& world, Recorder& recorder,
                  const WorkloadOptions& options) -> std::unique_ptr<Workload> {

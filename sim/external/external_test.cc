@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -363,6 +364,23 @@ TEST_F(ExternalTest, AWatchedLockThatIsTakenTwiceIsFound) {
       std::string(kWatched) + "clients = 2\n"));
   EXPECT_EQ(run.verdicts[mutual_exclusion].outcome, kViolated);
   EXPECT_EQ(run.verdicts[lease_exclusion].outcome, kViolated);
+}
+
+TEST_F(ExternalTest, WhatIsToldIsComparedWithWhatIsSeen) {
+  const auto agrees = [&](const std::string& program) {
+    const RunResult run = play(
+        scenario(std::string(kSetNx) + program, "judge = \"both\"\nrecogniser = \"set-nx\"\nclients = 2\n"));
+    EXPECT_EQ(run.grants, 6u);
+    return std::ranges::any_of(run.history.events(), [&](const Event& event) {
+      return event.f == Function::mark && run.history.text(event.key) == kAgree;
+    });
+  };
+  const std::string ok = "say ok acquire '\"valid_for_ms\":1500'; sleep 0.1; ";
+  EXPECT_TRUE(agrees("for i in 1 2 3; do say invoke acquire; take >&2; " + ok +
+                     "say invoke release; give >&2; say ok release; done\n"));
+  // It tells of what it has not got yet.
+  EXPECT_FALSE(agrees("for i in 1 2 3; do say invoke acquire; " + ok +
+                      "take >&2; say invoke release; give >&2; say ok release; done\n"));
 }
 
 TEST_F(ExternalTest, AWatchedProgramThatSendsNothingKnownIsABadOne) {

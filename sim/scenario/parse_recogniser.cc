@@ -121,7 +121,8 @@ const Recogniser* find_recogniser(std::string_view name) {
 
 std::shared_ptr<const Recogniser> parse_judge(TableReader& root, const TableReader& reader,
                                               const SettingValues& workload) {
-  const bool watched = get_or(workload, "judge", std::string("told")) == "watched";
+  const std::string judge = get_or(workload, "judge", std::string("told"));
+  const bool watched = judge != "told";
   const std::string name = get_or(workload, "recogniser", std::string());
   const Value* const own = root.value("recogniser");
   if (!watched && (own != nullptr || !name.empty())) {
@@ -140,9 +141,9 @@ std::shared_ptr<const Recogniser> parse_judge(TableReader& root, const TableRead
     return std::make_shared<const Recogniser>(*shipped);
   }
   if (name.empty()) {
-    throw BadScenario(reader.at("judge"),
-                      "`judge` is \"watched\", but nothing says how, expected `recogniser`, " +
-                          one_of(known) + ", or a table [recogniser]");
+    throw BadScenario(reader.at("judge"), "`judge` is \"" + judge +
+                                              "\", but nothing says how, expected `recogniser`, " +
+                                              one_of(known) + ", or a table [recogniser]");
   }
   throw BadScenario(reader.at("recogniser"), "unknown recogniser `" + name + "`, expected " + one_of(known) +
                                                  did_you_mean(name, known));
