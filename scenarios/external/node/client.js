@@ -19,11 +19,11 @@ function load(name) {
   }
 }
 
-// A command waits until its server is back, as a failover needs it; who reads READONLY connects anew.
+// A command waits until its server is back, as a failover needs it; who reads READONLY, or nothing, connects anew.
 function connect(url, more = {}) {
   const Redis = load('ioredis');
   const options = {
-    maxRetriesPerRequest: null, retryStrategy: () => 50, connectTimeout: 2000,
+    maxRetriesPerRequest: null, retryStrategy: () => 50, connectTimeout: 2000, socketTimeout: 4000,
     reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false), ...more,
   };
   const redis = url ? new Redis(url, options) : new Redis({ ...options, ...bySentinels() });
@@ -56,9 +56,9 @@ function stock() {
   };
 }
 
-// HOLDFAST_FIRST=c1: the others begin a second later.
+// HOLDFAST_FIRST=c1: the others begin two seconds later.
 function run(program) {
-  const late = env.HOLDFAST_FIRST && env.HOLDFAST_FIRST !== env.HOLDFAST_CLIENT ? 1000 : 0;
+  const late = env.HOLDFAST_FIRST && env.HOLDFAST_FIRST !== env.HOLDFAST_CLIENT ? 2000 : 0;
   sleep(late).then(program).then(() => process.exit(0)).catch((error) => {
     fs.writeSync(2, `${error.stack}\n`);
     process.exit(1);
