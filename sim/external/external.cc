@@ -159,7 +159,7 @@ void External::start_program(Client& client) {
 // Only where it is asked for: nothing is preloaded into programs of others without need.
 void External::preload(Client& client, ProgramOptions& program) {
   client.clock.reset();
-  if (!options_.steps_clocks && options_.sentinels.empty()) return;
+  if (!options_.steps_clocks && options_.sentinels.empty() && !options_.cluster) return;
   const auto file = std::filesystem::absolute(options_.run_folder) / (client.name + ".clock");
   client.clock = std::make_unique<ClockControl>(file.string());
   for (auto& variable : client.clock->environment(HOLDFAST_PROGRAM_SHIM))

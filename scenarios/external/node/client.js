@@ -39,8 +39,20 @@ function bySentinels() {
   return { sentinels, name: env.HOLDFAST_PRIMARY_NAME, sentinelRetryStrategy: () => 50 };
 }
 
-// To the primary: to whom the Sentinels name, where there are any, else to the address in front of it.
-const primary = (more) => connect(env.HOLDFAST_SENTINELS ? null : env.HOLDFAST_REDIS_URL, more);
+// HOLDFAST_NODES=cluster: by the map of its slots.
+function cluster() {
+  const { Cluster } = load('ioredis');
+  const redis = new Cluster(env.HOLDFAST_REDIS_NODES.split(','), {
+    clusterRetryStrategy: () => 50, maxRedirections: 1000, retryDelayOnFailover: 50, retryDelayOnClusterDown: 50,
+    slotsRefreshTimeout: 1000, redisOptions: { connectTimeout: 1000, socketTimeout: 2000 },
+  });
+  redis.on('error', () => {});
+  return redis;
+}
+
+// To the primary: to whom the Sentinels or the cluster name, where there are any, else to the address in front of it.
+const primary = (more) =>
+  env.HOLDFAST_NODES === 'cluster' ? cluster() : connect(env.HOLDFAST_SENTINELS ? null : env.HOLDFAST_REDIS_URL, more);
 // To all nodes if they know nothing of each other (HOLDFAST_NODES=all), else to the primary.
 const servers = (more) =>
   env.HOLDFAST_NODES === 'all' ? env.HOLDFAST_REDIS_NODES.split(',').map((url) => connect(url, more)) : [primary(more)];
