@@ -63,15 +63,25 @@ void assemble_cluster(Runtime& runtime, const ClusterOptions& options,
     const auto [first, last] = first_slots_of(options, i);
     ask(members[i], {"CLUSTER", "ADDSLOTSRANGE", std::to_string(first), std::to_string(last)});
   }
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    for (std::size_t k = i + 1; k < members.size(); ++k) {
-      const Endpoint& at = members[k].door;
-      ask(members[i],
-          {"CLUSTER", "MEET", at.host, std::to_string(at.port), std::to_string(members[k].bus_port)});
+  const auto introduce = [&](const ClusterMember& member) {
+    const std::string known = ask(member, {"CLUSTER", "NODES"}).text;
+    for (const ClusterMember& other : members) {
+      const Endpoint& at = other.door;
+      if (known.find(' ' + at.to_string() + '@') != std::string::npos || &other == &member) continue;
+      ask(member, {"CLUSTER", "MEET", at.host, std::to_string(at.port), std::to_string(other.bus_port)});
     }
+  };
+  for (const ClusterMember& member : members) {
+    // A node that is not answered within a node_timeout forgets whom it was to meet.
+    MonotonicTime again{};
+    wait_for(member, [&] {
+      if (runtime.now() >= again) {
+        introduce(member);
+        again = deadline_after(runtime.now(), std::chrono::seconds(2));
+      }
+      return knows(member, members.size(), 0);
+    });
   }
-  for (const ClusterMember& member : members)
-    wait_for(member, [&] { return knows(member, members.size(), 0); });
   std::size_t replicas = 0;
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (!starts_as_replica(options, i)) continue;

@@ -13,6 +13,7 @@
 #include "sim/cluster/embedded_sentinel.h"
 #include "sim/cluster/sentinel_watch.h"
 #include "sim/proxy/proxy.h"
+#include "sim/redis/replication.h"
 #include "sim/redis/resp.h"
 #include "sim/redis/server.h"
 
@@ -23,7 +24,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::uint16_t kPort = 6379;
+constexpr std::uint16_t kPort = 6379, kBusPort = 16379;
 
 embedded::PersistenceMode mode_of(Persistence persistence) {
   switch (persistence) {
@@ -54,8 +55,9 @@ class EmbeddedNode final : public ClusterNode {
         options_(options),
         process_(&world.add_process(name_)),
         disk_(std::make_shared<embedded::Disk>()),
-        configuration_(options.topology == Topology::sentinel ? std::make_shared<Configuration>() : nullptr) {
-  }
+        configuration_(options.topology == Topology::sentinel ? std::make_shared<Configuration>() : nullptr),
+        memory_(options.topology == Topology::cluster ? std::make_shared<embedded::ClusterMemory>()
+                                                      : nullptr) {}
 
   const std::string& name() const override { return name_; }
   Endpoint endpoint() const override { return door_; }
@@ -93,6 +95,7 @@ class EmbeddedNode final : public ClusterNode {
   }
 
   void promote() override {
+    if (memory_) throw std::runtime_error("node " + name_ + " cannot be promoted: a Cluster elects");
     if (!running()) throw std::runtime_error("node " + name_ + " cannot be promoted: it does not run");
     const std::string answer = command("*3\r\n$9\r\nREPLICAOF\r\n$2\r\nNO\r\n$3\r\nONE\r\n");
     if (!answer.starts_with("+OK")) throw NodeRefuses("node " + name_ + " cannot be promoted", error(answer));
@@ -101,6 +104,7 @@ class EmbeddedNode final : public ClusterNode {
 
   // [parks]
   void demote(const Endpoint& primary) {
+    if (memory_) throw std::runtime_error("node " + name_ + " cannot be demoted: a Cluster elects");
     if (!running()) throw std::runtime_error("node " + name_ + " cannot be demoted: it does not run");
     const std::string port = std::to_string(primary.port);
     const std::string_view words[] = {"REPLICAOF", primary.host, port};
@@ -128,7 +132,14 @@ class EmbeddedNode final : public ClusterNode {
   std::int64_t drift() const override { return process_->drift(); }
 
   Endpoint upstream() const { return {process_->address(), kPort}; }
-  void open_door() { door_ = proxy_.expose(name_, upstream()); }
+  void open_door() {
+    door_ = proxy_.expose(name_, upstream());
+    if (memory_) bus_door_ = proxy_.expose_bus(name_, {process_->address(), kBusPort});
+  }
+  std::uint16_t bus_port() const { return bus_door_.port; }
+  // Its file of the cluster. It is kept when the disk is lost, as in the real world.
+  embedded::ClusterMemory& memory() { return *memory_; }
+  std::function<void(bool primary)> on_role_changed;
   void follow(Endpoint primary) {
     if (configuration_) configuration_->primary = primary;
     primary_ = std::move(primary);
@@ -160,22 +171,32 @@ class EmbeddedNode final : public ClusterNode {
       primary_.reset();
       if (!configuration_->primary.host.empty()) primary_ = configuration_->primary;
     }
+    if (memory_) {
+      options.announced_host = door_.host;
+      embedded::ClusterNodeOptions& cluster = options.cluster.emplace();
+      cluster.bus = {process_->address(), kBusPort};
+      cluster.node_timeout_ms =
+          std::chrono::duration_cast<milliseconds>(options_.election.node_timeout).count();
+      cluster.on_role_changed = on_role_changed;
+    }
     if (options_.witness) options.witness = options_.witness(name_);
     if (primary_) options.primary = *primary_;
     Process& process = *process_;
-    process.start("redis", [&process, options, disk = disk_, presence = presence_]() mutable {
-      options.disk = disk.get();
-      RedisServer server(process.runtime(), process.network(), options);
-      presence->server = &server;
-      const auto gone = [&] { presence->server = nullptr; };
-      try {
-        server.serve();
-      } catch (...) {
-        gone();
-        throw;
-      }
-      gone();
-    });
+    process.start("redis",
+                  [&process, options, disk = disk_, memory = memory_, presence = presence_]() mutable {
+                    options.disk = disk.get();
+                    if (options.cluster) options.cluster->memory = memory.get();
+                    RedisServer server(process.runtime(), process.network(), options);
+                    presence->server = &server;
+                    const auto gone = [&] { presence->server = nullptr; };
+                    try {
+                      server.serve();
+                    } catch (...) {
+                      gone();
+                      throw;
+                    }
+                    gone();
+                  });
     Runtime& harness = world_.harness().runtime();
     const std::shared_ptr<Presence> mine = presence_;
     while (mine->server == nullptr && process.alive()) harness.sleep_for(microseconds(100));
@@ -216,10 +237,11 @@ class EmbeddedNode final : public ClusterNode {
   const ClusterOptions options_;
   Process* process_;
   std::shared_ptr<embedded::Disk> disk_;
-  std::shared_ptr<Configuration> configuration_;  // null: it has none
+  std::shared_ptr<Configuration> configuration_;     // null: it has none
+  std::shared_ptr<embedded::ClusterMemory> memory_;  // null: it is no node of a Redis Cluster
   std::shared_ptr<Presence> presence_;
   std::optional<Endpoint> primary_;
-  Endpoint door_;
+  Endpoint door_, bus_door_;
   std::uint64_t incarnation_ = 0;
 };
 
@@ -239,10 +261,13 @@ class EmbeddedCluster final : public Cluster {
   const std::vector<std::unique_ptr<ClusterNode>>& sentinels() const override { return sentinels_; }
 
   void start() override {
+    if (options_.topology == Topology::cluster) introduce_all();
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      node(i).open_door();
-      if (i > 0 && has_replicas(options_.topology))
-        node(i).follow(door_between(node(i), node(first_primary_of(options_, i))));
+      if (options_.topology != Topology::cluster) {
+        node(i).open_door();
+        if (starts_as_replica(options_, i))
+          node(i).follow(door_between(node(i), node(first_primary_of(options_, i))));
+      }
       node(i).start();
     }
     Runtime& harness = world_.harness().runtime();
@@ -255,6 +280,7 @@ class EmbeddedCluster final : public Cluster {
       }
     }
     if (!sentinels_.empty()) start_sentinels();
+    if (options_.topology == Topology::cluster) wait_until_well();
   }
 
   void demote(const std::string& name, const std::string& primary) override {
@@ -267,6 +293,49 @@ class EmbeddedCluster final : public Cluster {
 
  private:
   EmbeddedNode& node(std::size_t index) { return static_cast<EmbeddedNode&>(*nodes_[index]); }
+
+  // Each node of a Redis Cluster is told of all of them before it starts.
+  void introduce_all() {
+    std::map<std::string, embedded::KnownNode> known;
+    std::vector<std::string> ids;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      ids.push_back(embedded::random_hex(world_.harness().runtime()));
+      node(i).open_door();
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      embedded::KnownNode& one = known[ids[i]];
+      one.at = node(i).endpoint();
+      one.bus_port = node(i).bus_port();
+      one.config_epoch = static_cast<std::int64_t>(i) + 1;
+      one.primary = !starts_as_replica(options_, i);
+      if (one.primary) {
+        const auto [first, last] = first_slots_of(options_, i);
+        for (int slot = first; slot <= last; ++slot) one.slots.set(static_cast<std::size_t>(slot));
+      } else {
+        one.follows = ids[first_primary_of(options_, i)];
+      }
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      node(i).memory() = {
+          .id = ids[i], .current_epoch = static_cast<std::int64_t>(ids.size()), .nodes = known};
+      node(i).on_role_changed = [this, name = node(i).name()](bool primary) {
+        world_.harness().start("roles", [this, name, primary] {
+          if (on_role_changed) on_role_changed(name, primary);
+        });
+      };
+    }
+  }
+
+  // [parks] until every node says so, as a client would hear it.
+  void wait_until_well() {
+    Process& harness = world_.harness();
+    const MonotonicTime limit = harness.runtime().now() + seconds(60);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      ServerConnection connection(harness.network(), node(i).upstream(), limit);
+      while (!connection.call({"CLUSTER", "INFO"}, limit).text.starts_with("cluster_state:ok"))
+        harness.runtime().sleep_for(milliseconds(5));
+    }
+  }
 
   // [parks] until each knows all the others and all replicas.
   void start_sentinels() {

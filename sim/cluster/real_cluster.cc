@@ -4,6 +4,8 @@
 // it and connects from it, so that whoever accepts a connection sees which node it is. Clients reach it
 // through its door in the proxy; a replica reaches its primary through a replication door made for it, and
 // announces its own door. The harness' own commands go past the proxy: they are subject to no fault.
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -41,6 +43,13 @@ std::string info_field(const std::string& info, const std::string& field) {
   if (at == std::string::npos) return "";
   const std::size_t begin = at + 2 + field.size() + 1;
   return info.substr(begin, info.find("\r\n", begin) - begin);
+}
+
+// A busy machine must not have them elect before the run begins.
+constexpr std::chrono::seconds kWhileAssembled{5};
+
+std::string in_ms(Duration duration) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
 }
 
 class RealNode final : public ClusterNode {
@@ -189,13 +198,14 @@ class RealNode final : public ClusterNode {
                                      std::to_string(door_.port)});
     if (in_cluster()) {
       // Its own file of the cluster is no data: a node that lost its disk comes back as the same node.
-      const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(options_.election.node_timeout);
-      settings.insert(
-          settings.end(),
-          {"--cluster-enabled", "yes", "--cluster-config-file", options_.folder + "/" + name_ + "/nodes.conf",
-           "--cluster-node-timeout", std::to_string(ms.count()), "--cluster-port", std::to_string(bus_port_),
-           "--cluster-announce-ip", door_.host, "--cluster-announce-port", std::to_string(door_.port),
-           "--cluster-announce-bus-port", std::to_string(bus_door_.port)});
+      const Duration timeout = options_.election.node_timeout;
+      settings.insert(settings.end(),
+                      {"--cluster-enabled", "yes", "--cluster-config-file",
+                       options_.folder + "/" + name_ + "/nodes.conf", "--cluster-node-timeout",
+                       in_ms(incarnation_ == 1 ? std::max<Duration>(timeout, kWhileAssembled) : timeout),
+                       "--cluster-port", std::to_string(bus_port_), "--cluster-announce-ip", door_.host,
+                       "--cluster-announce-port", std::to_string(door_.port), "--cluster-announce-bus-port",
+                       std::to_string(bus_door_.port)});
     }
     if (primary_ && configuration_.empty()) {
       settings.insert(settings.end(), {"--replicaof", primary_->host + " " + std::to_string(primary_->port)});
@@ -346,6 +356,9 @@ class RealCluster final : public Cluster {
   }
 
   void watch_roles() {
+    const std::string timeout = in_ms(options_.election.node_timeout);
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      node(i).call({"CONFIG", "SET", "cluster-node-timeout", timeout});
     roles_ = std::make_shared<RoleWatch>(world_, [this](const std::string& name, bool primary) {
       if (on_role_changed) on_role_changed(name, primary);
     });

@@ -308,7 +308,7 @@ TEST_P(RedisCluster, RenewalsOfOneNodeDoNotWaitForAnother) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Worlds, RedisCluster, ::testing::Values(false),
+INSTANTIATE_TEST_SUITE_P(Worlds, RedisCluster, ::testing::Values(true, false),
                          [](const auto& info) { return info.param ? "embedded" : "real"; });
 
 }  // namespace

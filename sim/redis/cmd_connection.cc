@@ -23,6 +23,8 @@ void echo(Call& c) { c.out.bulk(c.arg(1)); }
 
 void select(Call& c) {
   std::int64_t db = 0;
+  if (c.engine.cluster() != nullptr && parse_integer(c.arg(1), db) && db != 0)
+    return c.out.error("ERR SELECT is not allowed in cluster mode");
   if (!database_arg(c, 1, db)) return;
   c.session.db = static_cast<int>(db);
   c.out.ok();
@@ -37,6 +39,7 @@ void reset(Call& c) {
   reset_transaction(c.engine, c.session);
   c.engine.pubsub().forget(c.session);
   c.session.db = 0;
+  c.session.reads_replica = c.session.asking = false;
   c.session.name.clear();
   c.session.authenticated = c.engine.config().password.empty();
   c.session.reply_mode = ReplyMode::on;
@@ -101,7 +104,7 @@ void hello(Call& c) {
   c.out.bulk("id");
   c.out.integer(static_cast<std::int64_t>(c.session.id));
   c.out.bulk("mode");
-  c.out.bulk(c.engine.answer_instead ? "sentinel" : "standalone");
+  c.out.bulk(c.engine.answer_instead ? "sentinel" : c.engine.cluster() != nullptr ? "cluster" : "standalone");
   c.out.bulk("role");
   c.out.bulk(c.engine.is_replica() ? "replica" : "master");
   c.out.bulk("modules");

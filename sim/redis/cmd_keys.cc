@@ -171,6 +171,8 @@ void copy(Call& c) {
       return c.out.error(kSyntax);
     }
   }
+  if (c.engine.cluster() != nullptr && db != 0)
+    return c.out.error("ERR Copying to another database is not allowed in cluster mode");
   if (db == c.session.db && c.arg(1) == c.arg(2)) {
     return c.out.error("ERR source and destination objects are the same");
   }
@@ -262,6 +264,7 @@ void object_freq(Call& c) {  // nothing is evicted here, so nobody counts
 }
 
 void move(Call& c) {
+  if (c.engine.cluster() != nullptr) return c.out.error("ERR MOVE is not allowed in cluster mode");
   std::int64_t target = 0;
   if (!database_arg(c, 2, target)) return;
   if (target == c.session.db) return c.out.error("ERR source and destination objects are the same");

@@ -1,4 +1,5 @@
 // Publish and subscribe, sharded channels included (one shard: this server).
+#include "sim/redis/cluster/cluster.h"
 #include "sim/redis/command.h"
 #include "sim/redis/engine.h"
 #include "sim/redis/glob.h"
@@ -59,7 +60,11 @@ void sunsubscribe(Call& c) { leave(c, Space::shards, "sunsubscribe"); }
 
 void publish_generic(Call& c, bool shard) {
   const std::int64_t receivers = c.engine.pubsub().publish(c.engine, c.arg(1), c.arg(2), shard);
-  c.engine.propagate_publish(c.session.db, c.argv);
+  if (Cluster* const cluster = c.engine.cluster(); cluster != nullptr) {
+    cluster->publish(c.arg(1), c.arg(2), shard);
+  } else {
+    c.engine.propagate_publish(c.session.db, c.argv);
+  }
   c.out.integer(receivers);
 }
 void publish(Call& c) { publish_generic(c, false); }

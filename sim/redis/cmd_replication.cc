@@ -6,6 +6,7 @@ namespace holdfast::sim::embedded {
 namespace {
 
 void replicaof(Call& c) {
+  if (c.engine.cluster() != nullptr) return c.out.error("ERR REPLICAOF not allowed in cluster mode.");
   Replication& replication = c.engine.replication();
   if (c.option(1, "NO") && c.option(2, "ONE")) {
     replication.promote();

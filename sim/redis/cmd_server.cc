@@ -241,6 +241,7 @@ void memory_usage(Call& c) {  // an estimate, as used_memory
 }
 
 void swapdb(Call& c) {
+  if (c.engine.cluster() != nullptr) return c.out.error("ERR SWAPDB is not allowed in cluster mode");
   std::int64_t a = 0, b = 0;
   if (!int_arg(c, 1, a, "ERR invalid first DB index") || !int_arg(c, 2, b, "ERR invalid second DB index"))
     return;

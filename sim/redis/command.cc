@@ -32,6 +32,7 @@ CommandTable::CommandTable() {
   add_connection_commands(specs_);
   add_server_commands(specs_);
   add_replication_commands(specs_);
+  add_cluster_commands(specs_);
   slots_.resize(std::bit_ceil(specs_.size() * 4));
   for (const CommandSpec& spec : specs_) {
     std::uint32_t hash = 0;

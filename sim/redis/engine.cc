@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "lib/runtime/check.h"
+#include "sim/redis/cluster/cluster.h"
 #include "sim/redis/script_engine.h"
 #include "sim/redis/snapshot.h"
 
@@ -121,11 +122,11 @@ void Engine::execute(Session& session, Args argv) {
 // What a replica that serves no stale data still does without its primary (Redis: the flag `stale`).
 static bool answers_without_primary(std::string_view name) {
   static constexpr std::string_view kNames[] = {
-      "auth",         "client",      "command",  "config",    "debug",      "discard",   "echo",
-      "exec",         "hello",       "info",     "multi",     "psubscribe", "publish",   "pubsub",
-      "punsubscribe", "quit",        "replconf", "replicaof", "reset",      "role",      "script",
-      "select",       "shutdown",    "slaveof",  "spublish",  "ssubscribe", "subscribe", "sunsubscribe",
-      "time",         "unsubscribe", "unwatch",  "watch"};
+      "auth",       "client",       "cluster",      "command",  "config",      "debug",      "discard",
+      "echo",       "exec",         "hello",        "info",     "multi",       "psubscribe", "publish",
+      "pubsub",     "punsubscribe", "quit",         "readonly", "readwrite",   "replconf",   "replicaof",
+      "reset",      "role",         "script",       "select",   "shutdown",    "slaveof",    "spublish",
+      "ssubscribe", "subscribe",    "sunsubscribe", "time",     "unsubscribe", "unwatch",    "watch"};
   name = name.substr(0, name.find('|'));
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
@@ -187,6 +188,8 @@ void Engine::run_request(Session& session, Args argv) {
       return;  // continue_script() does the rest
     }
   }
+  if (session.asking && !session.in_multi && (spec == nullptr || spec->name != "asking"))
+    session.asking = false;
   end_reply(session, before, spec != nullptr && spec->name.ends_with("subscribe"));
 }
 
@@ -253,6 +256,20 @@ bool Engine::admit(Session& session, const CommandSpec& spec, Args argv, std::ui
   if (session.in_multi && (spec.flags & kNoMulti) != 0) {
     reject(session, &spec, "ERR Command not allowed inside a transaction");
     return false;
+  }
+  if (cluster_ != nullptr && !session.from_primary && !session.fake) {
+    const std::string refused = cluster_->refuse(session, spec, argv, writes);
+    if (!refused.empty() && is_exec) {
+      count_error(refused);
+      ++stats_of(spec).rejected;
+      session.out.error(refused);
+      reset_transaction(*this, session);
+      return false;
+    }
+    if (!refused.empty()) {
+      reject(session, &spec, refused);
+      return false;
+    }
   }
   out_of_memory_ = config_.max_memory_bytes > 0 && !session.fake && !replication_.is_replica() &&
                    paused_until_ms_ <= mono_ms() && used_memory() > config_.max_memory_bytes;

@@ -24,6 +24,7 @@
 
 namespace holdfast::sim::embedded {
 
+class Cluster;
 class ScriptEngine;
 
 inline constexpr std::string_view kRedisVersion = "7.0.15";
@@ -91,6 +92,8 @@ class Engine {
   const std::string& run_id() const { return run_id_; }
   std::int64_t started_ms() const { return started_ms_; }
   bool is_replica() const { return replication_.is_replica(); }
+  Cluster* cluster() const { return cluster_; }               // of which this is a node; nullptr: of none
+  void set_cluster(Cluster* cluster) { cluster_ = cluster; }  // outlives what is executed
 
   // Runs one command that passed its checks, replies to `out`, and notes what is to be propagated.
   void call(Session& session, const CommandSpec& spec, Args argv, Out& out);
@@ -239,6 +242,7 @@ class Engine {
   std::map<std::uint64_t, std::uint64_t> blocked_;  // order of blocking -> session
   std::vector<std::string_view> argv_;
 
+  Cluster* cluster_ = nullptr;
   KeyspaceWitness* witness_ = nullptr;
   std::vector<std::string> touched_;  // keys of database 0 that it was not told of yet
   bool reloaded_ = false;             // the command at hand replaced whole databases

@@ -23,7 +23,7 @@ void server(std::string& to, Engine& e) {
   line(to, "redis_version", kRedisVersion);
   line(to, "redis_git_sha1", "00000000");
   line(to, "redis_git_dirty", 0);
-  line(to, "redis_mode", "standalone");
+  line(to, "redis_mode", e.cluster() != nullptr ? "cluster" : "standalone");
   line(to, "os", "Linux");
   line(to, "arch_bits", 64);
   line(to, "process_id", 1);
@@ -133,7 +133,7 @@ void cpu(std::string& to, Engine&) {
   line(to, "used_cpu_sys_children", "0.000000");
   line(to, "used_cpu_user_children", "0.000000");
 }
-void cluster(std::string& to, Engine&) { line(to, "cluster_enabled", 0); }
+void cluster(std::string& to, Engine& e) { line(to, "cluster_enabled", e.cluster() != nullptr ? 1 : 0); }
 
 void keyspace(std::string& to, Engine& e) {
   for (int db = 0; db < kDatabases; ++db) {

@@ -5,6 +5,7 @@
 #include <lua5.1/lua.hpp>
 
 #include "lib/runtime/check.h"
+#include "sim/redis/cluster/cluster.h"
 #include "sim/redis/engine.h"
 #include "sim/redis/lua_api.h"
 #include "sim/redis/lua_guards.h"
@@ -261,6 +262,11 @@ const std::string& ScriptEngine::call_command(Args argv, bool& refused) {
     } else if (!why_not.empty()) {
       return refuse(why_not);
     }
+  }
+  if (Cluster* const cluster = engine_.cluster(); cluster != nullptr && !call_->session.from_primary) {
+    const std::string why_not =
+        cluster->refuse_in_script(call_->session, *spec, argv, (spec->flags & kWrite) != 0);
+    if (!why_not.empty()) return refuse(why_not);
   }
   if ((spec->flags & kDenyOom) != 0 && !allow_oom_ && !wrote_ && engine_.began_out_of_memory())
     return refuse(kOutOfMemory);

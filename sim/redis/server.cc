@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "lib/runtime/check.h"
+#include "sim/redis/cluster/cluster.h"
 #include "sim/redis/connection.h"
 #include "sim/redis/replica_link.h"
 
@@ -33,6 +34,12 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
                                           options_.announced_port != 0 ? options_.announced_port : port,
                                           options_.announced_host);
     engine_->on_config_rewrite = options_.on_config_rewrite;
+    if (options_.cluster) {
+      bus_ = std::make_shared<embedded::Bus>(runtime_, network_, options_.cluster->bus);
+      cluster_ = std::make_unique<embedded::Cluster>(runtime_, *engine_, *bus_, *options_.cluster);
+      engine_->set_cluster(cluster_.get());
+      options_.primary = cluster_->primary();
+    }
     engine_->on_primary_changed = [this] {
       if (!link_task_.joinable()) start_link();
       link_->poke();
@@ -73,6 +80,7 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
   void accept_all() {
     if (!options_.primary.host.empty()) engine_->replication().follow(options_.primary);
     engine_->finish_batch();
+    if (cluster_) start_cluster();
     while (!stopped_) {
       Connected connected = listener_->accept(kNever);
       if (connected.status != IoStatus::ok) break;
@@ -91,6 +99,14 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
       if (session->transport != nullptr) session->transport->close();
     }
     link_->stop();
+    if (cluster_) {
+      cluster_->stop();
+      bus_->stop();
+      if (cron_parker_ != nullptr) cron_parker_->unpark();
+      cron_task_ = Task();  // joins, as all of these
+      bus_task_ = Task();
+      bus_->end_tasks();
+    }
     if (clock_parker_ != nullptr) clock_parker_->unpark();
     connections_.clear();  // joins
     link_task_ = Task();
@@ -105,6 +121,28 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
     if (connections_.size() < reap_from_) return;
     connections_.remove_if([](const Task& task) { return task.finished(); });
     reap_from_ = 2 * connections_.size() + 16;
+  }
+
+  void start_cluster() {
+    bus_task_ = runtime_.spawn("redis-bus", [self = shared_from_this()] {
+      self->bus_->serve(
+          [cluster = self->cluster_.get()](const embedded::BusMessage& message, embedded::BusLink* from,
+                                           embedded::BusLink& on) { cluster->hear(message, from, on); });
+    });
+    cron_task_ = runtime_.spawn("redis-cron", [self = shared_from_this()] {
+      constexpr std::int64_t kTickMs = embedded::Cluster::kTickMs;
+      Runtime& runtime = self->runtime_;
+      self->cron_parker_ = &runtime.parker();
+      // Nodes are not in step.
+      MonotonicTime next = runtime.now() + std::chrono::milliseconds(runtime.random_between(0, kTickMs - 1));
+      while (!self->stopped_) {
+        while (!self->stopped_ && runtime.now() < next) self->cron_parker_->park_until(next);
+        if (self->stopped_) break;
+        self->cluster_->tick();
+        next = runtime.now() + std::chrono::milliseconds(kTickMs);
+      }
+      self->cron_parker_ = nullptr;
+    });
   }
 
   void start_link() {
@@ -160,10 +198,13 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
   std::unique_ptr<Listener> listener_;
   std::shared_ptr<Engine> engine_;
   std::shared_ptr<ReplicaLink> link_;
+  std::shared_ptr<embedded::Bus> bus_;  // of a node of a Redis Cluster
+  std::unique_ptr<embedded::Cluster> cluster_;
   std::list<Task> connections_;
   std::size_t reap_from_ = 16;
   Task link_task_, clock_task_, script_task_;
-  Parker* clock_parker_ = nullptr;
+  Task bus_task_, cron_task_;
+  Parker *clock_parker_ = nullptr, *cron_parker_ = nullptr;
   bool clock_running_ = false, script_runs_ = false, stopped_ = false;
 };
 

@@ -9,12 +9,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "lib/net/network.h"
 #include "lib/runtime/runtime.h"
+#include "sim/redis/cluster/peer.h"
 #include "sim/redis/disk.h"
 #include "sim/redis/keyspace_witness.h"
 
@@ -31,6 +33,8 @@ struct RedisServerOptions {
   std::function<void(const Endpoint& primary)> on_config_rewrite = {};
   std::vector<std::pair<std::string, std::string>> settings = {};  // as by CONFIG SET, in this order
   embedded::KeyspaceWitness* witness = nullptr;                    // outlives the server
+  // It is a node of a Redis Cluster, and follows whom that says.
+  std::optional<embedded::ClusterNodeOptions> cluster = std::nullopt;
   bool loads = false;  // answers LOADING until finish_loading(), as one that has much to load
 };
 

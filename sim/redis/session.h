@@ -95,6 +95,8 @@ struct Session {
   bool authenticated = true;
   bool fake = false;          // replays an append-only file or serves a script
   bool from_primary = false;  // the replication link of a replica
+  // Of a node of a Redis Cluster: READONLY, and ASKING, which holds for the next command.
+  bool reads_replica = false, asking = false;
 
   // Input not executed yet is in[in_pos..]. The transport appends while the session is not blocked.
   std::string in;

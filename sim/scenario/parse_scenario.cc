@@ -393,11 +393,6 @@ void require_world(const Scenario& scenario, bool embedded) {
                                        "`: its clients are programs, on the clocks and sockets of this "
                                        "machine, expected --world real");
   }
-  if (embedded && scenario.cluster.topology == Topology::cluster) {
-    throw BadScenario(
-        scenario.at,
-        "the embedded world has no Redis Cluster yet, expected --world real or another topology");
-  }
   for (const auto& [name, value] : scenario.cluster.settings) {
     const std::string why_not = embedded ? why_not_embedded(name, value) : "";
     if (why_not.empty()) continue;

@@ -404,17 +404,15 @@ TEST(ParseScenario, FilesThatCannotBeRead) {
   EXPECT_THROW(read_scenarios("/"), BadScenario);
 }
 
-// Programs, and a Redis Cluster, run in the real world only.
+// Programs run in the real world only.
 TEST(ParseScenario, EveryShippedFileIsValidInTheEmbeddedWorld) {
   int files = 0;
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(holdfast::testing::source_path("scenarios"))) {
     if (entry.path().extension() != ".toml") continue;
     ++files;
-    const auto folder = entry.path().parent_path().filename();
-    const bool real_only = folder == "external" || folder == "cluster";
-    for (const Scenario& scenario : read_scenarios(entry.path().string()))
-      require_world(scenario, !real_only);
+    const bool programs = entry.path().parent_path().filename() == "external";
+    for (const Scenario& scenario : read_scenarios(entry.path().string())) require_world(scenario, !programs);
   }
   EXPECT_GE(files, 6);
 }
