@@ -40,6 +40,16 @@ local function tell(whom, what)
   return call('publish', 'holdfast:wake:' .. (whom:match('^(.*):') or whom), whom .. what) > 0
 end
 
+-- Nobody but who listens here may take it for a grant: replicas are not told, where somebody may listen still who asked
+-- there when it was the primary. That one is told to ask.
+local function hand_over(whom, what)
+  redis.set_repl(redis.REPL_NONE)
+  local heard = tell(whom, what)
+  redis.set_repl(redis.REPL_ALL)
+  if not heard then tell(whom, ' 0') end
+  return heard
+end
+
 local function read_until(until_ms, who)
   call('zadd', readers, until_ms, who)
   if call('pttl', readers) < until_ms - now then call('pexpireat', readers, until_ms) end
@@ -92,7 +102,7 @@ while #answer < 2000 do -- whom a batch leaves out the next release serves
       token = integer(math.max((call('get', KEYS[7]) or 0) + 1, time[1] * 1000000 + time[2]))
       message = message .. ' ' .. token
     end
-    if tell(who, message) then
+    if hand_over(who, message) then
       leave_queue(who)
       if token then call('set', KEYS[7], token, 'px', kept) end
       answer[#answer + 1] = who

@@ -15,6 +15,16 @@ local function tell(whom, what)
   return call('publish', 'holdfast:wake:' .. (whom:match('^(.*):') or whom), whom .. what) > 0
 end
 
+-- Nobody but who listens here may take it for a grant: replicas are not told, where somebody may listen still who asked
+-- there when it was the primary. That one is told to ask.
+local function hand_over(whom, what)
+  redis.set_repl(redis.REPL_NONE)
+  local heard = tell(whom, what)
+  redis.set_repl(redis.REPL_ALL)
+  if not heard then tell(whom, ' 0') end
+  return heard
+end
+
 local held = 1
 local mine = owner and redis.pcall('hexists', key, owner)
 if not owner then
@@ -48,7 +58,7 @@ while passed < 200 do
       tell(first, ' 201')
       return held
     end
-    if tell(first, ' held ' .. alive_until) then
+    if hand_over(first, ' held ' .. alive_until) then
       call('zrem', queue, first)
       call('zrem', patience, first)
       call('hset', key, first, 1)

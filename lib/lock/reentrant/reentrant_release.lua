@@ -37,6 +37,16 @@ end
 local function tell(whom, what)
   return call('publish', 'holdfast:wake:' .. (whom:match('^(.*):') or whom), whom .. what) > 0
 end
+
+-- Nobody but who listens here may take it for a grant: replicas are not told, where somebody may listen still who asked
+-- there when it was the primary. That one is told to ask.
+local function hand_over(whom, what)
+  redis.set_repl(redis.REPL_NONE)
+  local heard = tell(whom, what)
+  redis.set_repl(redis.REPL_ALL)
+  if not heard then tell(whom, ' 0') end
+  return heard
+end
 local deaf, wait = {}, 0 -- the deaf keep their places; the greatest patience among them
 
 local function answer(new_owner)
@@ -65,7 +75,7 @@ while popped[1] do
       token = string.format('%.0f', math.max((call('get', KEYS[4]) or 0) + 1, time[1] * 1000000 + time[2]))
       message = message .. ' ' .. token
     end
-    if tell(first, message) then
+    if hand_over(first, message) then
       call('set', key, first, 'pxat', alive_until)
       call('zrem', patience, first)
       if token then

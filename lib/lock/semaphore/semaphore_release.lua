@@ -63,7 +63,14 @@ for _, next in ipairs(waiting) do
       token = integer(math.max((call('get', KEYS[7]) or 0) + 1, time[1] * 1000000 + time[2]))
       message = message .. ' ' .. token
     end
-    if call('publish', channel, message) > 0 then
+    -- Nobody but who listens here may take it for a grant: replicas are not told, where somebody may listen still who
+    -- asked there when it was the primary. That one is told to ask.
+    redis.set_repl(redis.REPL_NONE)
+    local heard = call('publish', channel, message) > 0
+    redis.set_repl(redis.REPL_ALL)
+    if not heard then
+      call('publish', channel, next .. ' 0')
+    else
       leave_queue(next)
       call('zadd', holders, alive_until, next)
       call('hset', taken, next, wanted)
