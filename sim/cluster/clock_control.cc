@@ -98,6 +98,10 @@ void ClockControl::forget_synced() {
   for (HoldfastSyncedFile& one : shared_->synced) one = {};
 }
 
+void ClockControl::fill_disk(bool full) { store(shared_->disk_full, full ? 1 : 0); }
+void ClockControl::slow_disk(Duration by) { store(shared_->sync_delay_ns, by.count()); }
+Duration ClockControl::disk_delay() const { return Duration(load(shared_->sync_delay_ns)); }
+
 bool ClockControl::frozen() const { return load(shared_->frozen) != 0; }
 
 WallTime ClockControl::wall() const {

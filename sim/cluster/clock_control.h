@@ -50,6 +50,12 @@ class ClockControl {
   std::int64_t synced_bytes(const std::string& file) const;
   void forget_synced();  // its disk was erased. REQUIRES: the server does not run
 
+  // Nothing more can be written to files: ENOSPC.
+  void fill_disk(bool full);
+  // Each sync of a file takes so much longer.
+  void slow_disk(Duration by);
+  Duration disk_delay() const;
+
   bool frozen() const;
   WallTime wall() const;  // REQUIRES: frozen
 

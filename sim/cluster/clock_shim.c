@@ -1,5 +1,6 @@
-/* Clock shim: preloaded into a real server or a foreign client, it makes the server's clocks obey the harness, and tells the
- * harness what the server has synced, so that a power loss can take the rest.
+/* Clock shim: preloaded into a real server or a foreign client, it makes its clocks obey the harness, and tells
+ * the harness what a server has synced, so that a power loss can take the rest; the server's disk is full or
+ * slow when the harness says so.
  *
  * clock_gettime, gettimeofday and time are answered from the machine's clock (by system call, so that nothing
  * here calls back into the C library) and the values in the file named by HOLDFAST_CLOCK_FILE (clock_shim.h).
@@ -7,6 +8,7 @@
 #define _GNU_SOURCE
 #include "sim/cluster/clock_shim.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,8 +112,33 @@ static void note_synced(int fd, int64_t bytes) {
   __atomic_store_n(&shared->synced[at].bytes, bytes, __ATOMIC_RELEASE);
 }
 
+static void wait_for_slow_disk(void) {
+  const int64_t ns = __atomic_load_n(&shared_clock()->sync_delay_ns, __ATOMIC_ACQUIRE);
+  if (ns <= 0) return;
+  struct timespec left = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+  while (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &left, &left) == -1 && errno == EINTR) {
+  }
+}
+
+/* The server appends to its file by write(); sockets and pipes are no files. */
+ssize_t write(int fd, const void* bytes, size_t size) {
+  struct stat what;
+  if (__atomic_load_n(&shared_clock()->disk_full, __ATOMIC_ACQUIRE) && fstat(fd, &what) == 0 &&
+      S_ISREG(what.st_mode)) {
+    errno = ENOSPC;
+    return -1;
+  }
+  return syscall(SYS_write, fd, bytes, size);
+}
+
+int fsync(int fd) {
+  wait_for_slow_disk();
+  return (int)syscall(SYS_fsync, fd);
+}
+
 /* The server syncs in its main thread or in one of its own, never one file in two at once. */
 int fdatasync(int fd) {
+  wait_for_slow_disk();
   struct stat before;
   const int known = fstat(fd, &before) == 0;
   const int result = (int)syscall(SYS_fdatasync, fd);

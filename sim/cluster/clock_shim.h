@@ -2,6 +2,7 @@
  * Frozen: both clocks show exactly what stands here. Else the values are added to the machine's clocks.
  * With a drift, what the machine's monotonic clock has passed since `drifts_since_ns` counts for more or less,
  * in both clocks. Written between two changes of `changes`, to odd and to even again.
+ * `disk_full` and `sync_delay_ns`: trouble with the disk.
  * `synced`: how long the files were that the server synced last (fdatasync), newest overwrite oldest. */
 #pragma once
 
@@ -21,7 +22,9 @@ struct HoldfastClock {
   int64_t drift_ppm;
   int64_t drifts_since_ns;
   uint64_t changes;
-  int64_t attached; /* some program reads its clocks here */
+  int64_t attached;      /* some program reads its clocks here */
+  int64_t disk_full;     /* not 0: writes to files fail with ENOSPC */
+  int64_t sync_delay_ns; /* each sync of a file takes so much longer */
   struct HoldfastSyncedFile synced[HOLDFAST_SYNCED_FILES];
 };
 

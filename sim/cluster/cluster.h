@@ -111,8 +111,17 @@ class ClusterNode {
   // -1'000'000.
   virtual void set_drift(std::int64_t ppm) = 0;
   virtual std::int64_t drift() const = 0;
-  // [parks] One command of an administrator, past the proxy. Throws NodeRefuses for an error reply.
-  virtual void administer(std::span<const std::string> command) = 0;
+  // [parks] One command of an administrator, past the proxy: the text of its answer ("" of a list). Throws
+  // NodeRefuses for an error reply.
+  virtual std::string administer(std::span<const std::string> command) = 0;
+  // [parks] SHUTDOWN with these words: it ends by itself, in order; returns when it has. Throws NodeRefuses.
+  virtual void shut_down(std::span<const std::string>) { throw cannot("be shut down in order"); }
+  // Its disk takes nothing more. A server that cannot go on without it ends by itself: running() says so.
+  virtual void fill_disk(bool full) { static_cast<void>(full), throw cannot("have a full disk"); }
+  virtual bool ended_by_itself() const { return false; }  // and nobody has noticed it before
+  // Each sync of a file takes so much longer, whatever was said before.
+  virtual void slow_disk(Duration by) { static_cast<void>(by), throw cannot("have a slow disk"); }
+  virtual Duration disk_delay() const { return Duration::zero(); }
 
   // How many acts of one sort (by name) are in force; they are over when this incarnation dies.
   int& in_force(const std::string& sort) {
@@ -125,6 +134,10 @@ class ClusterNode {
   }
 
  private:
+  std::runtime_error cannot(const char* what) const {
+    return std::runtime_error("node " + name() + " cannot " + what);
+  }
+
   std::map<std::string, std::pair<std::uint64_t, int>> in_force_;  // by sort: of which incarnation, how many
 };
 
@@ -144,6 +157,8 @@ class Cluster {
   // and discards what it alone has when it synchronises, which this does not wait for. Errors:
   // std::runtime_error that names the node.
   virtual void demote(const std::string& node, const std::string& primary) = 0;
+  // FAILOVER made `node` a replica of `primary`, at the primary's door for clients: it comes back as that.
+  virtual void handed_over(const std::string& node, const std::string& primary) = 0;
   ClusterNode* find(std::string_view name) const {
     for (const auto* const all : {&nodes(), &sentinels()}) {
       for (const auto& node : *all) {
@@ -187,6 +202,11 @@ inline std::size_t direct_replicas(const ClusterOptions& options) {
     if (starts_as_replica(options, i) && first_primary_of(options, i) == 0) ++count;
   }
   return count;
+}
+
+// The servers keep an append-only file.
+inline bool appends(const ClusterOptions& options) {
+  return options.persistence != Persistence::none && options.persistence != Persistence::rdb;
 }
 
 // The hash slots of a primary of a Redis Cluster at first, both included.

@@ -40,6 +40,7 @@ embedded::PersistenceMode mode_of(Persistence persistence) {
 // What a node's process and the harness know of its server. Shared, because either may outlive the other.
 struct Presence {
   RedisServer* server = nullptr;  // while it serves
+  bool ended = false;             // by itself
 };
 // Its file of settings, where Sentinels rewrite it: whom it follows when it starts.
 struct Configuration {
@@ -61,7 +62,7 @@ class EmbeddedNode final : public ClusterNode {
 
   const std::string& name() const override { return name_; }
   Endpoint endpoint() const override { return door_; }
-  bool running() const override { return process_->alive() && presence_ != nullptr; }
+  bool running() const override { return process_->alive() && presence_ != nullptr && !presence_->ended; }
   std::uint64_t incarnation() const override { return incarnation_; }
 
   void crash() override {
@@ -115,15 +116,37 @@ class EmbeddedNode final : public ClusterNode {
     primary_ = primary;
   }
 
-  void administer(std::span<const std::string> words) override {
+  std::string administer(std::span<const std::string> words) override {
     if (!running()) throw std::runtime_error("node " + name_ + " does not run");
-    const std::vector<std::string_view> views(words.begin(), words.end());
-    std::string request;
-    embedded::append_request(request, views);
-    const std::string answer = command(request);
-    if (answer.starts_with('-'))
-      throw NodeRefuses("node " + name_ + " refuses " + words.front(), error(answer));
+    const redis::Reply reply = call(words);
+    if (reply.is_error()) throw NodeRefuses("node " + name_ + " refuses " + words.front(), reply.text);
+    return reply.text;
   }
+
+  void shut_down(std::span<const std::string> words) override {
+    if (!running()) throw std::runtime_error("node " + name_ + " does not run");
+    std::vector<std::string> command = {"SHUTDOWN"};
+    command.insert(command.end(), words.begin(), words.end());
+    const std::shared_ptr<Presence> mine = presence_;
+    try {
+      const redis::Reply reply = call(command);
+      if (reply.is_error()) throw NodeRefuses("node " + name_ + " refuses SHUTDOWN", reply.text);
+    } catch (const NodeRefuses&) {
+      throw;
+    } catch (const std::runtime_error&) {  // it ends without an answer, when its replicas have everything
+    }
+    while (!mine->ended) world_.harness().runtime().sleep_for(microseconds(100));
+    if (mine != presence_) return;
+    proxy_.set_node(name_, NodeState::down);
+    kill();
+  }
+
+  void fill_disk(bool full) override { disk_->full = full; }
+  bool ended_by_itself() const override {
+    return process_->alive() && presence_ != nullptr && presence_->ended;
+  }
+  void slow_disk(Duration by) override { disk_->sync_delay = by; }
+  Duration disk_delay() const override { return disk_->sync_delay; }
 
   void pause() override { process_->pause(); }
   void resume() override { process_->resume(); }
@@ -144,6 +167,10 @@ class EmbeddedNode final : public ClusterNode {
     if (configuration_) configuration_->primary = primary;
     primary_ = std::move(primary);
   }
+  void lead() {
+    if (configuration_) configuration_->primary = {};
+    primary_.reset();
+  }
   bool in_sync() const {
     return presence_ != nullptr && presence_->server != nullptr && presence_->server->ready();
   }
@@ -163,8 +190,8 @@ class EmbeddedNode final : public ClusterNode {
     }
     options.settings.insert(options.settings.end(), options_.settings.begin(), options_.settings.end());
     options.announced_port = door_.port;
+    options.announced_host = door_.host;
     if (configuration_) {
-      options.announced_host = door_.host;
       options.on_config_rewrite = [file = configuration_](const Endpoint& primary) {
         file->primary = primary;
       };
@@ -188,7 +215,10 @@ class EmbeddedNode final : public ClusterNode {
                     if (options.cluster) options.cluster->memory = memory.get();
                     RedisServer server(process.runtime(), process.network(), options);
                     presence->server = &server;
-                    const auto gone = [&] { presence->server = nullptr; };
+                    const auto gone = [&] {
+                      presence->server = nullptr;
+                      presence->ended = true;
+                    };
                     try {
                       server.serve();
                     } catch (...) {
@@ -215,7 +245,15 @@ class EmbeddedNode final : public ClusterNode {
     presence_.reset();
   }
 
-  // [parks] One command past the proxy; the first bytes of the answer.
+  // [parks] One command past the proxy.
+  redis::Reply call(std::span<const std::string> words) {
+    Process& harness = world_.harness();
+    const MonotonicTime deadline = harness.runtime().now() + seconds(30);
+    ServerConnection connection(harness.network(), upstream(), deadline);
+    return connection.call(words, deadline);
+  }
+
+  // [parks] The same in RESP; the first bytes of the answer.
   std::string command(std::string_view request) {
     Network& network = world_.harness().network();
     const MonotonicTime deadline = world_.harness().runtime().now() + seconds(30);
@@ -289,6 +327,12 @@ class EmbeddedCluster final : public Cluster {
     if (replica == nullptr || of == nullptr || replica == of)
       throw std::runtime_error("node " + name + " cannot be demoted: there is no other node " + primary);
     replica->demote(door_between(*replica, *of));
+  }
+
+  void handed_over(const std::string& name, const std::string& primary) override {
+    auto& leads = static_cast<EmbeddedNode&>(*find(primary));
+    static_cast<EmbeddedNode&>(*find(name)).follow(leads.endpoint());
+    leads.lead();
   }
 
  private:

@@ -92,12 +92,13 @@ void EmbeddedSentinel::promote() {
   throw std::runtime_error("node " + name_ + " cannot be promoted: it is a Sentinel");
 }
 
-void EmbeddedSentinel::administer(std::span<const std::string> command) {
+std::string EmbeddedSentinel::administer(std::span<const std::string> command) {
   Process& harness = world_.harness();
   const MonotonicTime deadline = deadline_after(harness.runtime().now(), std::chrono::seconds(30));
   ServerConnection connection(harness.network(), upstream(), deadline);
   const redis::Reply reply = connection.call(command, deadline);
   if (reply.is_error()) throw NodeRefuses("sentinel " + name_ + " refuses " + command.front(), reply.text);
+  return reply.text;
 }
 
 }  // namespace holdfast::sim

@@ -36,7 +36,7 @@ class EmbeddedSentinel final : public ClusterNode {
   void step_clock(Duration by) override { process_->step_wall(by); }
   void set_drift(std::int64_t ppm) override { process_->set_drift(ppm); }
   std::int64_t drift() const override { return process_->drift(); }
-  void administer(std::span<const std::string> command) override;
+  std::string administer(std::span<const std::string> command) override;
 
  private:
   World& world_;

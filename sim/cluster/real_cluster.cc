@@ -133,10 +133,36 @@ class RealNode final : public ClusterNode {
     primary_.reset();
   }
 
-  void administer(std::span<const std::string> words) override {
+  std::string administer(std::span<const std::string> words) override {
     const redis::Reply reply = call(words);
     if (reply.is_error()) throw NodeRefuses("node " + name_ + " refuses " + words.front(), reply.text);
+    return reply.text;
   }
+
+  void shut_down(std::span<const std::string> words) override {
+    std::vector<std::string> command = {"SHUTDOWN"};
+    command.insert(command.end(), words.begin(), words.end());
+    Runtime& runtime = world_.harness().runtime();
+    const MonotonicTime limit = deadline_after(runtime.now(), std::chrono::seconds(60));
+    try {
+      const redis::Reply reply = process_.call(command);
+      if (reply.is_error()) throw NodeRefuses("node " + name_ + " refuses SHUTDOWN", reply.text);
+    } catch (const NodeRefuses&) {
+      throw;
+    } catch (const std::runtime_error&) {  // it ends without an answer, when its replicas have everything
+    }
+    while (process_.running()) {
+      if (runtime.now() >= limit) throw std::runtime_error("node " + name_ + " does not shut down");
+      runtime.sleep_for(std::chrono::milliseconds(1));
+    }
+    proxy_.set_node(name_, NodeState::down);
+    process_.kill();
+  }
+
+  void fill_disk(bool full) override { process_.clock().fill_disk(full); }
+  bool ended_by_itself() const override { return process_.pid() != -1 && !process_.running(); }
+  void slow_disk(Duration by) override { process_.clock().slow_disk(by); }
+  Duration disk_delay() const override { return process_.clock().disk_delay(); }
 
   // [parks]
   void demote(const Endpoint& primary) {
@@ -162,6 +188,7 @@ class RealNode final : public ClusterNode {
     if (in_cluster()) bus_door_ = proxy_.expose_bus(name_, {process_.endpoint().host, bus_port_});
   }
   void follow(Endpoint primary) { primary_ = std::move(primary); }
+  void lead() { primary_.reset(); }
   void write_configuration() const {
     if (configuration_.empty()) return;
     std::filesystem::create_directories(options_.folder + "/" + name_);
@@ -309,6 +336,12 @@ class RealCluster final : public Cluster {
     if (replica == nullptr || of == nullptr || replica == of)
       throw std::runtime_error("node " + name + " cannot be demoted: there is no other node " + primary);
     replica->demote(door_between(*replica, *of));
+  }
+
+  void handed_over(const std::string& name, const std::string& primary) override {
+    auto& leads = static_cast<RealNode&>(*find(primary));
+    static_cast<RealNode&>(*find(name)).follow(leads.endpoint());
+    leads.lead();
   }
 
  private:

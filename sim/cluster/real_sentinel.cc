@@ -93,9 +93,10 @@ void RealSentinel::resume() {
   if (pauses_ > 0 && --pauses_ == 0) process_.resume();
 }
 
-void RealSentinel::administer(std::span<const std::string> command) {
+std::string RealSentinel::administer(std::span<const std::string> command) {
   const redis::Reply reply = process_.call(command);
   if (reply.is_error()) throw NodeRefuses("sentinel " + name_ + " refuses " + command.front(), reply.text);
+  return reply.text;
 }
 
 }  // namespace holdfast::sim

@@ -36,7 +36,7 @@ class RealSentinel final : public ClusterNode {
   void step_clock(Duration by) override { process_.clock().step_wall(by); }
   void set_drift(std::int64_t ppm) override { process_.clock().set_drift(ppm); }
   std::int64_t drift() const override { return process_.clock().drift(); }
-  void administer(std::span<const std::string> command) override;
+  std::string administer(std::span<const std::string> command) override;
 
  private:
   void write_configuration() const;

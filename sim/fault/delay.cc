@@ -7,17 +7,18 @@ namespace {
 
 class Delay final : public RuleFault {
  public:
-  explicit Delay(const FaultConfig& config) : lanes_(lanes_of(config)) {
+  explicit Delay(const FaultConfig& config) : lanes_(lanes_of(config)), chance_(chance_of(config)) {
     if (const auto* range = config.get<DurationRange>("delay")) range_ = *range;
   }
 
  private:
   std::shared_ptr<Rule> make_rule(FaultTargets& targets) override {
-    return make_delay_rule(lanes_, range_, Rng(targets.rng.next()));
+    return make_delay_rule(lanes_, range_, Rng(targets.rng.next()), chance_);
   }
 
   LaneFilter lanes_;
   DurationRange range_;
+  const Chance chance_;
 };
 
 }  // namespace
@@ -28,6 +29,7 @@ FaultKind delay_fault() {
   kind.keys = party_keys();
   kind.keys.push_back(
       {"delay", FaultKey::Type::range, true, "how late: \"20ms\" or, drawn for each, \"1ms..30ms\""});
+  kind.keys.push_back(p_key());
   kind.on_links = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Delay>(config);

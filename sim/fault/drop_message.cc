@@ -20,6 +20,7 @@ FaultKind drop_message_fault() {
   kind.keys.insert(kind.keys.begin(),
                    {"channel", FaultKey::Type::text, false, "only messages of this channel (default: any)"});
   kind.tells_hits = true;
+  kind.problem = one_probability;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<MessageFault>(config, Direction::reply, Action{Action::Kind::drop},
                                           [channel = text_of(config, "channel")](const Message& message) {

@@ -49,6 +49,7 @@ FaultKind error_reply_fault() {
   kind.problem = [](const FaultConfig& config) -> std::string {
     const std::string error = text_of(config, "error", kLoading);
     const std::string code = error.substr(0, error.find(' '));
+    if (std::string problem = one_probability(config); !problem.empty()) return problem;
     const bool upper =
         !code.empty() && std::all_of(code.begin(), code.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
     return upper && error.find_first_of("\r\n") == std::string::npos

@@ -57,6 +57,8 @@ struct FaultTargets {
   std::function<void(std::string_view client, std::function<void()> refused)> fork_client = {};
   // For kinds that tell (FaultKind::tells_hits): it met what it was made for.
   std::function<void()> hit = [] {};
+  // How long this act will last; only for kinds that say knows_length, and zero without `for`.
+  Duration lasts{};
   // To be called at the moment of each effect, and only for what did happen: no `crashed` of a node that was
   // dead.
   std::function<void(const FaultEffect& effect)> tell = [](const FaultEffect&) {};
@@ -90,6 +92,9 @@ struct FaultKind {
   // With the key `client`, it acts within a client of ours (its clocks, its tasks): not on a foreign program,
   // but for its wall clock.
   bool inside_client = false, inside_programs = false;
+  bool knows_length = false;          // FaultTargets::lasts
+  bool needs_replicas = false;        // some nodes follow others
+  bool needs_append_only = false;     // persistence = "aof-..."
   bool needs_sentinels = false;       // topology = "sentinel"
   bool needs_cluster = false;         // topology = "cluster"
   bool changes_role = false;          // by REPLICAOF, which a node of a Redis Cluster refuses

@@ -1,77 +1,19 @@
 // Faults on a primary with a replica, as a scenario plays them.
 #include <gtest/gtest.h>
 
-#include "lib/testing/server/temporary_folder.h"
-#include "sim/cluster/cluster.h"
-#include "sim/fault/fault.h"
-#include "sim/fault/testing/acting.h"
-#include "sim/proxy/testing/rig.h"
+#include "sim/fault/testing/servers.h"
 
 namespace holdfast::sim {
 namespace {
 
 using namespace std::chrono_literals;
 using testing::Kind;
+using testing::Servers;
 using testing::Wire;
 
-struct Servers {
-  World& world;
-  Proxy& proxy;
-  Cluster& cluster;
-  Process& client;
-  FaultTargets targets;
-
-  std::unique_ptr<testing::Acting> make(std::string_view kind, SettingValues values) {
-    return std::make_unique<testing::Acting>(kind, std::move(values));
-  }
-  Wire wire(std::string_view node, Duration patience = 2s) {
-    Wire wire(client, cluster.find(node)->endpoint());
-    wire.patience = patience;
-    return wire;
-  }
-  // As a client, on a connection of its own.
-  std::string ask(std::string_view node, std::string_view line, Duration patience = 2s) {
-    std::string reply;
-    testing::on(world, client, [&] { reply = wire(node, patience).ask(line); });
-    return reply;
-  }
-  // Until the reply is `wanted`.
-  bool comes_to(std::string_view node, std::string_view line, std::string_view wanted) {
-    for (int i = 0; i < 1000; ++i) {
-      if (ask(node, line) == wanted) return true;
-      world.harness().runtime().sleep_for(10ms);
-    }
-    return false;
-  }
-};
-
-class FaultOnServers : public ::testing::TestWithParam<Kind> {
- protected:
-  void play(Persistence persistence, const std::function<void(Servers&)>& body) {
-    play(
-        ClusterOptions{
-            .topology = Topology::primary_replica, .nodes = {"r1", "r2"}, .persistence = persistence},
-        body);
-  }
-  void play(ClusterOptions options, const std::function<void(Servers&)>& body) {
-    const TemporaryFolder folder;
-    options.folder = folder.path();
-    const auto world = testing::make_world(GetParam());
-    world->run([&] {
-      Proxy proxy(*world);
-      const auto cluster = GetParam() == Kind::real ? make_real_cluster(*world, proxy, options)
-                                                    : make_embedded_cluster(*world, proxy, options);
-      cluster->start();
-      Process& client = world->add_process("c1");
-      Rng rng(1);
-      FaultTargets targets{.world = *world, .cluster = *cluster, .proxy = proxy, .client = {}, .rng = rng};
-      Servers servers{*world, proxy, *cluster, client, targets};
-      body(servers);
-    });
-  }
-};
+class FaultOnServers : public testing::ServersTest {};
 INSTANTIATE_TEST_SUITE_P(Worlds, FaultOnServers, ::testing::Values(Kind::embedded, Kind::real),
-                         [](const auto& info) { return info.param == Kind::embedded ? "embedded" : "real"; });
+                         testing::world_name);
 
 // The story of the house: what the primary acknowledged never reaches the replica that is promoted.
 TEST_P(FaultOnServers, AFrozenReplicaIsPromotedWithoutTheLastWrites) {

@@ -55,10 +55,11 @@ class FakeNode final : public ClusterNode {
     log_.push_back("drift " + std::to_string(ppm));
   }
   std::int64_t drift() const override { return drift_; }
-  void administer(std::span<const std::string> command) override {
+  std::string administer(std::span<const std::string> command) override {
     std::string line;
     for (const std::string& word : command) line += (line.empty() ? "" : " ") + word;
     log_.push_back(line);
+    return "";
   }
   void step_clock(Duration by) override { log_.push_back("step " + std::to_string(by / 1ms)); }
 
@@ -79,6 +80,7 @@ class FakeCluster final : public Cluster {
   void demote(const std::string& node, const std::string& primary) override {
     log.push_back("demote " + node + " " + primary);
   }
+  void handed_over(const std::string&, const std::string&) override {}
   Strings log;
 
  private:
@@ -136,7 +138,7 @@ TEST(FaultRegistry, EveryKindIsDescribedAndFound) {
       }
     }
   }
-  EXPECT_EQ(names.size(), 32u);
+  EXPECT_EQ(names.size(), 43u);
   EXPECT_EQ(find_fault_kind("no-such"), nullptr);
 }
 

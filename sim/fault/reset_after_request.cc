@@ -10,6 +10,7 @@ FaultKind reset_after_request_fault() {
                  .about = "a connection breaks after a request was executed, before its reply"};
   kind.keys = command_keys();
   kind.tells_hits = true;
+  kind.problem = one_probability;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<MessageFault>(config, Direction::reply, Action{Action::Kind::reset},
                                           command_matcher(config));

@@ -9,6 +9,7 @@ FaultKind reset_before_request_fault() {
                  .about = "a connection breaks before a request reaches the server (no effect)"};
   kind.keys = command_keys();
   kind.tells_hits = true;
+  kind.problem = one_probability;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<MessageFault>(config, Direction::request, Action{Action::Kind::reset},
                                           command_matcher(config));

@@ -48,6 +48,7 @@ FaultKind streaming_server_fault() {
                        "second; or a drip: 1000000 bytes, one every 10 ms",
                        {"array", "bulk", "drip"}});
   kind.must_end = kind.tells_hits = true;
+  kind.problem = one_probability;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     Action action;
     action.kind = Action::Kind::stream;

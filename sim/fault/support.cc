@@ -68,6 +68,24 @@ LaneFilter lanes_of(const FaultConfig& config) {
   };
 }
 
+FaultKey p_key() {
+  return {"p", FaultKey::Type::probability, false,
+          "each one is hit with this probability, such as 0.02: drawn, from the seed"};
+}
+
+Chance chance_of(const FaultConfig& config) {
+  if (const auto* p = config.get<std::int64_t>("p")) return {static_cast<std::uint64_t>(*p), 1'000'000};
+  if (const auto* percent = config.get<std::int64_t>("probability"))
+    return {static_cast<std::uint64_t>(*percent), 100};
+  return {};
+}
+
+std::string one_probability(const FaultConfig& config) {
+  const bool both =
+      config.get<std::int64_t>("p") != nullptr && config.get<std::int64_t>("probability") != nullptr;
+  return both ? "`p` or `probability`, which say the same, not both" : "";
+}
+
 std::string one_of_node_and_client(const FaultConfig& config) {
   const int given =
       (config.get<std::string>("node") != nullptr) + (config.get<std::string>("client") != nullptr);
@@ -150,8 +168,12 @@ Healing CommandFault::act(FaultTargets& targets) {
   };
 }
 
-MessageFault::MessageFault(const FaultConfig& config, Direction direction, Action action,
-                           std::function<bool(const Message&)> matches) {
+MessageFault::MessageFault(const FaultConfig& config, Direction direction, Act each, Matches matches)
+    : MessageFault(config, direction, Action{}, std::move(matches)) {
+  each_ = std::move(each);
+}
+
+MessageFault::MessageFault(const FaultConfig& config, Direction direction, Action action, Matches matches) {
   options_.which = [client = text_of(config, "client"), node = text_of(config, "node"),
                     direction](const Link& link) {
     const bool hit =
@@ -160,18 +182,24 @@ MessageFault::MessageFault(const FaultConfig& config, Direction direction, Actio
                  .reply = hit && direction == Direction::reply};
   };
   options_.matches = std::move(matches);
-  const std::int64_t* const percent = config.get<std::int64_t>("probability");
-  if (percent != nullptr) options_.percent = *percent;
+  options_.chance = chance_of(config);
+  const bool drawn =
+      config.get<std::int64_t>("p") != nullptr || config.get<std::int64_t>("probability") != nullptr;
   options_.nth = count_of(config, "nth", 1);
-  options_.count = count_of(config, "count", percent == nullptr ? 1 : 0);
+  options_.count = count_of(config, "count", drawn ? 0 : 1);
   options_.action = std::move(action);
 }
 
 Healing MessageFault::act(FaultTargets& targets) {
   const auto id = std::make_shared<RuleId>(0);
   NthMessage options = options_;
-  if (options.percent < 100) options.draws = targets.rng.next();
+  if (!options.chance.always()) options.draws = targets.rng.next();
   options.on_hit = targets.hit;
+  if (each_) {
+    options.act = [each = each_, rng = std::make_shared<Rng>(targets.rng.next())](const Message& message) {
+      return each(message, *rng);
+    };
+  }
   // What streams goes on until the act is healed.
   if (options.action.kind != Action::Kind::stream)
     options.on_done = [id, &proxy = targets.proxy] { proxy.remove_rule(*id); };
@@ -187,10 +215,11 @@ std::vector<FaultKey> message_keys() {
        "which matching message, counted from 1 since the fault acts (default 1)"},
       {.name = "count",
        .type = FaultKey::Type::count,
-       .about = "how many from there on (default 1, with `probability` 0; 0: all until it heals)",
+       .about = "how many from there on (default 1, with `probability` or `p` 0; 0: all until it heals)",
        .least = 0},
       {"probability", FaultKey::Type::percent, false,
        "each one from there on is hit with this probability, such as \"5%\"; drawn for each link by itself"},
+      {"p", FaultKey::Type::probability, false, "the same as a number, such as 0.02"},
   };
 }
 

@@ -28,6 +28,12 @@ std::vector<FaultKey> party_keys();
 // `direction` is told from `between` to `and`, whoever of them made the connection.
 LaneFilter lanes_of(const FaultConfig& config);
 
+// The key `p`, and what it or `probability` say; absent: always.
+FaultKey p_key();
+Chance chance_of(const FaultConfig& config);
+// For FaultKind::problem: at most one of `p` and `probability`.
+std::string one_probability(const FaultConfig& config);
+
 // For FaultKind::problem: exactly one of `node` and `client`.
 std::string one_of_node_and_client(const FaultConfig& config);
 
@@ -80,18 +86,22 @@ class RuleFault : public Fault {
 };
 
 // A fault that meets the nth message of some sort after it began to act, or each with some probability: keys
-// client, node, nth, count, probability. Its kind tells hits.
+// client, node, nth, count, probability, p. Its kind tells hits.
 class MessageFault : public Fault {
  public:
-  MessageFault(const FaultConfig& config, Direction direction, Action action,
-               std::function<bool(const Message&)> matches);
+  using Matches = std::function<bool(const Message&)>;
+  using Act = std::function<Action(const Message& message, Rng& rng)>;
+  MessageFault(const FaultConfig& config, Direction direction, Action action, Matches matches);
+  // `each` says what becomes of each message that is met.
+  MessageFault(const FaultConfig& config, Direction direction, Act each, Matches matches);
   Healing act(FaultTargets& targets) override;
 
  private:
   NthMessage options_;
+  Act each_;
 };
 
-std::vector<FaultKey> message_keys();  // client, node, nth, count, probability
+std::vector<FaultKey> message_keys();  // client, node, nth, count, probability, p
 
 // Requests and replies to requests of the command named by the key `command` (absent: of any).
 std::function<bool(const Message&)> command_matcher(const FaultConfig& config);

@@ -75,12 +75,14 @@ struct Action {
   };
   Kind kind = Kind::pass;
   Duration delay{};  // pass: keep it back that long; order within a link is kept
-  // pass: the server gets these bytes in place of the request, and the client what it answers to them.
+  // pass: these bytes go on in place of the message; in place of a request, something with one answer.
   std::shared_ptr<const std::string> instead = nullptr;
   std::shared_ptr<const EndlessReply> endless = nullptr;  // stream
   std::size_t part = 0;                                   // pass_part_then_close
   // pass: in slices, each of which waits for its own time besides `delay`. Together they are all of it.
   std::shared_ptr<const std::vector<Slice>> slices = nullptr;
+  // pass: called when it has been written on.
+  std::shared_ptr<const std::function<void()>> passed = nullptr;
 };
 
 class Rule {

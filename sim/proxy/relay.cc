@@ -194,6 +194,7 @@ Relay::Verdict Relay::ask(const Lane& of, std::string_view bytes, const Message*
     verdict.delay += action.delay;
     if (action.instead) verdict.instead = action.instead;
     if (action.slices) verdict.slices = action.slices;
+    if (action.passed) verdict.passed = action.passed;
     if (action.kind == Action::Kind::pass) continue;
     verdict.kind = action.kind;
     verdict.endless = action.endless;
@@ -211,7 +212,8 @@ void Relay::place(Lane& of, Verdict verdict, Piece& piece, std::string_view byte
     return place_slices(of, std::move(verdict), bytes);
   const bool clear = of.queue == nullptr || (of.queue->empty() && !of.writing);
   if (clear && verdict.kind != Action::Kind::hold && verdict.delay <= Duration::zero()) {
-    if (verdict.kind == Action::Kind::pass && piece.end == End::none) return gather(of, bytes);
+    const bool plain = verdict.kind == Action::Kind::pass && piece.end == End::none;
+    if (plain && verdict.passed == nullptr) return gather(of, bytes);
     send_gathered(of);
     return broken_ ? void() : carry_out(of, verdict, piece.end, bytes);
   }
@@ -286,7 +288,9 @@ void Relay::start_writer(Lane& of) {
 
 void Relay::carry_out(Lane& of, const Verdict& verdict, End end, std::string_view bytes) {
   switch (verdict.kind) {
-    case Action::Kind::pass: return end == End::none ? write_out(of, bytes) : pass_end(of, end);
+    case Action::Kind::pass:
+      end == End::none ? write_out(of, bytes) : pass_end(of, end);
+      return verdict.passed ? (*verdict.passed)() : void();
     case Action::Kind::drop:
       if (end != End::none) of.ended = true;
       return close_if_over();

@@ -58,6 +58,7 @@ class Relay : public std::enable_shared_from_this<Relay> {
     std::shared_ptr<const EndlessReply> endless = nullptr;
     std::size_t part = 0;
     std::shared_ptr<const std::vector<Slice>> slices = nullptr;
+    std::shared_ptr<const std::function<void()>> passed = nullptr;
   };
 
   // What it takes to ask about a message again.

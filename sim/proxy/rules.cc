@@ -1,19 +1,22 @@
 #include "sim/proxy/rules.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
+#include <vector>
 
 namespace holdfast::sim {
 namespace {
 
 class DelayRule final : public Rule {
  public:
-  DelayRule(LaneFilter which, DurationRange range, Rng rng)
-      : which_(std::move(which)), range_(range), rng_(rng) {}
+  DelayRule(LaneFilter which, DurationRange range, Rng rng, Chance chance)
+      : which_(std::move(which)), range_(range), rng_(rng), chance_(chance) {}
   bool applies(const Link& link) const override { return which_(link).any(); }
   bool needs_messages() const override { return false; }
   Action on_bytes(const Link& link, Direction direction, std::string_view) override {
     if (!which_(link).has(direction)) return {};
+    if (!chance_.always() && !rng_.chance(chance_.part, chance_.of)) return {};
     return {.kind = Action::Kind::pass, .delay = range_.draw(rng_)};
   }
 
@@ -21,6 +24,7 @@ class DelayRule final : public Rule {
   LaneFilter which_;
   DurationRange range_;
   Rng rng_;
+  const Chance chance_;
 };
 
 class LatencyRule final : public Rule {
@@ -54,6 +58,52 @@ class HoldRule final : public Rule {
   const bool loses_;
 };
 
+class BandwidthRule final : public Rule {
+ public:
+  BandwidthRule(LaneFilter which, std::int64_t bytes_per_second, Runtime& clock)
+      : which_(std::move(which)), rate_(static_cast<std::size_t>(bytes_per_second)), clock_(clock) {}
+  bool applies(const Link& link) const override { return which_(link).any(); }
+  bool needs_messages() const override { return false; }
+  Action on_bytes(const Link& link, Direction direction, std::string_view bytes) override {
+    if (rate_ == 0 || bytes.empty() || !which_(link).has(direction)) return {};
+    MonotonicTime& free = free_[{link.connection, direction}];
+    free = std::max(free, clock_.now());
+    auto slices = std::make_shared<std::vector<Slice>>();
+    const std::size_t most = std::max<std::size_t>(1, rate_ / 10);
+    for (std::size_t left = bytes.size(); left > 0;) {
+      const std::size_t size = std::min(left, most);
+      left -= size;
+      free += Duration(static_cast<std::int64_t>(size * 1'000'000'000 / rate_));
+      slices->push_back({.bytes = size, .after = free - clock_.now()});
+    }
+    return {.slices = std::move(slices)};
+  }
+
+ private:
+  LaneFilter which_;
+  const std::size_t rate_;  // bytes a second
+  Runtime& clock_;
+  // When it has passed on what it got.
+  std::map<std::pair<std::uint64_t, Direction>, MonotonicTime> free_;
+};
+
+class SlowCloseRule final : public Rule {
+ public:
+  SlowCloseRule(LaneFilter which, DurationRange range, Rng rng)
+      : which_(std::move(which)), range_(range), rng_(rng) {}
+  bool applies(const Link& link) const override { return which_(link).any(); }
+  bool needs_messages() const override { return false; }
+  Action on_bytes(const Link& link, Direction direction, std::string_view bytes) override {
+    if (!bytes.empty() || !which_(link).has(direction)) return {};
+    return {.delay = range_.draw(rng_)};
+  }
+
+ private:
+  LaneFilter which_;
+  DurationRange range_;
+  Rng rng_;
+};
+
 class RefuseRule final : public Rule {
  public:
   RefuseRule(std::function<bool(const Link&)> which, std::function<void()> on_hit)
@@ -80,19 +130,20 @@ class NthMessageRule final : public Rule {
       return {};
     if (++seen_ < options_.nth || !drawn(message.link)) return {};
     if (options_.on_hit) options_.on_hit();
+    const Action action = options_.act ? options_.act(message) : options_.action;
     if (options_.count > 0 && ++hits_ >= options_.count) {
       done_ = true;
       if (options_.on_done) options_.on_done();
     }
-    return options_.action;
+    return action;
   }
 
  private:
   bool drawn(const Link& link) {
-    if (options_.percent >= 100) return true;
+    if (options_.chance.always()) return true;
     const std::string name = link.from + " " + link.to;
     const auto stream = streams_.try_emplace(name, Rng::derive(options_.draws, name)).first;
-    return stream->second.chance(static_cast<std::uint64_t>(options_.percent), 100);
+    return stream->second.chance(options_.chance.part, options_.chance.of);
   }
 
   NthMessage options_;
@@ -107,8 +158,8 @@ LaneFilter all_links() {
   return [](const Link&) { return Lanes{.request = true, .reply = true}; };
 }
 
-std::shared_ptr<Rule> make_delay_rule(LaneFilter which, DurationRange range, Rng rng) {
-  return std::make_shared<DelayRule>(std::move(which), range, rng);
+std::shared_ptr<Rule> make_delay_rule(LaneFilter which, DurationRange range, Rng rng, Chance chance) {
+  return std::make_shared<DelayRule>(std::move(which), range, rng, chance);
 }
 
 std::shared_ptr<Rule> make_latency_rule(DurationRange range, Rng rng) {
@@ -117,6 +168,14 @@ std::shared_ptr<Rule> make_latency_rule(DurationRange range, Rng rng) {
 
 std::shared_ptr<Rule> make_hold_rule(LaneFilter which) {
   return std::make_shared<HoldRule>(std::move(which), false);
+}
+
+std::shared_ptr<Rule> make_bandwidth_rule(LaneFilter which, std::int64_t bytes_per_second, Runtime& clock) {
+  return std::make_shared<BandwidthRule>(std::move(which), bytes_per_second, clock);
+}
+
+std::shared_ptr<Rule> make_slow_close_rule(LaneFilter which, DurationRange range, Rng rng) {
+  return std::make_shared<SlowCloseRule>(std::move(which), range, rng);
 }
 
 std::shared_ptr<Rule> make_partition_rule(LaneFilter which) {

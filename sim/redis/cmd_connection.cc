@@ -271,11 +271,11 @@ void client_pause(Call& c) {
   std::int64_t ms = 0;
   if (!integer_arg(c, 2, ms, "ERR timeout is not an integer or out of range")) return;
   if (ms < 0) return c.out.error("ERR timeout is negative");
-  c.engine.pause_clients(c.engine.mono_ms() + ms, all);
+  c.engine.pause_clients(Engine::Pause::by_command, c.engine.mono_ms() + ms, all);
   c.out.ok();
 }
 void client_unpause(Call& c) {
-  c.engine.unpause_clients();
+  c.engine.unpause_clients(Engine::Pause::by_command);
   c.out.ok();
 }
 void client_unblock(Call& c) {

@@ -8,6 +8,8 @@ namespace {
 void replicaof(Call& c) {
   if (c.engine.cluster() != nullptr) return c.out.error("ERR REPLICAOF not allowed in cluster mode.");
   Replication& replication = c.engine.replication();
+  if (replication.failover() != Replication::Failover::none)
+    return c.out.error("ERR REPLICAOF not allowed while failing over.");
   if (c.option(1, "NO") && c.option(2, "ONE")) {
     replication.promote();
     return c.out.ok();
@@ -48,12 +50,29 @@ void replconf(Call& c) {
   c.out.ok();
 }
 
+// False: it is answered why not.
+bool may_sync(Call& c) {
+  const Replication& replication = c.engine.replication();
+  const char* why_not = nullptr;
+  if (replication.failover() != Replication::Failover::none) {
+    why_not = "NOMASTERLINK Can't SYNC while failing over";
+  } else if (replication.is_replica() && replication.link_state() != LinkState::connected) {
+    why_not = "NOMASTERLINK Can't SYNC while not connected with my master";
+  }
+  if (why_not != nullptr) c.out.error(why_not);
+  return why_not == nullptr;
+}
+
 void psync(Call& c) {
   if (c.session.replica == ReplicaState::online) return;
   Replication& replication = c.engine.replication();
-  if (replication.is_replica() && replication.link_state() != LinkState::connected) {
-    return c.out.error("NOMASTERLINK Can't SYNC while not connected with my master");
+  if (c.argc() > 3 && c.option(3, "FAILOVER")) {  // its primary hands over
+    if (!replication.is_replica()) return c.out.error("ERR PSYNC FAILOVER can't be sent to a master.");
+    if (!equals_ignoring_case(c.arg(1), replication.id()))
+      return c.out.error("ERR PSYNC FAILOVER replid must match my replid.");
+    replication.promote();
   }
+  if (!may_sync(c)) return;
   std::int64_t offset = -1;
   if (!integer_arg(c, 2, offset)) return;
   replication.serve_sync(c.session, c.arg(1), offset);
@@ -61,11 +80,7 @@ void psync(Call& c) {
 
 void sync(Call& c) {  // as before 2.8: everything, without a line that names the history
   if (c.session.replica == ReplicaState::online) return;
-  Replication& replication = c.engine.replication();
-  if (replication.is_replica() && replication.link_state() != LinkState::connected) {
-    return c.out.error("NOMASTERLINK Can't SYNC while not connected with my master");
-  }
-  replication.serve_sync(c.session, "", -1);
+  if (may_sync(c)) c.engine.replication().serve_sync(c.session, "", -1);
 }
 
 void wait(Call& c) {
@@ -88,6 +103,45 @@ void wait(Call& c) {
   c.session.wait_replicas = replicas;
   c.engine.block(c.session, Blocked::by_wait, timeout_ms == 0 ? 0 : c.engine.mono_ms() + timeout_ms);
   replication.ask_for_acknowledgements();
+}
+
+void failover(Call& c) {
+  Replication& replication = c.engine.replication();
+  if (c.argc() == 2 && c.option(1, "ABORT")) {
+    if (replication.failover() == Replication::Failover::none)
+      return c.out.error("ERR No failover in progress.");
+    replication.abort_failover();
+    return c.out.ok();
+  }
+  Replication::FailoverOrder order;
+  std::int64_t timeout_ms = 0;
+  for (std::size_t i = 1; i < c.argc(); ++i) {
+    if (c.option(i, "TIMEOUT") && i + 1 < c.argc() && timeout_ms == 0) {
+      if (!integer_arg(c, ++i, timeout_ms)) return;
+      if (timeout_ms <= 0) return c.out.error("ERR FAILOVER timeout must be greater than 0");
+    } else if (c.option(i, "TO") && i + 2 < c.argc() && order.target.host.empty()) {
+      std::int64_t port = 0;
+      if (!integer_arg(c, i + 2, port)) return;
+      order.target = {std::string(c.arg(i + 1)), static_cast<std::uint16_t>(port)};
+      i += 2;
+    } else if (c.option(i, "FORCE") && !order.force) {
+      order.force = true;
+    } else {
+      return c.out.error(kSyntax);
+    }
+  }
+  if (replication.failover() != Replication::Failover::none)
+    return c.out.error("ERR FAILOVER already in progress.");
+  if (replication.is_replica()) return c.out.error("ERR FAILOVER is not valid when server is a replica.");
+  if (replication.replica_count() == 0) return c.out.error("ERR FAILOVER requires connected replicas.");
+  if (order.force && (timeout_ms == 0 || order.target.host.empty())) {
+    return c.out.error("ERR FAILOVER with force option requires both a timeout and target HOST and IP.");
+  }
+  if (!order.target.host.empty() && !replication.has_replica(order.target))
+    return c.out.error("ERR FAILOVER target HOST and PORT is not a replica.");
+  if (timeout_ms > 0) order.until_ms = c.engine.wall_ms() + timeout_ms;
+  c.out.ok();
+  replication.begin_failover(order);
 }
 
 void role(Call& c) {
@@ -127,6 +181,7 @@ void add_replication_commands(Specs& specs) {
                                 {"psync", psync, -3, kR | kNoMulti | kWhilePaused},
                                 {"sync", sync, 1, kR | kNoMulti | kWhilePaused},
                                 {"wait", wait, 3, kNoScript},
+                                {"failover", failover, -1, kR},
                                 {"role", role, 1, kNoScript | kFast},
                             });
 }

@@ -101,27 +101,36 @@ void lastsave(Call& c) { c.out.integer(c.engine.last_save_s()); }
 void shutdown(Call& c) {
   bool save = !c.engine.config().save_points.empty();
   bool save_asked = true;  // by not saying NOSAVE
+  bool now = false, saves = false, abort = false;
   for (std::size_t i = 1; i < c.argc(); ++i) {
     if (c.option(i, "NOSAVE"))
       save = save_asked = false;
     else if (c.option(i, "SAVE"))
-      save = true;
-    else if (!c.option(i, "NOW") && !c.option(i, "FORCE"))
+      save = saves = true;
+    else if (c.option(i, "NOW"))
+      now = true;
+    else if (c.option(i, "ABORT"))
+      abort = true;
+    else if (!c.option(i, "FORCE"))
       return c.out.error(kSyntax);
+  }
+  if ((abort && c.argc() > 2) || (saves && !save_asked)) return c.out.error(kSyntax);
+  if (abort) {
+    if (!c.engine.abort_shutdown()) return c.out.error("ERR No shutdown in progress.");
+    return c.out.ok();
   }
   if (c.engine.script_paused() && save_asked) {
     return c.out.error(
         "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
   }
-  if (save) c.engine.save();
-  c.engine.request_shutdown();
-  c.session.close_after_reply = true;  // without a reply: the server ends with this connection
+  c.engine.shut_down(c.session, save, now);
 }
 
 void debug_sleep(Call& c) {  // the server sleeps for everybody: nobody is served until then
   double seconds = 0;
   if (!real_arg(c, 2, seconds)) return;
-  c.engine.pause_clients(c.engine.mono_ms() + static_cast<std::int64_t>(seconds * 1000), true);
+  c.engine.pause_clients(Engine::Pause::by_command,
+                         c.engine.mono_ms() + static_cast<std::int64_t>(seconds * 1000), true);
   c.out.ok();
 }
 void debug_ok(Call& c) { c.out.ok(); }

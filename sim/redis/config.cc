@@ -22,6 +22,7 @@ constexpr Limits kIntegers[] = {
     {"maxclients", 1, UINT32_MAX},
     {"hz", 0, INT32_MAX},
     {"busy-reply-threshold", 0, INT64_MAX},
+    {"shutdown-timeout", 0, INT32_MAX},
     {"repl-diskless-sync-delay", 0, INT32_MAX},
     {"slowlog-log-slower-than", -1, INT64_MAX},
     {"hash-max-listpack-entries", 0, INT64_MAX},
@@ -180,6 +181,7 @@ Config::Config() {
             {"requirepass", ""},
             {"save", ""},
             {"set-max-intset-entries", "512"},
+            {"shutdown-timeout", "10"},
             {"slave-read-only", "yes"},
             {"slowlog-log-slower-than", "10000"},
             {"stop-writes-on-bgsave-error", "yes"},
@@ -235,6 +237,8 @@ std::string Config::set(std::string_view given, std::string_view value) {
     replica_serve_stale_data = text == "yes";
   } else if (name == "busy-reply-threshold") {
     busy_reply_threshold_ms = number;
+  } else if (name == "shutdown-timeout") {
+    shutdown_timeout_s = number;
   } else if (name == "repl-timeout") {
     repl_timeout_s = number;
   } else if (name == "repl-ping-replica-period") {

@@ -29,6 +29,7 @@ class Config {
   std::int64_t max_memory_bytes = 0;  // 0: no limit
   std::int64_t repl_timeout_s = 60;
   std::int64_t repl_ping_period_s = 10;
+  std::int64_t shutdown_timeout_s = 10;
   std::int64_t repl_backlog_bytes = 1024 * 1024;
   std::int64_t busy_reply_threshold_ms = 5000;  // 0: a script never makes the server busy
   std::string password;

@@ -13,6 +13,7 @@ void Connection::flush() {
   if (writing_) return;
   writing_ = true;
   while (!session_->out.bytes.empty()) {
+    wait_for_disk();
     sending_.clear();
     sending_.swap(session_->out.bytes);
     if (!stream_->write(sending_, kNever).ok()) {
@@ -24,6 +25,10 @@ void Connection::flush() {
   if (sending_.capacity() > 16 * 1024) sending_ = std::string();
   writing_ = false;
   if (session_->close_after_reply) stream_->close();
+}
+
+void Connection::wait_for_disk() {
+  while (runtime_.now() < engine_->still_until()) runtime_.sleep_until(engine_->still_until());
 }
 
 void Connection::output_ready() noexcept {
@@ -80,7 +85,8 @@ void Connection::serve_requests() {
       chunk = got.bytes == chunk ? std::min<std::size_t>(chunk * 4, 64 * 1024) : kChunk;
     }
     if (!got.ok() || session_->closed) break;
-    if (session_->blocked == Blocked::no) engine_->process(*session_);
+    wait_for_disk();
+    if (session_->blocked == Blocked::no && !session_->closed) engine_->process(*session_);
     flush();
     if (session_->closed || session_->close_after_reply) break;
   }

@@ -21,7 +21,8 @@ class Connection final : public Transport, public std::enable_shared_from_this<C
 
  private:
   void serve_requests();
-  void flush();  // [parks] unless another task is flushing already
+  void flush();
+  void wait_for_disk();  // while the server stands still  // [parks] unless another task is flushing already
   void write_loop();
 
   Runtime& runtime_;

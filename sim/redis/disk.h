@@ -14,9 +14,11 @@ enum class PersistenceMode { none, rdb, aof_always, aof_everysec, aof_no };
 struct Disk {
   std::string snapshot;  // the last dump
   bool has_append_only = false;
-  std::string base;      // of the append-only file: a dump
-  std::string appended;  // commands since, in RESP
-  WriteBack written;     // how much of `appended` the disk has
+  std::string base;       // of the append-only file: a dump
+  std::string appended;   // commands since, in RESP
+  WriteBack written;      // how much of `appended` the disk has
+  bool full = false;      // nothing can be appended
+  Duration sync_delay{};  // so much longer takes each sync of `appended`
 
   // `now`: on the clock of the server's machine.
   void lose_power(MonotonicTime now) {

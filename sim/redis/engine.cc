@@ -122,11 +122,12 @@ void Engine::execute(Session& session, Args argv) {
 // What a replica that serves no stale data still does without its primary (Redis: the flag `stale`).
 static bool answers_without_primary(std::string_view name) {
   static constexpr std::string_view kNames[] = {
-      "auth",       "client",       "cluster",      "command",  "config",      "debug",      "discard",
-      "echo",       "exec",         "hello",        "info",     "multi",       "psubscribe", "publish",
-      "pubsub",     "punsubscribe", "quit",         "readonly", "readwrite",   "replconf",   "replicaof",
-      "reset",      "role",         "script",       "select",   "shutdown",    "slaveof",    "spublish",
-      "ssubscribe", "subscribe",    "sunsubscribe", "time",     "unsubscribe", "unwatch",    "watch"};
+      "auth",      "client",       "cluster",  "command",     "config",       "debug",
+      "discard",   "echo",         "exec",     "failover",    "hello",        "info",
+      "multi",     "psubscribe",   "publish",  "pubsub",      "punsubscribe", "quit",
+      "readonly",  "readwrite",    "replconf", "replicaof",   "reset",        "role",
+      "script",    "select",       "shutdown", "slaveof",     "spublish",     "ssubscribe",
+      "subscribe", "sunsubscribe", "time",     "unsubscribe", "unwatch",      "watch"};
   name = name.substr(0, name.find('|'));
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
@@ -231,11 +232,15 @@ void Engine::reject(Session& session, const CommandSpec* spec, std::string_view 
   reset_transaction(*this, session);
 }
 
+static constexpr std::string_view kDiskFull =
+    "MISCONF Errors writing to the AOF file: No space left on device";
+
 std::string_view Engine::refuse_write(const Session& session) const {
   if (session.from_primary || session.fake) return {};
   if (replication_.is_replica()) {
     return config_.replica_read_only ? "READONLY You can't write against a read only replica." : "";
   }
+  if (append_failed_) return kDiskFull;
   if (config_.min_replicas_to_write > 0 && config_.min_replicas_max_lag_s > 0 &&
       replication_.good_replicas() < config_.min_replicas_to_write) {
     return "NOREPLICAS Not enough good replicas to write.";
@@ -281,6 +286,10 @@ bool Engine::admit(Session& session, const CommandSpec& spec, Args argv, std::ui
       reject(session, &spec, kOutOfMemory);
       return false;
     }
+  }
+  if (append_failed_ && spec.name == "ping" && !session.from_primary) {
+    reject(session, &spec, kDiskFull);
+    return false;
   }
   if (writes) {
     const std::string_view refused = refuse_write(session);
@@ -364,14 +373,15 @@ void Engine::set_propagation(bool to_replicas, bool to_disk) {
 }
 
 void Engine::propagate(int db, Args argv) { note_effect(db, argv, propagate_replicas_, propagate_disk_); }
-void Engine::propagate_publish(int db, Args argv) { note_effect(db, argv, true, false); }
+void Engine::propagate_publish(int db, Args argv) { note_effect(db, argv, propagate_replicas_, false); }
 
 void Engine::note_effect(int db, Args argv, bool replicas, bool disk) {
-  if (!propagating() || loading_) return;
+  replicas = replicas && replication_.feeding();
+  disk = disk && append_only_;
+  if (loading_ || (!replicas && !disk)) return;
   const std::size_t begin = pending_bytes_.size();
   append_request(pending_bytes_, argv);
-  effects_.push_back(
-      {db, begin, pending_bytes_.size(), replicas && replication_.feeding(), disk && append_only_});
+  effects_.push_back({db, begin, pending_bytes_.size(), replicas, disk});
 }
 
 void Engine::note_instead(Args effect) {
@@ -381,13 +391,13 @@ void Engine::note_instead(Args effect) {
 }
 
 void Engine::note_replacements(int db, std::size_t from) {
-  if (loading_) return;
+  const bool replicas = propagate_replicas_ && replication_.feeding(), disk = propagate_disk_ && append_only_;
+  if (loading_ || (!replicas && !disk)) return;
   for (std::size_t i = from; i < instead_ends_.size(); ++i) {
     const std::size_t start = i == 0 ? 0 : instead_ends_[i - 1];
     const std::size_t begin = pending_bytes_.size();
     pending_bytes_.append(instead_bytes_, start, instead_ends_[i] - start);
-    effects_.push_back({db, begin, pending_bytes_.size(), propagate_replicas_ && replication_.feeding(),
-                        propagate_disk_ && append_only_});
+    effects_.push_back({db, begin, pending_bytes_.size(), replicas, disk});
   }
 }
 
@@ -407,9 +417,9 @@ void Engine::flush_effects(bool apart) {
       std::string select;
       const std::string_view words[] = {"SELECT", number};
       append_request(select, words);
-      disk_->appended += select;
+      unwritten_ += select;
     }
-    disk_->appended += bytes;
+    unwritten_ += bytes;
   };
   const auto both = [&](bool replicas, bool disk, int db, std::string_view bytes) {
     if (replicas) replication_.feed(db, bytes);
@@ -434,7 +444,6 @@ void Engine::flush_effects(bool apart) {
   if (transaction) both(any_replica, any_disk, effects_.back().db, kExec);
   effects_.clear();
   pending_bytes_.clear();
-  if (any_disk) sync_append_only(true);
   constexpr std::size_t kRewriteFrom = 64u << 20;
   if (append_only_ && disk_->appended.size() > kRewriteFrom &&
       disk_->appended.size() > 2 * disk_->base.size()) {

@@ -5,6 +5,7 @@
 // Used by RedisServer (server.h), which gives it connections and time, and directly by tests.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -130,10 +131,15 @@ class Engine {
   void unblock(Session& session);           // its further input runs when the command at hand is over
   void signal_key(int db, std::string_view key);
   void signal_waiting(int db);  // whoever waits for a key that is there now
-  void pause_clients(std::int64_t until_mono_ms, bool all);
-  void unpause_clients();
+  // Commands are held back: those that write, or all. Several may ask for it at a time (Redis:
+  // pause_purpose).
+  enum class Pause : std::uint8_t { by_command, during_shutdown, during_failover };
+  static constexpr std::int64_t kUntilTold = INT64_MAX;
+  void pause_clients(Pause why, std::int64_t until_mono_ms, bool all);
+  void unpause_clients(Pause why);
 
-  void save();  // a snapshot to the disk
+  void save();                                           // a snapshot to the disk
+  bool append_failed() const { return append_failed_; }  // its disk is full
   std::int64_t unsaved_changes() const { return dirty_ - dirty_at_save_; }
   std::int64_t last_save_s() const { return last_save_s_; }
   void set_append_only(bool on);
@@ -141,8 +147,13 @@ class Engine {
     if (append_only_) set_append_only(true);
   }
   bool reload_append_only();  // throws away what the databases hold, and replays. False: there is no file
-  void request_shutdown() { shutdown_ = true; }
+  // Ends the server at once, or when its replicas have acknowledged everything, for `shutdown-timeout` at
+  // most; `session`, who asked, waits for that, and then sees its connection end.
+  void shut_down(Session& session, bool save, bool now);
+  bool abort_shutdown();  // false: there was none under way
   bool shutdown_requested() const { return shutdown_; }
+  // Until then the server stands still, because it waits for its disk: nobody is read or answered.
+  MonotonicTime still_until() const { return still_until_; }
   void flush_db(int db);
   // `error`: without the "-" before it.
   void count_error(std::string_view error);
@@ -216,12 +227,18 @@ class Engine {
   void touch_watchers_slowly(int db, std::string_view key);
   void serve_waiting();
   void end_blocking_when_due();
+  void update_pauses();
+  void finish_shutdown_when_due();
   void expire_actively();
   void load(PersistenceMode mode);
   void replay_append_only();
   void check_save_points();
-  // As Redis between commands. `grown`: something was appended.
+  // As Redis between commands (aof.c, flushAppendOnlyFile): what was to be appended, and a sync when it is
+  // due.
+  void write_append_only();
   void sync_append_only(bool grown);
+  bool syncs_in_background() const { return runtime_.now() < synced_at_; }
+  void die();  // as by exit(): nobody is answered
 
   Runtime& runtime_;
   Disk* disk_;
@@ -265,16 +282,31 @@ class Engine {
 
   std::map<std::pair<int, std::string>, std::vector<std::uint64_t>> watchers_;
   std::vector<std::pair<int, std::string>> ready_keys_;
-  std::int64_t paused_until_ms_ = 0;
+  struct PauseOf {
+    std::int64_t until_ms = 0;  // monotonic; 0: none
+    bool all = false;
+  };
+  std::array<PauseOf, 3> pauses_;     // by Pause
+  std::int64_t paused_until_ms_ = 0;  // of all of these
   bool paused_all_ = false;
   bool append_only_ = false;
   bool error_counted_ = false;
   bool active_expiry_ = true;  // DEBUG SET-ACTIVE-EXPIRE
   int append_db_ = -1;
+  std::string unwritten_;  // to be appended: between commands, or when the disk can take it again
+  bool append_failed_ = false;
+  std::int64_t postponed_ms_ = 0;  // since when `unwritten_` waits for a sync; 0: it does not
+  MonotonicTime still_until_{};
+  MonotonicTime synced_at_{};  // `everysec`: when the sync under way is over
+  std::size_t syncs_bytes_ = 0;
   std::int64_t last_fsync_s_ = 0;  // wall clock
   bool loading_ = false;           // it replays its append-only file, without parking
   bool loads_ = false;             // set_loads()
   bool shutdown_ = false;
+  struct Shutdown {  // one that waits for replicas
+    bool under_way = false, save = false;
+    std::int64_t until_ms = 0;
+  } ending_;
   std::int64_t last_save_s_ = 0;
 };
 

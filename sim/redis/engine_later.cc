@@ -1,6 +1,7 @@
 // Engine, second part: what happens after and between commands: output for others, blocked clients, time, the
 // disk.
 #include <algorithm>
+#include <utility>
 
 #include "sim/redis/engine.h"
 #include "sim/redis/script_engine.h"
@@ -15,6 +16,7 @@ void Engine::push(Session& to) {
 }
 
 void Engine::finish_batch() {
+  write_append_only();
   if (in_batch_) return;
   in_batch_ = true;
   while (!with_output_.empty() || !unblocked_.empty() || !to_close_.empty()) {
@@ -43,6 +45,7 @@ void Engine::finish_batch() {
     }
   }
   in_batch_ = false;
+  write_append_only();
   if (on_ticks_needed && needs_ticks()) on_ticks_needed();
 }
 
@@ -148,15 +151,74 @@ void Engine::serve_waiting() {
   }
 }
 
-void Engine::pause_clients(std::int64_t until_mono_ms, bool all) {
-  if (paused_until_ms_ <= mono_ms()) paused_all_ = false;
-  paused_until_ms_ = std::max(paused_until_ms_, until_mono_ms);
-  paused_all_ = paused_all_ || all;
+void Engine::pause_clients(Pause why, std::int64_t until_mono_ms, bool all) {
+  update_pauses();
+  PauseOf& pause = pauses_[static_cast<std::size_t>(why)];
+  pause.until_ms = std::max(pause.until_ms, until_mono_ms);
+  pause.all = pause.all || all;
+  update_pauses();
 }
 
-void Engine::unpause_clients() {
-  paused_until_ms_ = 0;
+void Engine::unpause_clients(Pause why) {
+  pauses_[static_cast<std::size_t>(why)] = {};
+  update_pauses();
   end_blocking_when_due();
+}
+
+void Engine::update_pauses() {
+  const std::int64_t now = mono_ms();
+  paused_until_ms_ = 0;
+  paused_all_ = false;
+  for (PauseOf& pause : pauses_) {
+    if (pause.until_ms <= now) pause = {};
+    paused_until_ms_ = std::max(paused_until_ms_, pause.until_ms);
+    paused_all_ = paused_all_ || pause.all;
+  }
+}
+
+// --- the end -------------------------------------------------------------------------------------------
+
+void Engine::shut_down(Session& session, bool save, bool now) {
+  ending_ = {.under_way = true, .save = save, .until_ms = mono_ms() + config_.shutdown_timeout_s * 1000};
+  if (now) ending_.until_ms = 0;
+  if (ending_.until_ms > mono_ms() && !replication_.replicas_have_all())
+    pause_clients(Pause::during_shutdown, kUntilTold, false);
+  session.close_after_reply = ending_.until_ms <= mono_ms() || replication_.replicas_have_all();
+  if (!session.close_after_reply) block(session, Blocked::by_shutdown, 0);
+  finish_shutdown_when_due();
+}
+
+bool Engine::abort_shutdown() {
+  if (!std::exchange(ending_, {}).under_way) return false;
+  unpause_clients(Pause::during_shutdown);
+  for (const auto& [id, session] : sessions_) {
+    if (session->blocked != Blocked::by_shutdown) continue;
+    session->out.error("ERR Errors trying to SHUTDOWN. Check logs.");
+    unblock(*session);
+  }
+  return true;
+}
+
+void Engine::finish_shutdown_when_due() {
+  if (!ending_.under_way || shutdown_) return;
+  if (mono_ms() < ending_.until_ms && !replication_.replicas_have_all()) return;
+  if (ending_.save) save();
+  if (append_only_) {
+    write_append_only();
+    disk_->written.synced(disk_->appended.size());
+  }
+  shutdown_ = true;  // without a reply: the server ends with that connection
+  for (const auto& [id, session] : sessions_) {
+    if (session->blocked == Blocked::by_shutdown) close_later(*session);
+  }
+}
+
+void Engine::die() {
+  shutdown_ = true;
+  for (const auto& [id, session] : sessions_) {
+    session->out.bytes.clear();
+    close_later(*session);
+  }
 }
 
 // --- the witness ---------------------------------------------------------------------------------------
@@ -191,6 +253,7 @@ bool Engine::needs_ticks() const {
       disk_->written.synced() < disk_->appended.size()) {
     return true;
   }
+  if (!unwritten_.empty()) return true;
   if (replication_.is_replica()) return false;  // its primary tells what expired
   return std::any_of(dbs_.begin(), dbs_.end(), [](const Keyspace& db) { return db.with_ttl() > 0; });
 }
@@ -198,9 +261,12 @@ bool Engine::needs_ticks() const {
 void Engine::tick() {
   if (script_paused()) return;
   const std::int64_t now = mono_ms();
-  if (paused_until_ms_ != 0 && paused_until_ms_ <= now) unpause_clients();
+  update_pauses();
   end_blocking_when_due();
+  replication_.advance_failover();
+  finish_shutdown_when_due();
   expire_actively();
+  write_append_only();
   sync_append_only(false);
   if (now >= next_second_ms_) {
     next_second_ms_ = now + 1000;
@@ -228,18 +294,42 @@ void Engine::save() {
   last_save_s_ = wall_ms() / 1000;
 }
 
+void Engine::write_append_only() {
+  if (unwritten_.empty() || !append_only_ || shutdown_) return;
+  // A write would wait for the sync of another thread: it is put off, for two seconds at most.
+  constexpr std::int64_t kMostPostponedMs = 2000;
+  if (config_.append_fsync == Fsync::everysec && syncs_in_background()) {
+    if (postponed_ms_ == 0) postponed_ms_ = mono_ms();
+    if (mono_ms() - postponed_ms_ < kMostPostponedMs) return;
+  }
+  postponed_ms_ = 0;
+  append_failed_ = disk_->full;
+  if (disk_->full) return config_.append_fsync == Fsync::always ? die() : void();
+  disk_->appended += unwritten_;
+  unwritten_.clear();
+  sync_append_only(true);
+}
+
 // `everysec`: once in each second of the wall clock (aof.c, flushAppendOnlyFile), so that a first write after
-// a quiet second is synced at once, and the next one not before the second is over. A sync takes no time
-// here.
+// a quiet second is synced at once, and the next one not before the second is over, nor while a sync goes on.
+// `always`: the server stands still while it syncs.
 void Engine::sync_append_only(bool grown) {
   if (!append_only_) return;
+  if (syncs_bytes_ > 0 && !syncs_in_background()) disk_->written.synced(std::exchange(syncs_bytes_, 0));
   const std::size_t size = disk_->appended.size();
   if (grown) disk_->written.saw(runtime_.now(), size);
   if (config_.append_fsync == Fsync::no || disk_->written.synced() == size) return;
   if (config_.append_fsync == Fsync::everysec) {
     const std::int64_t now_s = wall_ms() / 1000;
-    if (now_s <= last_fsync_s_) return;
+    if (now_s <= last_fsync_s_ || syncs_in_background()) return;
     last_fsync_s_ = now_s;
+    if (disk_->sync_delay > Duration::zero()) {
+      synced_at_ = runtime_.now() + disk_->sync_delay;
+      syncs_bytes_ = size;
+      return;
+    }
+  } else if (disk_->sync_delay > Duration::zero()) {
+    still_until_ = std::max(still_until_, runtime_.now()) + disk_->sync_delay;
   }
   disk_->written.synced(size);
 }
@@ -260,6 +350,9 @@ void Engine::set_append_only(bool on) {
   disk_->base = on ? write_snapshot(dbs_) : "";
   disk_->appended.clear();
   disk_->written = WriteBack();
+  unwritten_.clear();
+  append_failed_ = false;
+  syncs_bytes_ = 0;
   last_fsync_s_ = wall_ms() / 1000;
 }
 
@@ -273,6 +366,7 @@ void Engine::load(PersistenceMode mode) {
 
 bool Engine::reload_append_only() {
   if (disk_ == nullptr || !append_only_) return false;
+  write_append_only();
   const std::int64_t dirty = dirty_;
   for (int db = 0; db < kDatabases; ++db) {
     touch_all_watchers(db);

@@ -68,7 +68,7 @@ void persistence(std::string& to, Engine& e) {
   line(to, "aof_rewrite_in_progress", 0);
   line(to, "aof_rewrite_scheduled", 0);
   line(to, "aof_last_bgrewrite_status", "ok");
-  line(to, "aof_last_write_status", "ok");
+  line(to, "aof_last_write_status", e.append_failed() ? "err" : "ok");
 }
 
 void stats(std::string& to, Engine& e) {
@@ -116,7 +116,10 @@ void replication(std::string& to, Engine& e) {
          "ip=" + host + ",port=" + std::to_string(s->listening_port) + ",state=online,offset=" +
              std::to_string(s->acked_offset) + ",lag=" + std::to_string(r.lag_s(*s)));
   }
-  line(to, "master_failover_state", "no-failover");
+  line(to, "master_failover_state",
+       r.failover() == Replication::Failover::none          ? "no-failover"
+       : r.failover() == Replication::Failover::in_progress ? "failover-in-progress"
+                                                            : "waiting-for-sync");
   line(to, "master_replid", r.id());
   line(to, "master_replid2", r.second_id());
   line(to, "master_repl_offset", r.offset());

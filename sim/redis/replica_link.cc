@@ -60,6 +60,8 @@ void ReplicaLink::follow_once() {
   const auto followed = [&] { return !stopped_ && generation_ == replication.link_generation(); };
   while (followed()) {
     wait_for_script();
+    while (followed() && runtime_.now() < engine_->still_until())
+      runtime_.sleep_until(engine_->still_until());
     if (!followed()) break;
     replication.apply(in_, in_pos_);
     in_.erase(0, in_pos_);
@@ -128,6 +130,9 @@ bool ReplicaLink::synchronise() {
   if (!host_.empty() && !request({"REPLCONF", "ip-address", host_})) return false;
   if (!request({"REPLCONF", "capa", "eof", "capa", "psync2"})) return false;
   if (!ask(replication.sync_request(), answer)) return false;
+  if (generation_ != replication.link_generation()) return false;
+  replication.target_answered(answer.starts_with("+CONTINUE") || answer.starts_with("+FULLRESYNC "));
+  engine_->finish_batch();
   if (generation_ != replication.link_generation()) return false;
   if (answer.starts_with("+CONTINUE")) {
     replication.partial_sync(answer.size() > 10 ? answer.substr(10) : "");

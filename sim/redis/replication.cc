@@ -108,6 +108,7 @@ void Replication::acknowledge(Session& session, std::int64_t offset) {
   session.acked_offset = std::max(session.acked_offset, offset);
   session.acked_at_s = engine_.wall_ms() / 1000;
   engine_.answer_waits();
+  advance_failover();
 }
 
 void Replication::ask_for_acknowledgements() {
@@ -193,7 +194,10 @@ void Replication::promote() {
 void Replication::tick() {
   ++ticks_;
   const std::int64_t now = engine_.wall_ms();
-  if (!is_replica() && !replicas_.empty() && ticks_ % engine_.config().repl_ping_period_s == 0) {
+  // It would move the offset that the replica must reach.
+  const bool hands_over = failover_ != Failover::none && order_.until_ms != 0;
+  if (!is_replica() && !replicas_.empty() && !hands_over &&
+      ticks_ % engine_.config().repl_ping_period_s == 0) {
     feed(-1, "*1\r\n$4\r\nPING\r\n");
   }
   const std::vector<Session*> all = replicas_;
@@ -233,7 +237,8 @@ void Replication::reset_link_session(bool keep_db) {
 
 std::string Replication::sync_request() const {
   const std::string next = std::to_string(offset_ + 1);
-  const std::string_view words[] = {"PSYNC", id_, next};
+  std::vector<std::string_view> words = {"PSYNC", id_, next};
+  if (failover_ == Failover::in_progress) words.push_back("FAILOVER");
   std::string request;
   append_request(request, words);
   return request;

@@ -39,6 +39,22 @@ class Replication {
   void promote();                        // REPLICAOF NO ONE
   void tick();                           // every second
   void new_id();
+  bool replicas_have_all() const;  // they acknowledged everything, or there are none
+
+  // --- FAILOVER: a primary hands over to a replica (replication_failover.cc) ---
+  enum class Failover : std::uint8_t { none, waits_for_sync, in_progress };
+  struct FailoverOrder {
+    Endpoint target;            // as the replica announces itself; host "": whoever has everything first
+    std::int64_t until_ms = 0;  // wall clock; 0: for ever
+    bool force = false;         // then it hands over all the same
+  };
+  Failover failover() const { return failover_; }
+  bool has_replica(const Endpoint& announced) const;
+  // REQUIRES: none is under way; a primary. Writes are held back until it is over.
+  void begin_failover(const FailoverOrder& order);
+  void advance_failover();  // looks whether its replica has everything, or its time is up
+  void abort_failover();
+  void target_answered(bool took_over);  // to the link of the old primary, which asked with FAILOVER
 
   // --- as a primary ---
   bool feeding() const { return backlog_active_ && !is_replica(); }
@@ -59,7 +75,7 @@ class Replication {
   LinkState link_state() const { return link_state_; }
   void set_link_state(LinkState state);
   std::uint64_t link_generation() const { return generation_; }  // rises when the primary to follow changes
-  std::string sync_request() const;                              // "PSYNC id offset\r\n" in RESP
+  std::string sync_request() const;  // "PSYNC id offset\r\n" in RESP, with FAILOVER while that is under way
   void full_sync(std::string_view id, std::int64_t offset, std::string_view snapshot);
   void partial_sync(std::string_view new_id);  // "" : the same id
   // Applies whole requests of `stream` from `pos` on, and moves pos behind them.
@@ -75,6 +91,7 @@ class Replication {
   void start_backlog();
   void drop_replicas();
   void reset_link_session(bool keep_db);
+  static Endpoint announced_by(const Session& replica);
 
   Engine& engine_;
   Endpoint primary_;
@@ -93,6 +110,9 @@ class Replication {
   int selected_db_ = -1;
   std::int64_t good_replicas_ = 0;
   std::int64_t ticks_ = 0;
+
+  Failover failover_ = Failover::none;
+  FailoverOrder order_;
 
   LinkState link_state_ = LinkState::connect;
   RequestParser link_parser_;

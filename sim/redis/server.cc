@@ -185,6 +185,8 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
       const auto since = runtime_.now().time_since_epoch();
       const MonotonicTime next{(since / kTick + 1) * kTick};
       while (!stopped_ && runtime_.now() < next) clock_parker_->park_until(next);
+      while (!stopped_ && runtime_.now() < engine_->still_until())
+        runtime_.sleep_until(engine_->still_until());
       if (stopped_) break;
       engine_->tick();
       clock_running_ = engine_->needs_ticks();

@@ -43,6 +43,7 @@ struct Director::Act {
   Actor& actor;
   std::string name;
   Healing healing;
+  Duration lasts{};  // drawn before it acts, if its kind wants to know
 
   Recorder::FaultAct told() const {
     const FaultPlan& plan = actor.plan;
@@ -189,7 +190,8 @@ void Director::play(Actor& actor) {
 }
 
 void Director::last(Act& act) {
-  world_.harness().runtime().sleep_for(draw(act.actor, *act.actor.plan.lasts));
+  const FaultPlan& plan = act.actor.plan;
+  world_.harness().runtime().sleep_for(plan.kind->knows_length ? act.lasts : draw(act.actor, *plan.lasts));
   heal(act);
   --busy_;
   idle();
@@ -202,8 +204,10 @@ std::shared_ptr<Director::Act> Director::act(Actor& actor) {
     actor.seen = 0;
     return nullptr;
   }
-  const auto its = std::make_shared<Act>(
-      Act{.actor = actor, .name = plan.config.id + "#" + std::to_string(++actor.acts), .healing = {}});
+  const auto its = std::make_shared<Act>(Act{.actor = actor,
+                                             .name = plan.config.id + "#" + std::to_string(++actor.acts),
+                                             .healing = {},
+                                             .lasts = {}});
   recorder_.fault(its->told(), true);
   ++actor.acting;
   actor.has_hit = false;
@@ -216,6 +220,7 @@ std::shared_ptr<Director::Act> Director::act(Actor& actor) {
     const Trigger& trigger = other->plan.trigger;
     if (trigger.kind == Trigger::Kind::fault && trigger.fault == plan.config.id) fire(*other, false);
   }
+  if (plan.kind->knows_length && plan.lasts) its->lasts = draw(actor, *plan.lasts);
   FaultTargets reach = targets(actor, *its);
   try {
     its->healing = actor.fault->act(reach);
@@ -329,6 +334,7 @@ FaultTargets Director::targets(Actor& actor, const Act& act) {
       .fork_client = [this](std::string_view name,
                             std::function<void()> refused) { workload_.fork(name, std::move(refused)); },
       .hit = [this, &actor] { hit(actor); },
+      .lasts = act.lasts,
       .tell = [this, &act](const FaultEffect& effect) { note(act, effect); },
   };
 }

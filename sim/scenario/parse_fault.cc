@@ -142,6 +142,17 @@ FaultPlan parse_fault(const Value& table, const SettingNames& names) {
                           " would act once and never again, because it acts again only when it "
                           "has healed, expected how long it lasts as well, such as for = \"50ms\"");
   }
+  if (plan.kind->needs_replicas && !names.has_replicas) {
+    throw BadScenario(reader.at("kind"), where +
+                                             " needs a primary and its replicas, expected topology = "
+                                             "\"primary-replica\" or \"sentinel\" in [cluster]");
+  }
+  if (plan.kind->needs_append_only && !names.append_only) {
+    throw BadScenario(reader.at("kind"), where +
+                                             " meets servers that write while they work, expected "
+                                             "persistence = \"aof-always\", \"aof-everysec\" or \"aof-no\" "
+                                             "in [cluster]");
+  }
   if (plan.kind->needs_sentinels && names.sentinels.empty()) {
     throw BadScenario(reader.at("kind"),
                       where + " needs Sentinels, expected topology = \"sentinel\" in [cluster]");

@@ -347,6 +347,8 @@ Scenario parse_base(const Value& document, const std::string& file) {
   if (root.value("workload") == nullptr) root.missing("workload");
   SettingNames names;
   names.nodes = scenario.cluster.nodes;
+  names.append_only = appends(scenario.cluster);
+  names.has_replicas = has_replicas(scenario.cluster.topology);
   if (scenario.cluster.topology == Topology::sentinel) names.sentinels = scenario.cluster.sentinels.names;
   names.elects = scenario.cluster.topology == Topology::cluster;
   parse_workload(section(root, "workload"), root, scenario, names);

@@ -40,6 +40,7 @@ SettingValue parse_value(TableReader& reader, const Setting& setting, const Sett
     case Setting::Type::duration: return *reader.duration(name, true);
     case Setting::Type::range: return *reader.duration_range(name);
     case Setting::Type::percent: return *reader.percent(name);
+    case Setting::Type::probability: return *reader.probability(name);
     case Setting::Type::count: return *reader.integer(name, setting.least, setting.most);
     case Setting::Type::flag: return *reader.flag(name);
     case Setting::Type::texts: return *reader.texts(name);

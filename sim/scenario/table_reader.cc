@@ -1,6 +1,7 @@
 #include "sim/scenario/table_reader.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace holdfast::sim {
 namespace {
@@ -96,6 +97,16 @@ std::optional<std::int64_t> TableReader::percent(std::string_view key) {
   const auto parsed = parse_percent(text_of(*found, key, expected));
   if (!parsed) wrong(*found, key, expected);
   return parsed;
+}
+
+std::optional<std::int64_t> TableReader::probability(std::string_view key) {
+  const Value* found = value(key);
+  if (found == nullptr) return std::nullopt;
+  const bool whole = found->kind == Value::Kind::integer;
+  const double number = whole ? static_cast<double>(found->integer) : found->real;
+  const bool fits = (whole || found->kind == Value::Kind::real) && number >= 1e-6 && number <= 1;
+  if (!fits) wrong(*found, key, "a number from 0.000001 to 1, such as 0.02");
+  return std::llround(number * 1e6);
 }
 
 std::optional<std::vector<std::string>> TableReader::texts(std::string_view key) {

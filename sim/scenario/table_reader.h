@@ -26,6 +26,8 @@ class TableReader {
   std::optional<Duration> duration(std::string_view key, bool may_be_negative = false);
   std::optional<DurationRange> duration_range(std::string_view key);
   std::optional<std::int64_t> percent(std::string_view key);
+  // A number above 0, at most 1, as millionths.
+  std::optional<std::int64_t> probability(std::string_view key);
   std::optional<std::vector<std::string>> texts(std::string_view key);  // a list of strings, or one string
 
   // A key that must be there.

@@ -16,6 +16,7 @@ bool fits(Setting::Type type, const SettingValue& value) {
     case Type::duration: return std::holds_alternative<Duration>(value);
     case Type::range: return std::holds_alternative<DurationRange>(value);
     case Type::percent:
+    case Type::probability:
     case Type::count: return std::holds_alternative<std::int64_t>(value);
     case Type::flag: return std::holds_alternative<bool>(value);
   }
@@ -32,6 +33,7 @@ std::string_view type_name(Setting::Type type) {
     case Type::duration: return "DURATION";
     case Type::range: return "RANGE";
     case Type::percent: return "PERCENT";
+    case Type::probability: return "NUMBER";
     case Type::count: return "COUNT";
     case Type::text: return "TEXT";
     case Type::texts: return "TEXTS";

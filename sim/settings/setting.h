@@ -16,10 +16,24 @@
 namespace holdfast::sim {
 
 struct Setting {
-  enum class Type { node, any_node, client, parties, duration, range, percent, count, text, texts, flag };
+  enum class Type {
+    node,
+    any_node,
+    client,
+    parties,
+    duration,
+    range,
+    percent,
+    probability,
+    count,
+    text,
+    texts,
+    flag
+  };
   // any_node: a server, or a Sentinel. node, client: the name of one (checked against the scenario; client
   // "c1" of `clients = 3` is c1..c3). texts: a list of strings, such as a command and its arguments.
-  // parties: a name or a list of names of clients and nodes ("*": all). range: "1ms..5ms" or one duration.
+  // parties: a name or a list of names of clients and nodes ("*": all). probability: a number
+  // above 0, at most 1; kept as millionths. range: "1ms..5ms" or one duration.
   std::string_view name;
   Type type;
   bool required = false;

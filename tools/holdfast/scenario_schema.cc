@@ -191,6 +191,7 @@ Json setting_value(const sim::Setting& key) {
     case Type::duration: return reference("signed_duration");
     case Type::range: return range();
     case Type::percent: return reference("percent");
+    case Type::probability: return {{"type", "number"}, {"minimum", 1e-6}, {"maximum", 1}};
     case Type::count: return integer(key.least, key.most);
     case Type::flag: return flag();
     case Type::text: return key.choices.empty() ? text() : choice({key.choices.begin(), key.choices.end()});

@@ -10,6 +10,7 @@
 #include "lib/runtime/runtime.h"
 #include "lib/runtime/time.h"
 #include "sim/proxy/resp_parse.h"
+#include "sim/proxy/rules.h"
 #include "sim/redis/glob.h"
 #include "sim/world/rng.h"
 #include "sim/world/world.h"
@@ -165,37 +166,23 @@ class Latency final : public Base {
   }
 };
 
-class SlowClose final : public Base {
+// A rule of the proxy, on the connections and the way that are struck.
+class Shared final : public Base {
  public:
-  using Base::Base;
-  Action on_bytes(const sim::Link&, Direction way, std::string_view bytes) override {
-    if (way != way_ || !bytes.empty()) return {};
-    return {.delay = ms("delay")};
+  Shared(const Toxic& toxic, std::string proxy_name, const ToxicSurroundings& around)
+      : Base(toxic, std::move(proxy_name), around) {
+    const bool up = way_ == Direction::request;
+    const auto way = [up](const sim::Link&) { return sim::Lanes{.request = up, .reply = !up}; };
+    rule_ = toxic.type == "bandwidth"
+                ? sim::make_bandwidth_rule(way, number("rate") * 1000, around.process.runtime())
+                : sim::make_slow_close_rule(way, {.low = ms("delay"), .high = ms("delay")}, rng_);
   }
-};
-
-// `rate` thousand bytes a second, in slices of a tenth of a second.
-class Bandwidth final : public Base {
- public:
-  using Base::Base;
   Action on_bytes(const sim::Link& link, Direction way, std::string_view bytes) override {
-    const std::int64_t rate = number("rate");
-    if (way != way_ || bytes.empty() || rate == 0) return {};
-    MonotonicTime& free = free_[link.connection];
-    free = std::max(free, now());
-    auto slices = std::make_shared<std::vector<sim::Slice>>();
-    const std::size_t most = static_cast<std::size_t>(rate) * 100;
-    for (std::size_t left = bytes.size(); left > 0;) {
-      const std::size_t size = std::min(left, most);
-      left -= size;
-      free += microseconds(static_cast<std::int64_t>(size) * 1000 / rate);
-      slices->push_back({.bytes = size, .after = free - now()});
-    }
-    return {.slices = std::move(slices)};
+    return rule_->on_bytes(link, way, bytes);
   }
 
  private:
-  std::map<std::uint64_t, MonotonicTime> free_;  // by connection: when it has passed on what it got
+  std::shared_ptr<sim::Rule> rule_;
 };
 
 class Slicer final : public Base {
@@ -374,8 +361,8 @@ std::string ClientNames::of(std::uint64_t connection) const {
 std::shared_ptr<ToxicRule> make_toxic_rule(const Toxic& toxic, const std::string& proxy_name,
                                            const ToxicSurroundings& around) {
   if (toxic.type == "latency") return std::make_shared<Latency>(toxic, proxy_name, around);
-  if (toxic.type == "bandwidth") return std::make_shared<Bandwidth>(toxic, proxy_name, around);
-  if (toxic.type == "slow_close") return std::make_shared<SlowClose>(toxic, proxy_name, around);
+  if (toxic.type == "bandwidth") return std::make_shared<Shared>(toxic, proxy_name, around);
+  if (toxic.type == "slow_close") return std::make_shared<Shared>(toxic, proxy_name, around);
   if (toxic.type == "timeout") return std::make_shared<Timeout>(toxic, proxy_name, around);
   if (toxic.type == "reset_peer") return std::make_shared<ResetPeer>(toxic, proxy_name, around);
   if (toxic.type == "slicer") return std::make_shared<Slicer>(toxic, proxy_name, around);

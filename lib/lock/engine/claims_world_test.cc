@@ -118,7 +118,7 @@ class Stand {
             {.which = [](const sim::Link&) { return sim::Lanes{.reply = true}; },
              .matches = [](const sim::Message& message) { return message.command != "HELLO"; },
              .count = 0,
-             .percent = 10,
+             .chance = {.part = 10, .of = 100},
              .draws = seed,
              .action = {.kind = sim::Action::Kind::reset}}));
       }

@@ -247,7 +247,7 @@ void Cluster::hear(const BusMessage& message, BusLink* from, BusLink& on) {
         end_manual_failover();
         asked_until_ms_ = now + 5000;
         stands_for_ = sender;
-        engine_.pause_clients(engine_.mono_ms() + 10'000, false);
+        engine_.pause_clients(Engine::Pause::during_failover, engine_.mono_ms() + 10'000, false);
       }
       break;
     case Type::publish:

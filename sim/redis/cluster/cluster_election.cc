@@ -115,7 +115,7 @@ void Cluster::take_over() {
 // --- asked for -------------------------------------------------------------------------------------------
 
 void Cluster::end_manual_failover() {
-  if (asked_until_ms_ != 0 && stands_for_ != nullptr) engine_.unpause_clients();
+  if (asked_until_ms_ != 0 && stands_for_ != nullptr) engine_.unpause_clients(Engine::Pause::during_failover);
   asked_until_ms_ = 0;
   may_start_ = false;
   primary_offset_ = -1;
