@@ -39,17 +39,17 @@ std::unique_ptr<FakeServer> server(Runtime& runtime, Network& network, const std
   });
 }
 
-// What a Sentinel says; whom it names may change while it serves.
+// What a Sentinel says; whom it names, and what it refuses with, may change while it serves.
 struct Says {
   std::atomic<const FakeServer*> primary;
   int epoch = 0;
-  std::string refuses = {};
+  std::atomic<const char*> refuses = nullptr;
 };
 
 std::unique_ptr<FakeServer> sentinel(Runtime& runtime, Network& network, const Says& says) {
   return std::make_unique<FakeServer>(runtime, network, [&says](Peer& peer, const Command& command) {
     if (command[0] == "AUTH") return peer.send(command.back() == "secret" ? "+OK\r\n" : "-WRONGPASS no\r\n");
-    if (!says.refuses.empty()) return peer.send(says.refuses);
+    if (const char* const refusal = says.refuses) return peer.send(refusal);
     const Endpoint primary = says.primary.load()->endpoint();
     if (command.back() != "mymaster")
       return peer.send(command[1] == "MASTER" ? "-ERR No such master\r\n" : "*-1\r\n");
