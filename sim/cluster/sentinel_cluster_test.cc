@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,14 @@ struct Scene {
     }
     return "?";
   }
-  std::string role_of(const std::string& node) { return ask(node, {"ROLE"}).items.at(0).text; }
+  // "?": who turns a server throws its clients out, this one, too.
+  std::string role_of(const std::string& node) {
+    try {
+      return ask(node, {"ROLE"}).items.at(0).text;
+    } catch (const std::runtime_error&) {
+      return "?";
+    }
+  }
   void cut(const std::vector<std::string>& here, const std::vector<std::string>& there) {
     const auto in = [](const std::vector<std::string>& names, const std::string& name) {
       return std::find(names.begin(), names.end(), name) != names.end();
