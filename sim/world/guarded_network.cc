@@ -11,6 +11,7 @@
 
 #include "lib/runtime/check.h"
 #include "sim/world/doorway.h"
+#include "sim/world/listen_by_number.h"
 
 namespace holdfast::sim {
 namespace {
@@ -169,19 +170,8 @@ std::unique_ptr<Listener> GuardedNetwork::listen(const Endpoint& at) {
   if (!may_act()) {
     throw std::system_error(ENETDOWN, std::generic_category(), "cannot listen at " + at.to_string());
   }
-  auto listener = sockets_.listen(at);
   // A listener that refuses for a while keeps its port only if it asked for it by number.
-  for (int more = 20; at.port == 0; --more) {
-    const Endpoint chosen = listener->endpoint();
-    listener.reset();
-    try {
-      listener = sockets_.listen(chosen);
-      break;
-    } catch (const std::system_error& error) {  // a run beside this one may have taken it in between
-      if (error.code().value() != EADDRINUSE || more == 0) throw;
-      listener = sockets_.listen(at);
-    }
-  }
+  auto listener = listen_by_number(sockets_, at);
   return std::make_unique<GuardedListener>(*this, std::move(listener), listening_fd_);
 }
 
