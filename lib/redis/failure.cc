@@ -30,6 +30,11 @@ constexpr std::array kTable = {
     Row{"ERR Error registering fd event", Meaning::again, true, "the server has no more file descriptors"},
     Row{"TRYAGAIN", Meaning::again, true},
     Row{"CLUSTERDOWN", Meaning::again, true},
+    // A script deletes a key of a slot that moves, or its last member, and finds itself shut out from it.
+    Row{"ERR Script attempted to access a non local key in a cluster node", Meaning::again, false,
+        "the hash slot of its keys is on its way to another node"},
+    Row{"ERR Lua script attempted to access a non local key in a cluster node", Meaning::again, false,
+        "the hash slot of its keys is on its way to another node"},
     Row{"UNBLOCKED", Meaning::again, true},
     Row{"IOERR", Meaning::again, true},
     // Another node can.

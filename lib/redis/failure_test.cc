@@ -47,6 +47,11 @@ TEST(Failure, TheTable) {
            Row{"ERR max number of clients + cluster connections reached", Meaning::final, Kind::rejected},
            Row{"TRYAGAIN Multiple keys request during rehashing of slot", Meaning::again, Kind::passing},
            Row{"CLUSTERDOWN The cluster is down", Meaning::again, Kind::passing},
+           Row{"ERR Script attempted to access a non local key in a cluster node script: 12, on "
+               "@user_script:3.",
+               Meaning::again, Kind::passing},
+           Row{"ERR Lua script attempted to access a non local key in a cluster node", Meaning::again,
+               Kind::passing},
            Row{"UNBLOCKED client unblocked via CLIENT UNBLOCK", Meaning::again, Kind::passing},
            Row{"READONLY You can't write against a read only replica.", Meaning::primary, Kind::rejected},
            Row{"MASTERDOWN Link with MASTER is down", Meaning::primary, Kind::rejected},
