@@ -33,6 +33,7 @@ CommandTable::CommandTable() {
   add_server_commands(specs_);
   add_replication_commands(specs_);
   add_cluster_commands(specs_);
+  add_migration_commands(specs_);
   slots_.resize(std::bit_ceil(specs_.size() * 4));
   for (const CommandSpec& spec : specs_) {
     std::uint32_t hash = 0;

@@ -115,6 +115,7 @@ void add_connection_commands(Specs& specs);
 void add_server_commands(Specs& specs);
 void add_replication_commands(Specs& specs);
 void add_cluster_commands(Specs& specs);
+void add_migration_commands(Specs& specs);
 
 // --- what most handlers need ------------------------------------------------------------------------------
 inline constexpr std::string_view kWrongType =

@@ -22,7 +22,7 @@ const std::vector<Use>& uses() {
       {"RW access delete",
        "",
        {"blmpop", "blpop", "brpop", "bzmpop", "bzpopmax", "bzpopmin", "getdel", "lmpop", "lpop", "rpop",
-        "spop", "zmpop", "zpopmax", "zpopmin"}},
+        "migrate", "spop", "zmpop", "zpopmax", "zpopmin"}},
       {"RW delete",
        "",
        {"hdel", "lrem", "ltrim", "srem", "zrem", "zremrangebylex", "zremrangebyrank", "zremrangebyscore"}},
@@ -35,7 +35,7 @@ const std::vector<Use>& uses() {
        {"decr", "decrby", "eval", "evalsha", "getex", "getset", "hincrby", "hincrbyfloat", "incr", "incrby",
         "incrbyfloat", "move", "zincrby"}},
       {"OW insert", "", {"msetnx", "setnx"}},
-      {"OW update", "", {"mset", "psetex", "setex"}},
+      {"OW update", "", {"mset", "psetex", "restore", "restore-asking", "setex"}},
       {"RM delete", "", {"del", "unlink"}},
       {"OW update",
        "RO access",
@@ -78,7 +78,7 @@ std::size_t count_at(std::string_view name) {
 }  // namespace
 
 bool has_movable_keys(const CommandSpec& spec) {
-  return count_at(spec.name) != 0 || spec.name == "sort" || spec.name == "sort_ro";
+  return count_at(spec.name) != 0 || spec.name == "sort" || spec.name == "sort_ro" || spec.name == "migrate";
 }
 bool may_have_keys(const CommandSpec& spec) { return spec.keys.first != 0 || has_movable_keys(spec); }
 bool keys_are_optional(const CommandSpec& spec) { return spec.name.starts_with("eval"); }
@@ -86,6 +86,19 @@ bool keys_are_optional(const CommandSpec& spec) { return spec.name.starts_with("
 bool keys_of(const CommandSpec& spec, Args argv, std::vector<KeyUse>& keys) {
   const Flags flags = flags_of(spec, argv);
   const auto add = [&](std::size_t at) { keys.push_back({at, keys.empty() ? flags.first : flags.rest}); };
+  if (spec.name == "migrate" && argv.size() > 6 && argv[3].empty()) {
+    std::size_t first = 3;
+    for (std::size_t i = 6; i < argv.size() && first == 3; ++i) {
+      if (equals_ignoring_case(argv[i], "AUTH"))
+        ++i;
+      else if (equals_ignoring_case(argv[i], "AUTH2"))
+        i += 2;
+      else if (equals_ignoring_case(argv[i], "KEYS"))
+        first = i + 1;
+    }
+    for (std::size_t i = first; i < (first == 3 ? 4 : argv.size()); ++i) add(i);
+    return true;
+  }
   if (spec.keys.first != 0) {
     const auto words = static_cast<std::int64_t>(argv.size());
     const std::int64_t last = spec.keys.last < 0 ? spec.keys.last + words : spec.keys.last;

@@ -87,7 +87,8 @@ void Engine::close_later(Session& session) {
 }
 
 void Engine::process(Session& session) {
-  if (script_paused() && !busy_ && session.blocked == Blocked::no) block(session, Blocked::by_script, 0);
+  if (((script_paused() && !busy_) || transferring()) && session.blocked == Blocked::no)
+    block(session, Blocked::by_script, 0);
   while (session.blocked == Blocked::no && !session.closed && !session.close_after_reply) {
     std::size_t next = session.in_pos;
     const auto status = session.parser.parse(session.in, next, argv_);

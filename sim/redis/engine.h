@@ -10,10 +10,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lib/net/network.h"
 #include "lib/runtime/runtime.h"
 #include "sim/redis/command.h"
 #include "sim/redis/config.h"
@@ -47,6 +49,17 @@ struct EngineStats {
   std::int64_t sync_partial_ok = 0;
   std::int64_t sync_partial_err = 0;
   std::int64_t errors = 0;
+};
+
+// Keys on their way to another server.
+struct Transfer {
+  Endpoint to;
+  Duration patience{};            // of each step: connecting, writing, each answer
+  std::string preface, requests;  // AUTH and SELECT; a RESTORE for each key
+  std::size_t prefaces = 0;       // how many answers come before those of `requests`
+  std::vector<std::string> keys;
+  bool keep = false;  // COPY
+  int db = 0;
 };
 
 class Engine {
@@ -155,6 +168,7 @@ class Engine {
   // Until then the server stands still, because it waits for its disk: nobody is read or answered.
   MonotonicTime still_until() const { return still_until_; }
   void flush_db(int db);
+  void delete_keys(int db, std::span<const std::string> keys);  // outside of commands; finish_batch() follows
   // `error`: without the "-" before it.
   void count_error(std::string_view error);
   // The error that the running command answers with is counted already.
@@ -171,6 +185,14 @@ class Engine {
   // What the owner does when a script pauses: it calls continue_script() script_rest_ms() later, again and
   // again while script_paused(). Not set: no script pauses, and one that takes too long is killed.
   std::function<void()> on_script_paused;
+
+  // --- MIGRATE (engine_migration.cc) ---------------------------------------------------------------------
+  // Has the owner send a transfer, and stands still until it says end_transfer(). False: it has no network.
+  bool begin_transfer(Session& session, Transfer transfer);
+  bool transferring() const { return moving_.client != nullptr; }
+  // `arrived`: of its keys in order, which ones the target took; `reply`: the answer, framed.
+  void end_transfer(const std::vector<bool>& arrived, std::string_view reply);
+  std::function<void(const Transfer& transfer)> on_transfer;
 
   // What the owner does when the primary to follow changes (it owns the link).
   std::function<void()> on_primary_changed;
@@ -269,6 +291,10 @@ class Engine {
   int depth_ = 0;
   bool out_of_memory_ = false;
   std::int64_t used_memory_ = 0, used_memory_at_ = -1;  // at that `dirty_`
+  struct Moving {
+    std::shared_ptr<Session> client;  // who asked for it; null: none is under way
+    Transfer transfer;
+  } moving_;
   bool in_batch_ = false;
   std::uint64_t next_block_ = 1;
   std::int64_t next_second_ms_ = 0;

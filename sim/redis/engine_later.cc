@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/redis/cluster/cluster.h"
 #include "sim/redis/engine.h"
 #include "sim/redis/script_engine.h"
 #include "sim/redis/snapshot.h"
@@ -90,15 +91,28 @@ void Engine::end_blocking_when_due() {
   if (blocked_.empty()) return;
   const std::int64_t now = mono_ms();
   std::vector<Session*> due;
+  std::vector<std::pair<Session*, std::string>> elsewhere;  // whose keys this node has no more
   for (const auto& [order, id] : blocked_) {
     Session* session = session_by_id(id);
     if (session == nullptr) continue;
+    if (cluster_ != nullptr && session->blocked == Blocked::on_keys) {
+      std::string refused =
+          cluster_->refuse_blocked(*session, *CommandTable::instance().find(session->blocked_argv.front()));
+      if (!refused.empty()) {
+        elsewhere.emplace_back(session, std::move(refused));
+        continue;
+      }
+    }
     const bool pause_over = session->blocked == Blocked::by_pause && paused_until_ms_ <= now;
     if (pause_over || (session->blocked_until_ms != 0 && session->blocked_until_ms <= now))
       due.push_back(session);
   }
   for (Session* session : due) {
     answer_timed_out(*session);
+    unblock(*session);
+  }
+  for (const auto& [session, refused] : elsewhere) {
+    session->out.error(refused);
     unblock(*session);
   }
 }
@@ -259,7 +273,7 @@ bool Engine::needs_ticks() const {
 }
 
 void Engine::tick() {
-  if (script_paused()) return;
+  if (script_paused() || transferring()) return;
   const std::int64_t now = mono_ms();
   update_pauses();
   end_blocking_when_due();

@@ -8,6 +8,7 @@
 #include "sim/redis/cluster/cluster.h"
 #include "sim/redis/connection.h"
 #include "sim/redis/replica_link.h"
+#include "sim/redis/transfer.h"
 
 namespace holdfast::sim {
 
@@ -46,6 +47,12 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
     };
     engine_->on_ticks_needed = [this] { wake_clock(); };
     engine_->on_script_paused = [this] { run_script(); };
+    engine_->on_transfer = [this](const embedded::Transfer& transfer) {
+      transfer_task_ = runtime_.spawn("redis-migrate", [self = shared_from_this(), transfer] {
+        const embedded::Carried carried = embedded::carry(self->runtime_, self->network_, transfer);
+        if (!self->stopped_) self->engine_->end_transfer(carried.arrived, carried.reply);
+      });
+    };
   }
 
   Endpoint endpoint() const { return listener_->endpoint(); }
@@ -112,6 +119,8 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
     link_task_ = Task();
     clock_task_ = Task();
     script_task_ = Task();
+    transfer_task_ = Task();
+    engine_->on_transfer = nullptr;
     engine_->on_primary_changed = nullptr;
     engine_->on_script_paused = nullptr;
     engine_->on_ticks_needed = nullptr;
@@ -204,7 +213,7 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
   std::unique_ptr<embedded::Cluster> cluster_;
   std::list<Task> connections_;
   std::size_t reap_from_ = 16;
-  Task link_task_, clock_task_, script_task_;
+  Task link_task_, clock_task_, script_task_, transfer_task_;
   Task bus_task_, cron_task_;
   Parker *clock_parker_ = nullptr, *cron_parker_ = nullptr;
   bool clock_running_ = false, script_runs_ = false, stopped_ = false;

@@ -25,7 +25,7 @@ class Transport {
   virtual void close() noexcept = 0;         // now
 };
 
-enum class Blocked : std::uint8_t { no, by_wait, by_pause, on_keys, by_script, by_shutdown };
+enum class Blocked : std::uint8_t { no, by_wait, by_pause, on_keys, by_script, by_shutdown, by_transfer };
 enum class ReplyMode : std::uint8_t { on, off, skip_next, skip_this };
 enum class ReplicaState : std::uint8_t { none, handshake, online };
 

@@ -1,7 +1,10 @@
 #include "sim/redis/snapshot.h"
 
 #include <bit>
+#include <boost/crc.hpp>
 #include <cstdlib>
+
+#include "sim/redis/resp.h"
 
 namespace holdfast::sim::embedded {
 namespace {
@@ -36,7 +39,7 @@ void put_text(std::string& to, std::string_view text) {
 
 class Reader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  explicit Reader(std::string_view bytes, std::size_t at) : bytes_(bytes), at_(at) {}
 
   bool ok() const { return ok_; }
   unsigned byte() {
@@ -89,7 +92,7 @@ class Reader {
 
  private:
   std::string_view bytes_;
-  std::size_t at_ = 9;  // behind "REDIS0009"
+  std::size_t at_;
   bool ok_ = true;
 };
 
@@ -152,10 +155,56 @@ Value read_value(Reader& in, unsigned type) {
   }
 }
 
+constexpr unsigned char kTypes[] = {kString, kList, kHash, kSet, kSortedSet};  // by index in Value
+
+// The shortest form of an integer of at most 32 bits. False: it is none.
+bool put_integer(std::string& to, std::string_view text) {
+  std::int64_t value = 0;
+  if (!parse_integer(text, value) || value < INT32_MIN || value > INT32_MAX) return false;
+  const unsigned size = value >= INT8_MIN && value <= INT8_MAX     ? 0
+                        : value >= INT16_MIN && value <= INT16_MAX ? 1
+                                                                   : 2;
+  put_byte(to, 0xC0 | size);
+  for (unsigned i = 0; i < 1u << size; ++i) put_byte(to, static_cast<unsigned>(value >> (8 * i)) & 0xFF);
+  return true;
+}
+
+constexpr unsigned kDumpVersion = 10;
+constexpr std::size_t kVersionBytes = 2, kChecksumBytes = 8;
+
+std::uint64_t checksum(std::string_view bytes) {
+  boost::crc_optimal<64, 0xad93d23594c935a9, 0, 0, true, true> crc;
+  crc.process_bytes(bytes.data(), bytes.size());
+  return crc.checksum();
+}
+
 }  // namespace
 
+std::string dump_value(const Value& value) {
+  std::string out;
+  put_byte(out, kTypes[value.index()]);
+  const auto* const text = std::get_if<std::string>(&value);
+  if (text == nullptr || !put_integer(out, *text)) put_value(out, value);
+  put_byte(out, kDumpVersion);
+  put_byte(out, 0);
+  put_little_endian(out, checksum(out));
+  return out;
+}
+
+Restored restore_value(std::string_view dump, Value& value) {
+  if (dump.size() < kVersionBytes + kChecksumBytes) return Restored::wrong_checksum;
+  const std::string_view body = dump.substr(0, dump.size() - kVersionBytes - kChecksumBytes);
+  Reader footer(dump, body.size());
+  if (footer.little_endian(kVersionBytes) > kDumpVersion ||
+      footer.little_endian(kChecksumBytes) != checksum(dump.substr(0, dump.size() - kChecksumBytes)))
+    return Restored::wrong_checksum;
+  Reader in(body, 0);
+  const unsigned type = in.byte();
+  if (in.ok()) value = read_value(in, type);
+  return in.ok() ? Restored::yes : Restored::not_understood;
+}
+
 std::string write_snapshot(std::vector<Keyspace>& databases, int stream_db) {
-  static constexpr unsigned char kTypes[] = {kString, kList, kHash, kSet, kSortedSet};
   std::string out = "REDIS0009";
   if (stream_db >= 0) {
     put_byte(out, kAux);
@@ -184,7 +233,8 @@ std::string write_snapshot(std::vector<Keyspace>& databases, int stream_db) {
 bool read_snapshot(std::string_view bytes, std::vector<Keyspace>& databases, std::int64_t now_ms,
                    int* stream_db) {
   if (!bytes.starts_with("REDIS")) return false;
-  Reader in(bytes);
+  constexpr std::size_t kHead = 9;  // "REDIS0009"
+  Reader in(bytes, kHead);
   std::size_t db = 0;
   std::int64_t expiry = kNoExpiry;
   while (in.ok()) {

@@ -20,4 +20,10 @@ std::string write_snapshot(std::vector<Keyspace>& databases, int stream_db = -1)
 bool read_snapshot(std::string_view bytes, std::vector<Keyspace>& databases, std::int64_t now_ms,
                    int* stream_db = nullptr);
 
+// What DUMP answers: a value in the same format, the format's version, and a checksum (CRC-64 as Redis has
+// it). Integers as Redis writes them; texts are never compressed.
+std::string dump_value(const Value& value);
+enum class Restored : std::uint8_t { yes, wrong_checksum, not_understood };
+Restored restore_value(std::string_view dump, Value& value);
+
 }  // namespace holdfast::sim::embedded

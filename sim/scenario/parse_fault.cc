@@ -149,7 +149,8 @@ FaultPlan parse_fault(const Value& table, const SettingNames& names) {
   }
   if (plan.kind->needs_append_only && !names.append_only) {
     throw BadScenario(reader.at("kind"), where +
-                                             " meets servers that write while they work, expected "
+                                             " meets servers that write while they work (snapshots come "
+                                             "after a minute at the soonest), expected "
                                              "persistence = \"aof-always\", \"aof-everysec\" or \"aof-no\" "
                                              "in [cluster]");
   }

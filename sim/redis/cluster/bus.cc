@@ -47,6 +47,8 @@ void Bus::serve(OnMessage on_message) {
     if (connected.status != IoStatus::ok) break;
     auto link = std::make_shared<BusLink>();
     link->stream_ = std::move(connected.stream);
+    link->opened_ms =
+        std::chrono::duration_cast<std::chrono::milliseconds>(runtime_.wall_now().time_since_epoch()).count();
     links_.push_back(link);
     start([self = shared_from_this(), link] { self->read(link, false); });
   }

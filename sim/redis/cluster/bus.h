@@ -16,12 +16,12 @@ namespace holdfast::sim::embedded {
 
 // One connection. It is there from the moment in which it begins to connect; what is sent before it is
 // connected goes out then.
-class BusLink {
+class BusLink : public std::enable_shared_from_this<BusLink> {
  public:
   void send(const BusMessage& message);
   void close();
   bool open() const { return open_; }
-  std::int64_t opened_ms = 0;  // kept by its owner
+  std::int64_t opened_ms = 0;  // wall clock; of our own connections kept by their owner
 
  private:
   friend class Bus;

@@ -22,6 +22,7 @@ Cluster::Cluster(Runtime& runtime, Engine& engine, Bus& bus, ClusterNodeOptions 
     auto peer = std::make_unique<Peer>();
     static_cast<KnownNode&>(*peer) = known;
     peer->id = id;
+    peer->no_address = known.at.port == 0;
     for (std::size_t slot = 0; slot < kSlots; ++slot) {
       if (known.slots.test(slot)) owners_[slot] = peer.get();
     }
@@ -56,7 +57,11 @@ void Cluster::remember() {
   ClusterMemory& memory = *options_.memory;
   memory.current_epoch = current_epoch_;
   memory.last_vote_epoch = last_vote_epoch_;
-  for (const auto& [id, peer] : peers_) memory.nodes[id] = *peer;
+  memory.id = own_->id;
+  memory.nodes.clear();
+  for (const auto& [id, peer] : peers_) {
+    if (!peer->handshake) memory.nodes[id] = *peer;
+  }
 }
 
 // --- messages --------------------------------------------------------------------------------------------
@@ -66,6 +71,8 @@ BusMessage Cluster::header(BusMessage::Type type) {
   BusMessage message;
   message.type = type;
   message.sender = own_->id;
+  message.at = own_->at;
+  message.bus_port = own_->bus_port;
   message.primary = own_->primary;
   message.follows = own_->follows;
   message.current_epoch = current_epoch_;
@@ -79,7 +86,7 @@ BusMessage Cluster::header(BusMessage::Type type) {
 
 void Cluster::ping(Peer& peer) {
   peer.pinged_ms = now_ms();
-  send_ping(*peer.link, &peer, BusMessage::Type::ping);
+  send_ping(*peer.link, &peer, peer.meets ? BusMessage::Type::meet : BusMessage::Type::ping);
 }
 
 // With what it has heard of some others, and of all that seem to fail.
@@ -87,7 +94,7 @@ void Cluster::send_ping(BusLink& to, const Peer* receiver, BusMessage::Type type
   BusMessage message = header(type);
   std::vector<Peer*> others, failing;
   for (const auto& [id, peer] : peers_) {
-    if (peer.get() == own_ || peer.get() == receiver) continue;
+    if (peer.get() == own_ || peer.get() == receiver || !peer->is_settled()) continue;
     (peer->pfail ? failing : others).push_back(peer.get());
   }
   const std::size_t wanted = std::max<std::size_t>(3, peers_.size() / 10);
@@ -99,7 +106,10 @@ void Cluster::send_ping(BusLink& to, const Peer* receiver, BusMessage::Type type
                               .pfail = peer->pfail,
                               .fail = peer->fail,
                               .pinged_ms = peer->pinged_ms,
-                              .ponged_ms = peer->ponged_ms});
+                              .ponged_ms = peer->ponged_ms,
+                              .at = peer->at,
+                              .bus_port = peer->bus_port,
+                              .primary = peer->primary});
   }
   ++sent_[type];
   to.send(message);
@@ -141,8 +151,9 @@ void Cluster::tick() {
   if (stopped_) return;
   const std::int64_t now = now_ms(), timeout = options_.node_timeout_ms;
   if (began_ms_ == 0) began_ms_ = now;
+  drop_handshakes();
   for (const auto& [id, peer] : peers_) {
-    if (peer.get() == own_ || (peer->link && peer->link->open())) continue;
+    if (peer.get() == own_ || peer->no_address || (peer->link && peer->link->open())) continue;
     peer->link = bus_.connect({peer->at.host, peer->bus_port});
     peer->link->opened_ms = now;
     const std::int64_t waiting = peer->pinged_ms;
@@ -155,7 +166,7 @@ void Cluster::tick() {
       auto at = peers_.begin();
       std::advance(at, static_cast<std::ptrdiff_t>(runtime_.random_between(0, peers_.size() - 1)));
       Peer& peer = *at->second;
-      if (&peer == own_ || peer.pinged_ms != 0) continue;
+      if (&peer == own_ || peer.pinged_ms != 0 || !peer.is_settled()) continue;
       if (quietest == nullptr || peer.ponged_ms < quietest->ponged_ms) quietest = &peer;
     }
     if (quietest != nullptr) ping(*quietest);
@@ -163,7 +174,7 @@ void Cluster::tick() {
   bool changed = false;
   for (const auto& [id, owned] : peers_) {
     Peer& peer = *owned;
-    if (&peer == own_) continue;
+    if (&peer == own_ || !peer.is_settled()) continue;
     const bool linked = peer.link && peer.link->open();
     // It may be the connection alone that is stuck.
     if (linked && now - peer.link->opened_ms > timeout && peer.pinged_ms != 0 &&
@@ -192,9 +203,11 @@ void Cluster::hear(const BusMessage& message, BusLink* from, BusLink& on) {
   using Type = BusMessage::Type;
   if (stopped_) return;
   Peer* const sender = find(message.sender);
-  if (sender == nullptr || sender == own_) return;
+  if (sender == own_) return;
   const std::int64_t now = now_ms();
   ++received_[message.type];
+  if (sender == nullptr) return hear_stranger(message, from, on);
+  if (from == nullptr) sender->inbound = on.weak_from_this();
   sender->heard_ms = now;
   bool epochs = false;
   if (message.current_epoch > current_epoch_) {
@@ -212,8 +225,12 @@ void Cluster::hear(const BusMessage& message, BusLink* from, BusLink& on) {
       primary_offset_ == -1)
     primary_offset_ = message.offset;
 
-  if (message.type == Type::ping) send_ping(on, sender, Type::pong);
-  if (message.type == Type::ping || message.type == Type::pong) {
+  const bool asks = message.type == Type::ping || message.type == Type::meet;
+  if (asks) send_ping(on, sender, Type::pong);
+  if (asks || message.type == Type::pong) {
+    Peer* const linked = from == nullptr ? nullptr : peer_of(*from);
+    if (linked != nullptr && linked != sender) return settle(*linked, sender, message);
+    if (message.type == Type::ping) update_address(*sender, message, from);
     if (message.type == Type::pong && from != nullptr) {
       sender->ponged_ms = now;
       sender->pinged_ms = 0;
@@ -226,6 +243,7 @@ void Cluster::hear(const BusMessage& message, BusLink* from, BusLink& on) {
     }
     hear_role(*sender, message);
     hear_slots(*sender, message, on);
+    end_collision(*sender, message);
     hear_gossip(*sender, message);
   }
   switch (message.type) {
@@ -286,55 +304,11 @@ void Cluster::set_primary(Peer& peer) {
   remember();
 }
 
-void Cluster::hear_slots(Peer& sender, const BusMessage& message, BusLink& on) {
-  Peer* const claimant = message.primary ? &sender : find(message.follows);
-  if (claimant == nullptr || claimant->slots == message.slots) return;
-  if (message.primary) claim(sender, message.config_epoch, message.slots);
-  // It claims what somebody has by a newer configuration: it has missed that.
-  for (std::size_t slot = 0; slot < kSlots; ++slot) {
-    const Peer* const owner = owners_[slot];
-    if (!message.slots.test(slot) || owner == nullptr || owner == claimant) continue;
-    if (owner->config_epoch <= message.config_epoch) continue;
-    BusMessage update = header(BusMessage::Type::update);
-    update.about = owner->id;
-    update.about_epoch = owner->config_epoch;
-    update.about_slots = owner->slots;
-    ++sent_[update.type];
-    (sender.link && sender.link->open() ? *sender.link : on).send(update);
-    break;
-  }
-}
-
-void Cluster::own_slot(std::size_t slot, Peer* peer) {
-  if (owners_[slot] != nullptr) owners_[slot]->slots.reset(slot);
-  owners_[slot] = peer;
-  if (peer != nullptr) peer->slots.set(slot);
-}
-
-// The newest configuration of a slot wins. Whose primary loses its last slot follows who has it now.
-void Cluster::claim(Peer& claimant, std::int64_t epoch, const SlotSet& slots) {
-  if (&claimant == own_) return;
-  Peer& mine = own_primary();
-  bool lost = false, changed = false;
-  for (std::size_t slot = 0; slot < kSlots; ++slot) {
-    Peer* const owner = owners_[slot];
-    if (!slots.test(slot) || owner == &claimant || importing_.contains(slot)) continue;
-    if (owner != nullptr && owner->config_epoch >= epoch) continue;
-    if (owner == &mine) lost = true;
-    if (owner == own_) migrating_.erase(slot);
-    own_slot(slot, &claimant);
-    changed = true;
-  }
-  if (!changed) return;
-  look_again_ = true;
-  if (lost && mine.slots.none()) follow(claimant);
-  remember();
-}
-
 void Cluster::hear_gossip(Peer& sender, const BusMessage& message) {
   const std::int64_t now = now_ms();
   for (const BusMessage::Gossip& one : message.gossip) {
     Peer* const about = find(one.id);
+    if (about == nullptr) learn(one);
     if (about == nullptr || about == own_) continue;
     if (sender.has_slots()) {
       if (one.pfail || one.fail) {
@@ -347,17 +321,10 @@ void Cluster::hear_gossip(Peer& sender, const BusMessage& message) {
     if (!one.pfail && !one.fail && about->pinged_ms == 0 && reports_of(*about) == 0 &&
         one.ponged_ms <= now + 500 && one.ponged_ms > about->ponged_ms)
       about->ponged_ms = one.ponged_ms;
+    if ((about->pfail || about->fail) && !one.pfail && !one.fail && one.at.port != 0 &&
+        (about->at != one.at || about->bus_port != one.bus_port))
+      move(*about, one.at, one.bus_port);
   }
-}
-
-void Cluster::hear_update(const BusMessage& message) {
-  Peer* const about = find(message.about);
-  if (about == nullptr || about->config_epoch >= message.about_epoch) return;
-  if (about == own_) return;
-  if (!about->primary) set_primary(*about);
-  about->config_epoch = message.about_epoch;
-  claim(*about, message.about_epoch, message.about_slots);
-  remember();
 }
 
 std::size_t Cluster::reports_of(Peer& peer) {

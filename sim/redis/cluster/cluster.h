@@ -5,9 +5,10 @@
 // second to a second after FAIL, later by its rank; one vote a primary and epoch; slots by the newest
 // configuration, so that an old primary becomes a replica when it comes back; CLUSTER FAILOVER.
 //
-// cluster.cc watches and hears; cluster_election.cc elects; cluster_admission.cc says who takes a command;
+// cluster.cc watches and hears; cluster_slots.cc deals slots; cluster_election.cc elects;
+// cluster_membership.cc takes nodes in and forgets them; cluster_admission.cc says who takes a command;
 // cluster_commands.cc answers. It is run by RedisServer. All of it is on tasks of one process, and nothing
-// here parks. Nodes are known from the start: there is no MEET and no FORGET.
+// here parks.
 #pragma once
 
 #include <array>
@@ -48,6 +49,8 @@ class Cluster {
   std::string refuse(Session& session, const CommandSpec& spec, Args argv, bool writes);
   // The same of a command that a script runs, as the script is told.
   std::string refuse_in_script(Session& caller, const CommandSpec& spec, Args argv, bool writes);
+  // Why a client need not wait here for its keys any longer (as refuse()), or "".
+  std::string refuse_blocked(const Session& session, const CommandSpec& waiting);
   void publish(std::string_view channel, std::string_view payload, bool sharded);
 
   // CLUSTER ...; argv[1] is the subcommand.
@@ -78,6 +81,9 @@ class Cluster {
   void hear_gossip(Peer& sender, const BusMessage& message);
   void hear_update(const BusMessage& message);
   void set_primary(Peer& peer);
+  bool is_unclaimed(std::size_t slot) const { return owners_[slot] == nullptr || unclaimed_.test(slot); }
+  std::vector<std::string> keys_in(std::size_t slot);
+  bool bump_epoch();  // false: its configuration is the newest already
   void own_slot(std::size_t slot, Peer* peer);
   void claim(Peer& claimant, std::int64_t epoch, const SlotSet& slots);
   void judge_failing(Peer& peer);
@@ -85,6 +91,28 @@ class Cluster {
   std::size_t reports_of(Peer& peer);
   void update_state();
   void follow(Peer& primary);
+
+  // --- who is in (cluster_membership.cc) ---
+  Peer& add(std::string id, const Endpoint& at, std::uint16_t bus_port);
+  void shake_hands(const Endpoint& at, std::uint16_t bus_port, bool meets);
+  void drop_handshakes();
+  Peer* peer_of(const BusLink& link);
+  void hear_stranger(const BusMessage& message, BusLink* from, BusLink& on);
+  // What answers on our connection to `linked` is another one than that.
+  void settle(Peer& linked, const Peer* sender, const BusMessage& message);
+  void move(Peer& peer, const Endpoint& at, std::uint16_t bus_port);
+  void update_address(Peer& peer, const BusMessage& message, const BusLink* from);
+  void learn(const BusMessage::Gossip& one);
+  void end_collision(const Peer& sender, const BusMessage& message);
+  void rename(Peer& peer, std::string id);
+  void remove(Peer& peer);
+  bool is_forgotten(const std::string& id);
+  void reset(bool hard);
+  void answer_meet(Call& call);
+  void answer_forget(Call& call);
+  void answer_reset(Call& call);
+  void answer_links(Call& call);
+  void answer_set_config_epoch(Call& call);
 
   // --- electing (cluster_election.cc) ---
   void stand_for_election();
@@ -117,7 +145,9 @@ class Cluster {
   std::map<std::string, std::unique_ptr<Peer>> peers_;  // by id, itself included
   Peer* own_ = nullptr;
   std::array<Peer*, kSlots> owners_{};
+  SlotSet unclaimed_;  // their owners do not claim them any more, and nobody else has
   std::map<std::size_t, Peer*> migrating_, importing_;
+  std::map<std::string, std::int64_t> forgotten_;  // by id: until when nobody's gossip brings it back
   std::int64_t current_epoch_ = 0, last_vote_epoch_ = 0;
 
   bool well_ = false;     // cluster_state:ok

@@ -70,11 +70,12 @@ Cluster::Placed Cluster::place(Session& session, const CommandSpec& spec, Args a
   const auto redirect = [&](std::string_view code, const Peer& to) {
     return Placed{nullptr, std::string(code) + ' ' + std::to_string(*slot) + ' ' + to.at.to_string()};
   };
+  if ((migrating || importing) && spec.name == "migrate") return {own_};
   if (migrating && missing > 0) {
     if (present > 0) return {nullptr, std::string(kUnstable)};
     return redirect("ASK", *migrating_.at(*slot));
   }
-  if (importing && session.asking) {
+  if (importing && (session.asking || spec.name == "restore-asking")) {
     if (several_keys && missing > 0) return {nullptr, std::string(kUnstable)};
     return {own_};
   }
@@ -86,6 +87,17 @@ Cluster::Placed Cluster::place(Session& session, const CommandSpec& spec, Args a
 
 std::string Cluster::refuse(Session& session, const CommandSpec& spec, Args argv, bool writes) {
   return place(session, spec, argv, writes).error;
+}
+
+std::string Cluster::refuse_blocked(const Session& session, const CommandSpec& waiting) {
+  if (!well_) return std::string(kDown);
+  const std::size_t slot = redis::hash_slot(session.waited_for().front());
+  const Peer* const owner = owners_[slot];
+  const bool reads_here = session.reads_replica && (waiting.flags & kWrite) == 0 && !own_->primary &&
+                          owner != nullptr && own_->follows == owner->id;
+  if (owner == own_ || reads_here || importing_.contains(slot)) return {};
+  if (owner == nullptr) return std::string(kUnbound);
+  return "MOVED " + std::to_string(slot) + ' ' + owner->at.to_string();
 }
 
 std::string Cluster::refuse_in_script(Session& caller, const CommandSpec& spec, Args argv, bool writes) {

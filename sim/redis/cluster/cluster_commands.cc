@@ -19,8 +19,8 @@ bool read_slot(std::string_view text, std::size_t& slot) {
 }
 
 std::string_view name_of(BusMessage::Type type) {
-  static constexpr std::string_view kNames[] = {"ping",     "pong",   "fail",    "auth-req",
-                                                "auth-ack", "update", "mfstart", "publish"};
+  static constexpr std::string_view kNames[] = {"ping",     "pong",     "meet",   "fail",   "publish",
+                                                "auth-req", "auth-ack", "update", "mfstart"};
   return kNames[static_cast<std::size_t>(type)];
 }
 
@@ -47,16 +47,17 @@ std::vector<Cluster::Peer*> Cluster::replicas_of(const Peer& primary) {
 
 std::string Cluster::line_of(const Peer& peer) {
   std::string flags = &peer == own_ ? "myself," : "";
-  flags += peer.primary ? "master" : "slave";
+  flags += peer.handshake ? "handshake" : peer.primary ? "master" : "slave";
   if (peer.pfail) flags += ",fail?";
   if (peer.fail) flags += ",fail";
+  if (peer.no_address) flags += ",noaddr";
   const bool linked = &peer == own_ || (peer.link && peer.link->open());
   const std::int64_t epoch =
       peer.primary || find(peer.follows) == nullptr ? peer.config_epoch : find(peer.follows)->config_epoch;
   std::string line = peer.id + ' ' + peer.at.to_string() + '@' + std::to_string(peer.bus_port) + ' ' + flags +
-                     ' ' + (peer.primary ? "-" : peer.follows) + ' ' + std::to_string(peer.pinged_ms) + ' ' +
-                     std::to_string(peer.ponged_ms) + ' ' + std::to_string(epoch) +
-                     (linked ? " connected" : " disconnected");
+                     ' ' + (peer.follows.empty() ? "-" : peer.follows) + ' ' +
+                     std::to_string(peer.pinged_ms) + ' ' + std::to_string(peer.ponged_ms) + ' ' +
+                     std::to_string(epoch) + (linked ? " connected" : " disconnected");
   const std::string slots = ranges_of(peer.slots);
   if (!slots.empty()) line += ' ' + slots;
   if (&peer == own_) {
@@ -236,7 +237,7 @@ void Cluster::answer_slot_lists(Call& c, bool add, bool ranges) {
 
 void Cluster::answer_set_slot(Call& c) {
   std::size_t slot = 0;
-  if (!own_->primary) return c.out.error("ERR You can use SETSLOT only with masters.");
+  if (!own_->primary) return c.out.error("ERR Please use SETSLOT only with masters.");
   if (!read_slot(c.arg(2), slot)) return c.out.error(kInvalidSlot);
   const bool named = c.argc() == 5;
   if (c.option(3, "stable") && !named) {
@@ -261,21 +262,19 @@ void Cluster::answer_set_slot(Call& c) {
   } else if (c.option(3, "importing")) {
     importing_[slot] = node;
   } else {
-    if (owners_[slot] == own_ && node != own_) {
-      bool has_keys = false;
-      engine_.db(0).each([&](const Entry& entry) { has_keys |= redis::hash_slot(*entry.key) == slot; });
-      if (has_keys) {
-        return c.out.error("ERR Can't assign hashslot " + std::to_string(slot) +
-                           " to a different node while I still hold keys for this hash slot.");
-      }
-      migrating_.erase(slot);
+    const bool was_mine = owners_[slot] == own_, has_keys = !keys_in(slot).empty();
+    if (was_mine && node != own_ && has_keys) {
+      return c.out.error("ERR Can't assign hashslot " + std::to_string(slot) +
+                         " to a different node while I still hold keys for this hash slot.");
     }
-    if (node == own_ && importing_.erase(slot) > 0) {
-      own_->config_epoch = ++current_epoch_;  // so that everybody learns of it
-    }
+    if (!has_keys) migrating_.erase(slot);
     own_slot(slot, node);
+    if (was_mine && node != own_ && own_->slots.none()) follow(*node);
+    if (node == own_ && importing_.erase(slot) > 0) {
+      bump_epoch();
+      announce();  // so that everybody learns of it
+    }
     update_state();
-    announce();
     remember();
   }
   c.out.ok();
@@ -291,15 +290,11 @@ void Cluster::answer_keys_in_slot(Call& c) {
   if (!read_slot(c.arg(2), slot) || most < 0) {
     return c.out.error(lists ? "ERR Invalid slot or number of keys" : "ERR Invalid slot");
   }
-  std::vector<const Entry*> keys;  // the newest first
-  engine_.db(0).each([&](const Entry& entry) {
-    if (redis::hash_slot(*entry.key) == slot) keys.push_back(&entry);
-  });
-  std::sort(keys.begin(), keys.end(), [](const Entry* a, const Entry* b) { return a->serial > b->serial; });
+  std::vector<std::string> keys = keys_in(slot);
   if (static_cast<std::int64_t>(keys.size()) > most) keys.resize(static_cast<std::size_t>(most));
   if (!lists) return c.out.integer(static_cast<std::int64_t>(keys.size()));
   c.out.array(keys.size());
-  for (const Entry* const entry : keys) c.out.bulk(*entry->key);
+  for (const std::string& key : keys) c.out.bulk(key);
 }
 
 void Cluster::answer(Call& c) {
@@ -316,13 +311,13 @@ void Cluster::answer(Call& c) {
   if (name == "setslot") return answer_set_slot(c);
   if (name == "countkeysinslot" || name == "getkeysinslot") return answer_keys_in_slot(c);
   if (name == "saveconfig") return c.out.ok();
+  if (name == "meet") return answer_meet(c);
+  if (name == "forget") return answer_forget(c);
+  if (name == "reset") return answer_reset(c);
+  if (name == "links") return answer_links(c);
+  if (name == "set-config-epoch") return answer_set_config_epoch(c);
   if (name == "bumpepoch") {
-    const bool newest =
-        own_->config_epoch != 0 && std::all_of(peers_.begin(), peers_.end(), [&](const auto& each) {
-          return each.second->config_epoch <= own_->config_epoch;
-        });
-    if (!newest) own_->config_epoch = ++current_epoch_;
-    remember();
+    const bool newest = !bump_epoch();
     return c.out.status((newest ? "STILL " : "BUMPED ") + std::to_string(own_->config_epoch));
   }
   if (name == "flushslots") {

@@ -1,9 +1,11 @@
 // Every case of conformance/cluster/*.cases, played against an embedded node of a Redis Cluster and against a
-// real one, each alone. How a case is written: sim/redis/testing/oracle_case.h. What several nodes say to
-// clients: sim/cluster/redis_cluster_test.cc.
+// real one, alone or ("[pair]") with a second one. How a case is written: sim/redis/testing/oracle_case.h.
+// What more of them say to clients: sim/cluster/.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
+#include <string>
 
 #include "lib/net/socket_network.h"
 #include "lib/runtime/thread_runtime.h"
@@ -20,46 +22,68 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::chrono::milliseconds kNodeTimeout{2000};
+
 class Embedded final : public Target {
  public:
-  explicit Embedded(World& world) : world_(world), node_(world.add_process("node")) {
-    memory_->id = embedded::random_hex(runtime());
-    memory_->nodes[memory_->id] = {.at = server(), .bus_port = 16379};
-    node_.start("server", [this, memory = memory_] {
-      RedisServerOptions options{.listen = server(), .primary = {}};
-      embedded::ClusterNodeOptions& cluster = options.cluster.emplace();
-      cluster.bus = {node_.address(), 16379};
-      cluster.memory = memory.get();
-      RedisServer own(node_.runtime(), node_.network(), options);
-      own.serve();
-    });
+  explicit Embedded(World& world) : world_(world) {
+    for (Node& node : nodes_) {
+      node.process = &world.add_process(node.name);
+      node.memory->id = embedded::random_hex(runtime());
+      node.memory->nodes[node.memory->id] = {.at = node.at(), .bus_port = kBusPort};
+      node.process->start("server", [&process = *node.process, at = node.at(), memory = node.memory] {
+        RedisServerOptions options{.listen = at, .primary = {}};
+        embedded::ClusterNodeOptions& cluster = options.cluster.emplace();
+        cluster.bus = {process.address(), kBusPort};
+        cluster.node_timeout_ms = kNodeTimeout.count();
+        cluster.memory = memory.get();
+        RedisServer own(process.runtime(), process.network(), options);
+        own.serve();
+      });
+    }
     advance(milliseconds(100));
   }
   Runtime& runtime() override { return world_.harness().runtime(); }
   Network& network() override { return world_.harness().network(); }
-  Endpoint server() override { return {node_.address(), 6379}; }
-  Endpoint second_server() override { return server(); }
-  WallTime wall() override { return node_.runtime().wall_now(); }
+  Endpoint server() override { return nodes_[0].at(); }
+  Endpoint second_server() override { return nodes_[1].at(); }
+  std::uint16_t bus_port() override { return kBusPort; }
+  std::uint16_t second_bus_port() override { return kBusPort; }
+  WallTime wall() override { return nodes_[0].process->runtime().wall_now(); }
   void advance(Duration by) override { runtime().sleep_for(by); }
   void nudge() override { advance(milliseconds(1)); }
 
  private:
+  static constexpr std::uint16_t kPort = 6379, kBusPort = 16379;
+  struct Node {
+    std::string name;
+    Process* process = nullptr;
+    std::shared_ptr<embedded::ClusterMemory> memory = std::make_shared<embedded::ClusterMemory>();
+    Endpoint at() const { return {process->address(), kPort}; }
+  };
+
   World& world_;
-  Process& node_;
-  const std::shared_ptr<embedded::ClusterMemory> memory_ = std::make_shared<embedded::ClusterMemory>();
+  std::array<Node, 2> nodes_{Node{"first"}, Node{"second"}};
 };
 
 class Real final : public Target {
  public:
-  Real()
-      : node_(runtime_, network_,
-              {.folder = folder_.path(), .settings = {"--cluster-enabled", "yes", "--appendonly", "no"}}) {
-    node_.start();
+  explicit Real(bool pair) {
+    for (std::size_t i = 0; i < (pair ? 2 : 1); ++i) {
+      const std::string folder = folder_.path() + "/" + std::to_string(i);
+      nodes_[i] = std::make_unique<RedisProcess>(runtime_, network_, RedisProcessOptions{.folder = folder});
+      bus_ports_[i] = choose_port(network_, nodes_[i]->endpoint().host);
+      nodes_[i]->start({"--cluster-enabled", "yes", "--appendonly", "no", "--cluster-announce-ip",
+                        nodes_[i]->endpoint().host, "--cluster-port", std::to_string(bus_ports_[i]),
+                        "--cluster-node-timeout", std::to_string(kNodeTimeout.count())});
+    }
   }
   Runtime& runtime() override { return runtime_; }
   Network& network() override { return network_; }
-  Endpoint server() override { return node_.endpoint(); }
-  Endpoint second_server() override { return server(); }
+  Endpoint server() override { return nodes_[0]->endpoint(); }
+  Endpoint second_server() override { return nodes_[1] ? nodes_[1]->endpoint() : server(); }
+  std::uint16_t bus_port() override { return bus_ports_[0]; }
+  std::uint16_t second_bus_port() override { return bus_ports_[1]; }
   WallTime wall() override { return runtime_.wall_now(); }
   void advance(Duration by) override { runtime_.sleep_for(by); }
   void nudge() override { advance(milliseconds(1)); }
@@ -68,7 +92,8 @@ class Real final : public Target {
   ThreadRuntime runtime_;
   SocketNetwork network_{runtime_};
   TemporaryFolder folder_;
-  RedisProcess node_;
+  std::array<std::unique_ptr<RedisProcess>, 2> nodes_;
+  std::array<std::uint16_t, 2> bus_ports_{};
 };
 
 std::string test_name(const ::testing::TestParamInfo<Case>& info) {
@@ -93,7 +118,7 @@ TEST_P(ClusterConformance, EmbeddedAnswersAsReal) {
       Embedded target(*world);
       ours = play(GetParam().steps, target, protocol);
     });
-    Real target;
+    Real target(GetParam().pair);
     const Transcript theirs = play(GetParam().steps, target, protocol);
     EXPECT_EQ(differences(ours, theirs), "") << GetParam().name << ", RESP" << protocol;
   }

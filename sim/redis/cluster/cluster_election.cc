@@ -139,7 +139,7 @@ std::string Cluster::begin_failover(std::string_view how) {
     return "ERR Master is down or failed, please use CLUSTER FAILOVER FORCE";
   end_manual_failover();
   if (how == "takeover") {
-    own_->config_epoch = ++current_epoch_;
+    bump_epoch();
     take_over();
     return {};
   }

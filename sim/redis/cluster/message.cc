@@ -10,7 +10,7 @@ namespace holdfast::sim::embedded {
 namespace {
 
 constexpr std::string_view kMark = "RCmb";
-constexpr std::size_t kDigits = 8, kHead = 12, kWords = 20, kWordsOfGossip = 4;
+constexpr std::size_t kDigits = 8, kHead = 12, kFixed = 19, kWordsOfGossip = 8;
 
 std::int64_t number(const std::string& text) {
   std::int64_t value = 0;
@@ -65,12 +65,19 @@ std::string to_bytes(const BusMessage& message) {
                                     ranges_of(message.about_slots),
                                     message.channel,
                                     message.payload,
-                                    message.sharded ? "1" : "0"};
+                                    message.sharded ? "1" : "0",
+                                    message.at.host,
+                                    std::to_string(message.at.port),
+                                    std::to_string(message.bus_port)};
   for (const BusMessage::Gossip& one : message.gossip) {
     words.push_back(one.id);
     words.emplace_back(one.fail ? "fail" : one.pfail ? "pfail" : "well");
     words.push_back(std::to_string(one.pinged_ms));
     words.push_back(std::to_string(one.ponged_ms));
+    words.push_back(one.at.host);
+    words.push_back(std::to_string(one.at.port));
+    words.push_back(std::to_string(one.bus_port));
+    words.emplace_back(one.primary ? "1" : "0");
   }
   const std::vector<std::string_view> views(words.begin(), words.end());
   std::string body;
@@ -96,7 +103,6 @@ std::optional<BusMessage> BusReader::next() {
   const bool whole = reader.next(body) == redis::ReplyReader::Next::reply;
   in_.erase(0, kHead + length);
   const auto& words = body.items;
-  constexpr std::size_t kFixed = kWords - kWordsOfGossip;
   if (!whole || words.size() < kFixed || (words.size() - kFixed) % kWordsOfGossip != 0) {
     broken_ = true;
     return std::nullopt;
@@ -118,12 +124,18 @@ std::optional<BusMessage> BusReader::next() {
   message.channel = words[13].text;
   message.payload = words[14].text;
   message.sharded = words[15].text == "1";
+  message.at = {words[16].text, static_cast<std::uint16_t>(number(words[17].text))};
+  message.bus_port = static_cast<std::uint16_t>(number(words[18].text));
   for (std::size_t i = kFixed; i < words.size(); i += kWordsOfGossip) {
-    message.gossip.push_back({.id = words[i].text,
-                              .pfail = words[i + 1].text == "pfail",
-                              .fail = words[i + 1].text == "fail",
-                              .pinged_ms = number(words[i + 2].text),
-                              .ponged_ms = number(words[i + 3].text)});
+    message.gossip.push_back(
+        {.id = words[i].text,
+         .pfail = words[i + 1].text == "pfail",
+         .fail = words[i + 1].text == "fail",
+         .pinged_ms = number(words[i + 2].text),
+         .ponged_ms = number(words[i + 3].text),
+         .at = {words[i + 4].text, static_cast<std::uint16_t>(number(words[i + 5].text))},
+         .bus_port = static_cast<std::uint16_t>(number(words[i + 6].text)),
+         .primary = words[i + 7].text == "1"});
   }
   return message;
 }

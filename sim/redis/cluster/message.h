@@ -16,17 +16,20 @@ struct BusMessage {
   enum class Type : std::uint8_t {
     ping,
     pong,
-    fail,          // `about` fails
+    meet,  // a ping that also says: take me in
+    fail,  // `about` fails
+    publish,
     auth_request,  // a replica asks for votes
     auth_ack,      // a vote
     update,        // `about` has these slots, by a newer configuration than yours
-    mf_start,      // a replica asks its primary to stand still: it is to take over
-    publish
+    mf_start       // a replica asks its primary to stand still: it is to take over
   };
 
   Type type = Type::ping;
   // Of the sender. Of a replica `config_epoch` and `slots` are those of its primary.
   std::string sender = {};
+  Endpoint at = {};  // as it announces itself
+  std::uint16_t bus_port = 0;
   bool primary = true;
   std::string follows = {};
   std::int64_t current_epoch = 0, config_epoch = 0, offset = 0;
@@ -38,6 +41,9 @@ struct BusMessage {
     std::string id = {};
     bool pfail = false, fail = false;
     std::int64_t pinged_ms = 0, ponged_ms = 0;
+    Endpoint at = {};
+    std::uint16_t bus_port = 0;
+    bool primary = true;
   };
   std::vector<Gossip> gossip = {};  // ping, pong
 

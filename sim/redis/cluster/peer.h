@@ -43,7 +43,10 @@ struct ClusterNodeOptions {
 };
 
 struct ClusterPeer : KnownNode {
-  std::string id;
+  std::string id;                         // until the handshake is over: any
+  bool handshake = false, meets = false;  // it was told of the address alone; and is to be told of us by MEET
+  bool no_address = false;                // somebody else answers where it was
+  std::int64_t since_ms = 0;
   bool pfail = false, fail = false;  // PFAIL: in this node's opinion; FAIL: in that of a majority
   std::int64_t fail_ms = 0, voted_ms = 0;
   std::int64_t pinged_ms = 0;  // since when a PING waits for its PONG
@@ -51,8 +54,10 @@ struct ClusterPeer : KnownNode {
   std::int64_t offset = 0;                       // of its replication
   std::map<std::string, std::int64_t> failures;  // who says that it fails, and when it said so
   std::shared_ptr<BusLink> link;                 // to it; null: none
+  std::weak_ptr<BusLink> inbound;                // from it
 
   bool has_slots() const { return primary && slots.any(); }
+  bool is_settled() const { return !handshake && !no_address; }
 };
 
 }  // namespace holdfast::sim::embedded

@@ -66,6 +66,10 @@ void add_file(const std::filesystem::path& path, std::vector<Case>& cases) {
         next.replica = true;
         next.name = next.name.substr(10);
       }
+      if (next.name.starts_with("[pair] ")) {
+        next.pair = true;
+        next.name = next.name.substr(7);
+      }
       cases.push_back(next);
     } else if (!line.empty() && !line.starts_with("#")) {
       if (cases.empty()) throw std::runtime_error(at + ": a step before the first case");
@@ -152,7 +156,7 @@ Duration parse_duration(std::string_view text) {
 Step parse_step(std::string_view line) {
   static const std::vector<std::string> kForms = {"send",         "read",   "close", "raw",
                                                   "advance",      "attach", "ack",   "detach",
-                                                  "wait-replica", "stream", "drain"};
+                                                  "wait-replica", "stream", "drain", "until"};
   static const std::vector<std::string> kNormalisers = {"any", "sorted", "pairs", "fields", "attrs", "let"};
   Step step;
   step.form = "command";
@@ -178,8 +182,9 @@ Step parse_step(std::string_view line) {
     }
     if (!step.words.empty() && step.words[0] == "read") step.form = shift();
   }
-  const bool takes_words =
-      step.form == "command" || step.form == "send" || step.form == "raw" || step.form == "advance";
+  if (step.form == "until") step.wanted = {shift()};
+  const bool takes_words = step.form == "command" || step.form == "send" || step.form == "raw" ||
+                           step.form == "advance" || step.form == "until";
   if (takes_words == step.words.empty()) throw std::runtime_error("wrong number of words");
   if (step.form == "advance") parse_duration(step.words[0]);
   return step;

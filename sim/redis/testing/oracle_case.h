@@ -14,14 +14,17 @@
 //   pairs HGETALL h             the order of the pairs is free
 //   fields role,repl_offset INFO replication      these lines of the text
 //   attrs name,db CLIENT LIST   these attributes of each line
-//   let x SCRIPT LOAD "..."     the reply's text (not compared), later used as the word @x; @now+5000 and
-//                               @sec+5 are the wall clock in ms and s, plus that
+//   let x SCRIPT LOAD "..."     the reply's text (not compared), later used as the word @x, and shown as that
+//                               in replies; @now+5000 and @sec+5 are the wall clock in ms and s, plus that;
+//                               @A.host, @A.port, @A.bus are where the first server listens, @B.* the second
 //   advance 1500ms              time passes (us, ms, s, m, h)
 //   attach                      a replica (played by the case) attaches by PSYNC
 //   stream                      the replication stream up to here, as commands
 //   ack                         the replica acknowledges all that it has read
 //   detach                      it goes away
 //   wait-replica                until the second server (=== [replica] name) has everything
+//   until "text" ROLE           the command again and again until the text stands in its reply, for ten
+//                               seconds at most; only whether it came counts
 //   B: GET k                    the same forms on the second server's connection 1; "B2:" its connection 2
 #pragma once
 
@@ -38,6 +41,7 @@ struct Case {
   std::string name;  // without tags
   std::string origin;
   bool replica = false;  // has a second server that replicates from the first
+  bool pair = false;     // "=== [pair] name": of nodes of a Redis Cluster that do not know each other
   std::vector<std::string> steps;
 };
 

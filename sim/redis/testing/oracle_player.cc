@@ -89,11 +89,14 @@ class FakeReplica {
 
 class Player {
  public:
-  Player(Target& target, int protocol) : target_(target), protocol_(protocol) {}
+  Player(Target& target, int protocol) : target_(target), protocol_(protocol) {
+    introduce("A", target.server(), target.bus_port());
+    introduce("B", target.second_server(), target.second_bus_port());
+  }
 
   std::string step(const std::string& line) {
     try {
-      return act(parse_step(line));
+      return by_name(act(parse_step(line)));
     } catch (const std::runtime_error& error) {
       const std::string what = error.what();
       // Whether the peer reads an end or a reset is a matter of bytes under way.
@@ -104,6 +107,23 @@ class Player {
   }
 
  private:
+  // Words of steps: "@A.host" and so on. In replies the address becomes "@A".
+  void introduce(const std::string& name, const Endpoint& server, std::uint16_t bus_port) {
+    variables_[name + ".host"] = server.host;
+    variables_[name + ".port"] = std::to_string(server.port);
+    variables_[name + ".bus"] = std::to_string(bus_port);
+    if (!server.host.empty()) names_.try_emplace(server.to_string(), "@" + name);
+  }
+
+  // What differs from server to server, by the names that the case gave it: addresses, and long texts.
+  std::string by_name(std::string text) const {
+    for (const auto& [value, name] : names_) {
+      for (std::size_t at = 0; (at = text.find(value, at)) != std::string::npos; at += name.size())
+        text.replace(at, value.size(), name);
+    }
+    return text;
+  }
+
   MonotonicTime deadline() { return deadline_after(target_.runtime().now(), kPatience); }
 
   ServerConnection& connection(const std::string& name) {
@@ -127,8 +147,10 @@ class Player {
     if (step.normalise == "let") {
       redis::Reply reply;
       parse_reply(*raw, &reply);
-      variables_[step.wanted.at(0)] =
-          reply.type == redis::Reply::Type::integer ? std::to_string(reply.integer) : reply.text;
+      std::string& value = variables_[step.wanted.at(0)];
+      value = reply.type == redis::Reply::Type::integer ? std::to_string(reply.integer) : reply.text;
+      constexpr std::size_t kLong = 40;
+      if (value.size() >= kLong) names_[value] = "@" + step.wanted.at(0);
     }
     return show_reply(*raw, step);
   }
@@ -141,6 +163,15 @@ class Player {
     if (step.form == "raw") {
       connection(step.connection).send(step.words.at(0), deadline());
       return read(step);
+    }
+    if (step.form == "until") {
+      const MonotonicTime limit = deadline();
+      while (target_.runtime().now() < limit) {
+        connection(step.connection).send(format_command(substitute(step.words)), deadline());
+        if (by_name(read(step)).find(step.wanted.at(0)) != std::string::npos) return "";
+        target_.advance(std::chrono::milliseconds(20));
+      }
+      return "(it does not come)";
     }
     if (step.form == "read") return read(step);
     if (step.form == "drain") return drain(step);
@@ -228,6 +259,7 @@ class Player {
   int protocol_;
   std::map<std::string, std::unique_ptr<ServerConnection>> connections_;
   std::map<std::string, std::string> variables_;
+  std::map<std::string, std::string> names_;
   std::unique_ptr<FakeReplica> replica_;
   int marks_ = 0;
 };

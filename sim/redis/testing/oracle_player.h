@@ -17,8 +17,10 @@ class Target {
   virtual Runtime& runtime() = 0;
   virtual Network& network() = 0;
   virtual Endpoint server() = 0;
-  virtual Endpoint second_server() = 0;  // of cases with a replica
-  virtual WallTime wall() = 0;           // of the servers
+  virtual Endpoint second_server() = 0;           // of cases with a replica
+  virtual std::uint16_t bus_port() { return 0; }  // of nodes of a Redis Cluster
+  virtual std::uint16_t second_bus_port() { return 0; }
+  virtual WallTime wall() = 0;  // of the servers
   virtual void advance(Duration by) = 0;
   // Called while something is awaited that does not come at once: lets a moment pass and makes periodic work
   // of the servers due, without time passing on their wall clocks where that can be had.

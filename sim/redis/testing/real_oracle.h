@@ -24,7 +24,7 @@ class RealOracle final : public Target {
   Runtime& runtime() override { return runtime_; }
   Network& network() override { return network_; }
   Endpoint server() override { return first_->endpoint(); }
-  Endpoint second_server() override { return second_->endpoint(); }
+  Endpoint second_server() override { return second_ ? second_->endpoint() : Endpoint{}; }
   WallTime wall() override { return first_->clock().wall(); }
   void advance(Duration by) override;
   void nudge() override;
