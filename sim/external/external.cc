@@ -91,6 +91,10 @@ void External::start() {
       client->node = message.link.to;
     if (watcher_) watcher_->see(message);
   });
+  if (watcher_) {
+    options_.proxy->watch_fates(
+        [this](const Link&, std::uint64_t exchange, Fate fate) { watcher_->became(exchange, fate); });
+  }
   for (const auto& client : clients_) launch(*client);
   world_.harness().start("ears", [this] { watch(); });
 }

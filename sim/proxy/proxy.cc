@@ -290,6 +290,8 @@ void Proxy::watch(MessageWatcher watcher, MayAct may_act) {
   ++impl_->book_.generation;
 }
 
+void Proxy::watch_fates(FateWatcher watcher) { impl_->book_.fates.push_back(std::move(watcher)); }
+
 const ProxyStats& Proxy::stats() const { return impl_->book_.stats; }
 
 }  // namespace holdfast::sim

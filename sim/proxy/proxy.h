@@ -118,6 +118,16 @@ using MessageWatcher = std::function<void(const Message& message)>;
 // such a message has been handed over by then; what a watcher only looks at may be gathered with the next.
 using MayAct = std::function<bool(const Message& message)>;
 
+// What became of a reply.
+enum class Fate : std::uint8_t {
+  delivered,  // written to the client's connection, whole, and the client had not ended its side
+  dropped,    // swallowed, or other bytes took its place
+  cut         // the connection was over before
+};
+// Told once of each reply of a client link that watchers or rules on messages saw, after they saw it, if they
+// saw the request that it answers. Not told of what is still held when the proxy ends.
+using FateWatcher = std::function<void(const Link& link, std::uint64_t exchange, Fate fate)>;
+
 // Told of bytes that a lane has read (or, `written`, written on).
 using ByteCounter =
     std::function<void(const Link& link, Direction direction, std::size_t bytes, bool written)>;
@@ -189,6 +199,7 @@ class Proxy {
   void count_bytes(ByteCounter counter);
   void watch(MessageWatcher watcher);  // which may act on each message
   void watch(MessageWatcher watcher, MayAct may_act);
+  void watch_fates(FateWatcher watcher);
   const ProxyStats& stats() const;
 
  private:

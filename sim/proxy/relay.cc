@@ -174,7 +174,7 @@ void Relay::pass_bytes(Lane& of, std::string_view bytes) {
   if (broken_ || bytes.empty()) return;
   ++book_.stats.chunks;
   if (rules_ == nullptr) {
-    if (of.queue == nullptr || (of.queue->empty() && !of.writing)) return gather(of, bytes);
+    if (of.queue == nullptr || (of.queue->empty() && !of.writing)) return gather(of, bytes, {});
   }
   Piece piece;
   place(of, ask(of, bytes, nullptr, 0), piece, bytes);
@@ -207,15 +207,15 @@ Relay::Verdict Relay::ask(const Lane& of, std::string_view bytes, const Message*
 
 // `piece.bytes` is filled from `bytes` only when it has to wait.
 void Relay::place(Lane& of, Verdict verdict, Piece& piece, std::string_view bytes) {
-  if (broken_) return;
+  if (broken_) return tell(piece.exchanges, Fate::cut);
   if (verdict.slices != nullptr && verdict.kind == Action::Kind::pass && piece.end == End::none)
-    return place_slices(of, std::move(verdict), bytes);
+    return place_slices(of, std::move(verdict), std::move(piece.exchanges), bytes);
   const bool clear = of.queue == nullptr || (of.queue->empty() && !of.writing);
   if (clear && verdict.kind != Action::Kind::hold && verdict.delay <= Duration::zero()) {
     const bool plain = verdict.kind == Action::Kind::pass && piece.end == End::none;
-    if (plain && verdict.passed == nullptr) return gather(of, bytes);
+    if (plain && verdict.passed == nullptr) return gather(of, bytes, std::move(piece.exchanges));
     send_gathered(of);
-    return broken_ ? void() : carry_out(of, verdict, piece.end, bytes);
+    return tell(piece.exchanges, broken_ ? Fate::cut : carry_out(of, verdict, piece.end, bytes));
   }
   const bool idle = of.queue == nullptr || of.queue->empty();
   queue_gathered(of);
@@ -229,17 +229,19 @@ void Relay::place(Lane& of, Verdict verdict, Piece& piece, std::string_view byte
   if (of.writer != nullptr && idle) of.writer->unpark();
 }
 
-void Relay::place_slices(Lane& of, Verdict verdict, std::string_view bytes) {
+void Relay::place_slices(Lane& of, Verdict verdict, Exchanges exchanges, std::string_view bytes) {
   const auto slices = std::exchange(verdict.slices, nullptr);
   const Duration delay = verdict.delay;
   for (const Slice& slice : *slices) {
     const std::string_view part = bytes.substr(0, slice.bytes);
     bytes.remove_prefix(part.size());
     Piece piece;
+    if (bytes.empty()) piece.exchanges = std::exchange(exchanges, {});
     verdict.delay = delay + slice.after;
     if (!part.empty()) place(of, verdict, piece, part);
   }
   Piece rest;
+  rest.exchanges = std::move(exchanges);
   if (!bytes.empty()) place(of, verdict, rest, bytes);
 }
 
@@ -258,7 +260,7 @@ bool Relay::empty_queue(Lane& of, MonotonicTime& next) {
     const Piece piece = std::move(of.queue->front());
     of.queue->pop_front();
     of.writing = true;
-    carry_out(of, piece.verdict, piece.end, piece.bytes);
+    tell(piece.exchanges, carry_out(of, piece.verdict, piece.end, piece.bytes));
     of.writing = false;
     of.queued_bytes -= piece.bytes.size();
     if (of.reader != nullptr) of.reader->unpark();
@@ -286,30 +288,61 @@ void Relay::start_writer(Lane& of) {
   start_task("relay", [this, &of] { write_queue(of); });
 }
 
-void Relay::carry_out(Lane& of, const Verdict& verdict, End end, std::string_view bytes) {
+Fate Relay::carry_out(Lane& of, const Verdict& verdict, End end, std::string_view bytes) {
   switch (verdict.kind) {
-    case Action::Kind::pass:
-      end == End::none ? write_out(of, bytes) : pass_end(of, end);
-      return verdict.passed ? (*verdict.passed)() : void();
+    case Action::Kind::pass: {
+      bool written = true;
+      if (end == End::none) {
+        written = write_out(of, bytes);
+      } else {
+        pass_end(of, end);
+      }
+      if (verdict.passed) (*verdict.passed)();
+      return fate_of(of, written);
+    }
     case Action::Kind::drop:
       if (end != End::none) of.ended = true;
-      return close_if_over();
-    case Action::Kind::reset: return break_off();
+      close_if_over();
+      return Fate::dropped;
+    case Action::Kind::reset: break_off(); return Fate::cut;
     case Action::Kind::pass_half_then_reset:
       write_out(of, bytes.substr(0, bytes.size() / 2));
       of.discarding = true;
-      if (broken_) return;
+      if (broken_) return Fate::cut;
       if (Stream* from = source(of)) from->reset();
       other(of).discarding = true;
-      return pass_end(of, End::finish);
-    case Action::Kind::pass_part_then_close: write_out(of, bytes.substr(0, verdict.part)); return close();
+      pass_end(of, End::finish);
+      return Fate::cut;
+    case Action::Kind::pass_part_then_close: {
+      const bool written = write_out(of, bytes.substr(0, verdict.part));
+      close();
+      return fate_of(of, written && verdict.part >= bytes.size());
+    }
     case Action::Kind::stream:
-      if (std::exchange(of.discarding, true)) return;
+      if (std::exchange(of.discarding, true)) return Fate::cut;
       streams_for_ = verdict.by;
       start_task("relay", [this, &of, endless = verdict.endless] { stream_out(of, *endless); });
-      return;
+      return Fate::dropped;
     case Action::Kind::hold: HF_CHECK(false, "what is held is not carried out");
   }
+  return Fate::cut;
+}
+
+void Relay::tell(const Exchanges& exchanges, Fate fate) {
+  for (const std::uint64_t exchange : exchanges) {
+    for (std::size_t i = 0; i < book_.fates.size(); ++i) book_.fates[i](link_, exchange, fate);
+  }
+}
+
+void Relay::tell_all_cut(Lane& of) {
+  Exchanges all = std::exchange(of.in_gathered, {});
+  if (of.queue != nullptr) {
+    for (Piece& piece : *of.queue) {
+      all.insert(all.end(), piece.exchanges.begin(), piece.exchanges.end());
+      piece.exchanges.clear();
+    }
+  }
+  tell(all, Fate::cut);
 }
 
 void Relay::stream_out(Lane& of, const EndlessReply& reply) {
@@ -322,24 +355,28 @@ void Relay::stream_out(Lane& of, const EndlessReply& reply) {
   break_off();
 }
 
-void Relay::write_out(Lane& of, std::string_view bytes) {
-  if (of.discarding || bytes.empty()) return;
+bool Relay::write_out(Lane& of, std::string_view bytes) {
+  if (of.discarding) return false;
+  if (bytes.empty()) return true;
   ++book_.stats.writes;
   if (book_.counter) book_.counter(link_, of.direction, bytes.size(), true);
   if (!target(of)->write(bytes, kNever).ok()) of.discarding = true;
+  return !of.discarding;
 }
 
 // While messages follow, `bytes` wait for them.
-void Relay::gather(Lane& of, std::string_view bytes) {
-  if (of.gathered.empty() && !of.more) return write_out(of, bytes);
+void Relay::gather(Lane& of, std::string_view bytes, Exchanges exchanges) {
+  if (of.gathered.empty() && !of.more) return tell(exchanges, fate_of(of, write_out(of, bytes)));
   of.gathered += bytes;
+  of.in_gathered.insert(of.in_gathered.end(), exchanges.begin(), exchanges.end());
   if (!of.more || of.gathered.size() >= kGatherLimit) send_gathered(of);
 }
 
 void Relay::send_gathered(Lane& of) {
   if (of.gathered.empty()) return;
   std::string bytes = std::exchange(of.gathered, {});
-  if (!broken_) write_out(of, bytes);
+  const Exchanges exchanges = std::exchange(of.in_gathered, {});
+  tell(exchanges, fate_of(of, !broken_ && write_out(of, bytes)));
   bytes.clear();
   if (bytes.capacity() <= kGatherRoom) of.gathered = std::move(bytes);
 }
@@ -349,6 +386,7 @@ void Relay::queue_gathered(Lane& of) {
   if (of.gathered.empty()) return;
   Piece piece;
   piece.bytes = std::exchange(of.gathered, {});
+  piece.exchanges = std::exchange(of.in_gathered, {});
   piece.due = runtime_.now();
   of.queued_bytes += piece.bytes.size();
   if (of.queue == nullptr) of.queue = std::make_unique<std::deque<Piece>>();
@@ -376,25 +414,22 @@ void Relay::close_if_over() {
 }
 
 void Relay::break_off() {
-  if (broken_) return;
-  broken_ = true;
-  client_->reset();
-  if (server_) server_->reset();
-  for (Lane* each : {&request_, &reply_}) {
-    if (each->writer != nullptr) each->writer->unpark();
-    if (each->reader != nullptr) each->reader->unpark();
-  }
+  end_by([](Stream& stream) { stream.reset(); });
 }
 
 void Relay::close() {
-  if (broken_) return;
-  broken_ = true;
-  client_->close();
-  if (server_) server_->close();
+  end_by([](Stream& stream) { stream.close(); });
+}
+
+void Relay::end_by(const std::function<void(Stream&)>& how) {
+  if (std::exchange(broken_, true)) return;
+  how(*client_);
+  if (server_) how(*server_);
   for (Lane* each : {&request_, &reply_}) {
     if (each->writer != nullptr) each->writer->unpark();
     if (each->reader != nullptr) each->reader->unpark();
   }
+  tell_all_cut(reply_);
 }
 
 void Relay::lose_machine(Direction from) {
@@ -406,6 +441,7 @@ void Relay::lose_machine(Direction from) {
   if (towards.queue != nullptr && !towards.queue->empty()) {  // under way to it
     unheard_ = runtime_.now();
     for (const Piece& piece : *towards.queue) towards.queued_bytes -= piece.bytes.size();
+    tell_all_cut(towards);
     towards.queue->clear();
   }
   if (towards.reader != nullptr) towards.reader->unpark();

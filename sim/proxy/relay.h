@@ -67,6 +67,8 @@ class Relay : public std::enable_shared_from_this<Relay> {
     std::string command, request;
   };
 
+  using Exchanges = std::vector<std::uint64_t>;  // of replies whose fate is told
+
   // A message or a chunk of bytes on its way, or the end of the stream.
   struct Piece {
     std::string bytes;
@@ -74,6 +76,7 @@ class Relay : public std::enable_shared_from_this<Relay> {
     Verdict verdict;
     MonotonicTime due{};
     std::unique_ptr<Context> context{};  // of a message that is held
+    Exchanges exchanges{};               // replies that are whole when it has been written
   };
 
   struct Lane {
@@ -91,6 +94,7 @@ class Relay : public std::enable_shared_from_this<Relay> {
     std::string group;          // a transaction (or the replies to one) that is not complete yet
     bool more = false;          // of what was read in one go, messages follow
     std::string gathered;       // messages that passed, to be written in one go
+    Exchanges in_gathered;      // replies among them
     std::vector<std::string_view> arguments;  // scratch of the reading task
     Exchange answered;                        // and by which request the reply was asked for
     std::unique_ptr<std::deque<Piece>> queue;
@@ -130,7 +134,7 @@ class Relay : public std::enable_shared_from_this<Relay> {
   void pass_request(Lane& of, std::string_view bytes, std::uint32_t replies, std::string_view request);
   void pass_message(Lane& of, const Message& message, std::string_view request);
   void pass_group_in_pieces(Lane& of);
-  void gather(Lane& of, std::string_view bytes);
+  void gather(Lane& of, std::string_view bytes, Exchanges exchanges);
   void send_gathered(Lane& of);
   void queue_gathered(Lane& of);
   void flush(Lane& of);  // what was kept back of messages passes as bytes
@@ -138,13 +142,21 @@ class Relay : public std::enable_shared_from_this<Relay> {
 
   void pass_bytes(Lane& of, std::string_view bytes);
   Verdict ask(const Lane& of, std::string_view bytes, const Message* message, RuleId from);
-  void place_slices(Lane& of, Verdict verdict, std::string_view bytes);
+  void place_slices(Lane& of, Verdict verdict, Exchanges exchanges, std::string_view bytes);
   void place(Lane& of, Verdict verdict, Piece& piece, std::string_view bytes);
-  void carry_out(Lane& of, const Verdict& verdict, End end, std::string_view bytes);
+  // Returns what became of `bytes`.
+  Fate carry_out(Lane& of, const Verdict& verdict, End end, std::string_view bytes);
+  Fate fate_of(const Lane& of, bool written) const {
+    const bool heard = of.direction == Direction::request || !request_.read_to_end;
+    return written && heard ? Fate::delivered : Fate::cut;
+  }
+  void tell(const Exchanges& exchanges, Fate fate);
+  void tell_all_cut(Lane& of);
   void stream_out(Lane& of, const EndlessReply& reply);
-  void write_out(Lane& of, std::string_view bytes);
+  bool write_out(Lane& of, std::string_view bytes);  // false: nobody takes them
   void pass_end(Lane& of, End end);
   void close_if_over();
+  void end_by(const std::function<void(Stream&)>& how);
 
   Process& process_;
   Runtime& runtime_;

@@ -1,4 +1,6 @@
 // The half of Relay that takes streams apart into messages.
+#include <utility>
+
 #include "sim/proxy/relay.h"
 #include "sim/proxy/resp_parse.h"
 
@@ -190,12 +192,15 @@ void Relay::pass_message(Lane& of, const Message& message, std::string_view requ
     }
     for (std::size_t i = 0; i < count && !broken_; ++i) book_.watchers[i].see(message);
   }
-  if (broken_) return;
+  Piece piece;
+  const bool answers = of.direction == Direction::reply && message.exchange != 0 && link_.of_client();
+  if (answers && !book_.fates.empty()) piece.exchanges = {message.exchange};
+  if (broken_) return tell(piece.exchanges, Fate::cut);
   refresh();  // a watcher may have set off a fault
   const Verdict verdict = ask(of, message.bytes, &message, 0);
   if (verdict.kind == Action::Kind::drop && of.direction == Direction::request)
     talk_.forget(message.exchange);
-  Piece piece;
+  if (verdict.instead != nullptr) tell(std::exchange(piece.exchanges, {}), Fate::dropped);
   if (verdict.kind == Action::Kind::hold) {
     piece.context = std::make_unique<Context>(
         Context{message.exchange, std::string(message.command), std::string(request)});

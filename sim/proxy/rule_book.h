@@ -38,9 +38,10 @@ struct RuleBook {
     MayAct may_act;
   };
 
-  std::vector<Entry> rules;      // ids ascending
-  std::deque<Watcher> watchers;  // only grows: references stay valid while one of them adds another
-  std::uint64_t generation = 1;  // of rules and watchers
+  std::vector<Entry> rules;       // ids ascending
+  std::deque<Watcher> watchers;   // only grows: references stay valid while one of them adds another
+  std::deque<FateWatcher> fates;  // only grows
+  std::uint64_t generation = 1;   // of rules and watchers
   RuleId last_rule = 0;
   std::uint64_t last_exchange = 0;
   ProxyStats stats;

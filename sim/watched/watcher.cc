@@ -16,6 +16,9 @@ using checker::Event;
 using checker::EventType;
 using checker::Function;
 
+constexpr std::string_view kUnknownAnswer = "an answer that no pattern knows";
+constexpr std::string_view kNotArrived = "the answer did not arrive";
+
 std::int64_t number(std::string_view text) {
   std::int64_t value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
@@ -43,6 +46,15 @@ std::optional<Duration> lease_of(const LockPattern& pattern, const Filled& fille
 Vote vote(const LockPattern& pattern, const redis::Reply& answer) {
   if (pattern.says_done(answer)) return Vote::yes;
   return pattern.says_refused(answer) || answer.is_error() ? Vote::no : Vote::unclear;
+}
+
+// It comes again, as EVAL.
+bool is_unknown_script(const redis::Reply& reply) {
+  return reply.is_error() && reply.text.starts_with("NOSCRIPT");
+}
+
+bool is_queued(const redis::Reply& reply) {
+  return reply.type == redis::Reply::Type::status && reply.text == "QUEUED";
 }
 
 // EVAL, EVALSHA, FCALL and their _RO forms: what is called, and with what.
@@ -176,7 +188,7 @@ void Watcher::asks(Asked& asked, const Filled& filled) {
   }
   at = rounds_.emplace(asked.who, round).first;
   recorder_.append(event(EventType::invoke, Function::acquire, at->first, at->second));
-  publish(RunEventKind::lock_requested, at->first, 0);
+  publish(RunEventKind::lock_requested, at->first, "");
 }
 
 void Watcher::releases(Asked& asked) {
@@ -197,26 +209,51 @@ void Watcher::releases(Asked& asked) {
 
 void Watcher::answered(const Message& message) {
   const redis::Reply& reply = *message.reply;
-  const bool unknown_here = reply.is_error() && reply.text.starts_with("NOSCRIPT");  // comes again, as EVAL
-  if (unread_calls_.erase(message.exchange) > 0 && !unknown_here) ++unread_;
+  if (unread_calls_.erase(message.exchange) > 0 && !is_unknown_script(reply)) ++unread_;
+  const bool ends = message.command == "EXEC" || message.command == "DISCARD";
+  if (!asked_.contains(message.exchange) && !is_queued(reply) &&
+      !(ends && queued_.contains(message.link.connection))) {
+    return;
+  }
+  answers_[message.exchange] = {.command = std::string(message.command),
+                                .node = message.link.to,
+                                .connection = message.link.connection,
+                                .reply = reply};
+}
+
+void Watcher::became(std::uint64_t exchange, Fate fate) {
+  const auto found = answers_.extract(exchange);
+  if (found.empty()) return;
   std::vector<Asked> asked;
-  if (auto found = asked_.extract(message.exchange); !found.empty()) asked = std::move(found.mapped());
-  if (message.command == "EXEC" || message.command == "DISCARD") {
-    if (auto queued = queued_.extract(message.link.connection); !queued.empty()) {
+  if (auto its = asked_.extract(exchange); !its.empty()) asked = std::move(its.mapped());
+  arrived(found.mapped(), std::move(asked), fate == Fate::delivered);
+}
+
+void Watcher::arrived(const Answer& answer, std::vector<Asked> asked, bool delivered) {
+  const redis::Reply& reply = answer.reply;
+  const auto each = [&](const Asked& one, const redis::Reply* its) {
+    if (delivered) {
+      settle(one, its, answer.node);
+    } else {
+      undelivered(one, its, answer.node);
+    }
+  };
+  if (answer.command == "EXEC" || answer.command == "DISCARD") {
+    if (auto queued = queued_.extract(answer.connection); !queued.empty()) {
       std::ranges::move(queued.mapped().asked, std::back_inserter(asked));
     }
     for (const Asked& one : asked) {
-      settle(one, one.index < reply.items.size() ? &reply.items[one.index] : nullptr, message.link.to);
+      each(one, one.index < reply.items.size() ? &reply.items[one.index] : nullptr);
     }
-  } else if (reply.type == redis::Reply::Type::status && reply.text == "QUEUED") {
-    Transaction& transaction = queued_[message.link.connection];
+  } else if (is_queued(reply)) {
+    Transaction& transaction = queued_[answer.connection];
     for (Asked& one : asked) {
       one.index = transaction.commands;
       transaction.asked.push_back(std::move(one));
     }
     ++transaction.commands;
   } else {
-    for (const Asked& one : asked) settle(one, unknown_here ? nullptr : &reply, message.link.to);
+    for (const Asked& one : asked) each(one, is_unknown_script(reply) ? nullptr : &reply);
   }
 }
 
@@ -244,6 +281,31 @@ void Watcher::settle(const Asked& asked, const redis::Reply* answer, std::string
     if (asked.held && recogniser_.counts) ++round.depth;
     if (asked.lease) renewed(asked, at);
   }
+}
+
+// `answer` as settle() has it; its client never read it.
+void Watcher::undelivered(const Asked& asked, const redis::Reply* answer, std::string_view node) {
+  const auto at = rounds_.find(asked.who);
+  if (at == rounds_.end() || at->second.number != asked.round) return;
+  Round& round = at->second;
+  --round.in_flight;
+  if (asked.ends) --round.releases;
+  if (votes_) return ballot(round, asked.pattern->does).takes_back(node, asked.attempt);
+  if (answer == nullptr) return;
+  if (asked.pattern->does == LockPattern::Does::release) {
+    if (asked.ends && round.releases == 0) no_outcome(at, Function::release, kNotArrived);
+  } else if (round.waits && asked.pattern->does == LockPattern::Does::acquire &&
+             vote(*asked.pattern, *answer) != Vote::no) {
+    no_outcome(at, Function::acquire, kNotArrived);
+  }
+}
+
+// Nobody knows whether it happened; the name of its thread is not used again.
+void Watcher::no_outcome(Rounds::iterator at, Function f, std::string_view why) {
+  Event unknown = event(EventType::info, f, at->first, at->second);
+  unknown.error = recorder_.history().intern(why);
+  recorder_.append(unknown);
+  rounds_.erase(at);
 }
 
 void Watcher::settle_by_votes(Asked asked, Rounds::iterator at, const redis::Reply* answer,
@@ -279,28 +341,21 @@ void Watcher::settle_acquire(const Asked& asked, Rounds::iterator at, Vote answe
   Round& round = at->second;
   if (answer == Vote::yes) return granted(asked, at, node);
   if (answer == Vote::no) {
-    if (!std::exchange(round.told_waiting, true)) publish(RunEventKind::lock_waiting, at->first, 0);
+    if (!std::exchange(round.told_waiting, true)) publish(RunEventKind::lock_waiting, at->first, "");
     return;
   }
-  Event unknown = event(EventType::info, Function::acquire, at->first, round);
-  unknown.error = recorder_.history().intern("an answer that no pattern knows");
-  recorder_.append(unknown);
-  rounds_.erase(at);  // its thread's name is not used again
+  no_outcome(at, Function::acquire, kUnknownAnswer);
 }
 
 void Watcher::settle_release(Rounds::iterator at, bool done, bool refused) {
-  const EventType type = done ? EventType::ok : refused ? EventType::fail : EventType::info;
-  Event over = event(type, Function::release, at->first, at->second);
-  if (!done) {
-    over.error = recorder_.history().intern(refused ? "not-owner" : "an answer that no pattern knows");
-  }
+  if (!done && !refused) return no_outcome(at, Function::release, kUnknownAnswer);
+  Event over = event(done ? EventType::ok : EventType::fail, Function::release, at->first, at->second);
+  if (!done) over.error = recorder_.history().intern("not-owner");
   recorder_.append(over);
-  if (done) publish(RunEventKind::lock_released, at->first, at->second.id);
-  if (type == EventType::info) {
-    rounds_.erase(at);
-  } else {
-    end(at);
-  }
+  const Who who = at->first;
+  const std::string id = at->second.id;
+  end(at);
+  if (done) publish(RunEventKind::lock_released, who, id);
 }
 
 void Watcher::renewed(const Asked& asked, Rounds::iterator at) {
@@ -319,7 +374,8 @@ void Watcher::granted(const Asked& asked, Rounds::iterator at, std::string_view 
   const std::string& client = std::get<0>(at->first);
   round.waits = false;
   round.extend = round.release = Ballot(servers_);
-  round.id = recorder_.history().intern(client + "-" + std::to_string(++clients_[client].acquisitions));
+  round.id = client + "-" + std::to_string(++clients_[client].acquisitions);
+  round.since_ns = recorder_.world().now_ns();
   if (asked.lease) round.until_ns = asked.at_ns + asked.lease->count();
   Event grant = event(EventType::ok, Function::acquire, at->first, round);
   grant.valid_until_ns = round.until_ns;
@@ -369,6 +425,23 @@ std::vector<Event> Watcher::given_up() const {
   return all;
 }
 
+std::vector<Watcher::Held> Watcher::held() const {
+  std::vector<Held> all;
+  const std::int64_t now = recorder_.world().now_ns();
+  for (const auto& [who, round] : rounds_) {
+    const bool over = round.until_ns != checker::kAbsent && round.until_ns <= now;
+    if (round.waits || round.releasing || over) continue;
+    all.push_back({.key = std::get<1>(who),
+                   .client = std::get<0>(who),
+                   .since_ns = round.since_ns,
+                   .until_ns = round.until_ns,
+                   .shared = round.shared,
+                   .permits = round.permits});
+  }
+  std::ranges::stable_sort(all, {}, &Held::key);
+  return all;
+}
+
 std::uint32_t Watcher::free_slot(Client& client) {
   if (client.free.empty()) return client.next++;
   return client.free.extract(client.free.begin()).value();
@@ -384,18 +457,20 @@ Event Watcher::event(EventType type, Function f, const Who& who, const Round& ro
   event.process = history.intern(f == Function::renew || f == Function::lost ? client + "/watchdog" : thread);
   event.key = history.intern(key);
   event.owner = history.intern(client + ":" + std::to_string(round.slot));
-  event.id = round.id;
+  if (!round.id.empty()) event.id = history.intern(round.id);
   if (round.shared) event.mode = history.intern("read");
   event.permits = round.permits;
   return event;
 }
 
-void Watcher::publish(RunEventKind kind, const Who& who, checker::Symbol id, std::string_view node) {
+void Watcher::publish(RunEventKind kind, const Who& who, std::string_view id, std::string_view node) {
   if (!recorder_.anybody_listens()) return;
+  const auto [client, key, owner] = who;  // who listens may end the client, and its rounds with it
+  const std::string its_id(id);
   recorder_.publish({.kind = kind,
-                     .client = std::get<0>(who),
-                     .key = std::get<1>(who),
-                     .id = recorder_.history().text(id),
+                     .client = client,
+                     .key = key,
+                     .id = its_id,
                      .node = node,
                      .time_ns = recorder_.world().now_ns()});
 }

@@ -1,11 +1,15 @@
 // Watcher: writes the history of clients that cannot tell it, from what passes on the wire.
 //
-// When is it held? From the moment at which the answer of a grant reaches the proxy, to the one at which the
-// request of its release does. The holder knows of the former later, and has decided on the latter earlier:
-// so a hold may be told for a little longer than it was. But a server that grants to one after the other is
-// never judged wrongly, for it does so after the release has passed the proxy, or after the lease, which it
-// counts from a later moment than this does. What is promised (`valid_until`) is the sending of the request
-// plus the lease that it names.
+// When is it held? From the moment at which the answer of a grant has been handed to its client, to the one
+// at which the request of its release reaches the proxy. The holder knows of the former later, and has
+// decided on the latter earlier: so a hold may be told for a little longer than it was. But a server that
+// grants to one after the other is never judged wrongly, for it does so after the release has passed the
+// proxy, or after the lease, which it counts from a later moment than this does. What is promised
+// (`valid_until`) is the sending of the request plus the lease that it names.
+//
+// An answer that a fault destroys on its way to the client tells the client nothing: a grant or a release
+// whose answer did not arrive is an `info`, a renewal did not happen, and of several servers it is as if this
+// one had not answered.
 //
 // Who never releases (it lets the lease run out, as scheduled jobs do) is taken to know when its lease ended:
 // given_up() tells that when the run is over. Who releases later than that has worked on until then, and that
@@ -32,6 +36,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sim/client/recorder.h"
@@ -49,12 +54,26 @@ class Watcher {
 
   // For Proxy::watch(): each message of a client link.
   void see(const Message& message);
+  // For Proxy::watch_fates(): what became of a reply that see() was shown.
+  void became(std::uint64_t exchange, Fate fate);
   // The process died: nothing of it is waiting or held any more. (Its `crash` is recorded by who killed it.)
   void gone(std::string_view client);
 
   // `lost` events, in order of their times, which lie in the past, for holds whose lease was over with nobody
   // releasing them. Call it when the run is over. O(n log n) for n of them.
   std::vector<checker::Event> given_up() const;
+  // Of these, what is known already, each of them once: for who writes the history down while it goes on. The
+  // recorder may have a new history from one message to the next.
+  std::vector<checker::Event> take_given_up() { return std::exchange(given_up_, {}); }
+
+  // Who holds what now, as far as the wire shows it, by key; whose lease is over is left out.
+  struct Held {
+    std::string key, client;
+    std::int64_t since_ns = 0, until_ns = checker::kAbsent;  // kAbsent: no lease is known
+    bool shared = false;
+    std::uint32_t permits = 0;
+  };
+  std::vector<Held> held() const;
 
   // Calls of scripts whose text nobody showed (EVALSHA of what was loaded before): they were not read.
   std::uint64_t unread() const { return unread_; }
@@ -74,7 +93,8 @@ class Watcher {
     int in_flight = 0, releases = 0;  // requests, and those among them that end the hold
     Ballot acquire = {}, extend = {}, release = {};
     int depth = 1;  // Recogniser::counts
-    checker::Symbol id = 0;
+    std::string id = {};
+    std::int64_t since_ns = 0;                 // of the grant
     std::int64_t until_ns = checker::kAbsent;  // of its lease
     bool shared = false;
     std::uint32_t permits = 0;
@@ -89,6 +109,12 @@ class Watcher {
     std::size_t index = 0;      // of its reply in EXEC's
     bool held = false;          // an acquire of what it holds, or a release that leaves it held
     bool ends = false;          // a release that ends the hold
+  };
+  // An answer that is on its way to the client.
+  struct Answer {
+    std::string command, node;
+    std::uint64_t connection = 0;
+    redis::Reply reply;
   };
   // What a connection has sent after MULTI and was told to be queued.
   struct Transaction {
@@ -106,9 +132,12 @@ class Watcher {
   void requested(const Message& message);
   void sent(const Message& message, const Words& words, std::size_t index);
   void answered(const Message& message);
+  void arrived(const Answer& answer, std::vector<Asked> asked, bool delivered);
   // `answer` null: it was not executed.
   void settle(const Asked& asked, const redis::Reply* answer, std::string_view node);
   void settle_by_votes(Asked asked, Rounds::iterator at, const redis::Reply* answer, std::string_view node);
+  void undelivered(const Asked& asked, const redis::Reply* answer, std::string_view node);
+  void no_outcome(Rounds::iterator at, checker::Function f, std::string_view why);
   void settle_acquire(const Asked& asked, Rounds::iterator at, Vote answer, std::string_view node);
   void settle_release(Rounds::iterator at, bool done, bool refused);
   void asks(Asked& asked, const Filled& filled);
@@ -123,7 +152,7 @@ class Watcher {
   std::uint32_t free_slot(Client& client);
   checker::Event event(checker::EventType type, checker::Function f, const Who& who,
                        const Round& round) const;
-  void publish(RunEventKind kind, const Who& who, checker::Symbol id, std::string_view node = {});
+  void publish(RunEventKind kind, const Who& who, std::string_view id, std::string_view node = {});
 
   Recorder& recorder_;
   const Recogniser recogniser_;
@@ -132,6 +161,7 @@ class Watcher {
   std::map<std::string, std::string, std::less<>> scripts_;  // squeezed text, by digest
   std::map<std::uint64_t, std::vector<Asked>> asked_;        // by exchange
   std::map<std::uint64_t, Transaction> queued_;              // by connection
+  std::map<std::uint64_t, Answer> answers_;                  // by exchange
   std::set<std::uint64_t> unread_calls_;                     // exchanges
   Rounds rounds_;
   std::map<std::string, Client, std::less<>> clients_;

@@ -51,7 +51,10 @@ class WatcherMessages : public ::testing::Test {
     pass(exchange, bytes, nullptr);
     return exchange;
   }
-  void answer(std::uint64_t exchange, const Reply& reply) { pass(exchange, "", &reply); }
+  void answer(std::uint64_t exchange, const Reply& reply, Fate fate = Fate::delivered) {
+    pass(exchange, "", &reply);
+    watcher_->became(exchange, fate);
+  }
   void say(const Words& words, const Reply& reply) { answer(send(words), reply); }
 
   void acquire(std::string_view owner = "me") {
@@ -78,7 +81,6 @@ class WatcherMessages : public ::testing::Test {
   Recorder recorder_{*world_};
   std::optional<Watcher> watcher_{std::in_place, recorder_, *find_recogniser("set-nx")};
 
- private:
   void pass(std::uint64_t exchange, std::string_view bytes, const Reply* reply) {
     static const Link kLink{.from = "c1", .to = "n1", .connection = 7};
     const std::vector<std::string>& stored = sent_[exchange];
@@ -92,6 +94,7 @@ class WatcherMessages : public ::testing::Test {
                    .exchange = exchange});
   }
 
+ private:
   std::map<std::uint64_t, std::vector<std::string>> sent_;
   std::uint64_t exchanges_ = 0;
 };
@@ -209,6 +212,69 @@ TEST_F(WatcherMessages, AGrantWithinATransactionIsReadFromItsOwnAnswer) {
   EXPECT_EQ(story(), "acquire?");
   answer(send({"EXEC"}, asked), list({status("OK"), integer(2)}));
   EXPECT_EQ(story(), "acquire? acquire+");
+}
+
+TEST_F(WatcherMessages, AnAnswerCountsWhenItHasArrived) {
+  world_->run([&] {
+    const std::uint64_t asked = send({"SET", "stock", "me", "NX", "PX", "1000"});
+    const Reply granted = status("OK");
+    pass(asked, "", &granted);
+    EXPECT_EQ(story(), "acquire?");
+    pass_time(300ms);
+    watcher_->became(asked, Fate::delivered);
+    EXPECT_EQ(story(), "acquire? acquire+");
+    const checker::Event& grant = recorder_.history().events().back();
+    EXPECT_EQ(grant.valid_until_ns - grant.time_ns, 700'000'000) << "its lease counts from the request";
+    watcher_->became(asked, Fate::delivered);
+    EXPECT_EQ(story(), "acquire? acquire+") << "it arrives once";
+  });
+}
+
+TEST_F(WatcherMessages, AGrantWhoseAnswerIsDestroyedIsNoHold) {
+  world_->run([&] {
+    for (const Fate fate : {Fate::dropped, Fate::cut}) {
+      answer(send({"SET", "stock", "me", "NX", "PX", "1000"}), status("OK"), fate);
+      say({"EVAL", kCompareAndDelete, "1", "stock", "me"}, integer(1));  // to be sure
+    }
+    EXPECT_EQ(story(), "acquire? acquire! acquire? acquire!");
+    pass_time(2s);
+    EXPECT_EQ(lost(), 0u) << "nobody held it";
+    acquire();
+    const auto& events = recorder_.history().events();
+    EXPECT_EQ(recorder_.history().text(events[1].error), "the answer did not arrive");
+    EXPECT_NE(events[1].process, events.back().process) << "the name of that thread is not used again";
+  });
+}
+
+TEST_F(WatcherMessages, ARefusalThatIsDestroyedLeavesItsClientWaiting) {
+  answer(send({"SET", "stock", "me", "NX", "PX", "1000"}), kNil, Fate::cut);
+  EXPECT_EQ(story(), "acquire?");
+  acquire();
+  EXPECT_EQ(story(), "acquire? acquire+");
+}
+
+TEST_F(WatcherMessages, ARenewalAndAReleaseWhoseAnswersAreDestroyed) {
+  world_->run([&] {
+    acquire();
+    const std::int64_t until = recorder_.history().events().back().valid_until_ns;
+    pass_time(500ms);
+    answer(send({"PEXPIRE", "stock", "5000"}), integer(1), Fate::dropped);
+    EXPECT_EQ(story(), "acquire? acquire+");
+    EXPECT_EQ(recorder_.history().events().back().valid_until_ns, until);
+    answer(send({"EVAL", kCompareAndDelete, "1", "stock", "me"}), integer(1), Fate::cut);
+    EXPECT_EQ(story(), "acquire? acquire+ release? release!");
+    say({"EVAL", kCompareAndDelete, "1", "stock", "me"}, integer(0));
+    EXPECT_EQ(story(), "acquire? acquire+ release? release!") << "the hold was over already";
+  });
+}
+
+TEST_F(WatcherMessages, ATransactionWhoseAnswerIsDestroyed) {
+  acquire();
+  say({"MULTI"}, status("OK"));
+  say({"INCR", "n"}, status("QUEUED"));
+  say({"DEL", "stock"}, status("QUEUED"));
+  answer(send({"EXEC"}), list({integer(0), integer(1)}), Fate::cut);
+  EXPECT_EQ(story(), "acquire? acquire+ release? release!");
 }
 
 TEST_F(WatcherMessages, OnlyWhoAsksForTheLockIsUnderstood) {

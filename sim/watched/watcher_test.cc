@@ -9,6 +9,7 @@
 #include "checker/checks/check.h"
 #include "sim/client/workload.h"
 #include "sim/cluster/cluster.h"
+#include "sim/proxy/rules.h"
 #include "sim/scenario/parse_recogniser.h"
 #include "sim/world/world.h"
 
@@ -32,7 +33,7 @@ struct Both {
   std::uint64_t unread = 0;
 };
 
-enum class Trouble { none, records_vanish, minority_forgets, client_dies };
+enum class Trouble { none, records_vanish, minority_forgets, client_dies, grants_destroyed };
 
 Both play(const Case& test, std::uint64_t seed, Trouble trouble) {
   Both both;
@@ -50,6 +51,8 @@ Both play(const Case& test, std::uint64_t seed, Trouble trouble) {
     cluster = make_embedded_cluster(*world, *proxy, servers);
     cluster->start();
     proxy->watch([&](const Message& message) { watcher.see(message); });
+    proxy->watch_fates(
+        [&](const Link&, std::uint64_t exchange, Fate fate) { watcher.became(exchange, fate); });
     SettingValues own{{"hold", DurationRange{1ms, 300ms}}, {"rounds", std::int64_t{6}}};
     WorkloadOptions options{.kind = "critical-section",
                             .own = own,
@@ -60,6 +63,18 @@ Both play(const Case& test, std::uint64_t seed, Trouble trouble) {
     if (test.readers) options.readers = 50;
     options.independent = test.servers > 1;
     for (const auto& node : cluster->nodes()) options.nodes.push_back({node->name(), node->endpoint()});
+    if (trouble == Trouble::grants_destroyed) {
+      NthMessage destroyed;
+      destroyed.which = [](const Link&) { return Lanes{.request = false, .reply = true}; };
+      destroyed.matches = [](const Message& message) {
+        return message.command == "SET" && message.reply != nullptr && message.reply->text == "OK";
+      };
+      destroyed.count = 0;
+      destroyed.chance = {1, 3};
+      destroyed.draws = seed;
+      destroyed.action = {.kind = Action::Kind::reset};
+      proxy->add_rule(make_nth_message_rule(destroyed));
+    }
     workload = make_workload(*world, told, options);
     workload->start();
     Runtime& runtime = world->harness().runtime();
@@ -167,6 +182,22 @@ TEST_P(Watched, WhoDiesHoldsNothing) {
     EXPECT_EQ(judge(both.watched, "mutual-exclusion"), checker::Outcome::holds);
     EXPECT_EQ(judge(both.watched, "lease-exclusion"), checker::Outcome::holds);
   }
+}
+
+// One grant in three is destroyed on its way to its client, which never learns of it.
+TEST(WatchedAnswers, AGrantThatNeverArrivedIsNoGrant) {
+  std::size_t destroyed = 0;
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+    SCOPED_TRACE(seed);
+    const Both both = play({"lock-interface", "set-nx"}, seed, Trouble::grants_destroyed);
+    EXPECT_EQ(count(both.watched, EventType::ok, Function::acquire),
+              count(both.told, EventType::ok, Function::acquire));
+    destroyed += count(both.watched, EventType::info, Function::acquire);
+    for (const char* check : {"mutual-exclusion", "lease-exclusion"}) {
+      EXPECT_EQ(judge(both.watched, check), judge(both.told, check)) << check;
+    }
+  }
+  EXPECT_GT(destroyed, 25u);
 }
 
 }  // namespace
