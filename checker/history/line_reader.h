@@ -1,6 +1,7 @@
 // LineReader: cuts a stream into lines. Reads in blocks, so that a file is never in memory as a whole.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <istream>
@@ -69,9 +70,11 @@ class LineReader {
     }
     if (end_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);  // a very long line
     if (!in_) return false;
-    in_.read(buffer_.data() + end_, static_cast<std::streamsize>(buffer_.size() - end_));
-    end_ += static_cast<std::size_t>(in_.gcount());
-    return in_.gcount() > 0;
+    // Less than there is room for is not the end: of a file that grows, or a pipe, more follows.
+    const std::streamsize got =
+        in_.rdbuf()->sgetn(buffer_.data() + end_, static_cast<std::streamsize>(buffer_.size() - end_));
+    end_ += static_cast<std::size_t>(std::max<std::streamsize>(got, 0));
+    return got > 0;
   }
 
   std::istream& in_;

@@ -105,6 +105,7 @@ ExitCode check_command(const CheckArguments& arguments) {
       const bool written = write([&] { write_page(checked, arguments.timeline); });
       if (written && text) print_out(fmt::format("timeline    {}\n", for_terminal(arguments.timeline)));
     }
+    if (checked.interrupted) code = worse(code, kInterrupted);
     checked.history = {};
     all.push_back(std::move(checked));
     if (!SearchWatch::interrupted()) continue;

@@ -165,25 +165,9 @@ class PlanRun {
   }
 
  private:
-  LinearizabilityOptions linearizability_options() {
-    LinearizabilityOptions options;
-    options.model = plan_.model;
-    options.engine = arguments_.engine;
-    options.jepsen = loaded_.format != Format::jsonl;
-    options.model_options.permits = std::max<std::int64_t>(plan_.context.permits, 1);
-    options.model_options.most_entries = arguments_.entries;
-    options.budget.bytes = std::uint64_t{arguments_.memory_mb} << 20;
-    if (const auto number = number_of(arguments_.init)) {
-      options.model_options.initial = Value(*number);
-    } else if (arguments_.init != "nil") {
-      History names = loaded_.packed.names();
-      options.model_options.initial = names.text_value(arguments_.init);
-    }
-    return options;
-  }
-
   void check_linearizability(const PlannedCheck& planned) {
-    LinearizabilityOptions options = linearizability_options();
+    LinearizabilityOptions options =
+        linearizability_options(plan_, arguments_, loaded_.format, loaded_.packed);
     std::optional<SearchWatch> watch(std::in_place, arguments_.timeout, "judging " + result_.file);
     options.progress = [&](std::size_t done, std::size_t all) { watch->key_done(done, all); };
     options.budget.stop = [&](const SearchProgress& progress) { return watch->ask(progress); };
@@ -346,6 +330,8 @@ Checked check_history(const std::string& file, const CheckArguments& arguments) 
     result.skipped = loaded.read.skipped;
     result.first_skipped = loaded.read.first_skipped;
     look_at_file(loaded, arguments, result);
+    result.interrupted = loaded.interrupted;
+    if (!loaded.followed_until.empty()) result.notes.push_back("followed until " + loaded.followed_until);
     std::optional<Questions> run;
     if (!arguments.expect.empty()) {
       run = read_questions(arguments.expect);

@@ -39,6 +39,7 @@ struct CheckArguments {
   Terminal terminal = {};
   std::string json;  // "": none, "-": standard output, else a file
   bool keep_going = false;
+  bool follow = false;  // while the history grows
 };
 
 // One violation.
@@ -85,7 +86,8 @@ struct Checked {
   std::vector<std::string> doubts;  // why the outcome is unknown whatever the checks say
   std::vector<std::string> notes;   // what the reader should know of the file
   checker::Summary summary;
-  bool whole = true;  // false: a huge history; its summary counts operations and nothing else
+  bool interrupted = false;  // it was followed until Ctrl-C
+  bool whole = true;         // false: a huge history; its summary counts operations and nothing else
   // For pictures: all events, or of a huge history those around the first violation.
   checker::History history;
   std::vector<std::uint64_t> index;

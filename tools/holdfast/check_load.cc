@@ -5,6 +5,7 @@
 #include <iostream>
 #include <streambuf>
 
+#include "tools/holdfast/follow.h"
 #include "tools/holdfast/progress.h"
 
 namespace holdfast::tools {
@@ -47,6 +48,7 @@ std::uint64_t size_of(const std::string& path) {
 }  // namespace
 
 LoadedHistory load_history(const std::string& file, const CheckArguments& arguments) {
+  if (arguments.follow) return follow_history(file, arguments);
   const bool standard_input = file == "-";
   std::ifstream stream;
   if (!standard_input) {

@@ -13,6 +13,8 @@ struct LoadedHistory {
   checker::PackedHistory packed;  // the events
   checker::ReadHistory read;      // strings, indices and what was skipped
   checker::Format format = checker::Format::jsonl;
+  std::string followed_until;  // why following it ended (follow.h); "": it was not followed
+  bool interrupted = false;    // by Ctrl-C
 };
 
 // `file`: "-" is standard input. Throws checker::FormatError.

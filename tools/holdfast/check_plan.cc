@@ -260,6 +260,26 @@ CheckPlan plan_checks(const PackedHistory& history, checker::Format format, cons
   return plan;
 }
 
+checker::LinearizabilityOptions linearizability_options(const CheckPlan& plan,
+                                                        const CheckArguments& arguments,
+                                                        checker::Format format,
+                                                        const PackedHistory& history) {
+  checker::LinearizabilityOptions options;
+  options.model = plan.model;
+  options.engine = arguments.engine;
+  options.jepsen = format != checker::Format::jsonl;
+  options.model_options.permits = std::max<std::int64_t>(plan.context.permits, 1);
+  options.model_options.most_entries = arguments.entries;
+  options.budget.bytes = std::uint64_t{arguments.memory_mb} << 20;
+  if (const auto number = number_of(arguments.init)) {
+    options.model_options.initial = checker::Value(*number);
+  } else if (arguments.init != "nil") {
+    checker::History names = history.names();
+    options.model_options.initial = names.text_value(arguments.init);
+  }
+  return options;
+}
+
 checker::Questions read_questions(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw BadUsage("--expect: " + file + ": this file cannot be opened");
@@ -277,6 +297,12 @@ void require_sane(const CheckArguments& arguments) {
   require_model(arguments.model);
   require_checks(arguments.checks);
   require_files(arguments.files);
+  if (!arguments.follow) return;
+  if (arguments.files.size() != 1) throw BadUsage("--follow: expected one history, which grows");
+  if (arguments.format.value_or(checker::Format::jsonl) != checker::Format::jsonl)
+    throw BadUsage("--follow: expected a history of JSON lines (--format jsonl)");
+  if (!arguments.expect.empty())
+    throw BadUsage("--follow: --expect asks what a whole history answers; check it when it is complete");
 }
 
 }  // namespace holdfast::tools

@@ -31,6 +31,12 @@ struct CheckPlan {
 CheckPlan plan_checks(const checker::PackedHistory& history, checker::Format format,
                       const CheckArguments& arguments, const checker::Questions* run);
 
+// How `history` is judged by the plan's model; without a budget of time.
+checker::LinearizabilityOptions linearizability_options(const CheckPlan& plan,
+                                                        const CheckArguments& arguments,
+                                                        checker::Format format,
+                                                        const checker::PackedHistory& history);
+
 // The questions in a file of JSON, or in the header of a history. Throws BadUsage, checker::FormatError.
 checker::Questions read_questions(const std::string& file);
 

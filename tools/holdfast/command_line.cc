@@ -183,6 +183,10 @@ void CommandLine::add_check() {
   check->add_flag("--json{-}", check_.json,
                   "one JSON document on standard output instead of text; --json=F: in F");
   check->add_flag("--keep-going", check_.keep_going, "count broken lines and skip them");
+  check->add_flag(
+      "--follow", check_.follow,
+      "judge a history of JSON lines while it grows (`holdfast proxy --record`): end at the first "
+      "violation (exit 1), when its writer ends, or by Ctrl-C (130), and say what was found");
   add_terminal_flags(*check, color_, ascii_);
 }
 
@@ -279,20 +283,7 @@ void CommandLine::add_rest() {
       ->check(Choice({"init"}));
   external->add_option("DIR", external_.folder, "where; it need not exist")->required()->type_name("DIR");
 
-  proxy =
-      app.add_subcommand("proxy",
-                         "a proxy that makes trouble, driven by the HTTP API of Toxiproxy 2\n"
-                         "Clients of Toxiproxy drive it; rules on Redis commands, keys and client names come "
-                         "on top (tools/proxy/README.md). Ends with Ctrl-C or SIGTERM.");
-  proxy
-      ->add_option("--listen", proxy_.listen, "where the first proxy, `redis`, listens; port 0: any free one")
-      ->type_name("HOST:PORT");
-  proxy->add_option("--upstream", proxy_.upstream, "the server behind it")->type_name("HOST:PORT");
-  proxy->add_option("--api", proxy_.api, "where the API listens")
-      ->type_name("HOST:PORT")
-      ->capture_default_str();
-  proxy->add_option("--seed", proxy_.seed, "of what is drawn")->type_name("N")->capture_default_str();
-  proxy->add_flag("--anywhere", proxy_.anywhere, "it may listen where other machines reach it");
+  add_proxy();
 
   schema = app.add_subcommand("schema",
                               "print the JSON schema of scenario files\n"
@@ -315,6 +306,64 @@ void CommandLine::add_rest() {
   help = app.add_subcommand("help", "print the help of a command");
   help->add_option("COMMAND", about, "of which command; without it: the list of commands")
       ->type_name("COMMAND");
+}
+
+void CommandLine::add_proxy() {
+  proxy = app.add_subcommand(
+      "proxy",
+      "a proxy that makes trouble, driven by the HTTP API of Toxiproxy 2\n"
+      "Clients of Toxiproxy drive it; rules on Redis commands, keys and client names come "
+      "on top (tools/proxy/README.md). Ends with Ctrl-C or SIGTERM. `holdfast proxy top` shows "
+      "what goes through one that runs.");
+  proxy->add_option("WHAT", proxy_.what, "top: look at the traffic of a proxy that runs, by its API")
+      ->type_name("WHAT")
+      ->check(Choice({"top"}));
+  proxy
+      ->add_option("--listen", proxy_.listen, "where the first proxy, `redis`, listens; port 0: any free one")
+      ->type_name("HOST:PORT");
+  proxy->add_option("--upstream", proxy_.upstream, "the server behind it")->type_name("HOST:PORT");
+  proxy->add_option("--api", proxy_.api, "where the API listens")
+      ->type_name("HOST:PORT")
+      ->capture_default_str();
+  proxy->add_option("--seed", proxy_.seed, "of what is drawn")->type_name("N")->capture_default_str();
+  proxy->add_flag("--anywhere", proxy_.anywhere, "it may listen where other machines reach it");
+  proxy
+      ->add_option("--record", proxy_.record,
+                   "write the history of the locks that are seen here, event by event, for `holdfast check "
+                   "--follow`; `-`: on standard output, and all else on standard error")
+      ->type_name("FILE");
+  proxy
+      ->add_option("--recogniser", proxy_.recogniser,
+                   "which commands are those of a lock: one of `holdfast list recognisers`, or a file "
+                   "(sim/watched/README.md); with --record set-nx, if it is not given")
+      ->type_name("NAME");
+  proxy->add_flag("--once", proxy_.once, "top: once, not until Ctrl-C");
+  proxy->add_flag("--json", proxy_.json, "top: a JSON document each time, on a line of its own");
+  proxy->add_flag("--keys", proxy_.keys, "top: the keys that are asked for most, by name");
+  proxy->add_option("--interval", interval_, "top: how long from one look to the next (\"1s\")")
+      ->type_name("TIME");
+}
+
+ProxyArguments CommandLine::proxy_arguments() const {
+  ProxyArguments arguments = proxy_;
+  const bool top = arguments.what == "top";
+  const auto of = [&](bool of_top, std::initializer_list<const char*> flags) {
+    for (const char* flag : flags) {
+      if (top == of_top || proxy->count(flag) == 0) continue;
+      throw BadUsage(std::string("proxy: ") + flag +
+                     (of_top ? " is a flag of `holdfast proxy top`" : " is no flag of `holdfast proxy top`"));
+    }
+  };
+  of(true, {"--once", "--json", "--keys", "--interval"});
+  of(false, {"--listen", "--upstream", "--seed", "--anywhere", "--record", "--recogniser"});
+  if (!interval_.empty()) {
+    const auto interval = sim::parse_duration(interval_);
+    if (!interval || *interval < std::chrono::milliseconds(10) || *interval > std::chrono::hours(24))
+      throw BadUsage("proxy: --interval: `" + interval_ + "`, expected a time from 10ms to 24h, such as 1s");
+    arguments.interval = *interval;
+  }
+  arguments.terminal = detect_terminal(ColorChoice::automatic, false);
+  return arguments;
 }
 
 RunArguments CommandLine::run_arguments(const std::string& command) const {

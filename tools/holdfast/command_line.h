@@ -28,7 +28,7 @@ struct CommandLine {
   ShowArguments show_arguments(const std::string& command) const;
   RedisArguments redis_arguments() const;
   ExternalArguments external_arguments(const std::string& command) const;
-  ProxyArguments proxy_arguments() const { return proxy_; }
+  ProxyArguments proxy_arguments() const;
 
   std::string result, figures;  // plot
   std::string what;             // list
@@ -40,6 +40,7 @@ struct CommandLine {
   void add_check();
   void add_show();
   void add_bench();
+  void add_proxy();
   void add_rest();
 
   RunArguments run_;
@@ -52,7 +53,7 @@ struct CommandLine {
   ExternalArguments external_;
   ProxyArguments proxy_;
   std::vector<std::string> redis_config_;
-  std::string redis_primary_;
+  std::string redis_primary_, interval_;
   std::string color_ = "auto";
   bool ascii_ = false;
 };

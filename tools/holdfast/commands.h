@@ -1,6 +1,7 @@
 // The subcommands of `holdfast`. Each returns the exit code; errors of use are thrown as BadUsage.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -40,10 +41,17 @@ struct ExternalArguments {
 };
 
 struct ProxyArguments {
+  std::string what;              // "top": look at one that runs; "": be one
   std::string listen, upstream;  // "": no proxy yet
   std::string api = "127.0.0.1:8474";
   std::uint64_t seed = 1;
-  bool anywhere = false;  // may listen where other machines reach it
+  bool anywhere = false;   // may listen where other machines reach it
+  std::string record;      // a file, "-", or ""
+  std::string recogniser;  // the name of one, a file of one, or ""
+  // top
+  bool once = false, json = false, keys = false;
+  Duration interval = std::chrono::seconds(1);
+  Terminal terminal = {};
 };
 
 // `bench` and `plot`: tools/bench/bench.h.
@@ -56,6 +64,8 @@ ExitCode redis_command(const RedisArguments& arguments);
 ExitCode external_command(const ExternalArguments& arguments);
 // Serves until SIGINT (130) or SIGTERM. Throws Missing when a port cannot be had.
 ExitCode proxy_command(const ProxyArguments& arguments);
+// Throws Missing when no proxy answers.
+ExitCode proxy_top_command(const ProxyArguments& arguments);
 ExitCode list_command(const std::string& what);  // locks | faults | checks | models | marks | events
 
 }  // namespace holdfast::tools

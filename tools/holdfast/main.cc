@@ -60,7 +60,10 @@ ExitCode dispatch(int argc, char** argv) {
   if (*line.show) return show_command(line.show_arguments(command));
   if (*line.redis) return redis_command(line.redis_arguments());
   if (*line.external) return external_command(line.external_arguments(command));
-  if (*line.proxy) return proxy_command(line.proxy_arguments());
+  if (*line.proxy) {
+    const ProxyArguments arguments = line.proxy_arguments();
+    return arguments.what == "top" ? proxy_top_command(arguments) : proxy_command(arguments);
+  }
   if (*line.plot) return plot_command(line.result, line.figures);
   if (*line.bench) return bench_command(line.bench_arguments(argc, argv));
   return run_command(line.run_arguments(command));

@@ -73,6 +73,23 @@ std::vector<std::string> split(std::string_view target) {
   return path;
 }
 
+constexpr std::uint64_t kForgetAfter = 1000;  // connections
+constexpr std::int64_t kKeysWanted =
+    30'000'000'000;  // ns for which keys are counted after they were asked for
+
+// Names of clients and keys may be any bytes.
+std::string text_of(const json& body) { return body.dump(-1, ' ', true, json::error_handler_t::replace); }
+
+bool asks_for(std::string_view target, std::string_view what) {
+  std::size_t at = target.find('?');
+  while (at != std::string_view::npos) {
+    target.remove_prefix(at + 1);
+    at = target.find('&');
+    if (target.substr(0, at) == what) return true;
+  }
+  return false;
+}
+
 // In a label of a metric.
 std::string label(const std::string& text) {
   std::string out;
@@ -100,17 +117,17 @@ Endpoint read_endpoint(const std::string& text) {
   return {host, port};
 }
 
-// Sees what clients call themselves.
-class ProxyControl::NameRule final : public sim::Rule {
+// Sees the messages of proxies that speak to a Redis, before any toxic acts on them.
+class ProxyControl::Observer final : public sim::Rule {
  public:
-  explicit NameRule(ProxyControl& control) : control_(control) {}
+  explicit Observer(ProxyControl& control) : control_(control) {}
   bool applies(const sim::Link& link) const override {
     const auto one = control_.all_.find(link.to);
-    return one != control_.all_.end() && one->second.redis;
+    return one != control_.all_.end() && one->second.redis && link.of_client();
   }
   bool needs_messages() const override { return true; }
   sim::Action on_message(const sim::Message& message) override {
-    return control_.names_.see(message), sim::Action{};
+    return control_.observe(message), sim::Action{};
   }
 
  private:
@@ -118,14 +135,49 @@ class ProxyControl::NameRule final : public sim::Rule {
 };
 
 ProxyControl::ProxyControl(sim::World& world, sim::Process& process, Network& dials, std::uint64_t seed,
-                           bool anywhere)
-    : process_(process), dials_(dials), seed_(seed), anywhere_(anywhere), proxy_(world) {
+                           bool anywhere, LockWatch* locks)
+    : world_(world),
+      process_(process),
+      dials_(dials),
+      locks_(locks),
+      seed_(seed),
+      anywhere_(anywhere),
+      proxy_(world) {
   proxy_.count_bytes([this](const sim::Link& link, Direction direction, std::size_t bytes, bool written) {
     const auto one = all_.find(link.to);
     if (one == all_.end()) return;
     (written ? one->second.sent : one->second.received)[direction == Direction::request ? 0 : 1] += bytes;
+    if (!written) traffic_.moved(link, client_of(link), direction, bytes);
   });
-  proxy_.add_rule(std::make_shared<NameRule>(*this));
+  proxy_.watch_fates([this](const sim::Link&, std::uint64_t exchange, sim::Fate fate) {
+    traffic_.settled(exchange, fate, world_.now_ns());
+    if (locks_ != nullptr) locks_->became(exchange, fate);
+  });
+  proxy_.add_rule(std::make_shared<Observer>(*this));
+}
+
+std::string ProxyControl::client_of(const sim::Link& link) const {
+  std::string name = names_.of(link.connection);
+  return name.empty() ? link.from : name;
+}
+
+void ProxyControl::observe(const sim::Message& message) {
+  names_.see(message);
+  const std::string client = client_of(message.link);
+  if (message.direction == Direction::request) traffic_.asked(message, client, world_.now_ns());
+  if (locks_ != nullptr) locks_->see(message, client);
+  if (message.link.connection > last_connection_ + kForgetAfter) forget_closed();
+}
+
+// What is kept by connection goes with it.
+void ProxyControl::forget_closed() {
+  std::set<std::uint64_t> open;
+  for (const sim::Link& link : proxy_.links()) {
+    open.insert(link.connection);
+    last_connection_ = std::max(last_connection_, link.connection);
+  }
+  names_.keep_only(open);
+  traffic_.keep_only(open);
 }
 
 ProxyControl::~ProxyControl() = default;
@@ -177,7 +229,7 @@ const std::string& ProxyControl::create(const std::string& name, const std::stri
   if (all_.count(name) > 0) throw ApiError(409, "proxy already exists");
   One one;
   one.name = name;
-  one.listen = listen.empty() ? "127.0.0.1:0" : listen;
+  one.listen = one.asked = listen.empty() ? kAnyPort : listen;
   one.upstream = upstream;
   one.redis = redis;
   if (enabled) open(one);
@@ -185,9 +237,9 @@ const std::string& ProxyControl::create(const std::string& name, const std::stri
 }
 
 void ProxyControl::change(One& one, const std::string& listen, const std::string& upstream, bool enabled) {
-  const bool moved = listen != one.listen || upstream != one.upstream;
+  const bool moved = !one.listens_at(listen) || upstream != one.upstream;
   if (one.enabled && (moved || !enabled)) shut(one);
-  one.listen = listen;
+  if (moved) one.listen = one.asked = listen;
   one.upstream = upstream;
   if (enabled && !one.enabled) open(one);
 }
@@ -196,6 +248,7 @@ void ProxyControl::remove(const std::string& name) {
   One& one = find(name);
   for (Active& active : one.toxics) deactivate(active);
   shut(one);
+  traffic_.forget_proxy(name);
   all_.erase(name);
 }
 
@@ -255,7 +308,7 @@ HttpAnswer ProxyControl::populate(const std::string& body) {
       const bool enabled = field<bool>(given, "enabled", true, "true or false");
       const bool redis = field<bool>(given, "redis", false, "true or false");
       if (const auto old = all_.find(name); old != all_.end()) {
-        if (old->second.listen != listen || old->second.upstream != upstream) {
+        if (!old->second.listens_at(listen) || old->second.upstream != upstream) {
           remove(name);
         } else {  // toxics stay
           change(old->second, listen, upstream, enabled);
@@ -347,18 +400,49 @@ std::string ProxyControl::metrics() const {
   return text;
 }
 
+HttpAnswer ProxyControl::traffic(const std::string& target) {
+  forget_closed();
+  std::map<std::string, std::map<std::string, std::size_t>> connections;
+  for (const sim::Link& link : proxy_.links()) ++connections[link.to][client_of(link)];
+  json proxies = json::array();
+  for (const auto& [name, one] : all_) {
+    json toxics = json::array();
+    for (const Active& active : one.toxics) {
+      toxics.push_back({{"name", active.toxic.name},
+                        {"type", active.toxic.type},
+                        {"stream", active.toxic.upstream ? "upstream" : "downstream"},
+                        {"hits", active.rule->hits()}});
+    }
+    proxies.push_back({{"name", name},
+                       {"listen", one.listen},
+                       {"upstream", one.upstream},
+                       {"enabled", one.enabled},
+                       {"redis", one.redis},
+                       {"clients", traffic_.clients_of(name, connections[name])},
+                       {"toxics", std::move(toxics)}});
+  }
+  json body = {{"time_ns", world_.now_ns()}, {"proxies", std::move(proxies)}};
+  if (asks_for(target, "keys=true")) {
+    traffic_.want_keys(world_.now_ns() + kKeysWanted);
+    body["keys"] = traffic_.keys();
+  }
+  if (locks_ != nullptr) body["locks"] = locks_->held();
+  return {.body = text_of(body) + "\n"};
+}
+
 HttpAnswer ProxyControl::route(const HttpRequest& request, const std::vector<std::string>& path) {
   const std::string first = path.empty() ? "" : path[0];
   if (path.size() == 1 && first == "proxies") return of_proxies(request);
   if (path.size() == 1) {
     const bool posted = first == "reset" || first == "populate";
-    const bool known = posted || first == "version" || first == "metrics";
+    const bool known = posted || first == "version" || first == "metrics" || first == "traffic";
     if (known && request.method != (posted ? "POST" : "GET")) throw ApiError(405, "method not allowed");
     if (first == "reset") return reset(), nothing();
     if (first == "populate") return populate(request.body);
     // The version of the API that is spoken.
     if (first == "version")
       return {.type = "application/json;charset=utf-8", .body = "{\"version\": \"2.9.0\"}\n"};
+    if (first == "traffic") return traffic(request.target);
     if (first == "metrics") return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics()};
   }
   if (first == "proxies" && path.size() == 2) return of_proxy(request, find(path[1]));

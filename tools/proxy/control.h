@@ -13,7 +13,9 @@
 #include "sim/proxy/proxy.h"
 #include "sim/world/world.h"
 #include "tools/proxy/http.h"
+#include "tools/proxy/lock_watch.h"
 #include "tools/proxy/toxics.h"
+#include "tools/proxy/traffic.h"
 
 namespace holdfast::tools {
 
@@ -22,8 +24,10 @@ Endpoint read_endpoint(const std::string& text);
 
 class ProxyControl {
  public:
-  // On tasks of `process`, a real one. `dials` connects to upstreams.
-  ProxyControl(sim::World& world, sim::Process& process, Network& dials, std::uint64_t seed, bool anywhere);
+  // On tasks of `process`, a real one. `dials` connects to upstreams. `locks`, which may be null, sees the
+  // messages of proxies that speak to a Redis. Both outlive it.
+  ProxyControl(sim::World& world, sim::Process& process, Network& dials, std::uint64_t seed, bool anywhere,
+               LockWatch* locks = nullptr);
   ~ProxyControl();
 
   // Throws ApiError. `redis`: what clients call themselves is followed from their first message on.
@@ -32,6 +36,8 @@ class ProxyControl {
   HttpAnswer handle(const HttpRequest& request);
 
  private:
+  static constexpr const char* kAnyPort = "127.0.0.1:0";
+
   struct Active {
     Toxic toxic;
     std::shared_ptr<ToxicRule> rule;
@@ -39,12 +45,16 @@ class ProxyControl {
   };
   struct One {
     std::string name, listen, upstream;
+    std::string asked;  // the address that `listen`, where it listens, was asked for by
+    bool listens_at(const std::string& address) const {
+      return address == listen || address == asked || (address.empty() && asked == kAnyPort);
+    }
     bool enabled = false, redis = false;
     std::vector<Active> toxics;                            // in the order in which they were added
     std::uint64_t received[2] = {0, 0}, sent[2] = {0, 0};  // by direction
   };
 
-  class NameRule;
+  class Observer;
 
   One& find(const std::string& name);
   std::vector<Active>::iterator find_toxic(One& one, const std::string& name);
@@ -64,13 +74,21 @@ class ProxyControl {
   HttpAnswer of_toxics(const HttpRequest& request, One& one);
   HttpAnswer of_toxic(const HttpRequest& request, One& one, const std::string& name);
   HttpAnswer populate(const std::string& body);
+  HttpAnswer traffic(const std::string& target);
   std::string metrics() const;
+  std::string client_of(const sim::Link& link) const;
+  void observe(const sim::Message& message);
+  void forget_closed();
 
+  sim::World& world_;
   sim::Process& process_;
   Network& dials_;
+  LockWatch* const locks_;
   const std::uint64_t seed_;
   const bool anywhere_;
   ClientNames names_;
+  Traffic traffic_;
+  std::uint64_t last_connection_ = 0;
   std::map<std::string, One> all_;
   sim::Proxy proxy_;  // its tasks use what is above
 };

@@ -195,6 +195,18 @@ TEST_F(ApiTest, TimeoutLimitSliceAndBandwidth) {
                 EXPECT_EQ(wire.ask("echo 0123456789abcdef"), "+0123456789abcdef");
               }),
               5 * 20ms);
+    const json even = {{"attributes", {{"size_variation", 0}}}};
+    EXPECT_EQ(post(toxics + "/slicer_downstream", even).status, 200);
+    EXPECT_GE(time_of([&] {
+                Wire wire(*client_, at);
+                wire.patience = 5s;
+                wire.send("echo 0123456789\r\n");
+                EXPECT_EQ(wire.read(2), "+0");  // the rest is on its way
+                wire.send("echo 0123456789\r\n");
+                EXPECT_EQ(wire.read_line(2), "123456789+0123456789");
+              }),
+              12 * 20ms)
+        << "fourteen pieces, though the second seven were read by themselves";
     EXPECT_EQ(call("DELETE", toxics + "/slicer_downstream").status, 204);
 
     EXPECT_EQ(post(toxics, {{"type", "bandwidth"}, {"attributes", {{"rate", 100}}}}).status, 200);
@@ -261,6 +273,60 @@ TEST_F(ApiTest, RulesOnCommandsKeysAndClientNames) {
     EXPECT_EQ(
         post(toxics, {{"type", "redis"}, {"name", "x"}, {"attributes", {{"comand", "GET"}}}}).body,
         json({{"error", "bad request body: a redis toxic has no attribute `comand`"}, {"status", 400}}));
+  });
+}
+
+TEST_F(ApiTest, TheTrafficIsCountedAndNothingOfItShown) {
+  run([&] {
+    const Endpoint at = make("redis", true);
+    const auto clients = [&] { return call("GET", "/traffic").body["proxies"][0]["clients"]; };
+    Wire wire(*client_, at);
+    EXPECT_EQ(wire.ask("auth me hunter2"), "+hunter2");
+    EXPECT_EQ(wire.ask("client setname worker"), "+worker");
+    for (int i = 0; i < 3; ++i) wire.ask("set lock:1 secret-token");
+    const json seen = clients();
+    ASSERT_EQ(seen.size(), 2u) << "before it had a name, and with it: " << seen;
+    const json& worker = seen[1];
+    EXPECT_EQ(worker["name"], "worker");
+    EXPECT_EQ(worker["connections"], 1);
+    EXPECT_EQ(worker["commands"], 4);
+    EXPECT_EQ(worker["in_flight"], 0);
+    EXPECT_GE(worker["bytes"]["upstream"], 3 * 25);
+    EXPECT_GE(worker["latency"].size(), 1u);
+
+    const std::string cut = R"({"type": "redis", "attributes": {"command": "SET", "action": "drop"}})";
+    EXPECT_EQ(call("POST", "/proxies/redis/toxics", cut).status, 200);
+    EXPECT_EQ(wire.ask("set lock:1 secret-token"), "(silence)");
+    EXPECT_EQ(clients()[1]["destroyed"], 1);
+    EXPECT_EQ(
+        call("GET", "/traffic").body["proxies"][0]["toxics"],
+        json::array(
+            {{{"name", "redis_downstream"}, {"type", "redis"}, {"stream", "downstream"}, {"hits", 1}}}));
+
+    EXPECT_FALSE(call("GET", "/traffic").body.contains("keys"));
+    EXPECT_EQ(call("GET", "/traffic?keys=true").body["keys"], json::array()) << "counted from now on";
+    wire.ask("get lock:2");
+    wire.ask("get lock:2");
+    wire.ask("auth me hunter2");
+    EXPECT_EQ(call("GET", "/traffic?keys=true").body["keys"],
+              json::array({{{"key", "lock:2"}, {"commands", 2}}}));
+    for (const char* path : {"/traffic", "/traffic?keys=true", "/metrics", "/proxies"}) {
+      const std::string text = call("GET", path).text;
+      for (const char* secret : {"hunter2", "secret-token"})
+        EXPECT_EQ(text.find(secret), std::string::npos) << path << ": " << text;
+    }
+    EXPECT_EQ(call("POST", "/traffic").status, 405);
+  });
+}
+
+TEST_F(ApiTest, TheTrafficOfAnotherProtocolIsCountedInBytes) {
+  run([&] {
+    const Endpoint at = make("any");
+    EXPECT_EQ(ask(at, "echo a"), "+a");
+    const json proxy = call("GET", "/traffic").body["proxies"][0];
+    EXPECT_EQ(proxy["redis"], false);
+    EXPECT_EQ(proxy["clients"][0]["commands"], 0);
+    EXPECT_EQ(proxy["clients"][0]["bytes"], json({{"upstream", 8}, {"downstream", 4}}));
   });
 }
 

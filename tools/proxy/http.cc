@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <utility>
 
 namespace holdfast::tools {
@@ -17,6 +18,7 @@ using Response = http::response<http::string_body>;
 
 constexpr std::uint64_t kLongestBody = 1 << 20;
 constexpr std::uint32_t kLongestHeader = 16 * 1024;
+constexpr std::uint64_t kLongestAnswer = 64 << 20;
 constexpr Duration kPatience = std::chrono::minutes(1);
 
 bool send(Stream& stream, Runtime& runtime, Response& response) {
@@ -72,6 +74,38 @@ bool serve_one(Stream& stream, Runtime& runtime, std::string& ahead, const HttpH
 }
 
 }  // namespace
+
+HttpAnswer ask_http(Runtime& runtime, Network& network, const Endpoint& at, const std::string& method,
+                    const std::string& target) {
+  const MonotonicTime deadline = deadline_after(runtime.now(), kPatience);
+  const Connected made = network.connect(at, deadline);
+  if (made.status != IoStatus::ok) throw std::runtime_error("nothing listens there");
+  const std::string request =
+      method + " " + target + " HTTP/1.1\r\nHost: " + at.to_string() + "\r\nConnection: close\r\n\r\n";
+  if (!made.stream->write(request, deadline).ok()) throw std::runtime_error("it closes the connection");
+  http::response_parser<http::string_body> parser;
+  parser.eager(true);
+  parser.body_limit(kLongestAnswer);
+  std::string ahead;
+  std::array<char, 16384> buffer;
+  boost::beast::error_code error;
+  while (!parser.is_done()) {
+    const IoResult got = made.stream->read(buffer, deadline);
+    if (got.status == IoStatus::eof) parser.put_eof(error);
+    if (error || (!got.ok() && !parser.is_done()))
+      throw std::runtime_error("its answer is no HTTP, or is cut");
+    ahead.append(buffer.data(), got.bytes);
+    for (std::size_t used = 1; used > 0 && !ahead.empty() && !parser.is_done(); ahead.erase(0, used)) {
+      used = parser.put(boost::asio::buffer(ahead), error);
+      if (error == http::error::need_more) error = {};
+      if (error) throw std::runtime_error("its answer is no HTTP");
+    }
+  }
+  const auto& answer = parser.get();
+  return {.status = static_cast<int>(answer.result_int()),
+          .type = std::string(answer[http::field::content_type]),
+          .body = answer.body()};
+}
 
 void serve_http(sim::Process& process, Listener& listener, HttpHandler handler) {
   const auto shared = std::make_shared<const HttpHandler>(std::move(handler));

@@ -1,4 +1,5 @@
-// A small HTTP/1.1 server on the port Network; requests are taken apart and answers written by Boost.Beast.
+// A small HTTP/1.1 server on the port Network, and a client; Boost.Beast takes messages apart and writes
+// them.
 #pragma once
 
 #include <functional>
@@ -20,6 +21,11 @@ struct HttpAnswer {
 };
 
 using HttpHandler = std::function<HttpAnswer(const HttpRequest& request)>;
+
+// Asks a server once, on a connection of its own. Throws std::runtime_error: nobody is there, or what comes
+// is no HTTP.
+HttpAnswer ask_http(Runtime& runtime, Network& network, const Endpoint& at, const std::string& method,
+                    const std::string& target);
 
 // Serves connections of `listener` on tasks of `process`, which `handler` must not park for long. Returns
 // when the listener is closed. A request is at most 1 MiB, and whoever says nothing for a minute is cut off.

@@ -188,11 +188,12 @@ class Shared final : public Base {
 class Slicer final : public Base {
  public:
   using Base::Base;
-  Action on_bytes(const sim::Link&, Direction way, std::string_view bytes) override {
+  Action on_bytes(const sim::Link& link, Direction way, std::string_view bytes) override {
     const std::int64_t average = number("average_size"), variation = number("size_variation");
     if (way != way_ || bytes.empty() || average == 0) return {};
     auto slices = std::make_shared<std::vector<sim::Slice>>();
-    Duration after{};
+    MonotonicTime& next = next_[link.connection];  // also after what was read before
+    Duration after = std::max<Duration>(next - now(), Duration::zero());
     for (std::size_t left = bytes.size(); left > 0;) {
       const std::int64_t off =
           static_cast<std::int64_t>(rng_.between(0, static_cast<std::uint64_t>(2 * variation)));
@@ -202,8 +203,12 @@ class Slicer final : public Base {
       slices->push_back({.bytes = size, .after = after});
       after += microseconds(number("delay"));
     }
+    next = now() + after;
     return {.slices = std::move(slices)};
   }
+
+ private:
+  std::map<std::uint64_t, MonotonicTime> next_;  // by connection: when the next piece may pass
 };
 
 class LimitData final : public Base {
@@ -358,8 +363,41 @@ std::string ClientNames::of(std::uint64_t connection) const {
   return name == names_.end() ? "" : name->second;
 }
 
-std::shared_ptr<ToxicRule> make_toxic_rule(const Toxic& toxic, const std::string& proxy_name,
-                                           const ToxicSurroundings& around) {
+void ClientNames::keep_only(const std::set<std::uint64_t>& connections) {
+  std::erase_if(names_, [&](const auto& one) { return !connections.contains(one.first); });
+}
+
+namespace {
+
+// Counts what a rule does.
+class Counted final : public ToxicRule {
+ public:
+  explicit Counted(std::shared_ptr<ToxicRule> rule) : rule_(std::move(rule)) {}
+  bool applies(const sim::Link& link) const override { return rule_->applies(link); }
+  bool needs_messages() const override { return rule_->needs_messages(); }
+  bool refuses(const sim::Link& link) override { return rule_->refuses(link); }
+  bool loses(const sim::Link& link) const override { return rule_->loses(link); }
+  Action on_message(const sim::Message& message) override { return count(rule_->on_message(message)); }
+  Action on_bytes(const sim::Link& link, Direction way, std::string_view bytes) override {
+    return count(rule_->on_bytes(link, way, bytes));
+  }
+  void removed() override { rule_->removed(); }
+  std::uint64_t hits() const override { return hits_; }
+
+ private:
+  Action count(Action action) {
+    const bool plain = action.kind == Action::Kind::pass && action.delay <= Duration::zero() &&
+                       action.instead == nullptr && action.slices == nullptr;
+    hits_ += plain ? 0 : 1;
+    return action;
+  }
+
+  const std::shared_ptr<ToxicRule> rule_;
+  std::uint64_t hits_ = 0;
+};
+
+std::shared_ptr<ToxicRule> rule_of(const Toxic& toxic, const std::string& proxy_name,
+                                   const ToxicSurroundings& around) {
   if (toxic.type == "latency") return std::make_shared<Latency>(toxic, proxy_name, around);
   if (toxic.type == "bandwidth") return std::make_shared<Shared>(toxic, proxy_name, around);
   if (toxic.type == "slow_close") return std::make_shared<Shared>(toxic, proxy_name, around);
@@ -368,6 +406,13 @@ std::shared_ptr<ToxicRule> make_toxic_rule(const Toxic& toxic, const std::string
   if (toxic.type == "slicer") return std::make_shared<Slicer>(toxic, proxy_name, around);
   if (toxic.type == "limit_data") return std::make_shared<LimitData>(toxic, proxy_name, around);
   return std::make_shared<RedisToxic>(toxic, proxy_name, around);
+}
+
+}  // namespace
+
+std::shared_ptr<ToxicRule> make_toxic_rule(const Toxic& toxic, const std::string& proxy_name,
+                                           const ToxicSurroundings& around) {
+  return std::make_shared<Counted>(rule_of(toxic, proxy_name, around));
 }
 
 }  // namespace holdfast::tools

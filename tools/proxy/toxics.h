@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "sim/proxy/proxy.h"
@@ -31,6 +32,7 @@ class ClientNames {
  public:
   void see(const sim::Message& message);
   std::string of(std::uint64_t connection) const;
+  void keep_only(const std::set<std::uint64_t>& connections);
 
  private:
   std::map<std::uint64_t, std::string> names_;
@@ -48,6 +50,8 @@ class ToxicRule : public sim::Rule {
  public:
   // The toxic was removed: connections that cannot go on end.
   virtual void removed() {}
+  // How often it did something: to a message, or to a piece of what passes.
+  virtual std::uint64_t hits() const { return 0; }
 };
 
 // The rule of `toxic` on the connections of `proxy_name`.
