@@ -1,0 +1,151 @@
+// progress: who waits for a free key is granted it in time, calls settle, and owners do not wait for each
+// other.
+#include "checker/checks/check.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "checker/testing/script_history.h"
+
+namespace holdfast::checker {
+namespace {
+
+using testing::history_of;
+
+constexpr std::int64_t kMs = 1'000'000;
+
+Verdict run(std::string_view check, const History& history, const CheckContext& context = {}) {
+  const Check* found = find_check(check);
+  EXPECT_NE(found, nullptr) << check;
+  return found->run(history, context);
+}
+
+void expect_violated(const Verdict& verdict, std::string_view kind) {
+  EXPECT_EQ(verdict.outcome, Outcome::violated) << verdict.reason;
+  ASSERT_FALSE(verdict.witnesses.empty());
+  EXPECT_EQ(verdict.witnesses.front().kind, kind) << verdict.reason;
+  EXPECT_EQ(verdict.reason, verdict.witnesses.front().why);
+  EXPECT_GE(verdict.violations, verdict.witnesses.size());
+  for (const Witness& witness : verdict.witnesses) {
+    EXPECT_TRUE(std::is_sorted(witness.events.begin(), witness.events.end()));
+    EXPECT_EQ(witness.why.back(), '.');
+  }
+}
+
+// --- progress ---------------------------------------------------------------------------------------------
+
+CheckContext progress_context(double end_ms, bool by_itself = true) {
+  CheckContext context;
+  context.lease_ns = 100 * kMs;
+  context.progress_bound_ns = 50 * kMs;
+  context.end_ns = static_cast<std::int64_t>(end_ms * 1e6);
+  context.run_ended_by_itself = by_itself;
+  return context;
+}
+
+TEST(Progress, AStallIsFoundAndOnlyThen) {
+  const std::string head = R"(
+    1  c1/0 ok acquire k id=a
+    2  c2/0 invoke acquire k
+    10 c1/0 invoke release k id=a
+    11 c1/0 ok release k id=a
+  )";
+  const Verdict verdict = run("progress", history_of(head), progress_context(161));
+  expect_violated(verdict, "stall");
+  EXPECT_EQ(verdict.witnesses[0].from_ns, 10 * kMs);
+  EXPECT_EQ(run("progress", history_of(head), progress_context(159, false)).outcome, Outcome::unknown);
+  EXPECT_EQ(run("progress", history_of(head + "150 c2/0 ok acquire k id=b\n"), progress_context(900)).outcome,
+            Outcome::holds);
+  expect_violated(run("progress", history_of(head + "170 c2/0 ok acquire k id=b\n"), progress_context(900)),
+                  "stall");
+  // No stall: a client holds the key; the waiter is dead; no client waits.
+  EXPECT_EQ(run("progress", history_of(head + "12 c3/0 ok acquire k id=c\n"), progress_context(900)).outcome,
+            Outcome::holds);
+  EXPECT_EQ(run("progress", history_of(head + "12 c2 info crash -\n"), progress_context(900)).outcome,
+            Outcome::holds);
+  EXPECT_EQ(
+      run("progress", history_of(head + "12 c2/0 fail acquire k error=timeout\n"), progress_context(900))
+          .outcome,
+      Outcome::holds);
+  // A holder that died holds no more.
+  expect_violated(
+      run("progress", history_of("1 c1/0 ok acquire k id=a\n2 c2/0 invoke acquire k\n3 c1 info crash -\n"),
+          progress_context(900)),
+      "stall");
+  EXPECT_EQ(run("progress", History(), progress_context(900)).outcome, Outcome::unknown);
+}
+
+TEST(Progress, TheClockStartsAfterTheLastFault) {
+  const std::string head = R"(
+    2  c2/0 invoke acquire k
+    3  nemesis info fault cut value=1 error=partition
+    800 nemesis info fault cut value=0 error=partition
+  )";
+  EXPECT_EQ(
+      run("progress", history_of(head + "940 c2/0 ok acquire k id=b\n"), progress_context(1000)).outcome,
+      Outcome::holds);
+  expect_violated(run("progress", history_of(head), progress_context(1000)), "stall");
+  const std::string forever = "1 nemesis info fault cut value=1 error=partition\n2 c2/0 invoke acquire k\n";
+  EXPECT_EQ(run("progress", history_of(forever), progress_context(1000)).outcome, Outcome::unknown);
+  // What was over at once needs no healing; what was killed was started by another fault; one act of two is
+  // healed.
+  expect_violated(
+      run("progress",
+          history_of("1 nemesis info fault p id=p#1 value=1 mode=at-once error=x\n2 c2/0 invoke acquire k\n"),
+          progress_context(1000)),
+      "stall");
+  const std::string killed =
+      "1 nemesis info fault kill id=kill#1 value=1 error=x\n1 nemesis info effect kill id=kill#1 "
+      "mode=crashed node=r1\n"
+      "2 c2/0 invoke acquire k\n";
+  EXPECT_EQ(run("progress", history_of(killed), progress_context(1000)).outcome, Outcome::unknown);
+  expect_violated(
+      run("progress", history_of(killed + "3 nemesis info effect again id=again#1 mode=restarted node=r1\n"),
+          progress_context(1000)),
+      "stall");
+  const std::string twice =
+      "1 nemesis info fault f id=f#1 value=1 error=x\n2 nemesis info fault f id=f#2 value=1 error=x\n"
+      "3 c2/0 invoke acquire k\n4 nemesis info fault f id=f#1 value=0 error=x\n";
+  EXPECT_EQ(run("progress", history_of(twice), progress_context(1000)).outcome, Outcome::unknown);
+}
+
+TEST(Progress, OwnersThatWaitForEachOther) {
+  const std::string circle = R"(
+    1  c1/0 invoke acquire a owner=c1:0
+    2  c1/0 ok acquire a id=c1-1 owner=c1:0
+    3  c2/0 invoke acquire b owner=c2:0
+    4  c2/0 ok acquire b id=c2-1 owner=c2:0
+    5  c1/0 invoke acquire b owner=c1:0
+    6  c2/0 invoke acquire a owner=c2:0
+  )";
+  const Verdict verdict = run("progress", history_of(circle), progress_context(1000));
+  expect_violated(verdict, "deadlock");
+  EXPECT_EQ(
+      verdict.reason,
+      "c1:0 waits for b, which c2:0 holds; c2:0 waits for a, which c1:0 holds: from 5.000 ms on none of them "
+      "could go on.");
+  CheckContext cut = progress_context(100);
+  cut.run_ended_by_itself = false;
+  EXPECT_EQ(run("progress", history_of(circle), cut).outcome, Outcome::unknown);
+  // A chain is no circle, and who gave up or died does not wait.
+  for (const char* const end : {"7 c2/0 fail acquire a owner=c2:0", "7 c2 info crash -"}) {
+    EXPECT_NE(run("progress", history_of(circle + end + "\n"), progress_context(100)).outcome,
+              Outcome::violated)
+        << end;
+  }
+}
+
+TEST(Progress, AReleaseThatNeverSettles) {
+  const History history = history_of(R"(
+    0  c1/0 invoke acquire k
+    1  c1/0 ok acquire k id=a
+    10 c1/0 invoke release k id=a
+  )");
+  expect_violated(run("progress", history, progress_context(900)), "unsettled-call");
+  EXPECT_EQ(run("progress", history, progress_context(100)).outcome, Outcome::holds);
+}
+
+}  // namespace
+}  // namespace holdfast::checker
