@@ -5,116 +5,18 @@
 #include <algorithm>
 #include <set>
 
-#include "sim/cluster/cluster.h"
-#include "sim/fault/testing/acting.h"
-#include "sim/proxy/testing/rig.h"
+#include "sim/fault/testing/bench.h"
 
 namespace holdfast::sim {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Acting;
+using testing::Bench;
 using testing::Kind;
 using testing::Rig;
+using testing::Strings;
 using testing::Wire;
 using testing::with_rig;
-using Strings = std::vector<std::string>;
-
-// Writes down what it is told to do.
-class FakeNode final : public ClusterNode {
- public:
-  FakeNode(std::string name, Strings& log) : name_(std::move(name)), log_(log) {}
-  const std::string& name() const override { return name_; }
-  Endpoint endpoint() const override { return {}; }
-  bool running() const override { return running_; }
-  std::uint64_t incarnation() const override { return incarnation_; }
-  void crash() override {
-    running_ = false;
-    log_.push_back("crash");
-  }
-  void lose_power() override {
-    running_ = false;
-    log_.push_back("lose power");
-  }
-  void restart(bool keep_disk) override {
-    running_ = true;
-    ++incarnation_;
-    log_.push_back(keep_disk ? "restart" : "restart empty");
-  }
-  void restart_loading(bool keep_disk) override {
-    running_ = true;
-    ++incarnation_;
-    log_.push_back(keep_disk ? "load" : "load nothing");
-  }
-  void finish_loading() override { log_.push_back("loaded"); }
-  void promote() override { log_.push_back("promote"); }
-  void pause() override { log_.push_back("pause"); }
-  void resume() override { log_.push_back("resume"); }
-  void set_drift(std::int64_t ppm) override {
-    drift_ = ppm;
-    log_.push_back("drift " + std::to_string(ppm));
-  }
-  std::int64_t drift() const override { return drift_; }
-  std::string administer(std::span<const std::string> command) override {
-    std::string line;
-    for (const std::string& word : command) line += (line.empty() ? "" : " ") + word;
-    log_.push_back(line);
-    return "";
-  }
-  void step_clock(Duration by) override { log_.push_back("step " + std::to_string(by / 1ms)); }
-
- private:
-  std::string name_;
-  Strings& log_;
-  bool running_ = true;
-  std::int64_t drift_ = 0;
-  std::uint64_t incarnation_ = 1;
-};
-
-class FakeCluster final : public Cluster {
- public:
-  FakeCluster() { nodes_.push_back(std::make_unique<FakeNode>("r1", log)); }
-  void start() override {}
-  const std::vector<std::unique_ptr<ClusterNode>>& nodes() const override { return nodes_; }
-  const std::vector<std::unique_ptr<ClusterNode>>& sentinels() const override { return sentinels_; }
-  void demote(const std::string& node, const std::string& primary) override {
-    log.push_back("demote " + node + " " + primary);
-  }
-  void handed_over(const std::string&, const std::string&) override {}
-  Strings log;
-
- private:
-  std::vector<std::unique_ptr<ClusterNode>> nodes_, sentinels_;
-};
-
-struct Bench {
-  explicit Bench(Rig& rig_)
-      : rig(rig_),
-        rng(rig.world.rng("fault/test")),
-        targets{.world = rig.world,
-                .cluster = cluster,
-                .proxy = rig.proxy,
-                .client = [this](std::string_view name) { return name == "c1" ? &rig.client : nullptr; },
-                .rng = rng,
-                .crash_client =
-                    [this](std::string_view name) { cluster.log.push_back("crash " + std::string(name)); },
-                .restart_client =
-                    [this](std::string_view name) { cluster.log.push_back("restart " + std::string(name)); },
-                .tell =
-                    [this](const FaultEffect& effect) {
-                      told.push_back(std::string(checker::to_string(effect.what)) + " " + effect.party);
-                    }} {}
-
-  std::unique_ptr<Acting> make(std::string_view kind, SettingValues values) {
-    return std::make_unique<Acting>(kind, std::move(values));
-  }
-
-  Rig& rig;
-  FakeCluster cluster;
-  Rng rng;
-  FaultTargets targets;
-  Strings told;  // effects, in order
-};
 
 class FaultTest : public ::testing::TestWithParam<Kind> {};
 INSTANTIATE_TEST_SUITE_P(Worlds, FaultTest, ::testing::Values(Kind::embedded, Kind::real),
@@ -385,89 +287,6 @@ TEST(FaultReplicationLag, WithADelayIsLate) {
   });
 }
 
-TEST(FaultProcesses, NodesAreToldWhatToDo) {
-  with_rig(Kind::embedded, [](Rig& rig) {
-    Bench bench(rig);
-    const auto play = [&](std::string_view kind, SettingValues values) {
-      bench.cluster.log.clear();
-      bench.told.clear();
-      const auto fault = bench.make(kind, std::move(values));
-      fault->act(bench.targets);
-      bench.cluster.log.push_back("|");
-      fault->heal(bench.targets);
-      return bench.cluster.log;
-    };
-    const FaultValue r1 = std::string("r1");
-    const FaultValue c1 = std::string("c1");
-    EXPECT_EQ(play("crash", {{"node", r1}}), (Strings{"crash", "|", "restart"}));
-    EXPECT_EQ(bench.told, (Strings{"crashed r1", "restarted r1"}));
-    EXPECT_EQ(play("crash", {{"node", r1}, {"disk", std::string("lose")}}),
-              (Strings{"crash", "|", "restart empty"}));
-    EXPECT_EQ(play("power-loss", {{"node", r1}}), (Strings{"lose power", "|", "restart"}));
-    EXPECT_EQ(play("clock-drift", {{"node", r1}, {"ppm", std::int64_t{500}}}),
-              (Strings{"drift 500", "|", "drift 0"}));
-    EXPECT_EQ(play("demote", {{"node", r1}, {"primary", std::string("r2")}}), (Strings{"demote r1 r2", "|"}));
-    EXPECT_EQ(play("crash", {{"client", c1}}), (Strings{"crash c1", "|", "restart c1"}));
-    EXPECT_EQ(bench.told, (Strings{"crashed c1", "restarted c1"}));
-    EXPECT_EQ(play("restart", {{"node", r1}}), (Strings{"crash", "restart", "|"}));
-    EXPECT_EQ(bench.told, (Strings{"crashed r1", "restarted r1"}));
-    EXPECT_EQ(play("promote", {{"node", r1}}), (Strings{"promote", "|"}));
-    EXPECT_EQ(bench.told, Strings{"promoted r1"});
-    EXPECT_EQ(play("pause-server", {{"node", r1}}), (Strings{"pause", "|", "resume"}));
-    EXPECT_EQ(bench.told, (Strings{"paused r1", "resumed r1"}));
-    EXPECT_EQ(play("clock-step", {{"node", r1}, {"by", Duration(-300ms)}}),
-              (Strings{"step -300", "|", "step 300"}));
-    EXPECT_EQ(bench.told, (Strings{"clock-stepped r1", "clock-stepped r1"}));
-    EXPECT_THROW(play("promote", {{"node", std::string("r9")}}), std::runtime_error);
-    bench.cluster.nodes().front()->crash();
-    EXPECT_EQ(play("crash", {{"node", r1}}), Strings{"|"}) << "already dead: this act killed nobody";
-    EXPECT_EQ(play("power-loss", {{"node", r1}}), (Strings{"lose power", "|"}))
-        << "its kernel lives until now";
-    EXPECT_EQ(play("pause-server", {{"node", r1}}), Strings{"|"}) << "who is dead is not paused";
-    EXPECT_EQ(bench.told, Strings{});
-  });
-}
-
-// Acts overlap: what one act did is undone by its own healing, whatever other acts did meanwhile.
-TEST(FaultProcesses, EachActIsHealedByItself) {
-  with_rig(Kind::embedded, [](Rig& rig) {
-    Bench bench(rig);
-    const FaultValue r1 = std::string("r1");
-    ClusterNode& node = *bench.cluster.nodes().front();
-    const auto pause = bench.make("pause-server", {{"node", r1}});
-    const auto crash = bench.make("crash", {{"node", r1}});
-    pause->act(bench.targets);
-    crash->act(bench.targets);
-    crash->heal(bench.targets);  // another process, which nobody paused
-    bench.cluster.log.clear();
-    pause->heal(bench.targets);
-    EXPECT_EQ(bench.cluster.log, Strings{});
-
-    const auto again = bench.make("restart", {{"node", r1}});
-    crash->act(bench.targets);
-    again->act(bench.targets);
-    node.crash();
-    bench.cluster.log.clear();
-    crash->heal(bench.targets);
-    EXPECT_EQ(bench.cluster.log, Strings{}) << "what this act killed was started long ago";
-  });
-}
-
-TEST_P(FaultTest, TwoPausesOfOneClientEndOneByOne) {
-  with_rig(GetParam(), [](Rig& rig) {
-    Bench bench(rig);
-    const auto longer = bench.make("pause-client", {{"client", std::string("c1")}});
-    const auto shorter = bench.make("pause-client", {{"client", std::string("c1")}});
-    longer->act(bench.targets);
-    shorter->act(bench.targets);
-    shorter->heal(bench.targets);
-    EXPECT_TRUE(rig.client.paused());
-    longer->heal(bench.targets);
-    EXPECT_FALSE(rig.client.paused());
-    EXPECT_EQ(bench.told, (Strings{"paused c1", "paused c1", "resumed c1", "resumed c1"}));
-  });
-}
-
 // Each link has a stream of its own: what another link carries moves no draw.
 TEST_P(FaultTest, MessagesAreLostByProbability) {
   const auto lost = [&](int noise) {
@@ -494,53 +313,6 @@ TEST_P(FaultTest, MessagesAreLostByProbability) {
   EXPECT_GT(hits, 6);
   EXPECT_LT(hits, 33);
   EXPECT_EQ(lost(2), alone);
-}
-
-TEST(FaultProcesses, ClientsArePausedAsAWholeOrTheirWatchdogsOnly) {
-  with_rig(Kind::embedded, [](Rig& rig) {
-    Bench bench(rig);
-    int work = 0, renewals = 0;
-    rig.client.start("client", [&] {
-      for (;; ++work) rig.client.runtime().sleep_for(10ms);
-    });
-    rig.client.start("watchdog", [&] {
-      for (;; ++renewals) rig.client.runtime().sleep_for(10ms);
-    });
-    const auto elapse = [&] {
-      work = renewals = 0;
-      rig.sleep(105ms);
-    };
-    const auto whole = bench.make("pause-client", {{"client", std::string("c1")}});
-    const auto watchdog = bench.make("pause-watchdog", {{"client", std::string("c1")}});
-    elapse();
-    EXPECT_GE(std::min(work, renewals), 9);
-    watchdog->act(bench.targets);
-    elapse();
-    EXPECT_GE(work, 9);
-    EXPECT_EQ(renewals, 0);
-    whole->act(bench.targets);
-    elapse();
-    EXPECT_EQ(work + renewals, 0);
-    watchdog->heal(bench.targets);
-    whole->heal(bench.targets);
-    elapse();
-    EXPECT_GE(std::min(work, renewals), 9);
-  });
-}
-
-TEST_P(FaultTest, AClientsWallClockJumpsAndJumpsBack) {
-  with_rig(GetParam(), [](Rig& rig) {
-    Bench bench(rig);
-    const auto ahead = [&] {
-      return rig.client.runtime().wall_now() - rig.world.harness().runtime().wall_now();
-    };
-    const Duration before = ahead();
-    const auto step = bench.make("clock-step", {{"client", std::string("c1")}, {"by", Duration(10s)}});
-    step->act(bench.targets);
-    EXPECT_GT(ahead() - before, 9s);
-    step->heal(bench.targets);
-    EXPECT_LT(ahead() - before, 1s);
-  });
 }
 
 }  // namespace
