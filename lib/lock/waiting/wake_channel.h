@@ -7,6 +7,11 @@
 // and stays until nobody has waited for 5 s. On a Redis that is locked down by ACL the user needs the
 // channels "holdfast:wake:*".
 //
+// "held" is said only where the grant was made: the script publishes it with redis.set_repl(REPL_NONE), so
+// that replicas pass it on to nobody, who would believe it after a failover that lost the grant. An owner who
+// is not heard there is sent "0", ask now, which replicas do pass on.
+// https://redis.io/docs/latest/develop/interact/programmability/lua-api/#redis.set_repl
+//
 // In a Redis Cluster a message reaches every node, but the script that sends it learns only whether somebody
 // listens at its own one. So "held" may be said to an owner that was passed over: there it means no more than
 // to ask at once.
