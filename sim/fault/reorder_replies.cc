@@ -18,7 +18,7 @@ struct Wanted {
   Chance chance;
 };
 
-class ReorderRule final : public Rule {
+class ReorderRule final : public Rule, public std::enable_shared_from_this<ReorderRule> {
  public:
   ReorderRule(Wanted wanted, Rng rng, Proxy& proxy, std::function<void()> on_hit)
       : wanted_(std::move(wanted)), rng_(rng), proxy_(proxy), on_hit_(std::move(on_hit)) {}
@@ -61,7 +61,7 @@ class ReorderRule final : public Rule {
 
   // The one that overtakes: what is held goes on when this one has been written.
   Action let_pass(const std::string& client) {
-    auto passed = [this, client, self = weak_.lock()] {
+    auto passed = [this, client, self = shared_from_this()] {
       const auto held = held_.find(client);
       if (held == held_.end() || held->second.overtaken) return;
       held->second.overtaken = true;
@@ -72,16 +72,11 @@ class ReorderRule final : public Rule {
     return {.passed = std::make_shared<const std::function<void()>>(std::move(passed))};
   }
 
- public:
-  void keep(const std::shared_ptr<ReorderRule>& self) { weak_ = self; }
-
- private:
   const Wanted wanted_;
   Rng rng_;
   Proxy& proxy_;
   const std::function<void()> on_hit_;
   RuleId id_ = 0;
-  std::weak_ptr<ReorderRule> weak_;
   std::map<std::string, Held> held_;  // by client: at most one of each
 };
 
@@ -96,7 +91,6 @@ class ReorderReplies final : public Fault {
   Healing act(FaultTargets& targets) override {
     const auto rule =
         std::make_shared<ReorderRule>(wanted_, Rng(targets.rng.next()), targets.proxy, targets.hit);
-    rule->keep(rule);
     const RuleId id = targets.proxy.add_rule(rule);
     rule->is(id);
     return [id](FaultTargets& later) { later.proxy.remove_rule(id); };
