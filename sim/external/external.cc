@@ -306,7 +306,7 @@ void External::ended(Client& client, const ChildEnd& how) {
   // Nobody has its holds any more.
   const bool busy = watched_ ? watcher_->busy(client.name) : client.told->busy();
   if (died || busy) client.recorder->crashed();
-  if (beside_ && (died || watcher_->busy(client.name))) this->died(client);
+  if (beside_ && (died || watcher_->busy(client.name))) crashed_beside(client);
   if (watcher_) watcher_->gone(client.name);
   client.told->over();
   done(client);
@@ -323,7 +323,7 @@ void External::crash(std::string_view name) {
   }
   client->recorder->crashed();
   client->incarnations.back()->crash();
-  if (beside_) died(*client);
+  if (beside_) crashed_beside(*client);
   if (watcher_) watcher_->gone(client->name);
   client->told->over();
   done(*client);
@@ -407,7 +407,7 @@ void External::watched_it_all() {
   }
 }
 
-void External::died(Client& client) {
+void External::crashed_beside(Client& client) {
   checker::Event crash;
   crash.type = EventType::info;
   crash.f = Function::crash;

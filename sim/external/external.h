@@ -89,9 +89,9 @@ class External final : public Workload {
   std::string silence() const;
   void watched_it_all();
   void compare();
-  void died(Client& client);  // in what is seen beside
-  void watch();               // [parks] until the end of the run
-  void hear();                // one round, into the history
+  void crashed_beside(Client& client);  // in what is seen beside
+  void watch();                         // [parks] until the end of the run
+  void hear();                          // one round, into the history
   void hear(Client& client);
   void look_after(Client& client);  // it may have ended, or run too long
   void ended(Client& client, const ChildEnd& how);
