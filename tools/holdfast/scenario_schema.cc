@@ -106,9 +106,9 @@ Json server_settings() {
 std::vector<Key> cluster_keys() {
   return {
       {"topology", choice({"single", "primary-replica", "sentinel", "independent", "cluster"}),
-       "sentinel: a primary and its replicas, watched by Sentinels who replace it; cluster: a Redis Cluster, "
-       "whose "
-       "nodes elect; independent: servers that know nothing of each other, for a quorum lock (single)"},
+       "sentinel: a primary and its replicas, watched by Sentinels who replace it; "
+       "cluster: a Redis Cluster, whose nodes elect; "
+       "independent: servers that know nothing of each other, for a quorum lock (single)"},
       {"nodes", texts(), "names; the first starts as primary, of a Redis Cluster the first `primaries`"},
       {"primaries", integer(3, 16),
        "cluster: so many have hash slots, dealt in order; the others are their replicas in turn (3)"},
