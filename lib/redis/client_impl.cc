@@ -6,6 +6,7 @@
 
 #include "lib/redis/cluster_shards.h"
 #include "lib/redis/failure.h"
+#include "lib/redis/listed.h"
 #include "lib/redis/primary_finder.h"
 #include "lib/runtime/check.h"
 
@@ -31,19 +32,6 @@ void warn(const ClientOptions& options, const std::string& text) {
 }
 
 }  // namespace
-
-class Client::Impl::WaiterGuard {
- public:
-  WaiterGuard(std::list<Waiter*>& waiters, Waiter& waiter)
-      : waiters_(waiters), at_(waiters.insert(waiters.end(), &waiter)) {}
-  ~WaiterGuard() { waiters_.erase(at_); }  // under the mutex, or in a killed process
-  WaiterGuard(const WaiterGuard&) = delete;
-  WaiterGuard& operator=(const WaiterGuard&) = delete;
-
- private:
-  std::list<Waiter*>& waiters_;
-  const std::list<Waiter*>::iterator at_;
-};
 
 Client::Impl::Impl(Runtime& runtime, Network& network, ClientOptions options)
     : runtime_(runtime),
@@ -206,7 +194,7 @@ Client::Impl::ConnectionPtr Client::Impl::connected(MonotonicTime& now, Monotoni
   }
   const MonotonicTime since = now;
   Waiter waiter{&runtime_.parker()};
-  const WaiterGuard guard(waiters_, waiter);
+  const Listed listed(waiters_, waiter);  // taken off under the mutex, or in a killed process
   bool in_time = deadline > since;
   for (;;) {
     if (connection_ && connection_->usable()) return connection_;

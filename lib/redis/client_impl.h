@@ -90,7 +90,6 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
     Error::Kind kind{};
     std::string node, code;
   };
-  class WaiterGuard;
 
   Impl(Parts parts, std::optional<std::size_t> only, std::shared_ptr<Pubsub> pubsub);
   Parts parts() const { return {&runtime_, &network_, options_, servers_, known_}; }

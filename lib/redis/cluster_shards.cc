@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lib/redis/failure.h"
+#include "lib/redis/listed.h"
 #include "lib/redis/primary_finder.h"
 
 namespace holdfast::redis {
@@ -25,19 +26,6 @@ bool is_harmless(std::string_view name) {
 }
 
 }  // namespace
-
-class Client::Shards::WaiterGuard {
- public:
-  WaiterGuard(std::list<Waiter*>& waiters, Waiter& waiter)
-      : waiters_(waiters), at_(waiters.insert(waiters.end(), &waiter)) {}
-  ~WaiterGuard() { waiters_.erase(at_); }  // under the mutex, or in a killed process
-  WaiterGuard(const WaiterGuard&) = delete;
-  WaiterGuard& operator=(const WaiterGuard&) = delete;
-
- private:
-  std::list<Waiter*>& waiters_;
-  const std::list<Waiter*>::iterator at_;
-};
 
 Client::Shards::Shards(Impl::Parts parts)
     : parts_(std::move(parts)), runtime_(*parts_.runtime), mutex_(runtime_), task_(runtime_, "cluster map") {}
@@ -248,7 +236,7 @@ void Client::Shards::await_map(std::uint64_t wished, MonotonicTime deadline, std
                                const std::stop_token& stop) {
   Lock lock(mutex_);
   Waiter waiter{&runtime_.parker()};
-  const WaiterGuard guard(waiters_, waiter);
+  const Listed listed(waiters_, waiter);  // taken off under the mutex, or in a killed process
   bool in_time = true;
   while (granted_ < wished) {
     if (stopping_) throw failure(Kind::unavailable, "", command, false, "the client is being destroyed");
@@ -274,7 +262,7 @@ void Client::Shards::pause(std::size_t failures, MonotonicTime deadline, std::st
       std::min(deadline, deadline_after(runtime_.now(), backoff(runtime_, *parts_.options, failures)));
   Lock lock(mutex_);
   Waiter waiter{&runtime_.parker()};
-  const WaiterGuard guard(waiters_, waiter);
+  const Listed listed(waiters_, waiter);  // taken off under the mutex, or in a killed process
   for (bool more = true; more && runtime_.now() < until;) {
     if (stopping_) throw failure(Kind::unavailable, "", command, false, "the client is being destroyed");
     if (stop.stop_requested()) throw failure(Kind::interrupted, "", command, false, "the call was stopped");

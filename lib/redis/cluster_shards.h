@@ -56,7 +56,6 @@ class Client::Shards : public std::enable_shared_from_this<Client::Shards> {
   struct Waiter {
     Parker* parker;
   };
-  class WaiterGuard;
   // One that is listened to: where the slot of its first channel is, the others of that node go, too.
   struct Ear {
     std::uint16_t slot = 0;
