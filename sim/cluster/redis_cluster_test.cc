@@ -13,12 +13,7 @@
 #include "lib/lock/reentrant/reentrant_lock.h"
 #include "lib/redis/client.h"
 #include "lib/redis/hash_slot.h"
-#include "lib/testing/server/server_connection.h"
-#include "lib/testing/server/temporary_folder.h"
-#include "sim/cluster/cluster.h"
-#include "sim/proxy/proxy.h"
-#include "sim/proxy/rules.h"
-#include "sim/world/world.h"
+#include "sim/cluster/testing/scene.h"
 
 namespace holdfast::sim {
 namespace {
@@ -36,82 +31,34 @@ std::string key_of(int primary, const std::string& prefix = "k") {
   }
 }
 
-struct Scene {
-  World& world;
-  Proxy& proxy;
-  Cluster& cluster;
-  std::vector<std::string> told;  // "r4 primary", "r1 replica"
+bool is_well(Scene& scene, const std::string& node) {
+  return scene.ask(node, {"CLUSTER", "INFO"}).text.starts_with("cluster_state:ok");
+}
 
-  redis::Reply ask(const std::string& node, std::initializer_list<std::string> command) {
-    Process& harness = world.harness();
-    const MonotonicTime deadline = deadline_after(harness.runtime().now(), 10s);
-    ServerConnection connection(harness.network(), cluster.find(node)->endpoint(), deadline);
-    return connection.call(command, deadline);
-  }
-  bool comes_to(const std::function<bool()>& condition) {
-    for (int i = 0; i < 3000; ++i) {
-      if (condition()) return true;
-      world.harness().runtime().sleep_for(10ms);
-    }
-    return false;
-  }
-  std::string role_of(const std::string& node) { return ask(node, {"ROLE"}).items.at(0).text; }
-  bool is_well(const std::string& node) {
-    return ask(node, {"CLUSTER", "INFO"}).text.starts_with("cluster_state:ok");
-  }
-  RuleId cut(const std::vector<std::string>& here, const std::vector<std::string>& there) {
-    const auto in = [](const std::vector<std::string>& names, const std::string& name) {
-      return std::find(names.begin(), names.end(), name) != names.end();
-    };
-    return proxy.add_rule(make_partition_rule([=](const Link& link) {
-      const bool hit =
-          (in(here, link.from) && in(there, link.to)) || (in(there, link.from) && in(here, link.to));
-      return Lanes{.request = hit, .reply = hit};
-    }));
-  }
-  // A process of its own with a client that knows two of the nodes, and what it does.
-  void client(const std::string& name, const std::function<void(redis::Client&, Process&)>& body) {
-    Process& process = world.add_process(name);
-    Parker& here = world.harness().runtime().parker();
-    bool done = false;
-    process.start("client", [&] {
-      redis::Client client(
-          process.runtime(), process.network(),
-          {.nodes = {{"r2", cluster.find("r2")->endpoint()}, {"r5", cluster.find("r5")->endpoint()}},
-           .cluster = true,
-           .command_timeout = 30s});
-      body(client, process);
-      done = true;
-      here.unpark();
-    });
-    while (!done) here.park_until(kNever);
-  }
-};
+// A process of its own with a client that knows two of the nodes, and what it does.
+void run_client(Scene& scene, const std::string& name,
+                const std::function<void(redis::Client&, Process&)>& body) {
+  Process& process = scene.world.add_process(name);
+  Parker& here = scene.world.harness().runtime().parker();
+  bool done = false;
+  process.start("client", [&] {
+    redis::Client client(process.runtime(), process.network(),
+                         {.nodes = {{"r2", scene.cluster.find("r2")->endpoint()},
+                                    {"r5", scene.cluster.find("r5")->endpoint()}},
+                          .cluster = true,
+                          .command_timeout = 30s});
+    body(client, process);
+    done = true;
+    here.unpark();
+  });
+  while (!done) here.park_until(kNever);
+}
 
 class RedisCluster : public ::testing::TestWithParam<bool> {
  protected:
   static void run(const std::function<void(Scene&)>& body) {
-    const TemporaryFolder folder;
-    const bool embedded = GetParam();
-    const ClusterOptions options{.topology = Topology::cluster,
-                                 .nodes = {"r1", "r2", "r3", "r4", "r5", "r6"},
-                                 .folder = folder.path()};
-    const std::unique_ptr<World> world =
-        embedded ? make_embedded_world({.seed = 7}) : make_real_world({.seed = 7});
-    std::unique_ptr<Proxy> proxy;
-    std::unique_ptr<Cluster> cluster;
-    std::unique_ptr<Scene> scene;
-    world->run([&] {
-      proxy = std::make_unique<Proxy>(*world);
-      cluster = embedded ? make_embedded_cluster(*world, *proxy, options)
-                         : make_real_cluster(*world, *proxy, options);
-      cluster->start();
-      scene = std::make_unique<Scene>(Scene{*world, *proxy, *cluster, {}});
-      cluster->on_role_changed = [&](const std::string& node, bool primary) {
-        scene->told.push_back(node + (primary ? " primary" : " replica"));
-      };
-      body(*scene);
-    });
+    in_scene(GetParam(), {.topology = Topology::cluster, .nodes = {"r1", "r2", "r3", "r4", "r5", "r6"}},
+             body);
   }
 };
 
@@ -121,7 +68,7 @@ TEST_P(RedisCluster, IsReadyWhenItHasStarted) {
     for (int i = 0; i < 3; ++i)
       EXPECT_EQ(scene.ask("r" + std::to_string(i + 1), {"SET", key_of(i), "v"}).text, "OK");
     for (const char* const node : {"r1", "r2", "r3", "r4", "r5", "r6"}) {
-      EXPECT_TRUE(scene.is_well(node)) << node;
+      EXPECT_TRUE(is_well(scene, node)) << node;
       ASSERT_TRUE(scene.comes_to([&] {
         const redis::Reply slots = scene.ask(node, {"CLUSTER", "SLOTS"});
         return std::all_of(slots.items.begin(), slots.items.end(),
@@ -155,7 +102,7 @@ TEST_P(RedisCluster, ElectsAReplicaInPlaceOfAPrimaryThatDiedAndTakesItBackAsARep
     scene.cluster.find("r1")->crash();
     ASSERT_TRUE(scene.comes_to([&] { return scene.role_of("r4") == "master"; }));
     for (const char* const node : {"r2", "r3", "r4", "r5", "r6"})
-      ASSERT_TRUE(scene.comes_to([&] { return scene.is_well(node); })) << node;
+      ASSERT_TRUE(scene.comes_to([&] { return is_well(scene, node); })) << node;
     EXPECT_EQ(scene.ask("r4", {"GET", key}).text, "v");
     EXPECT_EQ(scene.ask("r4", {"SET", key, "w"}).text, "OK");
     ASSERT_TRUE(scene.comes_to([&] { return !scene.told.empty(); }));
@@ -174,7 +121,7 @@ TEST_P(RedisCluster, ElectsAReplicaInPlaceOfAPrimaryThatDiedAndTakesItBackAsARep
 
 TEST_P(RedisCluster, AClientFollowsAnElection) {
   run([](Scene& scene) {
-    scene.client("c1", [&](redis::Client& client, Process&) {
+    run_client(scene, "c1", [&](redis::Client& client, Process&) {
       for (int primary = 0; primary < 3; ++primary) {
         const redis::Answer answer = client.call({"SET", key_of(primary), "v"});
         EXPECT_EQ(answer.reply.text, "OK");
@@ -218,7 +165,7 @@ TEST_P(RedisCluster, APrimaryThatIsCutOffIsReplacedAndGivesUp) {
     ASSERT_TRUE(scene.comes_to([&] { return scene.ask("r4", {"SET", key, "kept"}).text == "OK"; }));
     scene.proxy.heal_rule(rule);
     ASSERT_TRUE(scene.comes_to([&] { return scene.role_of("r1") == "slave"; }));
-    ASSERT_TRUE(scene.comes_to([&] { return scene.is_well("r1"); }));
+    ASSERT_TRUE(scene.comes_to([&] { return is_well(scene, "r1"); }));
     EXPECT_EQ(scene.ask("r4", {"GET", key}).text, "kept");
   });
 }
@@ -227,7 +174,7 @@ TEST_P(RedisCluster, APrimaryThatIsCutOffIsReplacedAndGivesUp) {
 TEST_P(RedisCluster, AMinorityElectsNobody) {
   run([](Scene& scene) {
     scene.cut({"r1", "r4"}, {"r2", "r3", "r5", "r6"});
-    ASSERT_TRUE(scene.comes_to([&] { return !scene.is_well("r1") && !scene.is_well("r2"); }));
+    ASSERT_TRUE(scene.comes_to([&] { return !is_well(scene, "r1") && !is_well(scene, "r2"); }));
     scene.world.harness().runtime().sleep_for(4s);
     EXPECT_EQ(scene.role_of("r1"), "master");
     EXPECT_EQ(scene.role_of("r4"), "slave");
@@ -291,7 +238,7 @@ TEST_P(RedisCluster, ALockThatIsHandedOverHasOneHolder) {
 // One node that does not answer costs the locks of the others nothing.
 TEST_P(RedisCluster, RenewalsOfOneNodeDoNotWaitForAnother) {
   run([](Scene& scene) {
-    scene.client("c1", [&](redis::Client& client, Process& process) {
+    run_client(scene, "c1", [&](redis::Client& client, Process& process) {
       ReentrantLocks locks(client, {.lease = 3s});
       std::vector<std::shared_ptr<Lock>> held;
       for (int primary = 0; primary < 3; ++primary) {

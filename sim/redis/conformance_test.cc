@@ -2,7 +2,6 @@
 // replies must be the same, byte for byte. How a case is written: testing/oracle_case.h.
 #include <gtest/gtest.h>
 
-#include <cctype>
 #include <iostream>
 
 #include "lib/testing/folders.h"
@@ -22,17 +21,9 @@ RealOracle& real() {
   return oracle;
 }
 
-// The file's name and the case's, in letters that GoogleTest allows.
-std::string test_name(const ::testing::TestParamInfo<Case>& info) {
-  std::string name;
-  for (const char c : info.param.origin.substr(0, info.param.origin.find('.')) + " " + info.param.name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-      name += c;
-    } else if (!name.empty() && name.back() != '_') {
-      name += '_';
-    }
-  }
-  return name;
+std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+  const std::string& origin = info.param.origin;  // "file.cases:12"
+  return test_name(origin.substr(0, origin.find('.')) + " " + info.param.name);
 }
 
 class Conformance : public ::testing::TestWithParam<Case> {};
@@ -49,7 +40,7 @@ TEST_P(Conformance, EmbeddedAnswersAsReal) { compare(GetParam(), 2); }
 // The same after HELLO 3 on every connection: kinds of replies differ, and a subscriber may do anything.
 TEST_P(Conformance, EmbeddedAnswersAsRealInResp3) { compare(GetParam(), 3); }
 
-INSTANTIATE_TEST_SUITE_P(Redis, Conformance, ::testing::ValuesIn(all_cases()), test_name);
+INSTANTIATE_TEST_SUITE_P(Redis, Conformance, ::testing::ValuesIn(all_cases()), name_of);
 
 TEST(ConformanceSuite, HasManyCases) {
   std::size_t steps = 0;

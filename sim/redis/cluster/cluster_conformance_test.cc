@@ -96,18 +96,6 @@ class Real final : public Target {
   std::array<std::uint16_t, 2> bus_ports_{};
 };
 
-std::string test_name(const ::testing::TestParamInfo<Case>& info) {
-  std::string name;
-  for (const char c : info.param.name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-      name += c;
-    } else if (!name.empty() && name.back() != '_') {
-      name += '_';
-    }
-  }
-  return name;
-}
-
 class ClusterConformance : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ClusterConformance, EmbeddedAnswersAsReal) {
@@ -127,7 +115,7 @@ TEST_P(ClusterConformance, EmbeddedAnswersAsReal) {
 INSTANTIATE_TEST_SUITE_P(
     , ClusterConformance,
     ::testing::ValuesIn(load_cases(holdfast::testing::source_path("sim/redis/conformance/cluster"))),
-    test_name);
+    [](const ::testing::TestParamInfo<Case>& info) { return test_name(info.param.name); });
 
 }  // namespace
 }  // namespace holdfast::sim::oracle

@@ -92,18 +92,6 @@ class Real final : public Target {
   std::unique_ptr<RedisProcess> sentinel_;
 };
 
-std::string test_name(const ::testing::TestParamInfo<Case>& info) {
-  std::string name;
-  for (const char c : info.param.name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-      name += c;
-    } else if (!name.empty() && name.back() != '_') {
-      name += '_';
-    }
-  }
-  return name;
-}
-
 class SentinelConformance : public ::testing::TestWithParam<Case> {};
 
 TEST_P(SentinelConformance, EmbeddedAnswersAsReal) {
@@ -125,7 +113,7 @@ TEST_P(SentinelConformance, EmbeddedAnswersAsReal) {
 INSTANTIATE_TEST_SUITE_P(
     , SentinelConformance,
     ::testing::ValuesIn(load_cases(holdfast::testing::source_path("sim/redis/conformance/sentinel"))),
-    test_name);
+    [](const ::testing::TestParamInfo<Case>& info) { return test_name(info.param.name); });
 
 }  // namespace
 }  // namespace holdfast::sim::oracle

@@ -1,6 +1,7 @@
 #include "sim/redis/testing/oracle_case.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -86,6 +87,18 @@ void add_file(const std::filesystem::path& path, std::vector<Case>& cases) {
 }  // namespace
 
 void PrintTo(const Case& one, std::ostream* out) { *out << one.origin; }
+
+std::string test_name(std::string_view text) {
+  std::string name;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      name += c;
+    } else if (!name.empty() && name.back() != '_') {
+      name += '_';
+    }
+  }
+  return name;
+}
 
 std::string escape(std::string_view bytes) {
   static constexpr char kDigits[] = "0123456789abcdef";

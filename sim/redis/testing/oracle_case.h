@@ -46,6 +46,7 @@ struct Case {
 };
 
 void PrintTo(const Case& one, std::ostream* out);  // for GoogleTest
+std::string test_name(std::string_view text);      // in letters that GoogleTest allows
 
 struct Step {
   std::string connection = "1";
