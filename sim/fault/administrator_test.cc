@@ -88,6 +88,16 @@ TEST_P(AdministratorFault, AFailoverGivesUpWhenItsTimeIsOver) {
   });
 }
 
+TEST_P(AdministratorFault, AFailoverOfWhoIsNoPrimaryMeetsNobody) {
+  play(Persistence::none, [](Servers& servers) {
+    Effects effects;
+    effects.listen(servers);
+    EXPECT_NO_THROW(servers.make("failover", {{"node", std::string("r2")}})->act(servers.targets));
+    EXPECT_EQ(effects.told, std::vector<std::string>{});
+    EXPECT_EQ(servers.ask("r1", "SET k 1"), "+OK");
+  });
+}
+
 TEST_P(AdministratorFault, AForcedFailoverLosesWhatTheReplicaHadNot) {
   play(Persistence::none, [](Servers& servers) {
     Effects effects;

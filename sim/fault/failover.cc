@@ -1,8 +1,9 @@
 // failover: an administrator has a primary hand over to a replica (FAILOVER). The primary holds back who
 // writes until the replica has everything, then asks it to take over, and follows it. Nothing is lost so.
 // With `timeout` it gives up when the replica has not caught up by then; with `force` as well it hands over
-// then all the same, and what the replica did not have is lost. Nothing to heal. One that is given up tells
-// no effect. https://redis.io/docs/latest/commands/failover/
+// then all the same, and what the replica did not have is lost. Nothing to heal. One that is refused (by who
+// is no primary, or has no replica), or given up, tells no effect.
+// https://redis.io/docs/latest/commands/failover/
 #include <chrono>
 #include <set>
 
@@ -33,7 +34,11 @@ class Failover final : public Fault {
     if (timeout_ms_ > 0) order.insert(order.end(), {"TIMEOUT", std::to_string(timeout_ms_)});
     const std::set<std::string> before = primaries(targets);
     const std::uint64_t asked = node.incarnation();
-    if (!ask_patiently(targets, node, [&] { node.administer(order); })) return {};
+    try {
+      if (!ask_patiently(targets, node, [&] { node.administer(order); })) return {};
+    } catch (const NodeRefuses&) {
+      return {};  // it is no primary, or nobody follows it
+    }
     while (node.running() && node.incarnation() == asked &&
            says(node, "master_failover_state:no-failover") != 1)
       targets.world.harness().runtime().sleep_for(kLook);

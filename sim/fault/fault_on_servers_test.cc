@@ -332,6 +332,19 @@ TEST_P(FaultOnServers, WithoutMemoryWritesAreRefusedUntilTheLastActIsHealed) {
   });
 }
 
+TEST_P(FaultOnServers, AReplicaHasNoReadOnlyMoment) {
+  play(Persistence::none, [](Servers& servers) {
+    int hits = 0;
+    servers.targets.hit = [&] { ++hits; };
+    const auto moment = servers.make("read-only-moment", {{"node", std::string("r2")}});
+    moment->act(servers.targets);
+    moment->heal(servers.targets);
+    EXPECT_EQ(hits, 0);
+    EXPECT_EQ(servers.ask("r1", "SET k 1"), "+OK");
+    EXPECT_TRUE(servers.comes_to("r2", "EXISTS k", ":1")) << "it still follows its primary";
+  });
+}
+
 TEST_P(FaultOnServers, APrimaryThatIsAReplicaForAMomentKeepsWhatItHas) {
   play(Persistence::none, [](Servers& servers) {
     EXPECT_EQ(servers.ask("r1", "SET k 1"), "+OK");
@@ -359,6 +372,23 @@ TEST_P(FaultOnServers, ScriptsAreForgotten) {
     EXPECT_EQ(servers.ask("r1", "EVALSHA " + digest + " 0"), ":1");
     servers.make("script-flush", {{"node", std::string("r1")}})->act(servers.targets);
     EXPECT_TRUE(servers.ask("r1", "EVALSHA " + digest + " 0").starts_with("-NOSCRIPT"));
+  });
+}
+
+// Another fault throws everybody out, this one's own connection, too: it asks anew.
+TEST_P(FaultOnServers, ScriptsAreForgottenThoughConnectionsAreKilledMeanwhile) {
+  play(Persistence::none, [](Servers& servers) {
+    for (int us = 0; us <= 300; us += 10) {
+      bool over = false;
+      servers.world.harness().start("nemesis", [&] {
+        servers.make("kill-connection", {{"node", std::string("r1")}})->act(servers.targets);
+        over = true;
+      });
+      servers.world.harness().runtime().sleep_for(us * 1us);
+      EXPECT_NO_THROW(servers.make("script-flush", {{"node", std::string("r1")}})->act(servers.targets))
+          << us << " us later";
+      while (!over) servers.world.harness().runtime().sleep_for(1ms);
+    }
   });
 }
 
