@@ -5,6 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include "lib/lock/engine/lock_error_from.h"
+
 namespace holdfast::historic {
 
 struct RedissonLatches::Latch {
@@ -23,12 +25,18 @@ RedissonLatches::RedissonLatches(redis::Client& client)
 std::shared_ptr<RedissonLatches::Latch> RedissonLatches::subscribe(const std::string& channel,
                                                                    Messages messages) {
   const std::scoped_lock guard(mutex_);
-  std::shared_ptr<Latch>& latch = latches_[channel];
-  if (!latch) {
-    latch = std::make_shared<Latch>();
-    latch->channel = channel;
-    latch->messages = messages;
-    Latch* const plain = latch.get();  // the subscription ends before the latch
+  const auto found = latches_.find(channel);
+  const std::shared_ptr<Latch> latch = found != latches_.end() ? found->second : open(channel, messages);
+  ++latch->users;
+  return latch;
+}
+
+std::shared_ptr<RedissonLatches::Latch> RedissonLatches::open(const std::string& channel, Messages messages) {
+  auto latch = std::make_shared<Latch>();
+  latch->channel = channel;
+  latch->messages = messages;
+  Latch* const plain = latch.get();  // the subscription ends before the latch
+  try {
     latch->subscription = client_.subscribe(
         channel, [this, plain](std::string_view payload) { message(*plain, payload); },
         [this, plain] {
@@ -36,8 +44,10 @@ std::shared_ptr<RedissonLatches::Latch> RedissonLatches::subscribe(const std::st
           plain->subscribed = true;
           changed_.notify_all();
         });
+  } catch (const redis::Error& error) {
+    throw_lock_error(error, channel, false);
   }
-  ++latch->users;
+  latches_.emplace(channel, latch);
   return latch;
 }
 

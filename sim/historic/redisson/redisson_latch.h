@@ -30,7 +30,7 @@ class RedissonLatches {
   enum class Messages { lock, semaphore, gate };
   struct Latch;
 
-  // One more user of the channel's latch.
+  // One more user of the channel's latch. Throws LockError: nobody can listen (no thread is left for it).
   std::shared_ptr<Latch> subscribe(const std::string& channel, Messages messages = Messages::lock);
   // One user less; with the last one the subscription ends and the permits are forgotten.
   void unsubscribe(const std::shared_ptr<Latch>& latch);
@@ -45,6 +45,7 @@ class RedissonLatches {
  private:
   template <class Done>
   bool wait(MonotonicTime deadline, const std::stop_token& stop, const Done& done);
+  std::shared_ptr<Latch> open(const std::string& channel, Messages messages);
   void message(Latch& latch, std::string_view payload);
 
   redis::Client& client_;

@@ -6,6 +6,7 @@
 #include <exception>
 #include <mutex>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "lib/lock/engine/uuid.h"
@@ -222,13 +223,18 @@ void RedissonRedLock::at_once(const Members& members, const std::function<void(s
   std::vector<std::exception_ptr> errors(members.size());
   std::vector<Task> tasks;
   for (std::size_t i = 0; i < members.size(); ++i) {
-    tasks.push_back(runtime().spawn("redisson", [&act, &errors, &members, i] {
+    const auto one = [&act, &errors, &members, i] {
       try {
         act(members[i]);
       } catch (const LockError&) {
         errors[i] = std::current_exception();
       }
-    }));
+    };
+    try {
+      tasks.push_back(runtime().spawn("redisson", one));
+    } catch (const std::system_error&) {
+      one();  // Redisson asks without a thread for each; here it needs one
+    }
   }
   for (Task& task : tasks) task.join();
   for (const std::exception_ptr& error : errors) {
