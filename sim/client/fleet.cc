@@ -18,7 +18,10 @@ WorkThread::WorkThread(World& world, Process& process, const WorkloadOptions& op
       options_(options),
       stats_(stats),
       record_(recorder, number),
-      rng_(world.rng("client/" + process.name() + "/" + std::to_string(number))),
+      pauses_(world.rng("client/" + process.name() + "/" + std::to_string(number))),
+      works_(pauses_.child("work")),
+      interrupts_(pauses_.child("interrupts")),
+      readers_(pauses_.child("readers")),
       server_(server),
       locks_(locks),
       latches_(latches),
@@ -36,18 +39,18 @@ void WorkThread::obtain_locks() {
 void WorkThread::begin_round() {
   if (options_.evict) obtain_locks();
   if (options_.interrupts > 0) {
-    const bool interrupted = rng_.between(1, 100) <= static_cast<std::uint64_t>(options_.interrupts);
+    const bool interrupted = interrupts_.between(1, 100) <= static_cast<std::uint64_t>(options_.interrupts);
     interrupt_ = interrupted ? std::optional<std::stop_source>(std::in_place) : std::nullopt;
   }
   if (shared_ == nullptr) return;
-  const bool reads = rng_.between(1, 100) <= static_cast<std::uint64_t>(options_.readers);
+  const bool reads = readers_.between(1, 100) <= static_cast<std::uint64_t>(options_.readers);
   lock_ = reads ? shared_ : exclusive_;
 }
 
 bool WorkThread::over() const { return options_.stop_at && world_.now_ns() >= options_.stop_at->count(); }
 
 void WorkThread::pause(const DurationRange& of) {
-  const Duration time = of.draw(rng_);
+  const Duration time = of.draw(pauses_);
   if (time > Duration::zero()) process_.runtime().sleep_for(time);
 }
 
@@ -60,7 +63,7 @@ void WorkThread::work(const DurationRange& of) {
     pause(of);
     return;
   }
-  const Duration time = of.draw(rng_);
+  const Duration time = of.draw(works_);
   if (time <= Duration::zero()) return;
   Runtime& runtime = process_.runtime();
   Wakeup(runtime).wait_until(deadline_after(runtime.now(), time), lock_->lost());

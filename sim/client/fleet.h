@@ -65,7 +65,7 @@ class WorkThread {
   const WorkloadOptions& options_;
   WorkloadStats& stats_;
   ThreadRecorder record_;
-  Rng rng_;
+  Rng pauses_, works_, interrupts_, readers_;
   redis::Client& server_;
   LockSpace* const locks_;     // null: a kind that is no lock
   LatchSpace* const latches_;  // null: a kind that is no latch

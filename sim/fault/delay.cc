@@ -13,7 +13,7 @@ class Delay final : public RuleFault {
 
  private:
   std::shared_ptr<Rule> make_rule(FaultTargets& targets) override {
-    return make_delay_rule(lanes_, range_, Rng(targets.rng.next()), chance_);
+    return make_delay_rule(lanes_, range_, targets.rng.child("delay"), chance_);
   }
 
   LaneFilter lanes_;

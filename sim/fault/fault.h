@@ -48,7 +48,7 @@ struct FaultTargets {
   Proxy& proxy;
   // Its present incarnation; nullptr: no such client.
   std::function<Process*(std::string_view client)> client;
-  Rng& rng;  // the fault's own stream
+  Rng& rng;  // the act's own stream; each thing that is drawn from a child() of its own
   // A client dies / comes back as a new incarnation. Use these, not Process::crash(): they are recorded
   // (Workload::crash, Workload::restart).
   std::function<void(std::string_view client)> crash_client = {};

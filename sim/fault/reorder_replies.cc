@@ -90,7 +90,7 @@ class ReorderReplies final : public Fault {
 
   Healing act(FaultTargets& targets) override {
     const auto rule =
-        std::make_shared<ReorderRule>(wanted_, Rng(targets.rng.next()), targets.proxy, targets.hit);
+        std::make_shared<ReorderRule>(wanted_, targets.rng.child("messages"), targets.proxy, targets.hit);
     const RuleId id = targets.proxy.add_rule(rule);
     rule->is(id);
     return [id](FaultTargets& later) { later.proxy.remove_rule(id); };

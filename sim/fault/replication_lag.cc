@@ -28,7 +28,7 @@ class ReplicationLag final : public RuleFault {
       return Lanes{.request = false, .reply = link.replication && link.from == node};
     };
     if (delay_ == nullptr) return make_hold_rule(std::move(stream));
-    return make_delay_rule(std::move(stream), *delay_, Rng(targets.rng.next()));
+    return make_delay_rule(std::move(stream), *delay_, targets.rng.child("delay"));
   }
 
   std::string node_;

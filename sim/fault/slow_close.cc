@@ -14,7 +14,7 @@ class SlowClose final : public RuleFault {
 
  private:
   std::shared_ptr<Rule> make_rule(FaultTargets& targets) override {
-    return make_slow_close_rule(lanes_, range_, Rng(targets.rng.next()));
+    return make_slow_close_rule(lanes_, range_, targets.rng.child("delay"));
   }
 
   const LaneFilter lanes_;

@@ -118,8 +118,9 @@ void restart_node(FaultTargets& targets, ClusterNode& node, bool keep_disk) {
 }
 
 bool ask_patiently(FaultTargets& targets, ClusterNode& node, const std::function<void()>& what) {
+  constexpr int kLostConnections = 5;
   const std::uint64_t asked = node.incarnation();
-  for (;;) {
+  for (int lost = 0;;) {
     try {
       what();
       return true;
@@ -127,8 +128,8 @@ bool ask_patiently(FaultTargets& targets, ClusterNode& node, const std::function
       if (!node.running() || node.incarnation() != asked) return false;
       if (!refusal.for_now()) throw;
     } catch (const std::exception&) {
-      if (node.running() && node.incarnation() == asked) throw;
-      return false;
+      if (!node.running() || node.incarnation() != asked) return false;
+      if (++lost > kLostConnections) throw;
     }
     targets.world.harness().runtime().sleep_for(std::chrono::milliseconds(1));
     if (!node.running() || node.incarnation() != asked) return false;
@@ -193,12 +194,11 @@ MessageFault::MessageFault(const FaultConfig& config, Direction direction, Actio
 Healing MessageFault::act(FaultTargets& targets) {
   const auto id = std::make_shared<RuleId>(0);
   NthMessage options = options_;
-  if (!options.chance.always()) options.draws = targets.rng.next();
+  options.draws = targets.rng.child("messages");
   options.on_hit = targets.hit;
   if (each_) {
-    options.act = [each = each_, rng = std::make_shared<Rng>(targets.rng.next())](const Message& message) {
-      return each(message, *rng);
-    };
+    options.act = [each = each_, rng = std::make_shared<Rng>(targets.rng.child("what"))](
+                      const Message& message) { return each(message, *rng); };
   }
   // What streams goes on until the act is healed.
   if (options.action.kind != Action::Kind::stream)

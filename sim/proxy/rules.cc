@@ -8,37 +8,66 @@
 namespace holdfast::sim {
 namespace {
 
+// A stream for each direction of each link: traffic on one moves no draw of another.
+class LinkStreams {
+ public:
+  explicit LinkStreams(Rng root) : root_(root) {}
+  Duration draw(const DurationRange& range, const Link& link, Direction direction) {
+    return range.fixed() ? range.low : range.draw(of(link, direction));
+  }
+  Rng& of(const Link& link, Direction direction) {
+    const std::size_t at = 2 * link.connection + (direction == Direction::request ? 0 : 1);
+    if (at >= by_connection_.size()) by_connection_.resize(at + 1);
+    Rng*& known = by_connection_[at];
+    if (known == nullptr) {
+      const std::string name =
+          link.from + "/" + link.to + (direction == Direction::request ? "/request" : "/reply");
+      known = &by_name_.try_emplace(name, root_.child(name)).first->second;
+    }
+    return *known;
+  }
+
+ private:
+  const Rng root_;
+  std::map<std::string, Rng> by_name_;
+  std::vector<Rng*> by_connection_;  // connections are numbered
+};
+
 class DelayRule final : public Rule {
  public:
   DelayRule(LaneFilter which, DurationRange range, Rng rng, Chance chance)
-      : which_(std::move(which)), range_(range), rng_(rng), chance_(chance) {}
+      : which_(std::move(which)),
+        range_(range),
+        delays_(rng),
+        struck_(rng.child("struck")),
+        chance_(chance) {}
   bool applies(const Link& link) const override { return which_(link).any(); }
   bool needs_messages() const override { return false; }
   Action on_bytes(const Link& link, Direction direction, std::string_view) override {
     if (!which_(link).has(direction)) return {};
-    if (!chance_.always() && !rng_.chance(chance_.part, chance_.of)) return {};
-    return {.kind = Action::Kind::pass, .delay = range_.draw(rng_)};
+    if (!chance_.always() && !struck_.of(link, direction).chance(chance_.part, chance_.of)) return {};
+    return {.kind = Action::Kind::pass, .delay = delays_.draw(range_, link, direction)};
   }
 
  private:
   LaneFilter which_;
   DurationRange range_;
-  Rng rng_;
+  LinkStreams delays_, struck_;
   const Chance chance_;
 };
 
 class LatencyRule final : public Rule {
  public:
-  LatencyRule(DurationRange range, Rng rng) : range_(range), rng_(rng) {}
+  LatencyRule(DurationRange range, Rng rng) : range_(range), delays_(rng) {}
   bool applies(const Link&) const override { return true; }
   bool needs_messages() const override { return false; }
-  Action on_bytes(const Link&, Direction, std::string_view) override {
-    return {.kind = Action::Kind::pass, .delay = range_.draw(rng_)};
+  Action on_bytes(const Link& link, Direction direction, std::string_view) override {
+    return {.kind = Action::Kind::pass, .delay = delays_.draw(range_, link, direction)};
   }
 
  private:
   DurationRange range_;
-  Rng rng_;
+  LinkStreams delays_;
 };
 
 class HoldRule final : public Rule {
@@ -90,18 +119,18 @@ class BandwidthRule final : public Rule {
 class SlowCloseRule final : public Rule {
  public:
   SlowCloseRule(LaneFilter which, DurationRange range, Rng rng)
-      : which_(std::move(which)), range_(range), rng_(rng) {}
+      : which_(std::move(which)), range_(range), delays_(rng) {}
   bool applies(const Link& link) const override { return which_(link).any(); }
   bool needs_messages() const override { return false; }
   Action on_bytes(const Link& link, Direction direction, std::string_view bytes) override {
     if (!bytes.empty() || !which_(link).has(direction)) return {};
-    return {.delay = range_.draw(rng_)};
+    return {.delay = delays_.draw(range_, link, direction)};
   }
 
  private:
   LaneFilter which_;
   DurationRange range_;
-  Rng rng_;
+  LinkStreams delays_;
 };
 
 class RefuseRule final : public Rule {
@@ -122,13 +151,13 @@ class RefuseRule final : public Rule {
 
 class NthMessageRule final : public Rule {
  public:
-  explicit NthMessageRule(NthMessage options) : options_(std::move(options)) {}
+  explicit NthMessageRule(NthMessage options) : options_(std::move(options)), streams_(options_.draws) {}
   bool applies(const Link& link) const override { return options_.which(link).any(); }
   bool needs_messages() const override { return true; }
   Action on_message(const Message& message) override {
     if (done_ || !options_.which(message.link).has(message.direction) || !options_.matches(message))
       return {};
-    if (++seen_ < options_.nth || !drawn(message.link)) return {};
+    if (++seen_ < options_.nth || !drawn(message)) return {};
     if (options_.on_hit) options_.on_hit();
     const Action action = options_.act ? options_.act(message) : options_.action;
     if (options_.count > 0 && ++hits_ >= options_.count) {
@@ -139,15 +168,13 @@ class NthMessageRule final : public Rule {
   }
 
  private:
-  bool drawn(const Link& link) {
+  bool drawn(const Message& message) {
     if (options_.chance.always()) return true;
-    const std::string name = link.from + " " + link.to;
-    const auto stream = streams_.try_emplace(name, Rng::derive(options_.draws, name)).first;
-    return stream->second.chance(options_.chance.part, options_.chance.of);
+    return streams_.of(message.link, message.direction).chance(options_.chance.part, options_.chance.of);
   }
 
   NthMessage options_;
-  std::map<std::string, Rng> streams_;  // by link
+  LinkStreams streams_;
   std::int64_t seen_ = 0, hits_ = 0;
   bool done_ = false;
 };

@@ -61,7 +61,7 @@ struct NthMessage {
   // Each message from the nth on is acted on that often, drawn from a stream of its link's own, which is
   // derived from `draws`: traffic on one link moves no draw of another.
   Chance chance = {};
-  std::uint64_t draws = 0;
+  Rng draws{0};
   Action action;
   std::function<Action(const Message&)> act = {};  // says it for each, in place of `action`
   std::function<void()> on_hit = {};               // at each that is acted on

@@ -30,7 +30,7 @@ struct Director::Actor {
 
   const FaultPlan& plan;
   FaultConfig config;
-  Rng rng;
+  Rng rng;  // when it acts; each act has a stream below it
   std::unique_ptr<Fault> fault;
   int acting = 0;         // acts that are not healed
   std::int64_t acts = 0;  // so far
@@ -43,6 +43,8 @@ struct Director::Act {
   Actor& actor;
   std::string name;
   Healing healing;
+  Rng rng;           // what it draws
+  Rng times;         // how long it lasts
   Duration lasts{};  // drawn before it acts, if its kind wants to know
 
   Recorder::FaultAct told() const {
@@ -94,14 +96,14 @@ void Director::arm(Actor& actor) {
     case Trigger::Kind::at:
       if (actor.fired) return;
       nemesis([this, &actor] {
-        world_.harness().runtime().sleep_for(draw(actor, actor.plan.trigger.time));
+        world_.harness().runtime().sleep_for(actor.plan.trigger.time.draw(actor.rng));
         fire(actor, false);
       });
       return;
     case Trigger::Kind::every:
       nemesis([this, &actor] {
         for (;;) {
-          world_.harness().runtime().sleep_for(draw(actor, actor.plan.trigger.time));
+          world_.harness().runtime().sleep_for(actor.plan.trigger.time.draw(actor.rng));
           if (actor.acting == 0) play(actor);
         }
       });
@@ -160,7 +162,7 @@ void Director::fire(Actor& actor, bool inline_now) {
   const Trigger& trigger = actor.plan.trigger;
   if (actor.fired) return;
   actor.fired = true;
-  const Duration delay = trigger.kind == Trigger::Kind::at ? Duration{} : draw(actor, trigger.delay);
+  const Duration delay = trigger.kind == Trigger::Kind::at ? Duration{} : trigger.delay.draw(actor.rng);
   if (inline_now && delay.count() == 0) {
     act_now(actor);
     return;
@@ -191,7 +193,7 @@ void Director::play(Actor& actor) {
 
 void Director::last(Act& act) {
   const FaultPlan& plan = act.actor.plan;
-  world_.harness().runtime().sleep_for(plan.kind->knows_length ? act.lasts : draw(act.actor, *plan.lasts));
+  world_.harness().runtime().sleep_for(plan.kind->knows_length ? act.lasts : plan.lasts->draw(act.times));
   heal(act);
   --busy_;
   idle();
@@ -204,10 +206,13 @@ std::shared_ptr<Director::Act> Director::act(Actor& actor) {
     actor.seen = 0;
     return nullptr;
   }
+  const std::string number = std::to_string(++actor.acts);
+  const Rng rng = actor.rng.child(number);
   const auto its = std::make_shared<Act>(Act{.actor = actor,
-                                             .name = plan.config.id + "#" + std::to_string(++actor.acts),
+                                             .name = plan.config.id + "#" + number,
                                              .healing = {},
-                                             .lasts = {}});
+                                             .rng = rng,
+                                             .times = rng.child("for")});
   recorder_.fault(its->told(), true);
   ++actor.acting;
   actor.has_hit = false;
@@ -220,7 +225,7 @@ std::shared_ptr<Director::Act> Director::act(Actor& actor) {
     const Trigger& trigger = other->plan.trigger;
     if (trigger.kind == Trigger::Kind::fault && trigger.fault == plan.config.id) fire(*other, false);
   }
-  if (plan.kind->knows_length && plan.lasts) its->lasts = draw(actor, *plan.lasts);
+  if (plan.kind->knows_length && plan.lasts) its->lasts = plan.lasts->draw(its->times);
   FaultTargets reach = targets(actor, *its);
   try {
     its->healing = actor.fault->act(reach);
@@ -322,13 +327,13 @@ void Director::idle() {
   if (busy_ == 0 && on_idle_) on_idle_();
 }
 
-FaultTargets Director::targets(Actor& actor, const Act& act) {
+FaultTargets Director::targets(Actor& actor, Act& act) {
   return FaultTargets{
       .world = world_,
       .cluster = cluster_,
       .proxy = proxy_,
       .client = [this](std::string_view name) { return workload_.client(name); },
-      .rng = actor.rng,
+      .rng = act.rng,
       .crash_client = [this](std::string_view name) { workload_.crash(name); },
       .restart_client = [this](std::string_view name) { workload_.restart(name); },
       .fork_client = [this](std::string_view name,
@@ -337,12 +342,6 @@ FaultTargets Director::targets(Actor& actor, const Act& act) {
       .lasts = act.lasts,
       .tell = [this, &act](const FaultEffect& effect) { note(act, effect); },
   };
-}
-
-Duration Director::draw(Actor& actor, const DurationRange& range) {
-  const std::uint64_t ns = actor.rng.between(static_cast<std::uint64_t>(range.low.count()),
-                                             static_cast<std::uint64_t>(range.high.count()));
-  return Duration(static_cast<std::int64_t>(ns));
 }
 
 void Director::nemesis(std::function<void()> body) { world_.harness().start("nemesis", std::move(body)); }

@@ -3,7 +3,8 @@
 //
 // All faults act on tasks of the harness with the role "nemesis", except those that a message triggers
 // without delay: these act on the proxy's task, before the message is passed on, however long that takes;
-// other links go on meanwhile. Each fault draws from a stream of its own. What a fault does it tells itself
+// other links go on meanwhile. When a fault acts is drawn from a stream of its
+// own, what an act does and how long it lasts from one of the act's. What a fault does it tells itself
 // (FaultTargets::tell); the director writes it down and knows no kinds. Each act has a name, "ID#1", and is
 // healed by the healing that it returned.
 #pragma once
@@ -69,8 +70,7 @@ class Director {
   void role_changed(const std::string& node, bool primary);
   void keep_marks();
   void idle();
-  FaultTargets targets(Actor& actor, const Act& act);
-  Duration draw(Actor& actor, const DurationRange& range);
+  FaultTargets targets(Actor& actor, Act& act);
   void nemesis(std::function<void()> body);
 
   const Scenario& scenario_;

@@ -38,6 +38,12 @@ void parse_run(const Value& table, Scenario& scenario) {
   scenario.progress_bound = reader.duration("progress").value_or(scenario.progress_bound);
   scenario.clock_bound = reader.duration("clock_bound").value_or(scenario.clock_bound);
   scenario.share_percent = reader.percent("share").value_or(scenario.share_percent);
+  const std::string order =
+      reader.choice("order", {"random", "first-come", "priorities", "partial-order"}).value_or("random");
+  scenario.order = order == "first-come"      ? OrderKind::first_come
+                   : order == "priorities"    ? OrderKind::priorities
+                   : order == "partial-order" ? OrderKind::partial_order
+                                              : OrderKind::random;
   reader.finish();
   if (scenario.time.count() == 0)
     throw BadScenario(reader.at("time"), "`time` is zero, expected a duration above \"0s\"");

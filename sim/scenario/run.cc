@@ -38,9 +38,10 @@ struct Stage {
   std::uint64_t waits = 0;  // acquires that were refused at first
 };
 
-std::unique_ptr<World> make_world(const RunOptions& options) {
-  if (options.embedded) return make_embedded_world({.seed = options.seed});
-  return make_real_world({.seed = options.seed});
+std::unique_ptr<World> make_world(const Scenario& scenario, const RunOptions& options) {
+  if (!options.embedded) return make_real_world({.seed = options.seed, .decisions = options.decisions});
+  return make_embedded_world(
+      {.seed = options.seed, .order = {.kind = scenario.order}, .decisions = options.decisions});
 }
 
 bool asks_for(const Scenario& scenario, std::string_view check) {
@@ -213,7 +214,7 @@ RunResult run_once(const Scenario& scenario, const RunOptions& options) {
   RunResult result;
   result.seed = options.seed;
   Stage stage;
-  stage.world = make_world(options);
+  stage.world = make_world(scenario, options);
   std::int64_t begin_ns = 0, end_ns = 0;
   checker::CheckContext context;
   stage.world->run([&] {

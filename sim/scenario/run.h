@@ -11,6 +11,7 @@
 #include "checker/checks/questions.h"
 #include "checker/history/history.h"
 #include "sim/scenario/scenario.h"
+#include "sim/world/decisions.h"
 
 namespace holdfast::sim {
 
@@ -19,6 +20,8 @@ struct RunOptions {
   std::uint64_t seed = 1;
   std::string folder = {};    // real: an existing folder for the servers' data and logs
   bool keep_history = false;  // RunResult::history
+  // What differs from what the seed gives, and where it is written down what was drawn; null: nothing.
+  Decisions* decisions = nullptr;
   // real: looked at ten times a second; true ends the run by std::runtime_error. Embedded runs are over soon.
   std::function<bool()> interrupted = {};
 };

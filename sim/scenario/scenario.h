@@ -14,8 +14,10 @@
 #include "sim/cluster/cluster.h"
 #include "sim/fault/fault.h"
 #include "sim/proxy/proxy.h"
+#include "sim/scenario/document.h"
 #include "sim/scenario/problem.h"
 #include "sim/scenario/units.h"
+#include "sim/world/order.h"
 
 namespace holdfast::sim {
 
@@ -60,10 +62,14 @@ struct Scenario {
   std::string file, name, about;
   std::string variant;  // "" is the base
   Position at;          // of the variant, or of the file
+  // What it was read from, as a file of its own: what its variant sets is in place, and it has no variants.
+  // to_toml() writes it (write_document.h).
+  std::shared_ptr<const Value> document;
 
   SeedSet seeds;
   Duration time = std::chrono::seconds(60);
   Duration progress_bound = std::chrono::seconds(5);  // [run] progress: beyond the longest lease left
+  OrderKind order = OrderKind::random;  // [run] order: of tasks that can run at one moment (embedded)
   std::int64_t share_percent =
       0;                       // [run] share: of an even share of the grants, each client's; 0: nobody says
   std::int64_t overtakes = 0;  // [lock] overtakes: how often the lock lets a waiter be overtaken

@@ -71,7 +71,7 @@ Both play(const Case& test, std::uint64_t seed, Trouble trouble) {
       };
       destroyed.count = 0;
       destroyed.chance = {1, 3};
-      destroyed.draws = seed;
+      destroyed.draws = Rng(seed);
       destroyed.action = {.kind = Action::Kind::reset};
       proxy->add_rule(make_nth_message_rule(destroyed));
     }

@@ -9,9 +9,11 @@ namespace holdfast::sim {
 struct DurationRange {
   Duration low{}, high{};
 
+  bool fixed() const { return high <= low; }
+
   // Uniform, whole nanoseconds. One draw, none when there is nothing to choose.
   Duration draw(Rng& rng) const {
-    if (high <= low) return low;
+    if (fixed()) return low;
     const std::uint64_t width = static_cast<std::uint64_t>((high - low).count());
     return low + Duration(static_cast<Duration::rep>(rng.between(0, width)));
   }

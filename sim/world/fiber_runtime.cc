@@ -53,7 +53,8 @@ Task FiberRuntime::spawn(std::string_view role, std::function<void()> body) {
 
 void FiberRuntime::fork_from(FiberRuntime& parent, std::string_view child) {
   rng_ = parent.rng_;
-  Rng ahead = parent.rng_;  // forks at one moment have one state: nothing of the parent's is used up
+  Rng ahead =
+      parent.rng_.unnamed();  // forks at one moment have one state: nothing of the parent's is used up
   const std::uint64_t apart = ahead.next();
   parent.renewals_ = Rng::derive(apart, "parent");
   renewals_ = Rng::derive(apart, "child " + std::string(child));

@@ -29,6 +29,7 @@ void FiberQueue::push(Fiber& fiber) {
   fiber.queue_previous = tail_;
   (tail_ != nullptr ? tail_->queue_next : head_) = &fiber;
   tail_ = &fiber;
+  ++size_;
 }
 
 Fiber* FiberQueue::pop() {
@@ -41,6 +42,7 @@ void FiberQueue::remove(Fiber& fiber) {
   (fiber.queue_previous != nullptr ? fiber.queue_previous->queue_next : head_) = fiber.queue_next;
   (fiber.queue_next != nullptr ? fiber.queue_next->queue_previous : tail_) = fiber.queue_previous;
   fiber.queue = nullptr;
+  --size_;
 }
 
 bool FiberParker::park_until(MonotonicTime deadline) {
@@ -106,6 +108,7 @@ Fiber* Scheduler::spawn(FiberGroup& group, std::string_view role, std::function<
   fiber.id = ++last_id_;
   fiber.permit = fiber.wants_permit = fiber.timed_out = fiber.armed = false;
   fiber.refusals = 0;
+  fiber.priority = 0;
   fiber.waits_for = "its first turn";
   fiber.since = now();
   fiber.body = std::move(body);
@@ -241,7 +244,8 @@ Fiber* Scheduler::pick() {
       picks_ = 0;
       if (driver_.polls()) driver_.poll(*this);
     }
-    if (Fiber* const fiber = ready_.pop()) {
+    if (!ready_.empty()) {
+      Fiber* const fiber = order_ ? order_->take(ready_) : ready_.pop();
       if (!fiber->role->blocked) return fiber;
       fiber->state = Fiber::State::held;
       fiber->group->held.push(*fiber);

@@ -1,9 +1,9 @@
 // Scheduler: which fiber runs next.
 //
-// Fibers that can run stand in one first-in first-out queue; timers fire in the order of (time, sequence
-// number). A fiber that suspends picks its successor itself and jumps straight to it, so a wake-up costs one
-// switch. The driver decides where time comes from and what else can wake a fiber: virtual time
-// (virtual_time.h) or an event loop (event_loop.h).
+// Fibers that can run stand in one queue, first in, first out unless the world has another order (order.h);
+// timers fire in the order of (time, sequence number). A fiber that suspends picks its successor itself and
+// jumps straight to it, so a wake-up costs one switch. The driver decides where time comes from and what else
+// can wake a fiber: virtual time (virtual_time.h) or an event loop (event_loop.h).
 //
 // Fibers belong to groups, one group a process. A paused fiber that could run is kept aside. The fibers of a
 // killed group go through a queue of their own that is served first, so that nothing else happens between
@@ -19,6 +19,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,7 @@
 
 #include "lib/runtime/runtime.h"
 #include "sim/world/fiber.h"
+#include "sim/world/order.h"
 #include "sim/world/process_clock.h"
 #include "sim/world/timer_heap.h"
 #include "sim/world/trace.h"
@@ -41,6 +43,7 @@ struct FiberGroup;
 class FiberQueue {
  public:
   bool empty() const { return head_ == nullptr; }
+  std::size_t size() const { return size_; }
   Fiber* head() const { return head_; }
   void push(Fiber& fiber);
   Fiber* pop();  // nullptr when empty
@@ -49,6 +52,7 @@ class FiberQueue {
  private:
   Fiber* head_ = nullptr;
   Fiber* tail_ = nullptr;
+  std::size_t size_ = 0;
 };
 
 class FiberParker final : public Parker {
@@ -82,7 +86,8 @@ struct Fiber {
   bool wants_permit = false;  // suspended in park_until()
   bool timed_out = false;
   bool armed = false;
-  std::uint32_t slot = 0;  // in the timer heap
+  std::uint32_t slot = 0;      // in the timer heap
+  std::uint64_t priority = 0;  // the order's; 0: none yet
   std::int64_t wake_time = 0;
   std::uint64_t wake_sequence = 0;
   const ProcessClock* deadline_clock = nullptr;
@@ -139,6 +144,9 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
   ~Scheduler();
+
+  // Before any task is started; without it: first come.
+  void order(const OrderOptions& options, const Rng& rng) { order_.emplace(options, rng); }
 
   std::int64_t now() const noexcept { return driver_.now(); }
   Fiber& current() noexcept { return *current_; }
@@ -201,6 +209,7 @@ class Scheduler {
   Fiber* current_;
   Fiber* ended_ = nullptr;  // its stack is left, but not yet retired
   FiberQueue urgent_, ready_;
+  std::optional<Order> order_;
   TimerHeap timers_;
   std::uint64_t sequence_ = 0;
   TaskId last_id_ = 0;

@@ -43,14 +43,14 @@ FiberProcess& WorldBase::add(std::string name, bool harness) {
     throw std::logic_error("there is a process named '" + name + "' already");
   }
   ++machine.incarnation;
-  const std::string stream = "process:" + name + "#" + std::to_string(machine.incarnation);
+  const std::string stream = "process/" + name + "#" + std::to_string(machine.incarnation);
   FiberProcess::Options options;
   options.name = std::move(name);
   options.address = machine.address;
   options.harness = harness;
   options.run_began = &run_began_;
   processes_.push_back(std::make_unique<FiberProcess>(std::move(options), scheduler(), machine.clock, trace_,
-                                                      Rng::derive(seed_, stream), fds()));
+                                                      rng(stream), fds()));
   machine.process = processes_.back().get();
   machine.process->set_network(make_network(*machine.process));
   return *machine.process;
@@ -119,10 +119,12 @@ namespace {
 class EmbeddedWorld final : public WorldBase {
  public:
   explicit EmbeddedWorld(const EmbeddedWorldOptions& options)
-      : WorldBase(options.seed),
+      : WorldBase(options.seed, options.decisions),
         scheduler_(time_, options.stack_bytes, trace_),
         fabric_{scheduler_, time_, trace_, options.hop} {
     trace_.add(options.seed);
+    if (decisions_ != nullptr) decisions_->clock([this] { return now_ns(); });
+    if (options.order.kind != OrderKind::first_come) scheduler_.order(options.order, rng("order"));
     add("harness", true);
   }
   ~EmbeddedWorld() override { end_processes(); }
@@ -159,7 +161,8 @@ class EmbeddedWorld final : public WorldBase {
 class RealWorld final : public WorldBase {
  public:
   explicit RealWorld(const RealWorldOptions& options)
-      : WorldBase(options.seed), scheduler_(loop_, options.stack_bytes, trace_) {
+      : WorldBase(options.seed, options.decisions), scheduler_(loop_, options.stack_bytes, trace_) {
+    if (decisions_ != nullptr) decisions_->clock([this] { return now_ns(); });
     add("harness", true);
   }
   ~RealWorld() override { end_processes(); }

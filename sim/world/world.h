@@ -15,6 +15,8 @@
 
 #include "lib/net/network.h"
 #include "lib/runtime/runtime.h"
+#include "sim/world/decisions.h"
+#include "sim/world/order.h"
 #include "sim/world/rng.h"
 #include "sim/world/trace.h"
 
@@ -103,12 +105,16 @@ struct EmbeddedWorldOptions {
   // A simulated link's own latency; the proxy adds the scenario's.
   Duration hop = std::chrono::microseconds(20);
   std::size_t stack_bytes = 0;  // 0: 64 KiB, 256 KiB under sanitizers
+  OrderOptions order = {};      // of tasks that can run at one moment
+  // Outlives the world; null: the seed alone decides, and nothing is written down.
+  Decisions* decisions = nullptr;
 };
 std::unique_ptr<World> make_embedded_world(const EmbeddedWorldOptions& options);
 
 struct RealWorldOptions {
   std::uint64_t seed = 1;  // of what is drawn; timing is the machine's
   std::size_t stack_bytes = 0;
+  Decisions* decisions = nullptr;  // as above
 };
 std::unique_ptr<World> make_real_world(const RealWorldOptions& options);
 

@@ -23,11 +23,13 @@ class WorldBase : public World {
   std::vector<std::string> addresses() const override;
   void on_new_address(std::function<void()> told) override { on_new_address_ = std::move(told); }
   void run(std::function<void()> body) override;
-  Rng rng(std::string_view stream) const override { return Rng::derive(seed_, stream); }
+  Rng rng(std::string_view stream) const override {
+    return decisions_ != nullptr ? decisions_->stream(seed_, stream) : Rng::derive(seed_, stream);
+  }
   Trace& trace() override { return trace_; }
 
  protected:
-  explicit WorldBase(std::uint64_t seed) : seed_(seed) {}
+  WorldBase(std::uint64_t seed, Decisions* decisions) : seed_(seed), decisions_(decisions) {}
 
   // The constructor of the real class adds the harness first; its destructor calls end_processes().
   FiberProcess& add(std::string name, bool harness);
@@ -40,6 +42,7 @@ class WorldBase : public World {
   virtual std::unique_ptr<ProcessNetwork> make_network(FiberProcess& process) = 0;
 
   const std::uint64_t seed_;
+  Decisions* const decisions_;  // may be null
   Trace trace_;
   std::int64_t run_began_ = 0;
 

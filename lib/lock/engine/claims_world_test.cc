@@ -119,7 +119,7 @@ class Stand {
              .matches = [](const sim::Message& message) { return message.command != "HELLO"; },
              .count = 0,
              .chance = {.part = 10, .of = 100},
-             .draws = seed,
+             .draws = sim::Rng(seed),
              .action = {.kind = sim::Action::Kind::reset}}));
       }
       proxy->watch([this](const sim::Message& message) {

@@ -1,0 +1,95 @@
+// Who goes on of several that can: each strategy, in a world.
+#include "sim/world/order.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <set>
+#include <string>
+
+#include "sim/world/world.h"
+
+namespace holdfast::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Four tasks become ready at one moment, each writes its letter twice, with a yield between.
+std::string story(OrderKind kind, std::uint64_t seed) {
+  std::string text;
+  const auto world = make_embedded_world({.seed = seed, .order = {.kind = kind}});
+  world->run([&] {
+    Process& process = world->add_process("p");
+    for (const char letter : {'a', 'b', 'c', 'd'}) {
+      process.start("work", [&text, &process, letter] {
+        text += letter;
+        process.runtime().yield();
+        text += letter;
+      });
+    }
+    world->harness().runtime().sleep_for(1ms);
+  });
+  return text;
+}
+
+std::set<std::string> stories(OrderKind kind) {
+  std::set<std::string> all;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) all.insert(story(kind, seed));
+  return all;
+}
+
+TEST(Order, FirstComeIsAlwaysTheSame) {
+  EXPECT_EQ(stories(OrderKind::first_come), std::set<std::string>{"abcdabcd"});
+}
+
+TEST(Order, RandomTakesAnybody) {
+  const std::set<std::string> all = stories(OrderKind::random);
+  EXPECT_GT(all.size(), 250u) << "of 2,520";
+}
+
+// Without a change the highest runs to its end, then the next one.
+TEST(Order, PrioritiesLetTheHighestRunToItsEnd) {
+  std::set<std::string> whole;
+  for (const std::string& text : stories(OrderKind::priorities)) {
+    bool turns = true;
+    for (std::size_t i = 0; i < text.size(); i += 2) turns = turns && text[i] == text[i + 1];
+    if (turns) whole.insert(text);
+  }
+  EXPECT_GT(whole.size(), 20u) << "of the 24 orders of four tasks";
+}
+
+TEST(Order, PrioritiesPutOneDownAtADrawnChoice) {
+  // Among the first choices of so short a story a change is rare; many changes make sure of it.
+  std::string text;
+  std::set<std::string> all;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    text.clear();
+    const auto world = make_embedded_world(
+        {.seed = seed, .order = {.kind = OrderKind::priorities, .changes = 2, .choices = 4}});
+    world->run([&] {
+      Process& process = world->add_process("p");
+      for (const char letter : {'a', 'b'}) {
+        process.start("work", [&text, &process, letter] {
+          for (int i = 0; i < 3; ++i) {
+            text += letter;
+            process.runtime().yield();
+          }
+        });
+      }
+      world->harness().runtime().sleep_for(1ms);
+    });
+    all.insert(text);
+  }
+  EXPECT_TRUE(all.contains("aaabbb") || all.contains("bbbaaa"));
+  EXPECT_GT(all.size(), 2u) << "some were put down half way";
+}
+
+TEST(Order, PartialOrderTakesAnybody) { EXPECT_GT(stories(OrderKind::partial_order).size(), 150u); }
+
+TEST(Order, OneSeedOneStory) {
+  for (const OrderKind kind : {OrderKind::random, OrderKind::priorities, OrderKind::partial_order})
+    EXPECT_EQ(story(kind, 5), story(kind, 5));
+}
+
+}  // namespace
+}  // namespace holdfast::sim
