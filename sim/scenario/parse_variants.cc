@@ -11,6 +11,7 @@
 #include "sim/client/lock_kind.h"
 #include "sim/scenario/parse_scenario.h"
 #include "sim/scenario/table_reader.h"
+#include "sim/scenario/write_document.h"
 
 namespace holdfast::sim {
 namespace {
@@ -202,6 +203,10 @@ Scenario parse_draft(const Draft& draft, const std::string& file) {
   scenario.variant = draft.variant;
   scenario.at = draft.at;
   if (draft.about) scenario.about = *draft.about;
+  auto alone = std::make_shared<Value>(draft.document);
+  erase_key(*alone, "variant");
+  set_key(*alone, "about", text_value(scenario.about));
+  scenario.document = std::move(alone);
   return scenario;
 }
 
@@ -211,29 +216,19 @@ std::vector<Scenario> parse_document(const Value& document, const std::string& f
   return scenarios;
 }
 
-Value text_value(const std::string& text, const Position& at) {
-  Value value;
-  value.kind = Value::Kind::text;
+Value placed(Value value, const Position& at) {
   value.at = at;
-  value.text = text;
   return value;
 }
 
 // As if it stood in the file at `at`.
 Value value_of(const Override& one, const Position& at) {
-  if (const auto* text = std::get_if<std::string>(&one.value)) return text_value(*text, at);
-  Value value;
-  value.at = at;
-  if (const auto* number = std::get_if<std::int64_t>(&one.value)) {
-    value.kind = Value::Kind::integer;
-    value.integer = *number;
-    return value;
-  }
-  value.kind = Value::Kind::list;
-  for (const std::string& text : std::get<std::vector<std::string>>(one.value)) {
-    value.items.push_back(text_value(text, at));
-  }
-  return value;
+  if (const auto* text = std::get_if<std::string>(&one.value)) return placed(text_value(*text), at);
+  if (const auto* number = std::get_if<std::int64_t>(&one.value)) return placed(integer_value(*number), at);
+  std::vector<Value> items;
+  for (const std::string& text : std::get<std::vector<std::string>>(one.value))
+    items.push_back(placed(text_value(text), at));
+  return placed(list_value(std::move(items)), at);
 }
 
 }  // namespace
