@@ -8,6 +8,7 @@
 
 #include "checker/checks/check.h"
 #include "checker/linearizability/models/model.h"
+#include "sim/hunt/case_file.h"
 #include "sim/scenario/problem.h"
 #include "sim/scenario/units.h"
 #include "tools/bench/metric_table.h"
@@ -34,17 +35,17 @@ std::vector<std::string> model_names() {
   return names;
 }
 
-void add_terminal_flags(CLI::App& app, std::string& color, bool& ascii) {
-  app.add_flag(
-      "--ascii", ascii,
+}  // namespace
+
+void CommandLine::add_terminal_flags(CLI::App& command) {
+  command.add_flag(
+      "--ascii", ascii_,
       "no character beyond ASCII; by itself where LC_ALL, LC_CTYPE or LANG names a locale without UTF-8");
-  app.add_option("--color", color, "colour; auto: on a terminal, unless NO_COLOR is set")
+  command.add_option("--color", color_, "colour; auto: on a terminal, unless NO_COLOR is set")
       ->type_name("WHEN")
       ->check(Choice({"auto", "always", "never"}))
       ->capture_default_str();
 }
-
-}  // namespace
 
 CommandLine::CommandLine()
     : app("Holdfast: shows which Redis locks you can trust.\n"
@@ -58,6 +59,7 @@ CommandLine::CommandLine()
   app.set_help_flag("-h,--help", "print this help");
   add_run();
   add_check();
+  add_hunt();
   add_show();
   add_bench();
   add_rest();
@@ -82,6 +84,10 @@ void CommandLine::add_run() {
   run->add_option("--seeds", seeds_, "A..B or random:N instead of the file's own")
       ->type_name("SEEDS")
       ->excludes(one);
+  run->add_option("--decisions", run_.decisions_file,
+                  "decisions that differ from what the seed gives, as `hunt` writes them; the seed is theirs")
+      ->type_name("FILE")
+      ->excludes(one);
   run->add_option("--variant", run_.variant, "only this variant; `base` is the file without one")
       ->type_name("NAME");
   run->add_option("-j,--jobs", run_.jobs, "runs at a time")
@@ -105,7 +111,7 @@ void CommandLine::add_run() {
       ->type_name("WHICH")
       ->check(Choice({"failed", "violated", "all"}))
       ->capture_default_str();
-  add_terminal_flags(*run, color_, ascii_);
+  add_terminal_flags(*run);
 }
 
 void CommandLine::add_check() {
@@ -187,7 +193,7 @@ void CommandLine::add_check() {
       "--follow", check_.follow,
       "judge a history of JSON lines while it grows (`holdfast proxy --record`): end at the first "
       "violation (exit 1), when its writer ends, or by Ctrl-C (130), and say what was found");
-  add_terminal_flags(*check, color_, ascii_);
+  add_terminal_flags(*check);
 }
 
 void CommandLine::add_show() {
@@ -200,7 +206,7 @@ void CommandLine::add_show() {
       ->type_name("DIR");
   show->add_flag("--open", show_.open, "open the timeline in a browser (by xdg-open)");
   show->add_option("--timeline", show_.timeline, "write the timeline page here")->type_name("FILE");
-  add_terminal_flags(*show, color_, ascii_);
+  add_terminal_flags(*show);
 }
 
 void CommandLine::add_bench() {
@@ -372,6 +378,11 @@ RunArguments CommandLine::run_arguments(const std::string& command) const {
   arguments.embedded = world_ == "embedded";
   if (!seed_.empty()) arguments.seeds = seeds_from(seed_, "--seed");
   if (!seeds_.empty()) arguments.seeds = seeds_from(seeds_, "--seeds");
+  if (!arguments.decisions_file.empty()) {
+    const sim::DecisionsFile read = sim::read_decisions(arguments.decisions_file);
+    arguments.decisions = read.changes;
+    if (seeds_.empty()) arguments.seeds = seeds_from(std::to_string(read.seed), "--decisions");
+  }
   arguments.keep = keep_ == "all" ? Keep::all : keep_ == "violated" ? Keep::violated : Keep::failed;
   if (arguments.out.empty() && run->count("--keep") > 0)
     throw BadUsage("--keep: says what --out keeps, expected --out DIR as well");

@@ -19,12 +19,14 @@ struct CommandLine {
   CommandLine(const CommandLine&) = delete;
 
   CLI::App app;
-  CLI::App *run, *check, *show, *list, *redis, *proxy, *bench, *plot, *external, *schema, *completion, *man;
+  CLI::App *run, *check, *hunt, *show, *list, *redis, *proxy, *bench, *plot, *external, *schema, *completion,
+      *man;
   CLI::App* help;
 
   RunArguments run_arguments(const std::string& command) const;
   CheckArguments check_arguments() const;
   BenchArguments bench_arguments(int argc, const char* const* argv) const;
+  HuntArguments hunt_arguments() const;
   ShowArguments show_arguments(const std::string& command) const;
   RedisArguments redis_arguments() const;
   ExternalArguments external_arguments(const std::string& command) const;
@@ -36,8 +38,10 @@ struct CommandLine {
   std::string about;            // help
 
  private:
+  void add_terminal_flags(CLI::App& command);
   void add_run();
   void add_check();
+  void add_hunt();
   void add_show();
   void add_bench();
   void add_proxy();
@@ -48,6 +52,8 @@ struct CommandLine {
   CheckArguments check_;
   std::string format_, engine_ = "auto", timeout_;
   BenchArguments bench_;
+  HuntArguments hunt_;
+  std::string hunt_time_, hunt_shard_;
   ShowArguments show_;
   RedisArguments redis_;
   ExternalArguments external_;

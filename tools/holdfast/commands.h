@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -40,6 +41,19 @@ struct ExternalArguments {
   std::string what, folder;
 };
 
+struct HuntArguments {
+  std::string what;    // a kind of lock, or a scenario file
+  std::string bounds;  // "promised", "anything"; "": by the lock
+  std::optional<Duration> time;
+  std::optional<std::uint64_t> runs;
+  std::uint64_t seed = 1;
+  unsigned jobs = 1;
+  std::uint64_t shard = 0, shards = 1;
+  bool feedback = true, targets = true, swarm = true, shrink = true;
+  std::string out;
+  Terminal terminal = {};
+};
+
 struct ProxyArguments {
   std::string what;              // "top": look at one that runs; "": be one
   std::string listen, upstream;  // "": no proxy yet
@@ -57,6 +71,8 @@ struct ProxyArguments {
 // `bench` and `plot`: tools/bench/bench.h.
 ExitCode run_command(const RunArguments& arguments);
 ExitCode check_command(const CheckArguments& arguments);
+// Until the time or the runs are over, or SIGINT; then makes small what it found.
+ExitCode hunt_command(const HuntArguments& arguments);
 ExitCode show_command(const ShowArguments& arguments);
 // Serves until SIGINT, SIGTERM or SHUTDOWN. Throws Missing when the port cannot be had.
 ExitCode redis_command(const RedisArguments& arguments);

@@ -208,7 +208,8 @@ std::optional<Telling> CaseResult::telling() const {
 std::string CaseResult::reproduce(std::uint64_t seed, const RunArguments& arguments) const {
   std::string line = for_shell(arguments.command) + " run " + for_shell(scenario.file);
   if (!alone) line += " --variant " + variant_name(scenario);
-  line += " --seed " + std::to_string(seed);
+  line += arguments.decisions_file.empty() ? " --seed " + std::to_string(seed)
+                                           : " --decisions " + for_shell(arguments.decisions_file);
   if (!arguments.embedded) line += " --world real";
   if (std::binary_search(nondeterministic.begin(), nondeterministic.end(), seed))
     line += " --check-determinism";

@@ -12,6 +12,7 @@
 #include "sim/client/workload_kind.h"
 #include "sim/scenario/judge.h"
 #include "sim/scenario/scenario.h"
+#include "sim/world/decisions.h"
 #include "tools/holdfast/exit_code.h"
 #include "tools/holdfast/terminal.h"
 
@@ -30,6 +31,8 @@ struct RunArguments {
   bool embedded = true;
   std::optional<sim::SeedSet> seeds;  // instead of the files' own
   std::string variant;                // only this one; "base" is the file without a variant
+  std::string decisions_file;         // "" none
+  sim::Changes decisions = {};        // what it says
   unsigned jobs = 1;
   std::string junit, json, out;  // "" none
   Keep keep = Keep::failed;

@@ -169,6 +169,8 @@ sim::RunResult Runner::run_seed(const CaseResult& result, std::uint64_t seed, bo
     options.folder = folder_of_servers(result, seed);
     fs::create_directories(options.folder);
   }
+  sim::Decisions decisions(arguments_.decisions);
+  if (!arguments_.decisions.empty()) options.decisions = &decisions;
   return arguments_.run(result.scenario, options);
 }
 

@@ -1,0 +1,218 @@
+#include "sim/hunt/case_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include "sim/hunt/draw_case.h"
+#include "sim/scenario/write_document.h"
+
+namespace holdfast::sim {
+namespace {
+
+constexpr std::uint64_t kSeeds = 20;
+
+bool holds_on_all_seeds(const Value& document, const std::string& check) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    if (!try_case({.document = document, .seed = seed}).holds(check)) return false;
+  }
+  return true;
+}
+
+Value expectation(const std::string& check) {
+  Value table;
+  set_key(table, "check", text_value(check));
+  return table;
+}
+
+// Those that wait for one of these wait for ever.
+void add_dependants(const Value& document, std::set<std::string>& ids) {
+  for (std::size_t before = 0; before != ids.size();) {
+    before = ids.size();
+    for (const Value& fault : document.find("fault")->items) {
+      const Value* const after = fault.find("after");
+      const Value* const first = after == nullptr ? nullptr : after->find("fault");
+      const Value* const during = fault.find("during");
+      if ((first != nullptr && ids.contains(first->text)) ||
+          (during != nullptr && ids.contains(during->text)))
+        ids.insert(fault.find("id")->text);
+    }
+  }
+}
+
+// The lock of ours that does what this kind does.
+std::string ours_for(const LockKind& kind) {
+  if (!kind.historic || kind.latch || kind.pair) return "";
+  if (kind.counts_permits) return "semaphore";
+  if (kind.shared) return "read-write";
+  if (kind.quorum) return "redlock";
+  if (kind.fair) return "fair";
+  return "reentrant";
+}
+
+// A variant in which the promise holds, if it does.
+class Variants {
+ public:
+  Variants(const Ground& ground, const Value& document, std::string check)
+      : ground_(ground), document_(document), check_(std::move(check)) {}
+
+  void without_a_fault() {
+    const Value* const faults = document_.find("fault");
+    if (faults == nullptr) return;
+    for (std::size_t i = faults->items.size(); i-- > 0;) {
+      std::set<std::string> gone = {faults->items[i].find("id")->text};
+      const std::string name = "without-" + *gone.begin();
+      add_dependants(document_, gone);
+      Value changed = document_, set;
+      for (Value& fault : changed.find("fault")->items) {
+        const std::string id = fault.find("id")->text;
+        if (!gone.contains(id)) continue;
+        set_key(fault, "enabled", flag_value(false));
+        set_key(set, "fault." + id + ".enabled", flag_value(false));
+      }
+      if (offer(name, changed, set)) return;
+    }
+  }
+
+  void with_ours() {
+    const std::string ours = ours_for(*ground_.lock);
+    if (ours.empty()) return;
+    Value changed = document_, set;
+    set_key(section_of(changed, "lock"), "kind", text_value(ours));
+    set_key(set, "lock.kind", text_value(ours));
+    offer("hardened", changed, set);
+  }
+
+  std::vector<Value> take() { return std::move(variants_); }
+
+ private:
+  bool offer(const std::string& name, Value changed, const Value& set) {
+    set_key(changed, "expect", list_value({expectation(check_)}));
+    Ground any = ground_;
+    any.bounds = Ground::Bounds::anything;
+    if (!fits(any, changed) || !holds_on_all_seeds(changed, check_)) return false;
+    Value variant;
+    set_key(variant, "name", text_value(name));
+    set_key(variant, "set", set);
+    set_key(variant, "expect", list_value({expectation(check_)}));
+    variants_.push_back(std::move(variant));
+    return true;
+  }
+
+  const Ground& ground_;
+  const Value& document_;
+  const std::string check_;
+  std::vector<Value> variants_;
+};
+
+// "redisson-3.13-reentrant-double-grant-promoted-two-nodes"
+std::string name_of(const LockKind& lock, const Failure& failure) {
+  std::string name;
+  for (const char c : std::string(lock.name) + " " + (failure.kind.empty() ? failure.check : failure.kind) +
+                          " " + failure.shape) {
+    const bool stays = c != ' ' && c != ',';
+    if (stays) name += c;
+    if (!stays && !name.empty() && name.back() != '-') name += '-';
+  }
+  while (name.ends_with('-')) name.pop_back();
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
+std::uint64_t number(std::string_view text, const std::string& file, int line) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw BadScenario({file, line, 1}, "`" + std::string(text) + "` is no whole number");
+  return value;
+}
+
+}  // namespace
+
+CaseFile case_file(const Ground& ground, const Shrunk& shrunk, const Failure& failure,
+                   const std::string& story) {
+  CaseFile file;
+  file.name = name_of(*ground.lock, failure);
+  Value document = shrunk.one.document;
+  set_key(document, "name", text_value(file.name));
+  set_key(document, "about",
+          text_value("Found by a hunt: " + failure.check + " is violated" +
+                     (failure.kind.empty() ? "" : " (" + failure.kind + ")") +
+                     (failure.shape.empty() ? "" : "; between its events: " + failure.shape)));
+  Value broken = expectation(failure.check);
+  set_key(broken, "is", text_value("violated"));
+  if (!failure.kind.empty()) set_key(broken, "kind", text_value(failure.kind));
+  if (shrunk.seeds_of_20 == kSeeds) {
+    set_key(section_of(document, "run"), "seeds", text_value("1..20"));
+  } else if (shrunk.seeds_of_20 >= 2) {
+    set_key(section_of(document, "run"), "seeds", text_value("1..20"));
+    set_key(broken, "seeds", text_value(fmt::format(">= {}%", shrunk.seeds_of_20 * 5 / 2)));
+  } else {
+    set_key(section_of(document, "run"), "seeds", text_value(std::to_string(shrunk.one.seed)));
+    if (!shrunk.one.changes.empty())
+      file.decisions = to_text({.seed = shrunk.one.seed, .changes = shrunk.one.changes});
+  }
+  set_key(document, "expect", list_value({broken}));
+  Variants variants(ground, document, failure.check);
+  variants.without_a_fault();
+  variants.with_ours();
+  std::vector<Value> found = variants.take();
+  file.controlled = !found.empty();
+  if (file.controlled) set_key(document, "variant", list_value(std::move(found)));
+  put_in_order(document);
+  file.toml = to_toml(document, story);
+  return file;
+}
+
+std::string to_text(const DecisionsFile& decisions) {
+  std::string text = fmt::format("seed {}\n", decisions.seed);
+  for (const Changes::Reseed& reseed : decisions.changes.reseeds)
+    text += fmt::format("reseed {} {}\n", reseed.at_ns, reseed.seed);
+  for (const auto& [stream, fixed] : decisions.changes.fixed) {
+    for (const auto& [at, value] : fixed) text += fmt::format("fix {} {} {}\n", stream, at, value);
+  }
+  return text;
+}
+
+DecisionsFile parse_decisions(std::string_view text, const std::string& file) {
+  DecisionsFile decisions;
+  std::istringstream lines{std::string(text)};
+  std::string line;
+  for (int at = 1; std::getline(lines, line); ++at) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::vector<std::string> word;
+    for (std::string one; words >> one;) word.push_back(one);
+    if (word.empty()) continue;
+    const auto to_number = [&](std::size_t i) { return number(word[i], file, at); };
+    if (word[0] == "seed" && word.size() == 2) {
+      decisions.seed = to_number(1);
+    } else if (word[0] == "reseed" && word.size() == 3) {
+      decisions.changes.reseeds.push_back(
+          {.at_ns = static_cast<std::int64_t>(to_number(1)), .seed = to_number(2)});
+    } else if (word[0] == "fix" && word.size() == 4) {
+      decisions.changes.fixed[word[1]][to_number(2)] = to_number(3);
+    } else {
+      throw BadScenario({file, at, 1},
+                        "expected `seed N`, `reseed NANOSECOND SEED` or `fix STREAM NUMBER VALUE`");
+    }
+  }
+  std::stable_sort(decisions.changes.reseeds.begin(), decisions.changes.reseeds.end(),
+                   [](const Changes::Reseed& a, const Changes::Reseed& b) { return a.at_ns < b.at_ns; });
+  return decisions;
+}
+
+DecisionsFile read_decisions(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) throw BadScenario({path, 0, 0}, "cannot be read, expected a file of decisions");
+  return parse_decisions(text.str(), path);
+}
+
+}  // namespace holdfast::sim

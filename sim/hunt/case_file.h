@@ -1,0 +1,40 @@
+// What is written of a case: its scenario file, and its decisions beside it.
+#pragma once
+
+#include <string>
+
+#include "sim/hunt/ground.h"
+#include "sim/hunt/shrink.h"
+#include "sim/hunt/trial.h"
+
+namespace holdfast::sim {
+
+// A find as a scenario file that people keep: what happens, its expectations, and variants in which the
+// promise holds: without one of its faults, and with a lock of ours in its place. Runs some cases to know.
+struct CaseFile {
+  std::string name;  // without ".toml"
+  std::string toml;
+  std::string decisions;    // "" the seeds of the file are enough
+  bool controlled = false;  // it has a variant in which the promise holds
+};
+// `story`: lines of comment, "" none.
+CaseFile case_file(const Ground& ground, const Shrunk& shrunk, const Failure& failure,
+                   const std::string& story);
+
+// What differs from what a seed gives, one line each:
+//
+//   seed 7
+//   reseed 1500000000 42                  from that nanosecond on all streams are drawn anew, from that seed
+//   fix link/c1/r1/request 3 1000000      the fourth draw of that stream
+//
+// "#" begins a comment.
+struct DecisionsFile {
+  std::uint64_t seed = 1;
+  Changes changes;
+};
+std::string to_text(const DecisionsFile& decisions);
+// Throws BadScenario with file and line.
+DecisionsFile parse_decisions(std::string_view text, const std::string& file);
+DecisionsFile read_decisions(const std::string& path);
+
+}  // namespace holdfast::sim

@@ -1,0 +1,244 @@
+#include "sim/hunt/draw_case.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "sim/hunt/draw_faults.h"
+#include "sim/scenario/parse_scenario.h"
+#include "sim/scenario/units.h"
+#include "sim/scenario/write_document.h"
+
+namespace holdfast::sim {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// A section of the case, and what the file says of it.
+class Section {
+ public:
+  Section(const Ground& ground, Value& document, const std::string& name)
+      : given_(ground.given.find(name)), table_(section_of(document, name)) {}
+  // Unless the file says it.
+  void set(const std::string& key, Value value) {
+    if (given_ == nullptr || given_->find(key) == nullptr) set_key(table_, key, std::move(value));
+  }
+  void set(const std::string& key, const std::string& text) { set(key, text_value(text)); }
+  void set(const std::string& key, std::uint64_t number) {
+    set(key, integer_value(static_cast<std::int64_t>(number)));
+  }
+  // It says nothing of this section.
+  bool open() const { return given_ == nullptr; }
+
+ private:
+  const Value* const given_;
+  Value& table_;
+};
+
+std::string text_at(const Value& document, const std::string& section, const std::string& key) {
+  const Value* const table = document.find(section);
+  const Value* const value = table == nullptr ? nullptr : table->find(key);
+  return value == nullptr ? "" : value->text;
+}
+
+Value texts(const std::vector<std::string>& names) {
+  std::vector<Value> items;
+  for (const std::string& name : names) items.push_back(text_value(name));
+  return list_value(std::move(items));
+}
+
+std::vector<std::string> numbered(const char* prefix, std::uint64_t count) {
+  std::vector<std::string> names;
+  for (std::uint64_t i = 1; i <= count; ++i) names.push_back(prefix + std::to_string(i));
+  return names;
+}
+
+void draw_run(const Ground& ground, Value& document, Dice dice) {
+  Section run(ground, document, "run");
+  run.set("seeds", "1");
+  run.set("time", "60s");
+  run.set("order", dice.pick({"random", "random", "priorities", "partial-order"}));
+}
+
+// Where servers may forget they do so in many ways; else they keep what they acknowledged.
+void draw_cluster(const Ground& ground, Value& document, Dice dice) {
+  Section cluster(ground, document, "cluster");
+  if (!cluster.open() && ground.given.find("cluster")->find("topology") != nullptr) return;
+  const bool anything = ground.bounds == Ground::Bounds::anything;
+  if (ground.lock->quorum) {
+    cluster.set("topology", "independent");
+    cluster.set("nodes", texts(numbered("r", dice.percent(80) ? 3 : 5)));
+    cluster.set("persistence", anything ? dice.pick({"none", "aof-always", "aof-everysec"}) : "aof-always");
+    return;
+  }
+  const std::uint64_t which = dice.between(1, 100);
+  const std::string topology = which <= 45                ? "single"
+                               : which <= 85 || !anything ? "primary-replica"
+                               : which <= 95              ? "sentinel"
+                                                          : "cluster";
+  cluster.set("topology", topology);
+  const std::uint64_t nodes = topology == "single" ? 1 : topology == "cluster" ? 6 : dice.percent(75) ? 2 : 3;
+  cluster.set("nodes", texts(numbered("r", nodes)));
+  cluster.set("persistence", anything
+                                 ? dice.pick({"none", "none", "aof-always", "aof-everysec", "aof-no", "rdb"})
+                                 : "aof-always");
+}
+
+void draw_lock(const Ground& ground, Value& document, Dice dice) {
+  const LockKind& lock = *ground.lock;
+  Section table(ground, document, "lock");
+  table.set("kind", std::string(lock.name));
+  // Published designs write whole seconds into the server.
+  table.set("lease", format_duration(lock.historic ? Duration(seconds(dice.between(1, 3)))
+                                                   : dice.log_uniform(milliseconds(150), seconds(3))));
+  table.set("on_lost", dice.pick({"ignore", "abort"}));
+  if (lock.counts_permits) table.set("permits", dice.between(1, 3));
+  if (lock.shared && !lock.historic && dice.one_in(2)) table.set("fair", flag_value(true));
+  if (lock.tokens && dice.one_in(3)) table.set("fencing", flag_value(true));
+  if (!lock.historic && !lock.counts_permits && dice.one_in(6)) table.set("renew", flag_value(false));
+  const bool replicated = text_at(document, "cluster", "topology") == "primary-replica";
+  if (replicated && lock.promises_validity && dice.one_in(4)) table.set("replicas", 1);
+}
+
+void draw_workload(const Ground& ground, Value& document, Dice dice) {
+  const LockKind& lock = *ground.lock;
+  Section table(ground, document, "workload");
+  const Duration lease = *parse_duration(text_at(document, "lock", "lease"));
+  table.set("clients", dice.percent(70) ? dice.between(2, 3) : dice.between(1, 6));
+  if (lock.latch) {
+    table.set("kind", "count-down");
+    table.set("rounds", dice.between(2, 6));
+    table.set("count", 1);
+    table.set("think", dice.range(milliseconds(1), lease));
+    return;
+  }
+  if (lock.pair) {
+    table.set("kind", "transfer");
+    table.set("rounds", dice.between(2, 6));
+    table.set("think", dice.range(milliseconds(1), lease));
+    return;
+  }
+  table.set("kind", "critical-section");
+  if (text_at(document, "workload", "kind") != "critical-section") return;
+  table.set("threads", dice.percent(65) ? 1 : dice.between(2, 3));
+  table.set("rounds", dice.between(2, 8));
+  table.set("hold", dice.one_in(3) ? dice.range(milliseconds(1), 2 * lease)
+                                   : dice.range(microseconds(200), lease / 2));
+  table.set("think", dice.one_in(3) ? std::string("0s") : dice.range(microseconds(100), milliseconds(80)));
+  if (dice.one_in(3)) table.set("wait", format_duration(dice.log_uniform(milliseconds(1), 2 * lease)));
+  if (dice.one_in(3))
+    table.set("command_timeout", format_duration(dice.log_uniform(milliseconds(20), seconds(2))));
+  if (lock.shared) table.set("readers", std::to_string(dice.between(0, 9) * 10) + "%");
+  if (lock.reentrant && dice.one_in(4)) table.set("depth", 2);
+  if (dice.one_in(5)) table.set("interrupts", "30%");
+  if (lock.registry && dice.one_in(4))
+    table.set("evict", format_duration(dice.log_uniform(milliseconds(1), lease)));
+}
+
+void draw_network(const Ground& ground, Value& document, Dice dice) {
+  Section network(ground, document, "network");
+  network.set("latency", dice.one_in(4)   ? dice.range(microseconds(10), milliseconds(50))
+                         : dice.one_in(3) ? std::string("20us..200us")
+                                          : dice.range(microseconds(50), milliseconds(3)));
+}
+
+void expect_promises(const Ground& ground, Value& document) {
+  if (ground.given.find("expect") != nullptr) return;
+  std::vector<Value> expected;
+  for (const std::string& check : promises_of(*ground.lock, ground.bounds)) {
+    Value table;
+    set_key(table, "check", text_value(check));
+    expected.push_back(std::move(table));
+  }
+  set_key(document, "expect", list_value(std::move(expected)));
+}
+
+void draw_part(const Ground& ground, Value& document, Part part, const Dice& dice) {
+  switch (part) {
+    case Part::cluster: return draw_cluster(ground, document, dice.child("cluster"));
+    case Part::lock: return draw_lock(ground, document, dice.child("lock"));
+    case Part::workload: return draw_workload(ground, document, dice.child("workload"));
+    case Part::network: return draw_network(ground, document, dice.child("network"));
+    case Part::faults: return draw_faults(ground, document, dice.child("faults"));
+  }
+}
+
+// What the file says of a section, and nothing else.
+void reopen(const Ground& ground, Value& document, const std::string& section) {
+  if (const Value* const given = ground.given.find(section)) {
+    set_key(document, section, *given);
+  } else {
+    erase_key(document, section);
+  }
+}
+
+std::string section_name(Part part) {
+  switch (part) {
+    case Part::cluster: return "cluster";
+    case Part::lock: return "lock";
+    case Part::workload: return "workload";
+    case Part::network: return "network";
+    case Part::faults: return "fault";
+  }
+  return "";
+}
+
+// Takes off what makes the case one that cannot be run: the faults, from the last.
+void make_fit(const Ground& ground, Value& document) {
+  while (!fits(ground, document)) {
+    Value* const faults = document.find("fault");
+    if (faults == nullptr || faults->items.empty()) return;
+    faults->items.pop_back();
+    if (faults->items.empty()) erase_key(document, "fault");
+  }
+}
+
+}  // namespace
+
+void put_in_order(Value& document) {
+  static const std::vector<std::string> kOrder = {"schema",   "name",    "about", "run",    "cluster", "lock",
+                                                  "workload", "network", "fault", "expect", "variant"};
+  std::stable_sort(document.members.begin(), document.members.end(), [](const Member& a, const Member& b) {
+    return std::find(kOrder.begin(), kOrder.end(), a.key) < std::find(kOrder.begin(), kOrder.end(), b.key);
+  });
+}
+
+bool fits(const Ground& ground, const Value& document) {
+  try {
+    const Scenario scenario = parse_base(document, "drawn");
+    require_world(scenario, /*embedded=*/true);
+    if (ground.bounds == Ground::Bounds::anything) return true;
+    return std::all_of(scenario.faults.begin(), scenario.faults.end(), [&](const FaultPlan& fault) {
+      return bears(fault, *scenario.lock, scenario.cluster);
+    });
+  } catch (const BadScenario&) {
+    return false;
+  }
+}
+
+Value draw_case(const Ground& ground, const Rng& rng) {
+  const Dice dice(rng);
+  Value document = ground.given;
+  set_key(document, "schema", integer_value(1));
+  if (document.find("name") == nullptr)
+    set_key(document, "name", text_value("hunted-" + std::string(ground.lock->name)));
+  draw_run(ground, document, dice.child("run"));
+  for (const Part part : kParts) draw_part(ground, document, part, dice);
+  expect_promises(ground, document);
+  put_in_order(document);
+  make_fit(ground, document);
+  return document;
+}
+
+Value redraw(const Ground& ground, const Value& document, Part part, const Rng& rng) {
+  Value changed = document;
+  reopen(ground, changed, section_name(part));
+  draw_part(ground, changed, part, Dice(rng));
+  put_in_order(changed);
+  make_fit(ground, changed);
+  return fits(ground, changed) ? changed : document;
+}
+
+}  // namespace holdfast::sim

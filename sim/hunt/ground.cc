@@ -1,0 +1,101 @@
+#include "sim/hunt/ground.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "sim/external/external_lock.h"
+#include "sim/scenario/write_document.h"
+#include "sim/truth/decoders.h"
+
+namespace holdfast::sim {
+namespace {
+
+const std::string* text_of(const FaultPlan& fault, std::string_view key) {
+  return fault.config.get<std::string>(key);
+}
+
+// What any sound lock on one server bears, whatever its keys say.
+const std::set<std::string_view>& harmless_kinds() {
+  static const std::set<std::string_view> kKinds = {"pause-client",
+                                                    "pause-server",
+                                                    "partition",
+                                                    "stall",
+                                                    "cut",
+                                                    "refuse",
+                                                    "delay",
+                                                    "drop-message",
+                                                    "bandwidth",
+                                                    "slow-close",
+                                                    "error-reply",
+                                                    "reset-before-request",
+                                                    "reset-after-request",
+                                                    "reset-mid-reply",
+                                                    "reorder-replies",
+                                                    "client-pause",
+                                                    "script-flush",
+                                                    "kill-connection",
+                                                    "busy-script",
+                                                    "read-only-moment",
+                                                    "slow-fsync",
+                                                    "full-resync",
+                                                    "replication-lag",
+                                                    "fork-client",
+                                                    "memory-full"};
+  return kKinds;
+}
+
+}  // namespace
+
+bool bears(const FaultPlan& fault, const LockKind&, const ClusterOptions& cluster) {
+  const std::string_view kind = fault.kind->name;
+  if (harmless_kinds().contains(kind)) return true;
+  const bool of_client = text_of(fault, "client") != nullptr;
+  // The wall clock of a client is asked for nothing.
+  if (kind == "clock-step") return of_client;
+  if (kind == "crash" && of_client) return true;
+  // A server may go if it comes back with all that it acknowledged.
+  const std::string* const disk = text_of(fault, "disk");
+  const bool keeps = cluster.persistence == Persistence::aof_always && (disk == nullptr || *disk == "keep");
+  return keeps && (kind == "crash" || kind == "restart" || kind == "power-loss" || kind == "loading");
+}
+
+std::vector<std::string> promises_of(const LockKind& lock, Ground::Bounds bounds) {
+  if (lock.latch) return {"latch", "progress"};
+  std::vector<std::string> checks = {"lease-exclusion", "no-foreign-release", "progress"};
+  // Where servers forget, what they hold and what was promised part by themselves.
+  if (bounds == Ground::Bounds::promised && !lock.historic && find_decoder(lock.name) != nullptr)
+    checks.emplace_back("truth");
+  // The end of a permit that has an id is told to nobody.
+  if (lock.promises_validity && lock.name != "permit-semaphore") checks.emplace_back("told-in-time");
+  if (lock.tokens) checks.emplace_back("fencing-monotonic");
+  return checks;
+}
+
+Ground ground_of(const LockKind& lock) {
+  Ground ground;
+  ground.lock = &lock;
+  ground.bounds = lock.historic ? Ground::Bounds::anything : Ground::Bounds::promised;
+  return ground;
+}
+
+Ground ground_of_file(const std::string& path) {
+  Value document = read_toml_file(path);
+  erase_key(document, "variant");
+  const Value* const lock = document.find("lock");
+  const Value* const kind = lock == nullptr ? nullptr : lock->find("kind");
+  if (kind == nullptr || kind->kind != Value::Kind::text)
+    throw BadScenario(document.at, "the file names no lock, expected [lock] with `kind`");
+  const LockKind* const found = find_lock_kind(kind->text);
+  if (found == nullptr)
+    throw BadScenario(kind->at, "`" + kind->text +
+                                    "` is no lock that can be hunted, expected one of `holdfast list locks`");
+  Ground ground = ground_of(*found);
+  ground.given = std::move(document);
+  ground.file = path;
+  // Who brings faults of his own wants to see what they do.
+  if (ground.given.find("fault") != nullptr) ground.bounds = Ground::Bounds::anything;
+  return ground;
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,103 @@
+#include "sim/hunt/hunt.h"
+
+#include <algorithm>
+
+#include "lib/runtime/check.h"
+#include "sim/hunt/corpus.h"
+#include "sim/hunt/draw_case.h"
+#include "sim/world/trace.h"
+
+namespace holdfast::sim {
+namespace {
+
+struct Attempt {
+  std::uint64_t number = 0;
+  Derived derived;
+  Trial trial;
+};
+
+class Hunt {
+ public:
+  explicit Hunt(const HuntOptions& options) : options_(options), corpus_(options.ground, options.seed) {}
+
+  HuntState go() {
+    HF_CHECK(options_.shard < options_.shards, "a shard has a number below that of all");
+    HF_CHECK(options_.shards == 1 || !options_.feedback, "with feedback there are no shards");
+    std::uint64_t next = options_.shard;
+    for (std::uint64_t left = options_.runs; left > 0;) {
+      std::vector<Attempt> generation(static_cast<std::size_t>(std::min(left, kGeneration)));
+      for (Attempt& attempt : generation) {
+        attempt.number = next;
+        next += options_.shards;
+      }
+      left -= generation.size();
+      run(generation);
+      for (Attempt& attempt : generation) take(attempt);
+      if (options_.progress) options_.progress(state_);
+      if (options_.stop && options_.stop(state_)) break;
+    }
+    return std::move(state_);
+  }
+
+ private:
+  void run(std::vector<Attempt>& generation) {
+    const std::function<void(std::size_t)> one = [&](std::size_t i) { try_one(generation[i]); };
+    if (options_.for_each) return options_.for_each(generation.size(), one);
+    for (std::size_t i = 0; i < generation.size(); ++i) one(i);
+  }
+
+  void try_one(Attempt& attempt) const {
+    attempt.derived = options_.feedback ? corpus_.derive(attempt.number) : corpus_.draw(attempt.number);
+    attempt.trial = try_case(attempt.derived.one, {.features = true});
+    if (attempt.number % kRunsBetweenRepeats != 0 || !attempt.trial.failures.empty()) return;
+    const std::uint64_t again = try_case(attempt.derived.one).trace;
+    if (again != attempt.trial.trace)
+      attempt.trial.failures.push_back(
+          {.check = "", .kind = "two-histories", .shape = "", .why = "the same case ran in two ways"});
+  }
+
+  void take(Attempt& attempt) {
+    const Trial& trial = attempt.trial;
+    ++state_.runs;
+    state_.virtual_ns += trial.length_ns;
+    state_.grants += trial.grants;
+    if (!trial.judged) ++state_.unjudged;
+    for (const std::string& mark : trial.marks) {
+      if (!mark.starts_with("fault.")) ++state_.marks[mark];
+    }
+    trace_.add(trial.trace);
+    state_.trace = trace_.digest();
+    for (const Failure& failure : trial.failures) {
+      Find& find = state_.finds[failure.name()];
+      if (find.count++ > 0) continue;
+      find.failure = failure;
+      find.first = attempt.derived.one;
+      find.run = attempt.number;
+    }
+    for (const Feature& feature : trial.features) {
+      const std::uint64_t times = ++times_[feature.hash];
+      state_.singletons += times == 1 ? 1 : 0;
+      state_.singletons -= times == 2 ? 1 : 0;
+    }
+    corpus_.take(attempt.derived, coverage_.add(trial.features));
+    state_.features = coverage_.size();
+    state_.corpus = corpus_.size();
+  }
+
+  const HuntOptions& options_;
+  Corpus corpus_;
+  Coverage coverage_;
+  std::map<std::uint64_t, std::uint64_t> times_;  // runs that came through a feature
+  HuntState state_;
+  Trace trace_;
+};
+
+}  // namespace
+
+double HuntState::unseen() const {
+  return runs == 0 ? 1.0 : static_cast<double>(singletons) / static_cast<double>(runs);
+}
+
+HuntState hunt(const HuntOptions& options) { return Hunt(options).go(); }
+
+}  // namespace holdfast::sim

@@ -1,0 +1,241 @@
+// The hunt: what it draws, that one seed gives one hunt, that it finds what is there, and makes it small.
+#include "sim/hunt/hunt.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/hunt/case_file.h"
+#include "sim/hunt/draw_case.h"
+#include "sim/hunt/shrink.h"
+#include "sim/scenario/judge.h"
+#include "sim/scenario/parse_scenario.h"
+#include "sim/scenario/write_document.h"
+
+namespace holdfast::sim {
+namespace {
+
+using ::testing::HasSubstr;
+
+Ground ground(const char* lock) { return ground_of(*find_lock_kind(lock)); }
+
+TEST(HuntDraws, EveryCaseOfEveryLockParses) {
+  for (const LockKind& kind : all_lock_kinds()) {
+    const Ground on = ground_of(kind);
+    std::size_t with_faults = 0;
+    for (int i = 0; i < 25; ++i) {
+      const Value document = draw_case(on, Rng::derive(1, std::string(kind.name) + std::to_string(i)));
+      ASSERT_TRUE(fits(on, document)) << to_toml(document);
+      with_faults += document.find("fault") != nullptr ? 1 : 0;
+    }
+    EXPECT_GT(with_faults, 20u) << kind.name;
+  }
+}
+
+TEST(HuntDraws, NothingThatTheLockDoesNotBear) {
+  const Ground on = ground("reentrant");
+  std::set<std::string> kinds;
+  for (int i = 0; i < 300; ++i) {
+    const Scenario scenario = parse_base(draw_case(on, Rng::derive(2, std::to_string(i))), "drawn");
+    for (const FaultPlan& fault : scenario.faults) {
+      kinds.insert(std::string(fault.kind->name));
+      EXPECT_TRUE(bears(fault, *scenario.lock, scenario.cluster)) << fault.kind->name;
+    }
+  }
+  EXPECT_FALSE(kinds.contains("promote"));
+  EXPECT_FALSE(kinds.contains("clock-drift"));
+  EXPECT_GT(kinds.size(), 20u) << "and the others are drawn";
+}
+
+TEST(HuntDraws, OfAPublishedDesignAnything) {
+  const Ground on = ground("lock-interface");
+  std::set<std::string> kinds, topologies;
+  for (int i = 0; i < 400; ++i) {
+    const Scenario scenario = parse_base(draw_case(on, Rng::derive(3, std::to_string(i))), "drawn");
+    topologies.insert(std::to_string(static_cast<int>(scenario.cluster.topology)));
+    for (const FaultPlan& fault : scenario.faults) kinds.insert(std::string(fault.kind->name));
+  }
+  for (const char* const kind :
+       {"promote", "clock-step", "clock-drift", "crash", "restart", "replication-lag"})
+    EXPECT_TRUE(kinds.contains(kind)) << kind;
+  EXPECT_EQ(topologies.size(), 4u);
+}
+
+TEST(HuntDraws, APartThatIsDrawnAnewLeavesTheOthers) {
+  const Ground on = ground("fair");
+  const Value first = draw_case(on, Rng::derive(4, "a"));
+  const Value changed = redraw(on, first, Part::network, Rng::derive(4, "b"));
+  for (const char* const section : {"run", "cluster", "lock", "workload", "fault"}) {
+    ASSERT_EQ(changed.find(section) == nullptr, first.find(section) == nullptr);
+    if (first.find(section) != nullptr) {
+      EXPECT_TRUE(same(*changed.find(section), *first.find(section))) << section;
+    }
+  }
+  EXPECT_FALSE(same(*changed.find("network"), *first.find("network")));
+}
+
+TEST(HuntDraws, WhatTheFileSaysStays) {
+  Ground on = ground("reentrant");
+  on.given = parse_toml(R"(name = "mine"
+[lock]
+kind  = "reentrant"
+lease = "700ms"
+[workload]
+clients = 4
+[[fault]]
+id   = "mine"
+kind = "cut"
+at   = "10ms"
+)",
+                        "mine.toml");
+  for (int i = 0; i < 20; ++i) {
+    const Value document = draw_case(on, Rng::derive(5, std::to_string(i)));
+    EXPECT_EQ(document.find("lock")->find("lease")->text, "700ms");
+    EXPECT_EQ(document.find("workload")->find("clients")->integer, 4);
+    EXPECT_EQ(document.find("fault")->items.front().find("id")->text, "mine");
+    EXPECT_NE(document.find("network"), nullptr) << "what it leaves open is drawn";
+  }
+}
+
+TEST(Hunt, OneSeedIsOneHuntWhateverTheOrderOfTheRuns) {
+  HuntOptions options{.ground = ground("setnx-expire"), .seed = 3, .runs = 192};
+  const HuntState forwards = hunt(options);
+  options.for_each = [](std::size_t count, const std::function<void(std::size_t)>& one) {
+    for (std::size_t i = count; i-- > 0;) one(i);
+  };
+  const HuntState backwards = hunt(options);
+  EXPECT_EQ(forwards.trace, backwards.trace);
+  EXPECT_EQ(forwards.features, backwards.features);
+  EXPECT_EQ(forwards.finds.size(), backwards.finds.size());
+  options.seed = 4;
+  EXPECT_NE(hunt(options).trace, forwards.trace);
+}
+
+TEST(Hunt, ShardsAreTheRunsOfOne) {
+  HuntOptions options{.ground = ground("setnx-expire"), .seed = 3, .runs = 128, .feedback = false};
+  const HuntState whole = hunt(options);
+  options.runs = 64;
+  options.shards = 2;
+  std::map<std::string, std::uint64_t> counts;
+  for (options.shard = 0; options.shard < 2; ++options.shard) {
+    for (const auto& [name, find] : hunt(options).finds) counts[name] += find.count;
+  }
+  std::map<std::string, std::uint64_t> wanted;
+  for (const auto& [name, find] : whole.finds) wanted[name] = find.count;
+  EXPECT_EQ(counts, wanted);
+}
+
+TEST(Hunt, FeedbackComesThroughMore) {
+  HuntOptions options{.ground = ground("reentrant"), .seed = 1, .runs = 640};
+  const std::uint64_t with = hunt(options).features;
+  options.feedback = false;
+  EXPECT_GT(with, hunt(options).features);
+}
+
+// A lock without an owner: the first to be found by anybody.
+TEST(Hunt, FindsWhatIsWrongAndMakesItSmall) {
+  const Ground on = ground("setnx-expire");
+  const HuntState state = hunt({.ground = on, .seed = 1, .runs = 640});
+  const Find* foreign = nullptr;
+  for (const auto& [name, find] : state.finds) {
+    if (find.failure.promise() == "no-foreign-release/foreign-removal") foreign = &find;
+  }
+  ASSERT_NE(foreign, nullptr) << "of " << state.finds.size();
+  const Shrunk shrunk = shrink(on, foreign->first, foreign->failure.promise());
+  EXPECT_LT(size_of(shrunk.one.document).cost(), size_of(foreign->first.document).cost());
+  const Size size = size_of(shrunk.one.document);
+  EXPECT_LE(size.faults, 2u) << to_toml(shrunk.one.document);
+  EXPECT_LE(size.tasks, 3u);
+  EXPECT_TRUE(try_case(shrunk.one).shows(foreign->failure.promise()));
+
+  // As a file: its base shows it, its variants hold, as it says.
+  const CaseFile file = case_file(on, shrunk, foreign->failure, "The story.");
+  EXPECT_THAT(file.toml, HasSubstr("# The story.\n"));
+  EXPECT_TRUE(file.controlled);
+  const std::vector<Scenario> scenarios = parse_scenarios(file.toml, "found.toml");
+  EXPECT_GE(scenarios.size(), 2u);
+  for (const Scenario& scenario : scenarios) {
+    Judge judge(scenario);
+    for (std::uint64_t i = 0; i < scenario.seeds.count(); ++i)
+      judge.add(run_once(scenario, {.seed = scenario.seeds.at(i)}));
+    EXPECT_EQ(judge.result(), Tally::Result::met) << scenario.title() << "\n" << file.toml;
+  }
+}
+
+TEST(Hunt, ASoundLockIsNotBlamed) {
+  for (const char* const lock : {"reentrant", "fair", "read-write", "semaphore"}) {
+    const HuntState state = hunt({.ground = ground(lock), .seed = 11, .runs = 192});
+    for (const auto& [name, find] : state.finds)
+      ADD_FAILURE() << lock << ": " << name << ": " << find.failure.why << "\n"
+                    << to_toml(find.first.document)
+                    << to_text({.seed = find.first.seed, .changes = find.first.changes});
+    EXPECT_GT(state.grants, 500u);
+  }
+}
+
+TEST(HuntCoverage, WhatIsNewIsToldOnce) {
+  Coverage coverage;
+  EXPECT_EQ(coverage.add({{1, 5}, {2, 7}}).size(), 2u);
+  const std::vector<Feature> fresh = coverage.add({{2, 1}, {3, 9}});
+  ASSERT_EQ(fresh.size(), 1u);
+  EXPECT_EQ(fresh.front().hash, 3u);
+  EXPECT_EQ(fresh.front().at_ns, 9);
+}
+
+TEST(HuntCoverage, TheOrderOfThingsIsAFeature) {
+  using checker::Event;
+  using checker::EventType;
+  using checker::Function;
+  const auto of = [](std::vector<Function> functions) {
+    checker::History history;
+    std::int64_t time = 0;
+    for (const Function f : functions) {
+      Event event;
+      event.time_ns = ++time;
+      event.f = f;
+      event.type = EventType::ok;
+      event.key = history.intern("k");
+      event.process = history.intern("c1/0");
+      history.append(event);
+    }
+    return features_of(history);
+  };
+  Coverage coverage;
+  coverage.add(of({Function::store_grant, Function::store_remove}));
+  EXPECT_TRUE(coverage.add(of({Function::store_grant, Function::store_remove})).empty());
+  EXPECT_FALSE(coverage.add(of({Function::store_remove, Function::store_grant})).empty());
+}
+
+TEST(HuntDecisions, AFileOfThemIsReadBack) {
+  EXPECT_TRUE(rc::check([](std::uint64_t seed, const std::map<std::uint64_t, std::uint64_t>& fixed,
+                           const std::vector<std::uint32_t>& moments) {
+    DecisionsFile decisions{.seed = seed, .changes = {}};
+    if (!fixed.empty()) decisions.changes.fixed["link/c1/r1/request"] = fixed;
+    for (const std::uint32_t at : moments) decisions.changes.reseeds.push_back({at, seed ^ at});
+    std::stable_sort(decisions.changes.reseeds.begin(), decisions.changes.reseeds.end(),
+                     [](const auto& a, const auto& b) { return a.at_ns < b.at_ns; });
+    const DecisionsFile again = parse_decisions("# a comment\n" + to_text(decisions), "d");
+    RC_ASSERT(again.seed == decisions.seed);
+    RC_ASSERT(again.changes == decisions.changes);
+  }));
+}
+
+TEST(HuntDecisions, ABrokenFileIsToldByItsLine) {
+  const auto told = [](const char* text) {
+    try {
+      parse_decisions(text, "d.decisions");
+    } catch (const BadScenario& problem) {
+      return std::string(problem.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(told("seed 1\nfix a b c\n"), HasSubstr("d.decisions:2:1"));
+  EXPECT_THAT(told("seed 1\nforget\n"), HasSubstr("expected `seed N`"));
+}
+
+}  // namespace
+}  // namespace holdfast::sim

@@ -1,0 +1,94 @@
+#include "sim/hunt/trial.h"
+
+#include <algorithm>
+#include <exception>
+#include <set>
+
+#include "checker/history/effects.h"
+#include "sim/scenario/parse_scenario.h"
+
+namespace holdfast::sim {
+namespace {
+
+using checker::Event;
+using checker::Function;
+using checker::History;
+using checker::Witness;
+
+// What a fault did between the first and the last event of the witness, and whether two nodes are in it.
+std::string shape_of(const History& history, const Witness& witness) {
+  if (witness.events.empty()) return "";
+  std::set<std::string> words;
+  const std::vector<Event>& events = history.events();
+  std::set<checker::Symbol> nodes;
+  for (const std::size_t at : witness.events) {
+    if (!history.text(events[at].node).empty()) nodes.insert(events[at].node);
+  }
+  if (nodes.size() > 1) words.insert("two nodes");
+  for (std::size_t at = witness.events.front(); at <= witness.events.back(); ++at) {
+    const Event& event = events[at];
+    if (event.f == Function::crash) words.insert("client died");
+    checker::Effect effect{};
+    if (event.f != Function::effect || !checker::effect_of(history, event, effect)) continue;
+    if (checker::changes_stores(effect) || effect == checker::Effect::clock_stepped ||
+        effect == checker::Effect::clock_drifts)
+      words.insert(std::string(checker::to_string(effect)));
+  }
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+std::vector<std::string> marks_of(const History& history) {
+  std::set<std::string> marks;
+  for (const Event& event : history.events()) {
+    if (event.f == Function::mark) marks.insert(std::string(history.text(event.key)));
+  }
+  return {marks.begin(), marks.end()};
+}
+
+}  // namespace
+
+bool Trial::shows(const std::string& promise) const {
+  return std::any_of(failures.begin(), failures.end(),
+                     [&](const Failure& failure) { return failure.promise() == promise; });
+}
+
+bool Trial::holds(const std::string& check) const {
+  return std::find(held.begin(), held.end(), check) != held.end();
+}
+
+Trial try_case(const HuntCase& one, const TrialOptions& options) {
+  Trial trial;
+  Decisions own(one.changes);
+  const bool plain = options.decisions == nullptr && one.changes.empty();
+  try {
+    const Scenario scenario = parse_base(one.document, "hunted");
+    const RunResult run = run_once(scenario, {.seed = one.seed,
+                                              .keep_history = true,
+                                              .decisions = options.decisions != nullptr ? options.decisions
+                                                           : plain                      ? nullptr
+                                                                                        : &own});
+    trial.trace = run.trace;
+    trial.length_ns = run.length_ns;
+    trial.grants = run.grants;
+    trial.marks = marks_of(run.history);
+    if (options.features) trial.features = features_of(run.history);
+    for (std::size_t i = 0; i < run.verdicts.size(); ++i) {
+      const checker::Verdict& verdict = run.verdicts[i];
+      if (verdict.outcome == checker::Outcome::unknown) trial.judged = false;
+      if (verdict.outcome == checker::Outcome::holds) trial.held.push_back(scenario.expectations[i].check);
+      if (verdict.outcome != checker::Outcome::violated) continue;
+      const Witness& witness = verdict.witnesses.front();
+      trial.failures.push_back({.check = scenario.expectations[i].check,
+                                .kind = witness.kind,
+                                .shape = shape_of(run.history, witness),
+                                .why = verdict.reason});
+    }
+  } catch (const std::exception& error) {
+    trial.failures.push_back({.check = "", .kind = "error", .shape = "", .why = error.what()});
+  }
+  return trial;
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,85 @@
+// The flags of `holdfast hunt`.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "sim/scenario/units.h"
+#include "tools/holdfast/command_line.h"
+#include "tools/holdfast/command_page.h"
+
+namespace holdfast::tools {
+
+void CommandLine::add_hunt() {
+  hunt =
+      app.add_subcommand("hunt",
+                         "look for broken promises of a lock, in cases that nobody wrote\n"
+                         "Each case is drawn: topology, options, clients, times, network, faults and when "
+                         "they act; what a scenario "
+                         "file says stays. Cases that came through something new are changed and gone on "
+                         "with. What is found is made "
+                         "small and written as a scenario file that shows it, with a variant in which the "
+                         "promise holds. One seed and "
+                         "a number of runs give one hunt, whatever --jobs is. Exit 1: a promise was broken.");
+  hunt->add_option("LOCK", hunt_.what, "a kind of `holdfast list locks`, or a scenario file")
+      ->required()
+      ->type_name("LOCK");
+  auto* time =
+      hunt->add_option("--for", hunt_time_, "how long it hunts; without --runs: 60s")->type_name("TIME");
+  hunt->add_option("--runs", hunt_.runs, "how many cases, in generations of 64")
+      ->type_name("N")
+      ->excludes(time);
+  hunt->add_option("--seed", hunt_.seed, "of what is drawn")->type_name("N")->capture_default_str();
+  hunt->add_option("-j,--jobs", hunt_.jobs, "runs at a time")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 256u))
+      ->default_val(std::max(1u, std::thread::hardware_concurrency()));
+  hunt->add_option("--out", hunt_.out, "write what is found into this folder")->type_name("DIR");
+  hunt->add_option(
+          "--bounds", hunt_.bounds,
+          "what may go wrong. promised: what the lock says that it bears (hardened locks); anything: also "
+          "grants lost in failovers, servers that forget, clocks that jump (published designs)")
+      ->type_name("BOUNDS")
+      ->check(Choice({"promised", "anything"}));
+  hunt->add_option("--shard", hunt_shard_,
+                   "K/N: of all runs each Nth, from the Kth; needs --no-feedback and --runs")
+      ->type_name("K/N");
+  hunt->add_flag("!--no-feedback", hunt_.feedback, "every case is drawn from nothing");
+  hunt->add_flag("!--no-targets", hunt_.targets,
+                 "faults act at drawn times alone, not at events and messages");
+  hunt->add_flag("!--no-swarm", hunt_.swarm, "every kind of fault in every case");
+  hunt->add_flag("!--no-shrink", hunt_.shrink, "what is found stays as it is");
+  add_terminal_flags(*hunt);
+}
+
+HuntArguments CommandLine::hunt_arguments() const {
+  HuntArguments arguments = hunt_;
+  if (!hunt_time_.empty()) {
+    arguments.time = sim::parse_duration(hunt_time_);
+    if (!arguments.time || arguments.time->count() <= 0)
+      throw BadUsage("--for: `" + hunt_time_ + "` is no time, expected one such as 60s");
+  }
+  if (!arguments.time && !arguments.runs) arguments.time = std::chrono::seconds(60);
+  if (!hunt_shard_.empty()) {
+    const std::size_t slash = hunt_shard_.find('/');
+    const auto number = [&](const std::string& text) {
+      const auto seeds = sim::parse_seeds(text);
+      if (!seeds || seeds->count() != 1 || seeds->random > 0 || seeds->at(0) == 0)
+        throw BadUsage("--shard: `" + hunt_shard_ + "`, expected K/N such as 1/8");
+      return seeds->at(0);
+    };
+    const std::uint64_t shard = number(hunt_shard_.substr(0, slash));
+    arguments.shards = slash == std::string::npos ? 0 : number(hunt_shard_.substr(slash + 1));
+    if (shard > arguments.shards) throw BadUsage("--shard: `" + hunt_shard_ + "`, expected K/N such as 1/8");
+    if (arguments.feedback || !arguments.runs)
+      throw BadUsage(
+          "--shard: shards share nothing while they hunt, expected --no-feedback and --runs as well");
+    arguments.shard = shard - 1;
+    arguments.runs =
+        *arguments.runs / arguments.shards + (arguments.shard < *arguments.runs % arguments.shards ? 1 : 0);
+  }
+  arguments.terminal = detect_terminal(parse_color(color_), ascii_);
+  return arguments;
+}
+
+}  // namespace holdfast::tools
