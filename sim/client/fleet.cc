@@ -59,13 +59,10 @@ bool WorkThread::must_abort(const Lock& lock) const {
 }
 
 void WorkThread::work(const DurationRange& of) {
-  if (options_.on_lost == OnLost::ignore) {
-    pause(of);
-    return;
-  }
   const Duration time = of.draw(works_);
   if (time <= Duration::zero()) return;
   Runtime& runtime = process_.runtime();
+  if (options_.on_lost == OnLost::ignore) return runtime.sleep_for(time);
   Wakeup(runtime).wait_until(deadline_after(runtime.now(), time), lock_->lost());
 }
 

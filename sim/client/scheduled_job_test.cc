@@ -172,7 +172,7 @@ TEST_P(ScheduledJobTest, RoundsAreInterruptedInBothWorlds) {
 
 // Two objects of one key: the threads of a process do not meet any more.
 TEST(DroppedObjects, LetTwoThreadsIn) {
-  WorkloadOptions options = section(10ms, 30);
+  WorkloadOptions options = section(10ms, 300);
   options.clients = 1;
   options.threads = 4;
   options.think = {30ms, 60ms};
