@@ -225,17 +225,19 @@ std::vector<std::unique_ptr<redis::Client>> Fleet::connect(const std::string& na
 void Fleet::run_client(Client& client, Process& process) {
   Runtime& runtime = process.runtime();
   const std::vector<std::unique_ptr<redis::Client>> servers = connect(client.name, process);
-  LockSpaceOptions space{.client = *servers.front(),
-                         .lock = {.lease = options_.lease,
-                                  .renew = options_.renew,
-                                  .max_renewals = options_.max_renewals,
-                                  .fencing = kind_.tokens && (options_.fencing || shows_tokens()),
-                                  .replicas = options_.replicas,
-                                  .replica_timeout = options_.replica_timeout,
-                                  .observer = client.recorder},
-                         .permits = options_.permits,
-                         .fair = options_.fair,
-                         .wait_timeout = options_.wait_timeout};
+  LockSpaceOptions space{
+      .client = *servers.front(),
+      .lock = {.lease = options_.lease,
+               .renew = options_.renew,
+               .max_renewals = options_.max_renewals,
+               .fencing = kind_.tokens && (options_.fencing || shows_tokens()),
+               .replicas = options_.replicas,
+               .replica_timeout = options_.replica_timeout,
+               .observer = client.recorder},
+      .replicas = options_.independent ? 0 : static_cast<int>(options_.nodes.size()) / options_.primaries - 1,
+      .permits = options_.permits,
+      .fair = options_.fair,
+      .wait_timeout = options_.wait_timeout};
   for (const auto& server : servers) space.nodes.push_back(server.get());
   const std::unique_ptr<LockSpace> locks = kind_.make == nullptr ? nullptr : kind_.make(space);
   struct Shown {

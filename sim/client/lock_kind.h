@@ -61,6 +61,7 @@ struct LockSpaceOptions {
   redis::Client& client;  // of the one server, or of the replicated set
   LockOptions lock;
   std::vector<redis::Client*> nodes = {};  // independent servers: one client each (LockKind::quorum)
+  int replicas = 0;                        // of each primary of the set
   int permits = 1;                         // LockKind::counts_permits: how many there are
   bool fair = false;                       // LockKind::shared: first come, first served
   std::optional<Duration> wait_timeout =

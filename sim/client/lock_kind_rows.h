@@ -11,6 +11,7 @@
 #include "lib/redis/reply.h"
 #include "lib/redis/script.h"
 #include "sim/client/lock_kind.h"
+#include "sim/historic/redisson/redisson.h"
 
 namespace holdfast::sim {
 
@@ -20,6 +21,11 @@ std::vector<LockKind> composite_lock_kinds();
 std::vector<LockKind> historic_lock_kinds();
 std::vector<LockKind> historic_redisson_kinds();
 std::vector<LockKind> historic_redisson_family_kinds();
+
+// As the client that Redisson makes: it knows how many replicas each primary has.
+std::shared_ptr<historic::Redisson> make_redisson(
+    const LockSpaceOptions& options, historic::RedissonRenewals::Persistence persistence =
+                                         historic::RedissonRenewals::Persistence::stops_at_failure);
 
 using Command = std::vector<std::string_view>;
 using Strings = std::vector<std::string_view>;

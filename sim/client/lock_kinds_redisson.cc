@@ -63,7 +63,7 @@ class RedissonSpace final : public KeyedSpace {
 // `kArguments`: what the lock is made from besides Redisson and key.
 template <class Kind, auto... kArguments>
 std::unique_ptr<LockSpace> make_space(const LockSpaceOptions& options) {
-  const auto redisson = std::make_shared<historic::Redisson>(options.client, options.lock);
+  const auto redisson = make_redisson(options);
   return std::make_unique<RedissonSpace>(
       [redisson](const std::string& key) { return std::make_shared<Kind>(redisson, key, kArguments...); });
 }
@@ -111,8 +111,7 @@ std::vector<StoreEffect> fair_effects(const Command& command, const redis::Reply
 }
 
 std::unique_ptr<LockSpace> make_wait_connected(const LockSpaceOptions& options) {
-  const auto redisson = std::make_shared<historic::Redisson>(
-      options.client, options.lock, historic::RedissonRenewals::Persistence::goes_on);
+  const auto redisson = make_redisson(options, historic::RedissonRenewals::Persistence::goes_on);
   const auto replicas = std::make_shared<historic::ConnectedReplicas>(options.client);
   return std::make_unique<RedissonSpace>([redisson, replicas](const std::string& key) {
     return std::make_shared<historic::RedissonWaitConnected>(redisson, replicas, key);
@@ -161,6 +160,13 @@ std::vector<StoreEffect> redlock_effects(const Command& command, const redis::Re
 }
 
 }  // namespace
+
+std::shared_ptr<historic::Redisson> make_redisson(const LockSpaceOptions& options,
+                                                  historic::RedissonRenewals::Persistence persistence) {
+  auto redisson = std::make_shared<historic::Redisson>(options.client, options.lock, persistence);
+  redisson->set_replicas(options.replicas);
+  return redisson;
+}
 
 std::vector<LockKind> historic_redisson_kinds() {
   using Reading = historic::RedissonFair::Reading;

@@ -21,8 +21,7 @@ using checker::Function;
 
 class RedissonReadWriteSpace final : public LockSpace {
  public:
-  explicit RedissonReadWriteSpace(const LockSpaceOptions& options)
-      : redisson_(std::make_shared<historic::Redisson>(options.client, options.lock)) {}
+  explicit RedissonReadWriteSpace(const LockSpaceOptions& options) : redisson_(make_redisson(options)) {}
   std::shared_ptr<Lock> obtain(const std::string& key) override {
     const auto both = both_of(key);
     return {both, &both->write()};
@@ -177,7 +176,7 @@ std::vector<StoreEffect> redisson_semaphore_effects(const Command& command, cons
 }
 
 std::unique_ptr<LockSpace> make_semaphore(const LockSpaceOptions& options) {
-  const auto redisson = std::make_shared<historic::Redisson>(options.client, options.lock);
+  const auto redisson = make_redisson(options);
   return keyed([redisson, permits = options.permits](const std::string& key) {
     return std::make_shared<SemaphoreLock>(redisson, key, permits);
   });
@@ -203,8 +202,7 @@ class RedissonLatch final : public Latch {
 
 class RedissonLatchSpace final : public LatchSpace {
  public:
-  explicit RedissonLatchSpace(const LockSpaceOptions& options)
-      : redisson_(std::make_shared<historic::Redisson>(options.client, options.lock)) {}
+  explicit RedissonLatchSpace(const LockSpaceOptions& options) : redisson_(make_redisson(options)) {}
   std::shared_ptr<Latch> obtain(const std::string& key) override {
     return std::make_shared<RedissonLatch>(redisson_, key);
   }

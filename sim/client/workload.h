@@ -80,6 +80,7 @@ struct WorkloadOptions {
   // of workloads whose clients are programs (WorkloadKind::programs)
   Proxy* proxy = nullptr;       // it has a door to each of `nodes`
   bool replicated = false;      // one of `nodes` is the primary, at first the first
+  int primaries = 1;            // cluster: so many of them
   bool steps_clocks = false;    // some fault steps the wall clock of one
   std::string folder = ".";     // where they run
   std::string run_folder = "";  // where what they print is kept; it exists

@@ -173,7 +173,8 @@ void hrandfield(Call& c) {
     return;
   }
   const std::size_t taken = std::min(size, static_cast<std::size_t>(count));
-  const std::size_t first = c.engine.runtime().random_between(0, size - 1);
+  // All of them: in their order.
+  const std::size_t first = taken == size ? 0 : c.engine.runtime().random_between(0, size - 1);
   announce(taken);
   for (std::size_t i = 0; i < taken; ++i) emit((first + i) % size);
 }

@@ -94,7 +94,8 @@ void srandmember(Call& c) {
     return;
   }
   const std::size_t taken = std::min(size, static_cast<std::size_t>(count));
-  const std::size_t first = c.engine.runtime().random_between(0, size - 1);
+  // All of them: in their order.
+  const std::size_t first = taken == size ? 0 : c.engine.runtime().random_between(0, size - 1);
   c.out.array(taken);
   for (std::size_t i = 0; i < taken; ++i) c.out.bulk(found.value->nth((first + i) % size));
 }

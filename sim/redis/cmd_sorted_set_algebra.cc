@@ -186,7 +186,7 @@ void zrandmember(Call& c) {
   const bool repeats = count < 0;
   const std::size_t taken =
       repeats ? static_cast<std::size_t>(-count) : std::min(zset.size(), static_cast<std::size_t>(count));
-  const std::size_t first = repeats || taken == 0 ? 0 : any();
+  const std::size_t first = repeats || taken == 0 || taken == zset.size() ? 0 : any();  // all: in their order
   c.out.array(taken * (with_scores && !nested ? 2 : 1));
   for (std::size_t i = 0; i < taken; ++i) {
     const auto& item = zset.nth(repeats ? any() : (first + i) % zset.size());

@@ -92,6 +92,7 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
   workload.cluster = cluster.topology == Topology::cluster;
   workload.proxy = stage.proxy.get();
   workload.replicated = has_replicas(cluster.topology);
+  if (workload.cluster) workload.primaries = cluster.election.primaries;
   workload.folder = scenario.folder();
   workload.run_folder = options.folder;
   for (const auto& node : stage.cluster->nodes()) workload.nodes.push_back({node->name(), node->endpoint()});

@@ -34,6 +34,7 @@ std::string prefixed(std::string_view prefix, const std::string& key) {
 Redisson::Redisson(redis::Client& client, LockOptions options, RedissonRenewals::Persistence persistence,
                    std::string uuid)
     : client_(client),
+      replicas_(static_cast<int>(client.options().nodes.size()) - 1),
       options_(checked(std::move(options))),
       uuid_(uuid.empty() ? random_uuid(client.runtime()) : std::move(uuid)),
       mutex_(client.runtime()),

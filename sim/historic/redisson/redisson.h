@@ -46,8 +46,10 @@ class Redisson {
   std::int64_t lease_ms() const;
   std::string owner(TaskId thread) const { return uuid_ + ":" + std::to_string(thread); }
 
-  // Replicas that the client was told of. One node: single-server mode, which knows of none.
-  int replicas() const { return static_cast<int>(client_.options().nodes.size()) - 1; }
+  // Of the primary that is asked, as far as the client was told: all nodes but one, unless somebody says
+  // otherwise (of a Redis Cluster it is told which node follows which). Single-server mode knows of none.
+  int replicas() const { return replicas_; }
+  void set_replicas(int replicas) { replicas_ = replicas; }
 
   // [parks] The script in a batch with WAIT <replicas> 1000, whose answer nobody looks at. Without an
   // answer from the server it is sent again after 1500 ms, up to three times, whether or not it was
@@ -83,6 +85,7 @@ class Redisson {
   redis::Answer answered(const std::string& name, const Once& once);
 
   redis::Client& client_;
+  int replicas_;
   const LockOptions options_;
   const std::string uuid_;
   Mutex mutex_;
