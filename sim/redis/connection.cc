@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "sim/redis/shown_parker.h"
+
 namespace holdfast::sim::embedded {
 
 Connection::Connection(Runtime& runtime, std::shared_ptr<Engine> engine, std::unique_ptr<Stream> stream)
@@ -41,13 +43,12 @@ void Connection::output_ready() noexcept {
 }
 
 void Connection::write_loop() {
-  writer_parker_ = &runtime_.parker();
+  const ShownParker shown(writer_parker_, runtime_.parker());
   while (!ended_) {
     flush();
     if (ended_) break;
     writer_parker_->park_until(kNever);
   }
-  writer_parker_ = nullptr;
 }
 
 void Connection::serve() {

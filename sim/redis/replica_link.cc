@@ -3,6 +3,8 @@
 #include <array>
 #include <chrono>
 
+#include "sim/redis/shown_parker.h"
+
 namespace holdfast::sim::embedded {
 
 using std::chrono::seconds;
@@ -23,7 +25,7 @@ void ReplicaLink::poke() {
 }
 
 void ReplicaLink::serve() {
-  parker_ = &runtime_.parker();
+  const ShownParker shown(parker_, runtime_.parker());
   while (!stopped_) {
     Replication& replication = engine_->replication();
     if (!replication.is_replica() || engine_->loads()) {
@@ -44,7 +46,6 @@ void ReplicaLink::serve() {
       }
     }
   }
-  parker_ = nullptr;
 }
 
 void ReplicaLink::follow_once() {

@@ -8,6 +8,7 @@
 #include "sim/redis/cluster/cluster.h"
 #include "sim/redis/connection.h"
 #include "sim/redis/replica_link.h"
+#include "sim/redis/shown_parker.h"
 #include "sim/redis/transfer.h"
 
 namespace holdfast::sim {
@@ -141,7 +142,7 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
     cron_task_ = runtime_.spawn("redis-cron", [self = shared_from_this()] {
       constexpr std::int64_t kTickMs = embedded::Cluster::kTickMs;
       Runtime& runtime = self->runtime_;
-      self->cron_parker_ = &runtime.parker();
+      const ShownParker shown(self->cron_parker_, runtime.parker());
       // Nodes are not in step.
       MonotonicTime next = runtime.now() + std::chrono::milliseconds(runtime.random_between(0, kTickMs - 1));
       while (!self->stopped_) {
@@ -150,7 +151,6 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
         self->cluster_->tick();
         next = runtime.now() + std::chrono::milliseconds(kTickMs);
       }
-      self->cron_parker_ = nullptr;
     });
   }
 
@@ -185,7 +185,7 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
   // Ticks on a grid of 100 ms while there is something to wait for, else sleeps.
   void keep_time() {
     constexpr auto kTick = std::chrono::milliseconds(Engine::kTickMs);
-    clock_parker_ = &runtime_.parker();
+    const ShownParker shown(clock_parker_, runtime_.parker());
     while (!stopped_) {
       if (!clock_running_) {
         clock_parker_->park_until(kNever);
@@ -200,7 +200,6 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
       engine_->tick();
       clock_running_ = engine_->needs_ticks();
     }
-    clock_parker_ = nullptr;
   }
 
   Runtime& runtime_;
