@@ -19,6 +19,7 @@ class FaultsOfAFile {
       if (!fault.enabled) continue;
       waits_for(i);
       is_in_time(i);
+      ends(i);
       if (!fault.during.empty()) acts_beside(i);
     }
   }
@@ -59,6 +60,19 @@ class FaultsOfAFile {
     }
   }
 
+  void ends(std::size_t number) const {
+    const FaultPlan& fault = faults_[number];
+    if (!fault.until || fault.until->kind != Trigger::Kind::fault) return;
+    const FaultPlan& other = named(fault.until->fault);
+    if (other.enabled && &other != &fault) return;
+    throw BadScenario(at(number, "until", "fault"),
+                      called(fault) + " lasts until " +
+                          (&other == &fault ? "it begins itself" : called(other)) +
+                          (&other == &fault ? ", expected another fault"
+                                            : ", which is not enabled, expected one that is; set enabled = "
+                                              "false for both"));
+  }
+
   void is_in_time(std::size_t number) const {
     const Trigger& trigger = faults_[number].trigger;
     const bool timed = trigger.kind == Trigger::Kind::at || trigger.kind == Trigger::Kind::every;
@@ -80,7 +94,7 @@ class FaultsOfAFile {
       throw BadScenario(where,
                         names + ", which is not enabled, expected one that is; set enabled = false for both");
     }
-    if (other.kind->at_once && !other.lasts) {
+    if (other.kind->at_once && !other.heals()) {
       throw BadScenario(where,
                         names + " (" + std::string(other.kind->name) +
                             "), which is over as soon as it acted, expected a fault that lasts; to act later "

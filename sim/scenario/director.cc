@@ -28,6 +28,9 @@ struct Director::Actor {
     if (changed) fault = plan.kind->make(config);
   }
 
+  // The acts that `until` leaves open: what they waited for came by.
+  void ends_its_acts(std::int64_t nth);
+
   const FaultPlan& plan;
   FaultConfig config;
   Rng rng;  // when it acts; each act has a stream below it
@@ -37,24 +40,36 @@ struct Director::Actor {
   bool has_hit = false;   // since it acts
   std::int64_t seen = 0;  // events or messages that matched; with `during`: since that fault began to act
   bool fired = false;     // triggers other than `every` fire once
+  std::vector<std::shared_ptr<Act>> open;
 };
 
 struct Director::Act {
   Actor& actor;
   std::string name;
   Healing healing;
-  Rng rng;           // what it draws
-  Rng times;         // how long it lasts
-  Duration lasts{};  // drawn before it acts, if its kind wants to know
+  Rng rng;                // what it draws
+  Rng times;              // how long it lasts
+  Duration lasts{};       // drawn before it acts, if its kind wants to know
+  std::int64_t seen = 0;  // of what `until` counts
+  bool over = false;
+  Parker* waiter = nullptr;  // for `over`
 
   Recorder::FaultAct told() const {
     const FaultPlan& plan = actor.plan;
     return {.fault = plan.config.id,
             .act = name,
             .description = plan.kind->name,
-            .at_once = plan.kind->at_once && !plan.lasts};
+            .at_once = plan.kind->at_once && !plan.heals()};
   }
 };
+
+void Director::Actor::ends_its_acts(std::int64_t nth) {
+  for (const auto& act : open) {
+    if (++act->seen < nth) continue;
+    act->over = true;
+    if (act->waiter != nullptr) act->waiter->unpark();
+  }
+}
 
 Director::Director(const Scenario& scenario, World& world, Cluster& cluster, Proxy& proxy, Workload& workload,
                    Recorder& recorder)
@@ -92,6 +107,12 @@ void Director::start() {
 
 void Director::arm(Actor& actor) {
   const Trigger& trigger = actor.plan.trigger;
+  if (const auto& until = actor.plan.until; until && until->kind == Trigger::Kind::event) {
+    recorder_.subscribe({.event = until->event, .client = until->client}, [&actor](const RunEvent& event) {
+      const Trigger& end = *actor.plan.until;
+      if (end.node.empty() || event.node == end.node) actor.ends_its_acts(end.nth);
+    });
+  }
   switch (trigger.kind) {
     case Trigger::Kind::at:
       if (actor.fired) return;
@@ -179,21 +200,30 @@ void Director::fire(Actor& actor, bool inline_now) {
 void Director::act_now(Actor& actor) {
   ++busy_;  // a server may need its time
   const std::shared_ptr<Act> its = act(actor);
-  if (its != nullptr && actor.plan.lasts) return nemesis([this, its] { last(*its); });
+  if (its != nullptr && actor.plan.heals()) return nemesis([this, its] { last(*its); });
   --busy_;
   idle();
 }
 
 void Director::play(Actor& actor) {
   const std::shared_ptr<Act> its = act(actor);
-  if (its == nullptr || !actor.plan.lasts) return;
+  if (its == nullptr || !actor.plan.heals()) return;
   ++busy_;
   last(*its);
 }
 
 void Director::last(Act& act) {
   const FaultPlan& plan = act.actor.plan;
-  world_.harness().runtime().sleep_for(plan.kind->knows_length ? act.lasts : plan.lasts->draw(act.times));
+  Duration more{};
+  if (plan.until) {
+    act.waiter = &world_.harness().runtime().parker();
+    while (!act.over) act.waiter->park_until(kNever);
+    act.waiter = nullptr;
+    more = plan.until->delay.draw(act.times);
+  } else {
+    more = plan.kind->knows_length ? act.lasts : plan.lasts->draw(act.times);
+  }
+  world_.harness().runtime().sleep_for(more);
   heal(act);
   --busy_;
   idle();
@@ -225,14 +255,21 @@ std::shared_ptr<Director::Act> Director::act(Actor& actor) {
     const Trigger& trigger = other->plan.trigger;
     if (trigger.kind == Trigger::Kind::fault && trigger.fault == plan.config.id) fire(*other, false);
   }
+  for (const auto& other : actors_) {
+    const auto& until = other->plan.until;
+    if (until && until->kind == Trigger::Kind::fault && until->fault == plan.config.id)
+      other->ends_its_acts(1);
+  }
+  if (plan.until) actor.open.push_back(its);
   if (plan.kind->knows_length && plan.lasts) its->lasts = plan.lasts->draw(its->times);
   FaultTargets reach = targets(actor, *its);
   try {
     its->healing = actor.fault->act(reach);
   } catch (const std::exception& error) {
     if (failure_.empty()) failure_ = "fault `" + plan.config.id + "`: " + error.what();
+    its->over = true;
   }
-  if (plan.kind->at_once && !plan.lasts) --actor.acting;
+  if (plan.kind->at_once && !plan.heals()) --actor.acting;
   return its;
 }
 
@@ -250,6 +287,7 @@ void Director::heal(Act& act) {
     if (failure_.empty()) failure_ = "healing fault `" + actor.plan.config.id + "`: " + error.what();
   }
   --actor.acting;
+  std::erase_if(actor.open, [&](const auto& one) { return one.get() == &act; });
   recorder_.fault(act.told(), false);
   recorder_.mark("fault." + actor.plan.config.id + ".healed");
 }
@@ -317,7 +355,7 @@ void Director::keep_marks() {
   for (const RunEventKind granted : {RunEventKind::lock_granted, RunEventKind::latch_opened}) {
     recorder_.subscribe({.event = granted}, [this](const RunEvent&) {
       for (const auto& actor : actors_) {
-        if (actor->acting > 0 && actor->plan.lasts) return recorder_.mark(kGrantedDuringFault);
+        if (actor->acting > 0 && actor->plan.heals()) return recorder_.mark(kGrantedDuringFault);
       }
     });
   }

@@ -21,8 +21,10 @@ void goes_with(const TableReader& reader, const Value& table, std::string_view k
   throw BadScenario(reader.at(key), "`" + std::string(key) + "` goes with " + what + " only, expected none");
 }
 
-Trigger parse_after(const Value& table, const SettingNames& names) {
-  TableReader reader(table, "`after`");
+// `after`, or `until`, which waits for no message.
+Trigger parse_after(const Value& table, const SettingNames& names, const std::string& called) {
+  TableReader reader(table, called);
+  const bool begins = called == "`after`";
   Trigger trigger;
   int kinds = 0;
   if (auto event = reader.choice("event", event_names())) {
@@ -36,13 +38,13 @@ Trigger parse_after(const Value& table, const SettingNames& names) {
     trigger.fault = *fault;
     ++kinds;
   }
-  if (auto command = reader.text("message")) {
+  if (auto command = begins ? reader.text("message") : std::nullopt) {
     trigger.kind = Trigger::Kind::message;
     for (const char c : *command)
       trigger.message += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
     ++kinds;
   }
-  if (auto phase = reader.choice("phase", {"request", "reply"})) {
+  if (auto phase = begins ? reader.choice("phase", {"request", "reply"}) : std::nullopt) {
     trigger.direction = *phase == "reply" ? Direction::reply : Direction::request;
   }
   if (auto client = reader.text("client")) {
@@ -57,13 +59,14 @@ Trigger parse_after(const Value& table, const SettingNames& names) {
   trigger.delay = reader.duration_range("delay").value_or(DurationRange{});
   reader.finish();
   if (kinds != 1)
-    throw BadScenario(table.at, "`after` names " + std::to_string(kinds) +
-                                    " of them, expected exactly one of `event`, `fault` and `message`");
+    throw BadScenario(table.at, called + " names " + std::to_string(kinds) +
+                                    " of them, expected exactly one of " +
+                                    (begins ? "`event`, `fault` and `message`" : "`event` and `fault`"));
   const bool message = trigger.kind == Trigger::Kind::message;
   const bool narrow = message || trigger.kind == Trigger::Kind::event;
   goes_with(reader, table, "phase", message, "`message`");
   for (const char* const key : {"client", "node", "nth"}) {
-    goes_with(reader, table, key, narrow, "`event` and `message`");
+    goes_with(reader, table, key, narrow, begins ? "`event` and `message`" : "`event`");
   }
   if (!message && narrow && !trigger.node.empty() && !info_of(trigger.event).names_node) {
     throw BadScenario(reader.at("node"), "`node`: the event `" + std::string(to_string(trigger.event)) +
@@ -88,7 +91,7 @@ Trigger parse_trigger(TableReader& reader, const SettingNames& names, const std:
     ++triggers;
   }
   if (const Value* after = reader.value("after")) {
-    trigger = parse_after(*after, names);
+    trigger = parse_after(*after, names, "`after`");
     ++triggers;
   }
   if (triggers != 1) {
@@ -103,7 +106,7 @@ Trigger parse_trigger(TableReader& reader, const SettingNames& names, const std:
 
 FaultPlan parse_fault(const Value& table, const SettingNames& names) {
   TableReader reader(table, "[[fault]]");
-  for (const char* const key : {"id", "kind", "enabled", "at", "every", "after", "for", "during"})
+  for (const char* const key : {"id", "kind", "enabled", "at", "every", "after", "for", "until", "during"})
     reader.value(key);
   FaultPlan plan;
   plan.at = table.at;
@@ -129,14 +132,24 @@ FaultPlan parse_fault(const Value& table, const SettingNames& names) {
   plan.lasts = reader.duration_range("for");
   if (plan.lasts && plan.lasts->high.count() == 0)
     throw BadScenario(reader.at("for"), "`for` is zero, expected a duration above \"0s\"");
+  if (const Value* until = reader.value("until")) {
+    if (plan.lasts)
+      throw BadScenario(reader.at("until"),
+                        "`until` beside `for`, which both say when it heals, expected one of them");
+    if (plan.kind->knows_length) {
+      throw BadScenario(reader.at("until"),
+                        "`until`: " + where + " knows from its start how long it lasts, expected `for`");
+    }
+    plan.until = parse_after(*until, names, "`until`");
+  }
   if (auto during = reader.text("during")) {
     check_name(*during, names.faults, reader.at("during"), "during");
     plan.during = *during;
   }
-  if (plan.kind->must_end && !plan.lasts) {
+  if (plan.kind->must_end && !plan.heals()) {
     throw BadScenario(table.at, where + " has no `for`, expected how long it lasts, such as for = \"2s\"");
   }
-  if (plan.trigger.kind == Trigger::Kind::every && !plan.lasts) {
+  if (plan.trigger.kind == Trigger::Kind::every && !plan.heals()) {
     throw BadScenario(reader.at("every"),
                       "`every` without `for`: " + where +
                           " would act once and never again, because it acts again only when it "

@@ -44,8 +44,10 @@ struct FaultPlan {
   FaultConfig config;
   bool enabled = true;
   Trigger trigger;
-  std::optional<DurationRange> lasts;  // `for`; none: it never heals
-  std::string during;                  // fires, and counts, only while that fault acts; "" always
+  std::optional<DurationRange> lasts;  // `for`
+  std::optional<Trigger> until;        // event, fault: instead; events are counted since the act began
+  bool heals() const { return lasts || until; }
+  std::string during;  // fires, and counts, only while that fault acts; "" always
   Position at;
 };
 

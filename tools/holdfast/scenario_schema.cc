@@ -230,7 +230,8 @@ std::vector<Key> network_keys() {
 
 // --- faults
 
-Json after_schema() {
+// `after`; or `until`, which waits for no message.
+Json after_schema(bool begins) {
   std::vector<std::string> events;
   for (const sim::RunEventInfo& event : sim::all_run_events()) events.emplace_back(event.name);
   const Key delay = {"delay", range(), "then this much later (0)"};
@@ -242,11 +243,14 @@ Json after_schema() {
     keys.insert(keys.end(), common.begin(), common.end());
     return table(keys);
   };
-  return {{"oneOf", Json::array({with({{"event", choice(events), "of `holdfast list events`", true}}),
-                                 table({{"fault", text(), "the id of a fault: from its start", true}, delay}),
-                                 with({{"message", text(), "the name of a Redis command", true},
-                                       {"phase", choice({"request", "reply"}),
-                                        "on its way there, or its answer's back (request)"}})})}};
+  Json ways = Json::array({with({{"event", choice(events), "of `holdfast list events`", true}}),
+                           table({{"fault", text(), "the id of a fault: from its start", true}, delay})});
+  if (begins) {
+    ways.push_back(
+        with({{"message", text(), "the name of a Redis command", true},
+              {"phase", choice({"request", "reply"}), "on its way there, or its answer's back (request)"}}));
+  }
+  return {{"oneOf", ways}};
 }
 
 Json fault_schema() {
@@ -259,11 +263,15 @@ Json fault_schema() {
         {"at", range(), "when: this long after the start (0s: servers in sync, no client started)"},
         {"every", range(), "when: again and again, this far apart"},
         {"after", reference("after"), "when: after an event, another fault or a message"},
-        {"for", range(), "how long until it heals", kind.must_end},
+        {"for", range(), "how long until it heals", kind.must_end && kind.knows_length},
+        {"until", reference("until"), "instead: it heals at an event, or when another fault acts"},
         {"during", text(), "acts only while that other fault does"},
     };
     for (const Key& key : keys_of(kind.keys)) keys.push_back(key);
-    kinds.push_back(table(keys));
+    Json one = table(keys);
+    if (kind.must_end) one["anyOf"] = Json::array({required({"for"}), required({"until"})});
+    one["not"] = required({"for", "until"});
+    kinds.push_back(one);
   }
   Json triggers = Json::array();
   for (const std::string trigger : {"at", "every", "after"}) triggers.push_back(required({trigger}));
@@ -386,7 +394,8 @@ std::string scenario_schema() {
       {"description", "Network, faults and expectations of one story; `holdfast run FILE` runs it"}};
   document.update(whole);
   Json definition = definitions();
-  definition["after"] = after_schema();
+  definition["after"] = after_schema(true);
+  definition["until"] = after_schema(false);
   definition["fault"] = fault_schema();
   definition["expect"] = expectation_schema();
   definition["variant"] = variant_schema();
