@@ -285,5 +285,58 @@ TEST_F(WatcherMessages, OnlyWhoAsksForTheLockIsUnderstood) {
   EXPECT_EQ(watcher_->understood("c1"), 1u);
 }
 
+// --- clients that are known by the pages of their own -----------------------------------------------------
+
+constexpr std::string_view kRedsyncDelete =
+    "local val = redis.call('GET', KEYS[1]) if val == ARGV[1] then return redis.call('DEL', KEYS[1]) "
+    "elseif val == false then return -1 else return 0 end";
+constexpr std::string_view kRedsyncTouch =
+    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) "
+    "elseif redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'NX') then return 1 else return 0 end";
+
+TEST_F(WatcherMessages, RedsyncGivesBackExtendsAndIsRefused) {
+  watcher_.emplace(recorder_, *find_recogniser("redsync"));
+  say({"SET", "stock", "v1", "NX", "PX", "8000"}, kNil);
+  say({"EVALSHA", embedded::sha1_hex(kRedsyncDelete), "1", "stock", "v1"},
+      error("NOSCRIPT No matching script."));
+  say({"EVAL", kRedsyncDelete, "1", "stock", "v1"}, integer(0));  // what it may have got
+  say({"set", "stock", "v1", "ex", "8", "nx"}, status("OK"));     // on go-redis
+  say({"EVAL", kRedsyncTouch, "1", "stock", "v1", "8000"}, integer(1));
+  say({"EVALSHA", embedded::sha1_hex(kRedsyncDelete), "1", "stock", "v1"}, integer(1));
+  EXPECT_EQ(story(), "acquire? acquire+ renew? renew+ release? release+");
+  acquire("v2");
+  say({"EVALSHA", embedded::sha1_hex(kRedsyncDelete), "1", "stock", "v2"}, integer(-1));
+  EXPECT_EQ(story(), "acquire? acquire+ renew? renew+ release? release+ acquire? acquire+ release? release-");
+}
+
+constexpr std::string_view kRedlockRbLock =
+    "if (redis.call(\"exists\", KEYS[1]) == 0 and ARGV[3] == \"yes\") or redis.call(\"get\", KEYS[1]) == "
+    "ARGV[1] then "
+    "return redis.call(\"set\", KEYS[1], ARGV[1], \"PX\", ARGV[2]) end";
+
+TEST_F(WatcherMessages, RedlockRbExtendsByTheScriptThatAcquires) {
+  watcher_.emplace(recorder_, *find_recogniser("redlock-rb"));
+  const std::string digest = embedded::sha1_hex(kRedlockRbLock);
+  say({"EVALSHA", digest, "1", "stock", "v1", "2000", "yes"}, error("NOSCRIPT No matching script."));
+  say({"SCRIPT", "LOAD", kRedlockRbLock}, status(digest));
+  say({"EVALSHA", digest, "1", "stock", "v1", "2000", "yes"}, status("OK"));
+  say({"EVALSHA", digest, "1", "stock", "v1", "2000", "yes"}, status("OK"));
+  say({"EVALSHA", digest, "1", "stock", "v1", "2000", "no"}, status("OK"));
+  say({"EVALSHA", digest, "1", "stock", "v1", "2000", "no"}, kNil);
+  say({"EVAL", kCompareAndDelete, "1", "stock", "v1"}, integer(1));
+  EXPECT_EQ(story(), "acquire? acquire+ renew? renew+ renew? renew+ release? release+");
+  EXPECT_EQ(watcher_->unread(), 0u);
+}
+
+TEST_F(WatcherMessages, AroundASidekiqJobADeleteIsNoRelease) {
+  watcher_.emplace(recorder_, *find_recogniser("sidekiq-lock"));
+  say({"SET", "job", "v1", "PX", "2000", "NX"}, status("OK"));
+  say({"DEL", "job"}, integer(1));
+  say({"SET", "job", "v2", "EX", "2", "NX"}, kNil);
+  EXPECT_EQ(story(), "acquire? acquire+ acquire?");
+  say({"EVAL", kCompareAndDelete, "1", "job", "v1"}, integer(0));
+  EXPECT_EQ(story(), "acquire? acquire+ acquire? release? release-");
+}
+
 }  // namespace
 }  // namespace holdfast::sim

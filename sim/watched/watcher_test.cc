@@ -125,9 +125,11 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Watched,
                                            Case{"redisson-3.13-fair", "redisson"},
                                            Case{"redisson-3.13-read-write", "redisson", true},
                                            Case{"redlock-classic", "redlock", false, 3},
-                                           Case{"redlock-classic", "redlock", false, 5}),
+                                           Case{"redlock-classic", "redlock", false, 5},
+                                           Case{"redlock-classic", "redsync", false, 3},
+                                           Case{"lock-interface", "sidekiq-lock"}),
                          [](const auto& info) {
-                           std::string name = info.param.lock;
+                           std::string name = info.param.lock + "-by-" + info.param.recogniser;
                            if (info.param.servers > 1) name += "-" + std::to_string(info.param.servers);
                            std::ranges::replace_if(
                                name, [](char c) { return c == '-' || c == '.'; }, '_');
