@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "sim/cluster/cluster.h"
 #include "sim/external/bad_program.h"
 #include "sim/external/external_lock.h"
+#include "sim/external/variables.h"
 #include "sim/proxy/proxy.h"
 
 namespace holdfast::sim {
@@ -22,19 +24,16 @@ using checker::Function;
 // A program that lacks a package of its own says so by this exit status, and what on its standard error.
 constexpr int kLacksSomething = 69;
 
-// What it has of our environment without being asked.
-const std::vector<std::string>& usual_environment() {
-  static const std::vector<std::string> kNames = {"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR"};
-  return kNames;
-}
+constexpr int kMostSilentEnds = 50;  // in a row, of one that is started again
 
-std::string url_of(const Endpoint& endpoint) { return "redis://" + endpoint.to_string() + "/0"; }
-
-// "A,B,C"
-std::string list_of(const std::vector<Endpoint>& endpoints, std::string (*text)(const Endpoint&)) {
-  std::string all;
-  for (const Endpoint& endpoint : endpoints) all += (all.empty() ? "" : ",") + text(endpoint);
-  return all;
+Secrets secrets_of(const ExternalOptions& options) {
+  Secrets secrets;
+  for (const std::string& word : options.command) secrets.learn("", word);
+  for (const std::string& variable : options.environment) {
+    const auto [name, value] = variable_of(variable);
+    secrets.learn(name, value ? *value : variable_of_ours(name));
+  }
+  return secrets;
 }
 
 std::string with_last_words(const Program& program) {
@@ -49,6 +48,7 @@ External::External(World& world, Recorder& recorder, const WorkloadOptions& opti
       recorder_(recorder),
       options_(options),
       own_(external_options(options)),
+      secrets_(secrets_of(own_)),
       ears_(world),
       effects_{.units = own_.stock} {
   if (options_.recogniser) {
@@ -132,20 +132,24 @@ void External::launch(Client& client) {
 void External::start_program(Client& client) {
   if (failure_) return;
   ProgramOptions program{.name = client.name,
-                         .command = own_.command,
                          .folder = options_.folder,
                          .kept = options_.run_folder,
                          .environment = environment_of(client),
-                         .inherited = usual_environment(),
-                         .most_output = own_.output};
+                         .inherited = {std::begin(kUsualEnvironment), std::end(kUsualEnvironment)},
+                         .most_output = own_.output,
+                         .secrets = secrets_};
+  Variables more;
   for (const std::string& variable : own_.environment) {
-    const std::size_t equals = variable.find('=');
-    if (equals == std::string::npos) {
-      program.inherited.push_back(variable);
+    const auto [name, value] = variable_of(variable);
+    if (value) {
+      more.emplace_back(name, filled_in(*value, program.environment));
     } else {
-      program.environment.emplace_back(variable.substr(0, equals), variable.substr(equals + 1));
+      program.inherited.push_back(name);
     }
   }
+  for (const std::string& word : own_.command)
+    program.command.push_back(filled_in(word, program.environment));
+  for (auto& variable : more) program.environment.push_back(std::move(variable));
   preload(client, program);
   client.lines_before = watched_ ? watcher_->understood(client.name) : client.told->lines();
   const MonotonicTime now = world_.harness().runtime().now();
@@ -154,7 +158,10 @@ void External::start_program(Client& client) {
     client.program = std::make_unique<Program>(ears_, std::move(program));
     client.incarnations.back()->runs(client.program.get());
   } catch (const std::system_error& error) {
-    fail(std::make_exception_ptr(BadProgram("client " + client.name + ": " + error.what())));
+    const bool half_there = error.code() == std::errc::no_such_file_or_directory;  // the program itself is
+    fail(std::make_exception_ptr(BadProgram(
+        "client " + client.name + ": " + error.what() +
+        (half_there ? "; the interpreter that its first line names is not on this machine" : ""))));
   } catch (const BadProgram&) {
     fail(std::make_exception_ptr(Missing(missing_program(options_))));
   }
@@ -163,12 +170,15 @@ void External::start_program(Client& client) {
 // Only where it is asked for: nothing is preloaded into programs of others without need.
 void External::preload(Client& client, ProgramOptions& program) {
   client.clock.reset();
-  if (!options_.steps_clocks && options_.sentinels.empty() && !options_.cluster) return;
+  if (!options_.steps_clocks && options_.sentinels.empty() && !options_.cluster && own_.port == 0) return;
   const auto file = std::filesystem::absolute(options_.run_folder) / (client.name + ".clock");
   client.clock = std::make_unique<ClockControl>(file.string());
   for (auto& variable : client.clock->environment(HOLDFAST_PROGRAM_SHIM))
     program.environment.push_back(std::move(variable));
   program.environment.emplace_back("HOLDFAST_CLIENT_ADDRESS", client.incarnations.back()->address());
+  if (own_.port == 0) return;
+  program.environment.emplace_back("HOLDFAST_PORT", std::to_string(own_.port));
+  program.environment.emplace_back("HOLDFAST_DOOR", client.door.to_string());
 }
 
 void External::step_clock(Client& client, Duration by) {
@@ -178,33 +188,6 @@ void External::step_clock(Client& client, Duration by) {
       "client " + client.name +
       ": its clock cannot be stepped, as it reads it past the C library of this machine (a program "
       "that is statically linked)")));
-}
-
-std::vector<std::pair<std::string, std::string>> External::environment_of(const Client& client) const {
-  std::string keys;
-  for (std::int64_t i = 1; i <= own_.keys; ++i) {
-    keys += (keys.empty() ? "" : ",") + options_.key;
-    if (own_.keys > 1) keys += ":" + std::to_string(i);
-  }
-  const auto lease_ms = std::chrono::duration_cast<std::chrono::milliseconds>(options_.lease).count();
-  Rng rng = world_.rng("seed/" + client.name);
-  std::vector<std::pair<std::string, std::string>> variables = {
-      {"HOLDFAST_REDIS_URL", url_of(client.door)},
-      {"HOLDFAST_REDIS_NODES", list_of(client.doors, url_of)},
-      {"HOLDFAST_CLIENT", client.name},
-      {"HOLDFAST_KEYS", keys},
-      {"HOLDFAST_EFFECTS", client.effects->endpoint().to_string()},
-      {"HOLDFAST_LEASE_MS", std::to_string(lease_ms)},
-      {"HOLDFAST_SEED", std::to_string(rng.between(1, (std::uint64_t{1} << 53) - 1))},
-      // A line that stays in a buffer is told too late.
-      {"PYTHONUNBUFFERED", "1"}};
-  if (!client.sentinels.empty()) {
-    variables.emplace_back("HOLDFAST_SENTINELS", list_of(client.sentinels, [](const Endpoint& endpoint) {
-                             return endpoint.to_string();
-                           }));
-    variables.emplace_back("HOLDFAST_PRIMARY_NAME", kPrimaryName);
-  }
-  return variables;
 }
 
 void External::watch() {
@@ -244,11 +227,12 @@ void External::hear(Client& client) {
     for (const Program::Line& line : client.program->take_lines()) {
       if (watched_) continue;
       try {
-        client.told->tell(parse_told(line.text), {ears_.heard_ns(), line.not_before_ns}, client.node,
-                          events_);
+        ToldLine told = parse_told(line.text);
+        told.error = secrets_.masked(std::move(told.error));
+        client.told->tell(told, {ears_.heard_ns(), line.not_before_ns}, client.node, events_);
       } catch (const BadLine& bad) {
         throw BadProgram("client " + client.name + ", its output " + std::to_string(line.number) + ":" +
-                         std::to_string(bad.column()) + ": " + bad.what());
+                         std::to_string(bad.column()) + ": " + secrets_.masked(bad.what()));
       }
     }
   } catch (const BadProgram&) {
@@ -298,7 +282,10 @@ void External::ended(Client& client, const ChildEnd& how) {
   } else if (says_nothing(client)) {
     problem = " ended and " + silence();
   }
-  const bool died = !problem.empty() && own_.may_fail && !says_nothing(client);
+  // While its server is away it may fail again and again before it says anything.
+  client.silent_ends = says_nothing(client) ? client.silent_ends + 1 : 0;
+  const bool again = own_.restart > Duration::zero() && client.silent_ends < kMostSilentEnds;
+  const bool died = !problem.empty() && own_.may_fail && (again || !says_nothing(client));
   if (!problem.empty() && !died)
     return fail(std::make_exception_ptr(BadProgram(who + problem + with_last_words(program))));
   client.incarnations.back()->runs(nullptr);
@@ -309,7 +296,19 @@ void External::ended(Client& client, const ChildEnd& how) {
   if (beside_ && (died || watcher_->busy(client.name))) crashed_beside(client);
   if (watcher_) watcher_->gone(client.name);
   client.told->over();
+  if (died && own_.restart > Duration::zero()) return start_again(client);
   done(client);
+}
+
+void External::start_again(Client& client) {
+  client.incarnations.back()->crash();
+  world_.harness().start("restart", [this, &client, incarnation = client.incarnation] {
+    world_.harness().runtime().sleep_for(own_.restart);
+    if (!failure_ && client.running && client.incarnation == incarnation) {
+      --running_;
+      launch(client);
+    }
+  });
 }
 
 void External::crash(std::string_view name) {
@@ -332,7 +331,7 @@ void External::crash(std::string_view name) {
 void External::restart(std::string_view name) {
   Client* const client = find(name);
   if (client == nullptr || client->incarnations.empty() || client->incarnations.back()->alive()) return;
-  launch(*client);
+  if (!client->running) launch(*client);
 }
 
 void External::done(Client& client) {

@@ -20,7 +20,9 @@
 #include "sim/external/effects_port.h"
 #include "sim/external/external_process.h"
 #include "sim/external/program.h"
+#include "sim/external/secrets.h"
 #include "sim/external/told_client.h"
+#include "sim/external/variables.h"
 #include "sim/watched/watcher.h"
 
 namespace holdfast::sim {
@@ -28,9 +30,11 @@ namespace holdfast::sim {
 struct ExternalOptions {
   std::vector<std::string> command = {};
   std::vector<std::string> environment = {};  // "NAME": ours, "NAME=VALUE"
+  std::int64_t port = 0;                      // of this machine, that they connect to; 0: to their door
   Duration limit = Duration::zero();          // a program that runs longer is a bad one; zero: no limit
   bool endless = false;                       // programs run until the run's time is over
   bool may_fail = false;                      // one that told something and fails is a client that died
+  Duration restart = Duration::zero();        // and is started again so much later; zero: it is not
   std::uint64_t output = 16 << 20;            // bytes of one program's output
   std::int64_t keys = 1;
   std::int64_t stock = 10;
@@ -75,6 +79,7 @@ class External final : public Workload {
     std::vector<std::unique_ptr<ExternalProcess>> incarnations;  // the present one last
     std::unique_ptr<Program> program;                            // null: it does not run
     std::uint64_t incarnation = 0, lines_before = 0;
+    int silent_ends = 0;         // in a row
     MonotonicTime end = kNever;  // of `limit`
     bool running = false;
   };
@@ -84,14 +89,15 @@ class External final : public Workload {
   void start_program(Client& client);
   void preload(Client& client, ProgramOptions& program);
   void step_clock(Client& client, Duration by);
-  std::vector<std::pair<std::string, std::string>> environment_of(const Client& client) const;
+  Variables environment_of(const Client& client) const;
   bool says_nothing(const Client& client) const;  // since its program was started
   std::string silence() const;
   void watched_it_all();
   void compare();
   void crashed_beside(Client& client);  // in what is seen beside
-  void watch();                         // [parks] until the end of the run
-  void hear();                          // one round, into the history
+  void start_again(Client& client);
+  void watch();  // [parks] until the end of the run
+  void hear();   // one round, into the history
   void hear(Client& client);
   void look_after(Client& client);  // it may have ended, or run too long
   void ended(Client& client, const ChildEnd& how);
@@ -106,6 +112,7 @@ class External final : public Workload {
   Recorder& recorder_;
   const WorkloadOptions options_;
   const ExternalOptions own_;
+  const Secrets secrets_;
   WorkloadStats stats_;
   Ears ears_;
   Effects effects_;

@@ -1,6 +1,11 @@
 // What `external` registers of itself: keys, checks, its lock.
+#include <filesystem>
+#include <system_error>
+
 #include "sim/external/external.h"
 #include "sim/external/external_lock.h"
+#include "sim/external/secrets.h"
+#include "sim/external/variables.h"
 
 #include "sim/client/workload_kind.h"
 
@@ -17,6 +22,22 @@ std::optional<WorkloadProblem> problem_of(const WorkloadOptions& options, const 
                                "`command` is empty, expected a program and its arguments, such as "
                                "[\"python3\", \"my_lock.py\"]"};
   }
+  if (options.own.contains("restart") && !get_or(options.own, "may_fail", false)) {
+    return WorkloadProblem{
+        .key = "restart", .what = "`restart` starts again what may fail, expected may_fail = true beside it"};
+  }
+  for (const char* const key : {"command", "environment"}) {
+    const auto* const words = get<std::vector<std::string>>(options.own, key);
+    if (words == nullptr) continue;
+    for (const std::string& word : *words) {
+      const std::string unknown = unknown_variable(word);
+      if (unknown.empty()) continue;
+      return WorkloadProblem{.key = key,
+                             .what = "`" + std::string(key) + "` names `$" + unknown +
+                                     "`, which programs do not have, expected such as $HOLDFAST_REDIS_URL, "
+                                     "$HOLDFAST_REDIS_HOST, $HOLDFAST_REDIS_PORT or $HOLDFAST_KEYS"};
+    }
+  }
   return std::nullopt;
 }
 
@@ -27,9 +48,11 @@ ExternalOptions external_options(const WorkloadOptions& options) {
   ExternalOptions external;
   external.command = get_or(own, kCommand, external.command);
   external.environment = get_or(own, "environment", external.environment);
+  external.port = get_or(own, "port", external.port);
   external.limit = get_or(own, "limit", external.limit);
   external.endless = get_or(own, "endless", external.endless);
   external.may_fail = get_or(own, "may_fail", external.may_fail);
+  external.restart = get_or(own, "restart", external.restart);
   external.output =
       static_cast<std::uint64_t>(get_or(own, "output", static_cast<std::int64_t>(external.output)));
   external.keys = get_or(own, "keys", external.keys);
@@ -53,7 +76,15 @@ std::string missing_program(const WorkloadOptions& options) {
   if (kind == nullptr || !kind->programs) return "";
   const std::string name = external_options(options).command.front();
   if (!path_of_program(name, options.folder).empty()) return "";
-  return "there is no program `" + name + "` on this machine, which `command` names; install it (" +
+  const auto path = std::filesystem::path(options.folder) / name;
+  std::error_code error;
+  if (name.find('/') != std::string::npos && std::filesystem::is_regular_file(path, error)) {
+    return "`" + name +
+           "`, which `command` names, is not executable, expected chmod +x, or its interpreter before it in "
+           "`command`";
+  }
+  return "there is no program `" + Secrets().masked(name) +
+         "` on this machine, which `command` names; install it (" +
          "tools/setup/setup --clients has those of scenarios/external)";
 }
 
@@ -79,7 +110,13 @@ WorkloadKind external_workload() {
                 "[recogniser]"},
       {.name = "environment",
        .type = Type::texts,
-       .about = "variables beside the usual ones: \"NAME\" as holdfast has it, or \"NAME=VALUE\" (none)"},
+       .about = "variables beside the usual ones: \"NAME\" as holdfast has it, or \"NAME=VALUE\", in which "
+                "$HOLDFAST_REDIS_URL stands for what it has; the same in `command` (none)"},
+      {.name = "port",
+       .type = Type::count,
+       .about = "a port of this machine that is written in them, such as 6379: their connections there go "
+                "through the proxy (none)",
+       .most = 65535},
       {.name = "limit",
        .type = Type::duration,
        .about = "a program that runs longer fails the run (none: until the run's time is over)"},
@@ -89,6 +126,9 @@ WorkloadKind external_workload() {
       {.name = "may_fail",
        .type = Type::flag,
        .about = "one that told something and then fails is a client that died, and the run goes on (false)"},
+      {.name = "restart",
+       .type = Type::duration,
+       .about = "with may_fail: and is started again so much later, as by a supervisor (it is not)"},
       {.name = "output",
        .type = Type::count,
        .about = "bytes that one of them may print (16777216)",

@@ -174,6 +174,31 @@ TEST_F(ExternalTest, AProgramHasItsEnvironmentAndNoShell) {
   EXPECT_NE(kept("c2.stdout.log").find(R"({"type":"ok","f":"acquire"})"), std::string::npos);
 }
 
+// In its logs, in what is told of its end, in the line that it broke, and in the history.
+TEST_F(ExternalTest, SecretsAreMaskedWhereverAProgramPrintsThem) {
+  ::setenv("HOLDFAST_TEST_PASSWORD", "hunter2", 1);
+  const std::string workload =
+      "clients = 1\nenvironment = [\"HOLDFAST_TEST_PASSWORD\", \"DB=redis://me:swordfish@db:1/0\"]";
+  EXPECT_EQ(broken(scenario("echo \"$HOLDFAST_TEST_PASSWORD$HOLDFAST_TEST_PASSWORD\"; sleep 60\n", workload)),
+            "client c1, its output 1:1: `******` is no JSON, expected such as "
+            R"({"type":"invoke","f":"acquire"})");
+  EXPECT_EQ(broken(scenario("echo \"cannot reach $DB\" >&2; exit 3\n", workload)),
+            "client c1 ended with exit status 3; its last words: cannot reach redis://me:***@db:1/0");
+  EXPECT_EQ(kept("c1.stderr.log"), "cannot reach redis://me:***@db:1/0\n");
+  const RunResult run = play(scenario(
+      "say invoke acquire; say fail acquire '\"error\":\"no swordfish\"'\n"
+      "printf hun >&2; sleep 0.1; printf 'ter2 ' >&2; sleep 0.1; echo swordfish >&2; printf hunter2 >&2\n",
+      workload));
+  EXPECT_EQ(kept("c1.stderr.log"), "*** ***\n***");
+  EXPECT_EQ(kept("c1.stdout.log").find("swordfish"), std::string::npos);
+  for (const Event& event : run.history.events()) {
+    if (event.type == EventType::fail) {
+      EXPECT_EQ(run.history.text(event.error), "no ***");
+    }
+  }
+  EXPECT_EQ(count(run, Function::acquire, EventType::fail), 1u);
+}
+
 TEST_F(ExternalTest, BadProgramsFailTheRunWithOneLine) {
   EXPECT_EQ(broken(scenario("take; echo >&2 'it breaks'; echo hello; sleep 60\n", "clients = 1")),
             "client c1, its output 3:1: `hello` is no JSON, expected such as "
@@ -201,6 +226,31 @@ TEST_F(ExternalTest, BadProgramsFailTheRunWithOneLine) {
             "client c1 told nothing until the run's time was over");
 }
 
+TEST_F(ExternalTest, AScriptWithoutItsInterpreterIsABadProgram) {
+  Scenario half = scenario("exit\n", "clients = 1");
+  const std::string script = folder_.path() + "/half";
+  std::ofstream(script) << "#!/no/such/interpreter\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  half.workload.own["command"] = std::vector<std::string>{"./half"};
+  EXPECT_NE(broken(half).find("; the interpreter that its first line names is not on this machine"),
+            std::string::npos);
+}
+
+// It is started again until it has what it needs, and says that it is done.
+TEST_F(ExternalTest, AProgramThatFailsIsStartedAgainWhereTheFileSaysSo) {
+  const RunResult run =
+      play(scenario("echo >> starts; n=$(wc -l < starts)\n"
+                    "if [ $n = 1 ]; then take; rmdir lock; exit 3; fi\n"
+                    "if [ $n -lt 5 ]; then exit 4; fi; take; give\n",
+                    "clients = 1\nmay_fail = true\nrestart = \"50ms\""));
+  EXPECT_EQ(run.grants, 2u);
+  EXPECT_FALSE(run.capped);
+  EXPECT_EQ(count(run, Function::crash, EventType::info), 4u);
+  std::filesystem::remove(folder_.path() + "/starts");
+  EXPECT_NE(broken(scenario("exit 4\n", "clients = 1\nmay_fail = true\nrestart = \"50ms\"")), "")
+      << "one that never says anything is a bad one";
+}
+
 TEST_F(ExternalTest, AProgramMayFailWhereTheFileSaysSo) {
   const std::string fails = "if [ $HOLDFAST_CLIENT = c1 ]; then take; rmdir lock; exit 3; fi; take; give\n";
   EXPECT_EQ(broken(scenario(fails, "clients = 2")),
@@ -219,7 +269,9 @@ TEST_F(ExternalTest, WhatIsNotThereIsMissing) {
   absent.workload.folder = absent.folder();
   EXPECT_NE(missing_program(absent.workload).find("no program `no-such-program-here`"), std::string::npos);
   absent.workload.own["command"] = std::vector<std::string>{"./program.sh"};  // not executable
-  EXPECT_NE(missing_program(absent.workload), "");
+  EXPECT_NE(missing_program(absent.workload).find("is not executable, expected chmod +x"), std::string::npos);
+  absent.workload.own["command"] = std::vector<std::string>{"redis://me:swordfish@h"};
+  EXPECT_NE(missing_program(absent.workload).find("no program `redis://me:***@h`"), std::string::npos);
   try {
     play(scenario("echo some lines first >&2; echo 'install it: apt-get install it' >&2; exit 69\n",
                   "clients = 1"));
@@ -383,6 +435,26 @@ TEST_F(ExternalTest, WhatIsToldIsComparedWithWhatIsSeen) {
                       "take >&2; say invoke release; give >&2; say ok release; done\n"));
 }
 
+// It has its server's address from its command line, from a variable of its own, or it is written in it.
+TEST_F(ExternalTest, AProgramThatKnowsNothingOfUsIsLedToItsDoor) {
+  const std::string round =
+      "redis-cli $at set lock me NX PX 1000; redis-cli $at eval \"$compare\" 1 lock me\n";
+  const std::string by_variable = std::string(kSetNx) + "at=\"-u $MY_REDIS\"; " + round;
+  const std::string by_argument = std::string(kSetNx) + "at=\"-h $2 -p $3\"; " + round;
+  const std::string by_port = std::string(kSetNx) + "at=\"-h $host -p 9\"; " + round;
+  const auto grants = [&](Scenario scenario, const std::vector<std::string>& more = {}) {
+    auto& command = std::get<std::vector<std::string>>(scenario.workload.own["command"]);
+    command.insert(command.end(), more.begin(), more.end());
+    return play(scenario).grants;
+  };
+  const std::string watched = std::string(kWatched) + "clients = 1\n";
+  EXPECT_EQ(grants(scenario(by_variable, watched + "environment = [\"MY_REDIS=$HOLDFAST_REDIS_URL\"]")), 1u);
+  EXPECT_EQ(grants(scenario(by_argument, watched), {"$HOLDFAST_REDIS_HOST", "$HOLDFAST_REDIS_PORT"}), 1u);
+  for (const char* const host : {"localhost", "127.0.0.1", "::1"})
+    EXPECT_EQ(grants(scenario("host=" + std::string(host) + "\n" + by_port, watched + "port = 9")), 1u)
+        << host;
+}
+
 TEST_F(ExternalTest, AWatchedProgramThatSendsNothingKnownIsABadOne) {
   EXPECT_NE(
       broken(scenario("redis-cli -u \"$HOLDFAST_REDIS_URL\" ping\n", std::string(kWatched) + "clients = 1\n"))
@@ -413,6 +485,9 @@ TEST(ExternalFile, WhatCannotBeIsRefused) {
             std::string::npos);
   EXPECT_NE(problem("external", "kind = \"external\"").find("has no `command`"), std::string::npos);
   EXPECT_NE(problem("external", "kind = \"external\"\ncommand = []").find("`command` is empty"),
+            std::string::npos);
+  EXPECT_NE(problem("external", good + "\nenvironment = [\"A=$HOLDFAST_REDIS_URI\"]")
+                .find("names `$HOLDFAST_REDIS_URI`"),
             std::string::npos);
   EXPECT_NE(problem("external", good + "\nthink = \"1s\"").find("`think`: what a program does"),
             std::string::npos);

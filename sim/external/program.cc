@@ -49,12 +49,16 @@ Program::Program(Ears& ears, ProgramOptions options) : ears_(ears), options_(std
   close_fd(out.write);
   close_fd(err.write);
   // A later incarnation goes on in the same files.
-  out_file_.open(options_.kept + "/" + options_.name + ".stdout.log", std::ios::binary | std::ios::app);
-  err_file_.open(options_.kept + "/" + options_.name + ".stderr.log", std::ios::binary | std::ios::app);
+  out_log_.file.open(options_.kept + "/" + options_.name + ".stdout.log", std::ios::binary | std::ios::app);
+  err_log_.file.open(options_.kept + "/" + options_.name + ".stderr.log", std::ios::binary | std::ios::app);
+  out_log_.most = options_.most_output;
+  err_log_.most = kMostErrors;
 }
 
 Program::~Program() {
   kill();
+  write(out_log_, out_log_.rest.size());
+  write(err_log_, err_log_.rest.size());
   ears_.close(out_);
   ears_.close(err_);
 }
@@ -65,22 +69,31 @@ void Program::kill() {
   child_->kill();
 }
 
-void Program::keep(Ear& ear, std::ofstream& file, std::uint64_t& kept, std::string& text) {
-  text = ear.take();
-  if (text.empty()) return;
-  const std::uint64_t most = &ear == err_.get() ? kMostErrors : options_.most_output;
-  const std::uint64_t room = most - std::min(most, kept);
-  file.write(text.data(), static_cast<std::streamsize>(std::min<std::uint64_t>(room, text.size())));
-  file.flush();
-  kept += text.size();
+std::string Program::keep(Ear& ear, Log& log) {
+  std::string text = ear.take();
+  log.rest += text;
+  const std::size_t last = log.rest.rfind('\n');
+  if (last != std::string::npos) write(log, last + 1);
+  // Its end may be the beginning of a secret.
+  if (log.rest.size() > kMostLine) write(log, log.rest.size() - kTail);
+  return text;
+}
+
+// The first `bytes` of what is to be kept.
+void Program::write(Log& log, std::size_t bytes) {
+  if (bytes == 0) return;
+  const std::string text = options_.secrets.masked(log.rest.substr(0, bytes));
+  log.rest.erase(0, bytes);
+  const std::uint64_t room = log.most - std::min(log.most, log.kept);
+  log.file.write(text.data(), static_cast<std::streamsize>(std::min<std::uint64_t>(room, text.size())));
+  log.file.flush();
+  log.kept += text.size();
 }
 
 std::vector<Program::Line> Program::take_lines() {
-  std::string text;
-  keep(*err_, err_file_, err_kept_, text);
-  err_tail_ += text;
+  err_tail_ += keep(*err_, err_log_);
   if (err_tail_.size() > kTail) err_tail_.erase(0, err_tail_.size() - kTail);
-  keep(*out_, out_file_, out_kept_, text);
+  const std::string text = keep(*out_, out_log_);
   if (out_->bytes() > options_.most_output)
     throw BadProgram("client " + options_.name + " printed more than " +
                      std::to_string(options_.most_output) + " bytes (`output`)");
@@ -111,6 +124,7 @@ std::string Program::last_words() const {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
   const std::size_t last = text.rfind('\n');
   if (last != std::string::npos) text.erase(0, last + 1);
+  text = options_.secrets.masked(std::move(text));
   return text.size() <= 300 ? text : text.substr(0, 297) + "...";
 }
 

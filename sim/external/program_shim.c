@@ -1,6 +1,7 @@
 /* What is preloaded into a foreign client besides the clock shim (sim/cluster/clock_shim.c): its connections on
  * this machine come from the address in HOLDFAST_CLIENT_ADDRESS, so that the proxy knows whose they are. A
- * client that learns of servers by Sentinels goes to doors that are everybody's.
+ * client that learns of servers by Sentinels goes to doors that are everybody's. And what it connects to at port
+ * HOLDFAST_PORT of this machine is HOLDFAST_DOOR ("127.0.0.2:4711"): an address that is written in it.
  *
  * A program without the C library (or with a static one) does not see any of this. */
 #define _GNU_SOURCE
@@ -59,8 +60,48 @@ static int goes_here(const struct sockaddr* to, socklen_t length) {
   return IN6_IS_ADDR_V4MAPPED(address) && address->s6_addr[12] == 127;
 }
 
+static int is_loopback(const struct sockaddr* to, socklen_t length) {
+  return goes_here(to, length) || (to->sa_family == AF_INET6 && length >= sizeof(struct sockaddr_in6) &&
+                                   IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6*)to)->sin6_addr));
+}
+
+/* Where the door is instead, in the family of the socket; its length, 0: it is not asked for. */
+static socklen_t door_for(const struct sockaddr* to, socklen_t length, struct sockaddr_storage* door) {
+  const char *port = getenv("HOLDFAST_PORT"), *text = getenv("HOLDFAST_DOOR");
+  const char* colon = text ? strrchr(text, ':') : NULL;
+  char host[INET_ADDRSTRLEN] = {0};
+  struct in_addr address;
+  if (!port || !colon || (size_t)(colon - text) >= sizeof host || !is_loopback(to, length)) return 0;
+  const in_port_t meant = to->sa_family == AF_INET ? ((const struct sockaddr_in*)to)->sin_port
+                                                   : ((const struct sockaddr_in6*)to)->sin6_port;
+  memcpy(host, text, (size_t)(colon - text));
+  if (ntohs(meant) != atoi(port) || inet_pton(AF_INET, host, &address) != 1) return 0;
+  const in_port_t there = htons((in_port_t)atoi(colon + 1));
+  memset(door, 0, sizeof *door);
+  if (to->sa_family == AF_INET) {
+    struct sockaddr_in* at = (struct sockaddr_in*)door;
+    at->sin_family = AF_INET;
+    at->sin_port = there;
+    at->sin_addr = address;
+    return sizeof *at;
+  }
+  struct sockaddr_in6* at = (struct sockaddr_in6*)door;
+  at->sin6_family = AF_INET6;
+  at->sin6_port = there;
+  at->sin6_addr.s6_addr[10] = at->sin6_addr.s6_addr[11] = 0xff;
+  memcpy(&at->sin6_addr.s6_addr[12], &address, sizeof address);
+  return sizeof *at;
+}
+
 int connect(int fd, const struct sockaddr* to, socklen_t length) {
   const int error = errno;
+  struct sockaddr_storage door;
+  const socklen_t instead = to && is_stream(fd) ? door_for(to, length, &door) : 0;
+  if (instead > 0) {
+    to = (const struct sockaddr*)&door;
+    length = instead;
+  }
+  errno = error;
   const char* text = getenv("HOLDFAST_CLIENT_ADDRESS");
   struct in_addr address;
   if (text && to && goes_here(to, length) && inet_pton(AF_INET, text, &address) == 1 && is_stream(fd) &&

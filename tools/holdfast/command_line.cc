@@ -182,16 +182,24 @@ void CommandLine::add_rest() {
   redis->add_option("--replicaof", redis_primary_, "follow this primary, a server of this machine")
       ->type_name("HOST:PORT");
 
-  external = app.add_subcommand("external",
-                                "start a test of your own lock\n"
-                                "`holdfast external init DIR` writes a scenario, an adapter in Python to put "
-                                "your lock into, and a workflow for continuous integration. Nothing is "
-                                "overwritten.");
+  external =
+      app.add_subcommand("external",
+                         "start a test of your own lock\n"
+                         "`holdfast external init DIR` writes a scenario, an adapter in Python to put "
+                         "your lock into, and a workflow for continuous integration. Nothing is "
+                         "overwritten.\n"
+                         "`holdfast external init DIR -- PROGRAM [ARG...]` writes them for a program that is "
+                         "not changed: what it does is seen by its commands to localhost:6379, or to "
+                         "$HOLDFAST_REDIS_URL, which may stand in an ARG.");
   external->add_option("WHAT", external_.what, "what to do")
       ->required()
       ->type_name("WHAT")
       ->check(Choice({"init"}));
   external->add_option("DIR", external_.folder, "where; it need not exist")->required()->type_name("DIR");
+  external->add_option("PROGRAM", external_.program, "a program as it is, and its arguments")
+      ->type_name("PROGRAM")
+      ->expected(0, -1);
+  external->positionals_at_end();
 
   add_proxy();
 

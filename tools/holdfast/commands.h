@@ -39,6 +39,7 @@ struct RedisArguments {
 struct ExternalArguments {
   std::string command = "holdfast";  // argv[0]
   std::string what, folder;
+  std::vector<std::string> program = {};  // to be watched; empty: an adapter is written
 };
 
 struct HuntArguments {

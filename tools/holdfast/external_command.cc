@@ -1,10 +1,14 @@
-// `holdfast external init DIR`: a scenario, an adapter and a workflow to start from.
+// `holdfast external init DIR [PROGRAM...]`: a scenario, an adapter and a workflow to start from; for a
+// program that is not changed, no adapter.
 #include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "tools/holdfast/commands.h"
 #include "tools/holdfast/escape.h"
@@ -77,6 +81,79 @@ set    = { "fault.kill-primary.enabled" = false, "fault.promote.enabled" = false
 expect = [{ check = "mutual-exclusion" }, { check = "oversell" }, { check = "progress" }]
 )";
 
+// COMMAND is put in.
+constexpr std::string_view kWatched = R"(schema = 1
+name   = "our-lock"
+about  = "Our program while the primary dies before its replica has heard of the grant"
+
+[run]
+seeds = "1..5"
+time  = "60s"
+
+[cluster]
+topology = "primary-replica"
+nodes    = ["r1", "r2"]
+
+[lock]
+kind = "external"
+
+# One process for each client, in the folder of this file. It is not changed, and tells nothing: its commands and their answers
+# say when it has its lock. `holdfast list recognisers` has the locks that are known.
+# What it sends to port 6379 of this machine goes through the proxy. A program that has its server from a variable instead:
+# environment = ["REDIS_URL=$HOLDFAST_REDIS_URL"]
+# One that ends with an error when its server goes away is a client that died, and is started again, as by a supervisor.
+[workload]
+kind       = "external"
+command    = COMMAND
+judge      = "watched"
+recogniser = "set-nx"
+port       = 6379
+clients    = 3
+may_fail   = true
+restart    = "200ms"
+
+# The replica hears nothing more, the primary dies right after a grant, the replica takes over. Whoever has the lock is at work
+# until another one is granted it.
+[[fault]]
+id   = "lag"
+kind = "replication-lag"
+node = "r2"
+at   = "0s"
+
+[[fault]]
+id     = "long-work"
+kind   = "pause-client"
+client = "$client"
+after  = { event = "lock.granted", nth = 1 }
+until  = { event = "lock.granted", nth = 1, delay = "200ms" }
+
+[[fault]]
+id    = "kill-primary"
+kind  = "crash"
+node  = "r1"
+after = { fault = "long-work", delay = "0ms..5ms" }
+
+[[fault]]
+id    = "promote"
+kind  = "promote"
+node  = "r2"
+after = { fault = "kill-primary", delay = "100ms" }
+
+# What we want. A lock on one primary does not do it: the run fails, and tells how.
+[[expect]]
+check = "mutual-exclusion"
+
+[[expect]]
+check = "reached"
+marks = ["fault.lag", "fault.kill-primary", "fault.promote", "granted-after-promotion"]
+
+# Without the failover everything must hold.
+[[variant]]
+name   = "no-failover"
+set    = { "fault.kill-primary.enabled" = false, "fault.promote.enabled" = false, "fault.long-work.enabled" = false }
+expect = [{ check = "mutual-exclusion" }, { check = "progress" }]
+)";
+
 constexpr std::string_view kAdapter = R"(import json, os, socket, time, redis
 
 def tell(type, f): print(json.dumps({"type": type, "f": f}), flush=True)
@@ -126,6 +203,28 @@ jobs:
         with: {name: lock-runs, path: lock-runs}
 )";
 
+// A program and its arguments as a TOML list, for a scenario in `folder`: files that are there now are named
+// so that they are found from it.
+std::string toml_of(const std::vector<std::string>& program, const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  std::string list;
+  for (std::string word : program) {
+    if (list.empty() && word == "--") continue;
+    std::error_code error;
+    const bool by_path =
+        !list.empty() || word.find('/') != std::string::npos;  // else it is looked for in PATH
+    if (by_path && fs::is_regular_file(word, error) && fs::path(word).is_relative()) {
+      const fs::path there = fs::absolute(word).lexically_normal();
+      const fs::path from = fs::absolute(folder).lexically_normal();
+      word = there.lexically_relative(from).string();
+      if (word.find('/') == std::string::npos) word.insert(0, "./");
+    }
+    list += list.empty() ? "[" : ", ";
+    list += nlohmann::json(word).dump();
+  }
+  return list + "]";
+}
+
 }  // namespace
 
 ExitCode external_command(const ExternalArguments& arguments) {
@@ -136,8 +235,12 @@ ExitCode external_command(const ExternalArguments& arguments) {
   const fs::path folder = fs::path(arguments.folder).lexically_normal();
   const std::string shown = folder.is_absolute() ? "." : folder.string();
   workflow.replace(workflow.find("FOLDER"), 6, shown);
-  const std::array<std::pair<const char*, std::string_view>, 3> files = {
-      {{"our_lock.toml", kScenario}, {"our_lock.py", kAdapter}, {"our_lock.workflow.yml", workflow}}};
+  std::string scenario(arguments.program.empty() ? kScenario : kWatched);
+  if (!arguments.program.empty())
+    scenario.replace(scenario.find("COMMAND"), 7, toml_of(arguments.program, folder));
+  std::vector<std::pair<std::string, std::string>> files = {{"our_lock.toml", scenario}};
+  if (arguments.program.empty()) files.emplace_back("our_lock.py", kAdapter);
+  files.emplace_back("our_lock.workflow.yml", workflow);
   for (const auto& [name, text] : files) {
     std::error_code error;
     if (fs::exists(folder / name, error))
@@ -145,7 +248,7 @@ ExitCode external_command(const ExternalArguments& arguments) {
                                  (folder / name).string()));
   }
   for (const auto& [name, text] : files) {
-    write_file((folder / name).string(), std::string(text));
+    write_file((folder / name).string(), text);
     print_out(fmt::format("{}\n", for_terminal((folder / name).string())));
   }
   print_out(fmt::format("Next: {} run {} --world real\n", for_shell(arguments.command),

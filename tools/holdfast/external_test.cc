@@ -7,9 +7,12 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "lib/testing/server/temporary_folder.h"
 #include "sim/scenario/scenario.h"
+#include "sim/watched/pattern.h"
 #include "tools/holdfast/testing/run_tool.h"
 
 namespace holdfast::tools {
@@ -103,6 +106,40 @@ TEST_F(ExternalCommand, InitWritesAStarterAndOverwritesNothing) {
   EXPECT_NE(again.err.find("is there already"), std::string::npos);
   EXPECT_EQ(read_text(path("locks/first/our_lock.py")), "mine");
   EXPECT_EQ(holdfast("external start x").exit, 64);
+}
+
+// A program as it is: its scenario, with its files as they are found from there.
+TEST_F(ExternalCommand, InitForAProgramThatIsNotChanged) {
+  std::ofstream(path("job.py")) << "print()\n";
+  const Ran ran = run_shell("cd " + folder_.path() + " && " + kTool +
+                            " external init watched -- python3 job.py --fast 'a \"b\"'");
+  ASSERT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_EQ(ran.last_line(), "Next: " + kTool + " run watched/our_lock.toml --world real");
+  EXPECT_FALSE(std::filesystem::exists(path("watched/our_lock.py")));
+  const auto scenarios = sim::read_scenarios(path("watched/our_lock.toml"));
+  ASSERT_EQ(scenarios.size(), 2u);
+  EXPECT_EQ(std::get<std::vector<std::string>>(scenarios.front().workload.own.at("command")),
+            (std::vector<std::string>{"python3", "../job.py", "--fast", "a \"b\""}));
+  ASSERT_NE(scenarios.front().workload.recogniser, nullptr);
+  EXPECT_EQ(scenarios.front().workload.recogniser->name, "set-nx");
+}
+
+// As a user would: a script with its server's address in it, which ends with an error when that goes away.
+TEST_F(ExternalCommand, AScriptThatIsNotChangedIsGrantedWhatSomebodyHolds) {
+  std::ofstream(path("job.sh")) << R"sh(set -e
+for round in 1 2 3; do
+  until [ "$(redis-cli -p 6379 set nightly me$$ NX PX 10000)" = OK ]; do sleep 0.05; done
+  sleep 0.2
+  redis-cli -p 6379 eval 'if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end' 1 nightly me$$
+done
+)sh";
+  ASSERT_EQ(run_shell("cd " + folder_.path() + " && " + kTool + " external init watched bash job.sh").exit,
+            0);
+  const Ran ran = holdfast("run " + path("watched/our_lock.toml") + " --world real --seed 1");
+  EXPECT_EQ(ran.exit, 1) << ran.out << ran.err;
+  EXPECT_TRUE(ran.says("mutual-exclusion holds on all seeds: 0 of 1")) << ran.out;
+  EXPECT_TRUE(ran.says("granted-after-promotion) on all seeds: 1 of 1")) << ran.out;
+  EXPECT_TRUE(ran.says("DOUBLE GRANT")) << ran.out;
 }
 
 }  // namespace

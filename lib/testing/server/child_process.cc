@@ -137,6 +137,11 @@ void ChildProcess::reap() {
   reaped_ = true;
 }
 
+std::string variable_of_ours(const std::string& name) {
+  const char* const value = std::getenv(name.c_str());
+  return value != nullptr ? value : "";
+}
+
 std::string find_program(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");

@@ -52,6 +52,9 @@ class ChildProcess {
   bool reaped_ = false;
 };
 
+// The value of a variable of our environment, "" if there is none.
+std::string variable_of_ours(const std::string& name);
+
 // The path of `name` among the folders of PATH, "" if there is none.
 std::string find_program(const std::string& name);
 
