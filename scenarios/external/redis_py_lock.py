@@ -18,6 +18,7 @@ import time
 try:
     import redis
     from redis.backoff import ConstantBackoff
+    from redis.cluster import ClusterNode, RedisCluster
     from redis.retry import Retry
     from redis.sentinel import Sentinel
 except ImportError:
@@ -48,7 +49,12 @@ class Stock:
 
 
 def connect():
-    """To the address in front of the primary; with Sentinels to whom they name, as redis-py finds it."""
+    """To the address in front of the primary; with Sentinels to whom they name, as redis-py finds it; HOLDFAST_NODES=cluster: by
+    the map of its slots."""
+    if os.environ.get("HOLDFAST_NODES") == "cluster":
+        nodes = [url.split("/")[2].rsplit(":", 1) for url in os.environ["HOLDFAST_REDIS_NODES"].split(",")]
+        return RedisCluster(startup_nodes=[ClusterNode(host, int(port)) for host, port in nodes],
+                            socket_timeout=2, socket_connect_timeout=2)
     patience = dict(socket_timeout=2, socket_connect_timeout=2, retry=Retry(ConstantBackoff(0.05), int(MORE.get("tries", 80))),
                     retry_on_error=[redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError])
     if "HOLDFAST_SENTINELS" not in os.environ:
@@ -63,7 +69,8 @@ stock = Stock()
 
 
 def acquire():
-    """redis-py's blocking acquire, as its users call it; asked one try at a time, so that it is known when each was sent."""
+    """redis-py's blocking acquire, as its users call it; asked one try at a time, so that it is known when each was sent.
+    False: its patience is over; None: nobody knows."""
     tell("invoke", "acquire")
     end = time.monotonic() + PATIENCE_S
     try:
@@ -75,9 +82,10 @@ def acquire():
                 return True
             time.sleep(0.02)
         tell("fail", "acquire", error="timeout")
+        return False
     except redis.RedisError as error:
         tell("info", "acquire", error=str(error)[:100])
-    return False
+        return None
 
 
 def keep_pages():
@@ -97,10 +105,11 @@ def release():
 
 
 while True:
-    if not acquire():
-        if "patience" in MORE:
-            break
+    granted = acquire()
+    if granted is None:
         continue
+    if not granted:
+        break
     left = int(stock.ask("READ"))
     if left > 0:
         keep_pages()
