@@ -30,10 +30,16 @@ bool occupy(FaultTargets& targets, ClusterNode& node, Duration threshold) {
   if (!ask_patiently(targets, node, set)) return false;
   // Nobody waits for its answer. When its task gives up, the script goes on.
   const auto over = std::make_shared<bool>(false);
-  targets.world.harness().start(kKind, [&node, over] {
-    try {
-      node.administer(std::vector<std::string>{"EVAL", "while true do end", "0"});
-    } catch (const std::exception&) {  // it was killed, or the node died
+  targets.world.harness().start(kKind, [&node, over, &runtime = targets.world.harness().runtime()] {
+    for (bool later = true; later;) {
+      later = false;
+      try {
+        node.administer(std::vector<std::string>{"EVAL", "while true do end", "0"});
+      } catch (const NodeRefuses& refusal) {  // it loads its data just now, or the script was killed
+        later = refusal.for_now() && node.running();
+      } catch (const std::exception&) {  // the node died
+      }
+      if (later) runtime.sleep_for(kLook);
     }
     *over = true;
   });

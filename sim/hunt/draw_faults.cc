@@ -133,7 +133,7 @@ class FaultDrawer {
 
   std::int64_t number(const FaultKey& key) {
     if (key.name == "ppm") return static_cast<std::int64_t>(dice_.between(0, 400'000)) - 200'000;
-    if (key.name == "bytes_per_second") return static_cast<std::int64_t>(dice_.between(1, 20)) * 50;
+    if (key.name == "bytes_per_second") return static_cast<std::int64_t>(dice_.between(20, 400)) * 50;
     const std::int64_t number =
         static_cast<std::int64_t>(dice_.one_in(3) ? dice_.between(1, 12) : dice_.between(1, 3));
     return std::clamp(number, key.least, key.most);
