@@ -61,7 +61,7 @@ class FaultDrawer {
       if (key.required || wanted(kind, key)) set_key(fault, std::string(key.name), value_of(key));
     }
     one_party(fault, kind);
-    if (lasts) set_key(fault, "for", text_value(length()));
+    if (lasts) set_key(fault, "for", text_value(length(kind)));
     if (lasts && !parties_.lasting.empty() && dice_.one_in(6))
       set_key(fault, "during", text_value(dice_.pick(parties_.lasting)));
     return fault;
@@ -101,8 +101,9 @@ class FaultDrawer {
   }
   std::string node() { return dice_.percent(60) ? parties_.nodes.front() : dice_.pick(parties_.nodes); }
   std::string party() { return dice_.one_in(5) ? "*" : dice_.one_in(2) ? client() : node(); }
-  std::string length() {
-    const Duration a = dice_.about_lease(parties_.lease);
+  std::string length(const FaultKind& kind) {
+    const Duration a = kind.name == "busy-script" ? dice_.log_uniform(milliseconds(1), milliseconds(100))
+                                                  : dice_.about_lease(parties_.lease);
     return format_duration(std::max<Duration>(a, milliseconds(1)));
   }
 
@@ -195,7 +196,8 @@ std::vector<const FaultKind*> swarm_of(const Ground& ground, Dice dice) {
   std::vector<const FaultKind*> on;
   for (const FaultKind& kind : all_fault_kinds()) {
     if (!kind.embedded) continue;
-    if (!ground.swarm || dice.one_in(2)) on.push_back(&kind);
+    // A script without an end takes its time of the machine, too: a hunt would do little else.
+    if (kind.name == "busy-script" ? dice.one_in(16) : !ground.swarm || dice.one_in(2)) on.push_back(&kind);
   }
   return on;
 }
