@@ -6,9 +6,11 @@
 //   first_come     as they became ready: the same in every run
 //   random         any of them, uniformly
 //   priorities     each task has a priority from its start, the highest goes on; at a few drawn choices the
-//                  one that would go on is put below all others. A bug that needs d of these orders is found
-//                  with probability 1 / (n k^(d-1)) at least. Burckhardt, Kothari, Musuvathi, Nagarakatti: A
-//                  Randomized Scheduler with Probabilistic Guarantees of Finding Bugs, ASPLOS 2010
+//                  one that would go on is put below all others. Who yields gets another one, so that who
+//                  yields until others have run does not go first for ever. A bug that needs d of these
+//                  orders is found with probability 1 / (n k^(d-1)) at least. Burckhardt, Kothari,
+//                  Musuvathi, Nagarakatti: A Randomized Scheduler with Probabilistic Guarantees of Finding
+//                  Bugs, ASPLOS 2010
 //   partial_order  each turn of a task has a priority of its own, drawn anew when a task of the same process
 //                  went first: tasks of one process race, others are apart. Yuan, Yang, Gu: Partial Order
 //                  Aware Concurrency Sampling, CAV 2018

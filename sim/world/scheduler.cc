@@ -218,6 +218,7 @@ void Scheduler::suspend(const char* what) {
 void Scheduler::yield() {
   Fiber& self = *current_;
   HF_CHECK(&self != &main_, "a call parked outside World::run()");
+  self.priority = 0;  // drawn anew: who yields until others have run must not go first for ever
   self.state = Fiber::State::ready;
   (self.group->dead ? urgent_ : ready_).push(self);
   leave(self);
