@@ -7,32 +7,16 @@
 
 #include <set>
 
+#include "checker/testing/run_check.h"
 #include "checker/testing/script_history.h"
 
 namespace holdfast::checker {
 namespace {
 
+using testing::expect_violated;
 using testing::history_of;
-
-constexpr std::int64_t kMs = 1'000'000;
-
-Verdict run(std::string_view check, const History& history, const CheckContext& context = {}) {
-  const Check* found = find_check(check);
-  EXPECT_NE(found, nullptr) << check;
-  return found->run(history, context);
-}
-
-void expect_violated(const Verdict& verdict, std::string_view kind) {
-  EXPECT_EQ(verdict.outcome, Outcome::violated) << verdict.reason;
-  ASSERT_FALSE(verdict.witnesses.empty());
-  EXPECT_EQ(verdict.witnesses.front().kind, kind) << verdict.reason;
-  EXPECT_EQ(verdict.reason, verdict.witnesses.front().why);
-  EXPECT_GE(verdict.violations, verdict.witnesses.size());
-  for (const Witness& witness : verdict.witnesses) {
-    EXPECT_TRUE(std::is_sorted(witness.events.begin(), witness.events.end()));
-    EXPECT_EQ(witness.why.back(), '.');
-  }
-}
+using testing::kMs;
+using testing::run;
 
 TEST(Registry, NamesAreKnown) {
   std::set<std::string_view> names;

@@ -12,6 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::Kind;
+using testing::only;
 using testing::Rig;
 using testing::Wire;
 using testing::with_rig;
@@ -20,12 +21,6 @@ using Strings = std::vector<std::string>;
 class ProxyMessages : public ::testing::TestWithParam<Kind> {};
 INSTANTIATE_TEST_SUITE_P(Worlds, ProxyMessages, ::testing::Values(Kind::embedded, Kind::real),
                          [](const auto& info) { return info.param == Kind::embedded ? "embedded" : "real"; });
-
-LaneFilter only(Direction direction) {
-  return [direction](const Link&) {
-    return Lanes{.request = direction == Direction::request, .reply = direction == Direction::reply};
-  };
-}
 
 NthMessage nth(Direction direction, const std::string& command, Action::Kind action) {
   NthMessage options;

@@ -11,6 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::Kind;
+using testing::only;
 using testing::Rig;
 using testing::Wire;
 using testing::with_rig;
@@ -19,12 +20,6 @@ using Strings = std::vector<std::string>;
 class ProxyTest : public ::testing::TestWithParam<Kind> {};
 INSTANTIATE_TEST_SUITE_P(Worlds, ProxyTest, ::testing::Values(Kind::embedded, Kind::real),
                          [](const auto& info) { return info.param == Kind::embedded ? "embedded" : "real"; });
-
-LaneFilter only(Direction direction) {
-  return [direction](const Link&) {
-    return Lanes{.request = direction == Direction::request, .reply = direction == Direction::reply};
-  };
-}
 
 TEST_P(ProxyTest, PassesWithoutTakingMessagesApart) {
   with_rig(GetParam(), [](Rig& rig) {

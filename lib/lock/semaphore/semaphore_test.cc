@@ -8,40 +8,17 @@
 #include <list>
 #include <mutex>
 
-#include "lib/lock/semaphore/semaphore_scripts.h"
-#include "lib/testing/scene.h"
+#include "lib/testing/semaphore_scene.h"
 
 namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::ask;
-using testing::Fixture;
-using testing::Sign;
-using testing::Where;
-using Kind = LockEvent::Kind;
-using Peer = testing::PeerOf<Semaphores, SemaphoreOptions>;
-
-constexpr std::string_view kTaken = "holdfast:semaphore:taken:{k}", kLimit = "holdfast:semaphore:permits:{k}";
-
-class SemaphoreTest : public ::testing::TestWithParam<Where> {
- protected:
-  // `straight` goes past the relays.
-  static void run(const std::function<void(Fixture&, redis::Client&)>& body) {
-    testing::with_scripts(
-        GetParam(),
-        {&kSemaphoreAcquire, &kSemaphoreRelease, &kSemaphoreRenew, &kSemaphoreFree, &kSemaphoreResize}, body);
-  }
-};
+using namespace testing::semaphore_scene;
+class SemaphoreTest : public SemaphoreScene {};
 
 INSTANTIATE_TEST_SUITE_P(Ports, SemaphoreTest, ::testing::ValuesIn(testing::everywhere()),
                          [](const auto& info) { return testing::to_string(info.param); });
-
-std::string sha1(const redis::Script& script) { return std::string(script.sha1); }
-
-SemaphoreOptions of(int permits, Duration lease = 60s) {
-  return {.lock = {.lease = lease}, .permits = permits};
-}
 
 TEST_P(SemaphoreTest, Layout) {
   run([](Fixture& fixture, redis::Client& straight) {

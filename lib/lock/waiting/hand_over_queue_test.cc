@@ -30,7 +30,6 @@ class HandOverQueueTest : public ::testing::TestWithParam<Where> {
 INSTANTIATE_TEST_SUITE_P(Ports, HandOverQueueTest, ::testing::ValuesIn(testing::everywhere()),
                          [](const auto& info) { return testing::to_string(info.param); });
 
-// `a` holds "k"; `b`, whose requests are counted, waits for it.
 // A queue for the script of a release, and a channel that hears its calls.
 void queue_up(Peer<ReentrantLocks>& asker, const std::string& owner, const char* ticket) {
   const std::string alive_until = std::to_string(testing::server_ms(asker.client) + 60'000);

@@ -17,6 +17,13 @@ namespace holdfast::sim::testing {
 enum class Kind { embedded, real };
 std::unique_ptr<World> make_world(Kind kind, std::uint64_t seed = 1);
 
+// Lanes of every link: requests, or replies.
+inline LaneFilter only(Direction direction) {
+  return [direction](const Link&) {
+    return Lanes{.request = direction == Direction::request, .reply = direction == Direction::reply};
+  };
+}
+
 // What a fake server got, in order.
 struct Arrival {
   std::string command;  // arguments joined by blanks; "(end)" and "(reset)" for the end of a connection
