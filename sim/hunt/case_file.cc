@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <fstream>
 #include <set>
@@ -111,18 +112,26 @@ class Variants {
   std::vector<Value> variants_;
 };
 
-// "redisson-3.13-reentrant-double-grant-promoted-two-nodes"
-std::string name_of(const LockKind& lock, const Failure& failure) {
+// Words as they may stand in the name of a file: "double-grant-promoted-two-nodes".
+std::string file_name(const std::string& words) {
   std::string name;
-  for (const char c : std::string(lock.name) + " " + (failure.kind.empty() ? failure.check : failure.kind) +
-                          " " + failure.shape) {
-    const bool stays = c != ' ' && c != ',';
+  for (const char c : words) {
+    const bool stays = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
     if (stays) name += c;
-    if (!stays && !name.empty() && name.back() != '-') name += '-';
+    if (c == '.') name += '_';
+    if (!stays && c != '.' && !name.empty() && name.back() != '-') name += '-';
   }
   while (name.ends_with('-')) name.pop_back();
-  std::replace(name.begin(), name.end(), '.', '_');
   return name;
+}
+
+std::string decisions_of(const HuntCase& one) {
+  return one.changes.empty() ? "" : to_text({.seed = one.seed, .changes = one.changes});
+}
+
+std::string how_to_run(const CaseFile& file) {
+  if (file.decisions.empty()) return "";
+  return fmt::format("It needs the decisions of its run: --decisions {}.decisions\n", file.name);
 }
 
 std::uint64_t number(std::string_view text, const std::string& file, int line) {
@@ -138,7 +147,8 @@ std::uint64_t number(std::string_view text, const std::string& file, int line) {
 CaseFile case_file(const Ground& ground, const Shrunk& shrunk, const Failure& failure,
                    const std::string& story) {
   CaseFile file;
-  file.name = name_of(*ground.lock, failure);
+  file.name = file_name(std::string(ground.lock->name) + " " +
+                        (failure.kind.empty() ? failure.check : failure.kind) + " " + failure.shape);
   Value document = shrunk.one.document;
   set_key(document, "name", text_value(file.name));
   set_key(document, "about",
@@ -155,8 +165,7 @@ CaseFile case_file(const Ground& ground, const Shrunk& shrunk, const Failure& fa
     set_key(broken, "seeds", text_value(fmt::format(">= {}%", shrunk.seeds_of_20 * 5 / 2)));
   } else {
     set_key(section_of(document, "run"), "seeds", text_value(std::to_string(shrunk.one.seed)));
-    if (!shrunk.one.changes.empty())
-      file.decisions = to_text({.seed = shrunk.one.seed, .changes = shrunk.one.changes});
+    file.decisions = decisions_of(shrunk.one);
   }
   set_key(document, "expect", list_value({broken}));
   Variants variants(ground, document, failure.check);
@@ -166,7 +175,17 @@ CaseFile case_file(const Ground& ground, const Shrunk& shrunk, const Failure& fa
   file.controlled = !found.empty();
   if (file.controlled) set_key(document, "variant", list_value(std::move(found)));
   put_in_order(document);
-  file.toml = to_toml(document, story);
+  file.toml = to_toml(document, story + how_to_run(file));
+  return file;
+}
+
+CaseFile case_file_of_harness(const HuntCase& one, const Failure& failure) {
+  CaseFile file;
+  file.name = file_name("harness " + failure.kind + " " + failure.shape);
+  file.decisions = decisions_of(one);
+  Value document = one.document;
+  set_key(section_of(document, "run"), "seeds", text_value(std::to_string(one.seed)));
+  file.toml = to_toml(document, failure.why + "\n" + how_to_run(file));
   return file;
 }
 

@@ -20,6 +20,8 @@ struct CaseFile {
 // `story`: lines of comment, "" none.
 CaseFile case_file(const Ground& ground, const Shrunk& shrunk, const Failure& failure,
                    const std::string& story);
+// A run that the harness could not end, as it was. REQUIRES: failure.of_harness()
+CaseFile case_file_of_harness(const HuntCase& one, const Failure& failure);
 
 // What differs from what a seed gives, one line each:
 //

@@ -49,7 +49,7 @@ std::optional<std::size_t> Corpus::choose(Dice& dice) const {
     const std::size_t young = std::min(entries_.size(), kYoung);
     const std::size_t at = dice.one_in(2) ? entries_.size() - 1 - dice.between(0, young - 1)
                                           : dice.between(0, entries_.size() - 1);
-    if (entries_[at].tries < kBudget + 8 * entries_[at].paid) return at;
+    if (!entries_[at].spent) return at;
   }
   return std::nullopt;
 }
@@ -92,8 +92,13 @@ HuntCase Corpus::change(const HuntCase& from, Dice dice) const {
 
 void Corpus::take(const Derived& derived, const std::vector<Feature>& fresh) {
   if (derived.parent) {
-    ++entries_[*derived.parent].tries;
-    if (!fresh.empty()) ++entries_[*derived.parent].paid;
+    Entry& parent = entries_[*derived.parent];
+    ++parent.tries;
+    if (!fresh.empty()) ++parent.paid;
+    if (parent.tries >= kBudget + 8 * parent.paid) {
+      parent.spent = true;
+      parent.one = {};
+    }
   }
   if (!fresh.empty()) entries_.push_back({.one = derived.one, .moment_ns = fresh.front().at_ns});
 }

@@ -37,6 +37,7 @@ class Corpus {
     HuntCase one;
     std::int64_t moment_ns = 0;  // when it was new
     std::uint64_t tries = 0, paid = 0;
+    bool spent = false;  // it had its budget; its case is gone
   };
   std::optional<std::size_t> choose(Dice& dice) const;
   HuntCase change(const HuntCase& from, Dice dice) const;

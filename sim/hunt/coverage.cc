@@ -34,11 +34,11 @@ class Walk {
     if (event.f == Function::mark) return note(Sort::mark, {name(event.key)}, {}, event);
     if (event.f == Function::effect) {
       note(Sort::effect, {name(event.mode)}, {}, event);
-      return step("", 0, effect_word(event), event);
+      return step("", 0, hash_of(name(event.mode)), event);
     }
     const std::string_view party = client_of(name(event.process));
     const std::uint64_t word = word_of(event);
-    step(name(event.key), history_party(party), word, event);
+    step(name(event.key), hash_of(party), word, event);
     for (const auto& [kind, count] : acting_) {
       if (count > 0) note(Sort::beside_fault, {kind}, {word}, event);
     }
@@ -53,11 +53,6 @@ class Walk {
     trace.add(kind_of_error(name(event.error)));
     if (event.f >= Function::store_grant && event.f <= Function::store_extend)
       trace.add(static_cast<std::uint64_t>(event.value.empty() ? 2 : event.value.number_or(3)));
-    return trace.digest();
-  }
-  std::uint64_t effect_word(const Event& event) const {
-    Trace trace;
-    trace.add(name(event.mode));
     return trace.digest();
   }
   // The first words: numbers and addresses in it are no news.
@@ -105,9 +100,9 @@ class Walk {
 
   std::string_view name(checker::Symbol symbol) const { return history_.text(symbol); }
   static std::string_view client_of(std::string_view process) { return process.substr(0, process.find('/')); }
-  static std::uint64_t history_party(std::string_view party) {
+  static std::uint64_t hash_of(std::string_view text) {
     Trace trace;
-    trace.add(party);
+    trace.add(text);
     return trace.digest();
   }
 

@@ -55,6 +55,14 @@ std::vector<std::string> numbered(const char* prefix, std::uint64_t count) {
   return names;
 }
 
+Value named_case(const Ground& ground) {
+  Value document = ground.given;
+  set_key(document, "schema", integer_value(1));
+  if (document.find("name") == nullptr)
+    set_key(document, "name", text_value("hunted-" + std::string(ground.lock->name)));
+  return document;
+}
+
 void draw_run(const Ground& ground, Value& document, Dice dice) {
   Section run(ground, document, "run");
   run.set("seeds", "1");
@@ -102,25 +110,27 @@ void draw_lock(const Ground& ground, Value& document, Dice dice) {
   if (replicated && lock.promises_validity && dice.one_in(4)) table.set("replicas", 1);
 }
 
+std::string workload_of(const LockKind& lock) {
+  return lock.latch ? "count-down" : lock.pair ? "transfer" : "critical-section";
+}
+
 void draw_workload(const Ground& ground, Value& document, Dice dice) {
   const LockKind& lock = *ground.lock;
   Section table(ground, document, "workload");
   const Duration lease = *parse_duration(text_at(document, "lock", "lease"));
   table.set("clients", dice.percent(70) ? dice.between(2, 3) : dice.between(1, 6));
+  table.set("kind", workload_of(lock));
   if (lock.latch) {
-    table.set("kind", "count-down");
     table.set("rounds", dice.between(2, 6));
     table.set("count", 1);
     table.set("think", dice.range(milliseconds(1), lease));
     return;
   }
   if (lock.pair) {
-    table.set("kind", "transfer");
     table.set("rounds", dice.between(2, 6));
     table.set("think", dice.range(milliseconds(1), lease));
     return;
   }
-  table.set("kind", "critical-section");
   if (text_at(document, "workload", "kind") != "critical-section") return;
   table.set("threads", dice.percent(65) ? 1 : dice.between(2, 3));
   table.set("rounds", dice.between(2, 8));
@@ -185,11 +195,17 @@ std::string section_name(Part part) {
   return "";
 }
 
-// Takes off what makes the case one that cannot be run: the faults, from the last.
+// Takes off what makes the case one that cannot be run: the faults that were drawn, from the last. What was
+// given stays; where nothing that was drawn goes with it, it stays alone.
 void make_fit(const Ground& ground, Value& document) {
+  const Value* const given = ground.given.find("fault");
+  const std::size_t stay = given == nullptr ? 0 : given->items.size();
   while (!fits(ground, document)) {
     Value* const faults = document.find("fault");
-    if (faults == nullptr || faults->items.empty()) return;
+    if (faults == nullptr || faults->items.size() <= stay) {
+      document = least_case(ground);
+      return;
+    }
     faults->items.pop_back();
     if (faults->items.empty()) erase_key(document, "fault");
   }
@@ -218,12 +234,24 @@ bool fits(const Ground& ground, const Value& document) {
   }
 }
 
+Value least_case(const Ground& ground) {
+  Value document = named_case(ground);
+  Section(ground, document, "run").set("seeds", "1");
+  Section(ground, document, "lock").set("kind", std::string(ground.lock->name));
+  Section(ground, document, "workload").set("kind", workload_of(*ground.lock));
+  if (ground.lock->quorum && document.find("cluster") == nullptr) {
+    Section cluster(ground, document, "cluster");
+    cluster.set("topology", "independent");
+    cluster.set("nodes", texts(numbered("r", 3)));
+  }
+  expect_promises(ground, document);
+  put_in_order(document);
+  return document;
+}
+
 Value draw_case(const Ground& ground, const Rng& rng) {
   const Dice dice(rng);
-  Value document = ground.given;
-  set_key(document, "schema", integer_value(1));
-  if (document.find("name") == nullptr)
-    set_key(document, "name", text_value("hunted-" + std::string(ground.lock->name)));
+  Value document = named_case(ground);
   draw_run(ground, document, dice.child("run"));
   for (const Part part : kParts) draw_part(ground, document, part, dice);
   expect_promises(ground, document);

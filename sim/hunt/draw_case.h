@@ -17,7 +17,9 @@ namespace holdfast::sim {
 enum class Part { cluster, lock, workload, network, faults };
 inline constexpr Part kParts[] = {Part::cluster, Part::lock, Part::workload, Part::network, Part::faults};
 
-// A case that parses. Complexity: some 100 µs.
+// What the ground says, and nothing more than a scenario needs besides. It parses if what is given does.
+Value least_case(const Ground& ground);
+// A case that parses, if what is given does. Complexity: some 100 µs.
 Value draw_case(const Ground& ground, const Rng& rng);
 // The same case with one part drawn anew; faults that no longer fit to it (of a node that is gone) are left
 // out. The case as it was, if that does not do.

@@ -120,10 +120,10 @@ class FaultDrawer {
       case FaultKey::Type::range:
         return text_value(dice_.range(std::chrono::microseconds(100), 2 * parties_.lease));
       case FaultKey::Type::percent: return text_value(std::to_string(dice_.between(1, 40)) + "%");
-      case FaultKey::Type::probability: return text_value(std::to_string(dice_.between(1, 40)) + "%");
       case FaultKey::Type::count: return integer_value(number(key));
       case FaultKey::Type::flag: return flag_value(dice_.one_in(2));
       case FaultKey::Type::texts: return list_value({});
+      case FaultKey::Type::probability:  // never wanted
       case FaultKey::Type::text: break;
     }
     if (!key.choices.empty())

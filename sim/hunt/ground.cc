@@ -4,7 +4,8 @@
 #include <set>
 #include <string_view>
 
-#include "sim/external/external_lock.h"
+#include "sim/hunt/draw_case.h"
+#include "sim/scenario/parse_scenario.h"
 #include "sim/scenario/write_document.h"
 #include "sim/truth/decoders.h"
 
@@ -43,6 +44,24 @@ const std::set<std::string_view>& harmless_kinds() {
                                                     "fork-client",
                                                     "memory-full"};
   return kKinds;
+}
+
+// Of what a file expects, a hunt asks for what a lock can break: not for marks to be reached, and not for
+// what the file says is violated.
+void keep_promises(Value& document) {
+  const Value* const expected = document.find("expect");
+  if (expected == nullptr) return;
+  std::vector<Value> promises;
+  for (const Value& one : expected->items) {
+    const Value* const is = one.find("is");
+    if (one.find("check")->text == "reached" || (is != nullptr && is->text != "holds")) continue;
+    promises.push_back(one);
+  }
+  if (promises.empty()) {
+    erase_key(document, "expect");
+  } else {
+    set_key(document, "expect", list_value(std::move(promises)));
+  }
 }
 
 }  // namespace
@@ -93,6 +112,8 @@ Ground ground_of_file(const std::string& path) {
   Ground ground = ground_of(*found);
   ground.given = std::move(document);
   ground.file = path;
+  require_world(parse_base(least_case(ground), path), /*embedded=*/true);
+  keep_promises(ground.given);
   // Who brings faults of his own wants to see what they do.
   if (ground.given.find("fault") != nullptr) ground.bounds = Ground::Bounds::anything;
   return ground;

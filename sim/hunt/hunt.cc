@@ -1,6 +1,7 @@
 #include "sim/hunt/hunt.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "lib/runtime/check.h"
 #include "sim/hunt/corpus.h"
@@ -50,10 +51,8 @@ class Hunt {
     attempt.derived = options_.feedback ? corpus_.derive(attempt.number) : corpus_.draw(attempt.number);
     attempt.trial = try_case(attempt.derived.one, {.features = true});
     if (attempt.number % kRunsBetweenRepeats != 0 || !attempt.trial.failures.empty()) return;
-    const std::uint64_t again = try_case(attempt.derived.one).trace;
-    if (again != attempt.trial.trace)
-      attempt.trial.failures.push_back(
-          {.check = "", .kind = "two-histories", .shape = "", .why = "the same case ran in two ways"});
+    if (const std::optional<Failure> other = other_way(attempt.derived.one, attempt.trial))
+      attempt.trial.failures.push_back(*other);
   }
 
   void take(Attempt& attempt) {

@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "lib/testing/server/temporary_folder.h"
 #include "sim/hunt/case_file.h"
 #include "sim/hunt/draw_case.h"
 #include "sim/hunt/shrink.h"
@@ -101,6 +103,50 @@ at   = "10ms"
   }
 }
 
+// A file that expects marks to be reached, or a violation, is hunted with what its lock promises.
+TEST(HuntDraws, OnlyPromisesAreAskedFor) {
+  const TemporaryFolder folder;
+  const auto asked = [&](const std::string& expectations) {
+    const std::string file = folder.path() + "/mine.toml";
+    std::ofstream(file) << "[lock]\nkind = \"reentrant\"\n" << expectations;
+    std::vector<std::string> checks;
+    const Value document = draw_case(ground_of_file(file), Rng::derive(6, "a"));
+    for (const Value& one : document.find("expect")->items) checks.push_back(one.find("check")->text);
+    return checks;
+  };
+  const std::string reached = "[[expect]]\ncheck = \"reached\"\nmarks = [\"lock.lost\"]\n";
+  EXPECT_EQ(asked(reached + "[[expect]]\ncheck = \"linearizable\"\n"),
+            std::vector<std::string>{"linearizable"});
+  EXPECT_EQ(asked(reached + "[[expect]]\ncheck = \"progress\"\nis = \"violated\"\n"),
+            promises_of(*find_lock_kind("reentrant"), Ground::Bounds::promised));
+}
+
+TEST(HuntTrial, ARunThatGoesAnotherWayIsADefect) {
+  const HuntCase one{.document = draw_case(ground("fair"), Rng::derive(7, "a"))};
+  Trial trial = try_case(one);
+  EXPECT_EQ(other_way(one, trial), std::nullopt);
+  ++trial.trace;
+  const std::optional<Failure> other = other_way(one, trial);
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->name(), "harness/two-histories");
+}
+
+// Errors are one find if they differ in names with digits and in numbers only.
+TEST(HuntTrial, AnErrorOfTheHarnessHasANameOfItsOwn) {
+  const auto named = [](const char* section) {
+    Value document = draw_case(ground("fair"), Rng::derive(8, "a"));
+    set_key(section_of(document, section), "nonsense", integer_value(1));
+    const Trial trial = try_case({.document = document});
+    EXPECT_TRUE(trial.failures.size() == 1 && trial.failures.front().of_harness());
+    const CaseFile file = case_file_of_harness({.document = document, .seed = 5}, trial.failures.front());
+    EXPECT_THAT(file.name, ::testing::MatchesRegex("harness-error-[A-Za-z_-]+"));
+    EXPECT_THAT(file.toml, HasSubstr("seeds = \"5\""));
+    return trial.failures.front().name();
+  };
+  EXPECT_THAT(named("lock"), ::testing::StartsWith("harness/error ("));
+  EXPECT_NE(named("lock"), named("network"));
+}
+
 TEST(Hunt, OneSeedIsOneHuntWhateverTheOrderOfTheRuns) {
   HuntOptions options{.ground = ground("setnx-expire"), .seed = 3, .runs = 192};
   const HuntState forwards = hunt(options);
@@ -129,8 +175,9 @@ TEST(Hunt, ShardsAreTheRunsOfOne) {
   EXPECT_EQ(counts, wanted);
 }
 
+// Not at once: first a hunt without it comes through as much.
 TEST(Hunt, FeedbackComesThroughMore) {
-  HuntOptions options{.ground = ground("reentrant"), .seed = 1, .runs = 640};
+  HuntOptions options{.ground = ground("reentrant"), .seed = 1, .runs = 2'048};
   const std::uint64_t with = hunt(options).features;
   options.feedback = false;
   EXPECT_GT(with, hunt(options).features);

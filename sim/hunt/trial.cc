@@ -1,8 +1,10 @@
 #include "sim/hunt/trial.h"
 
 #include <algorithm>
+#include <cctype>
 #include <exception>
 #include <set>
+#include <string_view>
 
 #include "checker/history/effects.h"
 #include "sim/scenario/parse_scenario.h"
@@ -39,6 +41,28 @@ std::string shape_of(const History& history, const Witness& witness) {
   return text;
 }
 
+// What an error says, without the names and numbers that differ from run to run.
+std::string shape_of(std::string_view error) {
+  constexpr std::size_t kLongest = 60;
+  std::string text;
+  for (std::size_t at = 0; at < error.size() && text.size() < kLongest;) {
+    const auto is_word = [&](std::size_t i) {
+      return i < error.size() &&
+             (std::isalnum(static_cast<unsigned char>(error[i])) != 0 || error[i] == '\'');
+    };
+    if (!is_word(at)) {
+      ++at;
+      continue;
+    }
+    const std::size_t begin = at;
+    while (is_word(at)) ++at;
+    const std::string_view word = error.substr(begin, at - begin);
+    if (word.find_first_of("0123456789") != std::string_view::npos) continue;
+    text += (text.empty() ? "" : " ") + std::string(word);
+  }
+  return text;
+}
+
 std::vector<std::string> marks_of(const History& history) {
   std::set<std::string> marks;
   for (const Event& event : history.events()) {
@@ -60,15 +84,12 @@ bool Trial::holds(const std::string& check) const {
 
 Trial try_case(const HuntCase& one, const TrialOptions& options) {
   Trial trial;
-  Decisions own(one.changes);
-  const bool plain = options.decisions == nullptr && one.changes.empty();
+  Decisions decisions(one.changes);
   try {
     const Scenario scenario = parse_base(one.document, "hunted");
-    const RunResult run = run_once(scenario, {.seed = one.seed,
-                                              .keep_history = true,
-                                              .decisions = options.decisions != nullptr ? options.decisions
-                                                           : plain                      ? nullptr
-                                                                                        : &own});
+    const RunResult run = run_once(
+        scenario,
+        {.seed = one.seed, .keep_history = true, .decisions = one.changes.empty() ? nullptr : &decisions});
     trial.trace = run.trace;
     trial.length_ns = run.length_ns;
     trial.grants = run.grants;
@@ -86,9 +107,15 @@ Trial try_case(const HuntCase& one, const TrialOptions& options) {
                                 .why = verdict.reason});
     }
   } catch (const std::exception& error) {
-    trial.failures.push_back({.check = "", .kind = "error", .shape = "", .why = error.what()});
+    trial.failures.push_back(
+        {.check = "", .kind = "error", .shape = shape_of(error.what()), .why = error.what()});
   }
   return trial;
+}
+
+std::optional<Failure> other_way(const HuntCase& one, const Trial& trial) {
+  if (try_case(one).trace == trial.trace) return std::nullopt;
+  return Failure{.check = "", .kind = "two-histories", .shape = "", .why = "the same case ran in two ways"};
 }
 
 }  // namespace holdfast::sim

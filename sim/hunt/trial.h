@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,10 @@ struct Failure {
   std::string shape;  // what happened between: "promoted", "other node", ...; "" nothing that is known
   std::string why;    // of this very run
 
-  std::string promise() const { return check + (kind.empty() ? "" : "/" + kind); }
+  bool of_harness() const { return check.empty(); }
+  std::string promise() const {
+    return (of_harness() ? "harness" : check) + (kind.empty() ? "" : "/" + kind);
+  }
   std::string name() const { return promise() + (shape.empty() ? "" : " (" + shape + ")"); }
 };
 
@@ -45,11 +49,13 @@ struct Trial {
 
 struct TrialOptions {
   bool features = false;
-  Decisions* decisions = nullptr;  // in the place of the case's own changes
 };
 
 // Runs it in the embedded world. Does not throw for what a run does: a run that ends by an error of the
 // harness is a Failure without a check. REQUIRES: the document parses.
 Trial try_case(const HuntCase& one, const TrialOptions& options = {});
+
+// Runs it once more: a Failure without a check if it went another way than `trial` did.
+std::optional<Failure> other_way(const HuntCase& one, const Trial& trial);
 
 }  // namespace holdfast::sim

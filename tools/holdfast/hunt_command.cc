@@ -89,7 +89,7 @@ Finished make_small(const HuntArguments& arguments, const sim::Ground& ground, c
   done.count = find.count;
   done.shrunk.one = find.first;
   const std::string promise = find.failure.promise();
-  if (find.failure.check.empty() || !arguments.shrink) return done;
+  if (find.failure.of_harness() || !arguments.shrink) return done;
   done.shrunk = sim::shrink(ground, find.first, promise, {.stop = [] { return interrupted.load(); }});
   for (const sim::Failure& failure : sim::try_case(done.shrunk.one).failures) {
     if (failure.promise() == promise) done.failure = failure;
@@ -117,14 +117,7 @@ std::vector<Finished> of_one_name_each(std::vector<Finished> all) {
 }
 
 sim::CaseFile file_of(const Finished& done, const sim::Ground& ground) {
-  if (done.failure.check.empty()) {
-    const sim::HuntCase& one = done.find->first;
-    sim::CaseFile file;
-    file.name = "harness-" + done.failure.kind;
-    file.toml = sim::to_toml(one.document, done.failure.why);
-    file.decisions = sim::to_text({.seed = one.seed, .changes = one.changes});
-    return file;
-  }
+  if (done.failure.of_harness()) return sim::case_file_of_harness(done.find->first, done.failure);
   const Terminal plain{.width = 100, .unicode = true, .color = false};
   return sim::case_file(ground, done.shrunk, done.failure, story_of(done.shrunk.one, done.failure, plain));
 }
@@ -160,7 +153,7 @@ std::string report(const Finished& done, const std::string& path, const Terminal
   std::string text = fmt::format("{} {}: first in run {}, in {} run{}\n", bad_sign(terminal),
                                  for_terminal(done.failure.name(), terminal), find.run, done.count,
                                  done.count == 1 ? "" : "s");
-  if (find.failure.check.empty())
+  if (find.failure.of_harness())
     text += "    a defect of the harness: " + for_terminal(find.failure.why, terminal) + "\n";
   if (done.shrunk.runs > 0) {
     text +=
@@ -233,19 +226,20 @@ ExitCode hunt_command(const HuntArguments& arguments) {
     std::string path;
     if (!try_to_write([&] { path = write(arguments, done.file); })) code = worse(code, kOutput);
     print_out(report(done, path, arguments.terminal));
-    if (done.find->failure.check.empty()) code = worse(code, kInternal);
+    if (done.find->failure.of_harness()) code = worse(code, kInternal);
   }
   if (!finished.empty() && arguments.out.empty()) print_out("\n" + finished.front().file.toml);
   if (const std::string missed = missed_marks(state); !missed.empty())
     print_out(fmt::format("never reached: {}\n", missed));
   print_out(fmt::format(
       "\n{}: {} runs, {:.0f}/s, {:.1f} virtual hours, {} grants, {} features (at most {:.4f} new ones in the "
-      "next "
-      "run), corpus {}, {} find{}{}\n",
+      "next run), corpus {}, {} find{}{}\n",
       for_terminal(arguments.what, arguments.terminal), state.runs,
       static_cast<double>(state.runs) / std::max(hunted, 1e-3),
       static_cast<double>(state.virtual_ns) / 3.6e12, state.grants, state.features, state.unseen(),
       state.corpus, finished.size(), finished.size() == 1 ? "" : "s", interrupted ? "; interrupted" : ""));
+  if (state.unjudged > 0)
+    print_out(fmt::format("{} runs in which a check had nothing to say\n", state.unjudged));
   print_out(fmt::format("trace {:016x}\n", state.trace));
   return interrupted ? worse(code, kInterrupted) : code;
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "tools/holdfast/testing/run_tool.h"
 
@@ -21,6 +22,36 @@ TEST(HuntCommand, SaysWhatIsWrongWithAFlag) {
   refused("fair --for soon", "--for: `soon` is no time, expected one such as 60s");
   refused("fair --runs 64 --shard 3/2 --no-feedback", "--shard: `3/2`, expected K/N such as 1/8");
   refused("fair --runs 64 --shard 1/2", "expected --no-feedback and --runs as well");
+}
+
+// Told before the first run, by its line.
+TEST(HuntCommand, SaysWhatIsWrongWithAFile) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() + "/bad.toml";
+  const auto refused = [&](const std::string& text, const std::string& why) {
+    std::ofstream(file) << text;
+    const Ran ran = holdfast("hunt --runs 64 " + file);
+    EXPECT_EQ(ran.exit, 64) << text << ran.out;
+    EXPECT_NE(ran.err.find(why), std::string::npos) << ran.err;
+  };
+  refused("[lock]\n", "the file names no lock");
+  refused("[lock]\nkind = \"fare\"\n", "bad.toml:2:8: `fare` is no lock that can be hunted");
+  refused("[lock]\nkind = \"fair\"\nlease = \"soon\"\n", "bad.toml:3:9:");
+  refused("[lock]\nkind = \"fair\"\nleese = \"1s\"\n", "bad.toml:3:1:");
+  refused("[lock]\nkind = \"fair\"\n[workload]\nclients = \"many\"\n", "bad.toml:4:11:");
+  refused("[lock]\nkind = \"fair\"\n[[fault]]\nkind = \"cut\"\nat = \"1s\"\n", "`id`");
+  refused("[lock]\nkind = \"external\"\n[workload]\nkind = \"external\"\ncommand = [\"true\"]\n",
+          "`external` is no lock that can be hunted");
+}
+
+TEST(HuntCommand, AFileOfALockAloneIsEnough) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() + "/least.toml";
+  for (const char* const kind : {"fair", "redlock", "multi", "count-down-latch", "redisson-3.13-redlock"}) {
+    std::ofstream(file) << "[lock]\nkind = \"" << kind << "\"\n";
+    const Ran ran = holdfast("hunt --runs 1 --no-shrink " + file);
+    EXPECT_LE(ran.exit, 1) << kind << ran.err;
+  }
 }
 
 TEST(HuntCommand, WritesWhatItFindsAsFilesThatRun) {
