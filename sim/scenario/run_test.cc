@@ -112,6 +112,7 @@ void expect_folder_met(const std::string& folder, std::uint64_t seeds, int at_le
 TEST(Run, ShippedScenariosMeetTheirExpectations) { expect_folder_met("scenarios", 4); }
 TEST(Run, HistoricScenariosMeetTheirExpectations) { expect_folder_met("scenarios/historic", 3); }
 TEST(Run, ArticleScenariosMeetTheirExpectations) { expect_folder_met("scenarios/articles", 2, 5); }
+TEST(Run, MuseumScenariosMeetTheirExpectations) { expect_folder_met("scenarios/museum", 3, 40); }
 TEST(Run, NeedsScenariosMeetTheirExpectations) { expect_folder_met("scenarios/articles/needs", 2, 3); }
 
 // The table of results/articles.md says "no" of a lock that this file has no variant for.
