@@ -7,9 +7,11 @@
 
 #include "sim/client/lock_kind_rows.h"
 #include "sim/historic/redisson/redisson_fair.h"
+#include "sim/historic/redisson/redisson_fenced.h"
 #include "sim/historic/redisson/redisson_redlock.h"
 #include "sim/historic/redisson/redisson_reentrant.h"
 #include "sim/historic/redisson/redisson_wait_connected.h"
+#include "sim/historic/redlock/redis_plus_plus_tx.h"
 #include "sim/historic/redlock/redlock_classic.h"
 
 namespace holdfast::sim {
@@ -110,11 +112,12 @@ std::vector<StoreEffect> fair_effects(const Command& command, const redis::Reply
   return renewal_effects(command, reply);
 }
 
+template <class Kind>
 std::unique_ptr<LockSpace> make_wait_connected(const LockSpaceOptions& options) {
   const auto redisson = make_redisson(options, historic::RedissonRenewals::Persistence::goes_on);
   const auto replicas = std::make_shared<historic::ConnectedReplicas>(options.client);
   return std::make_unique<RedissonSpace>([redisson, replicas](const std::string& key) {
-    return std::make_shared<historic::RedissonWaitConnected>(redisson, replicas, key);
+    return std::make_shared<Kind>(redisson, replicas, key);
   });
 }
 
@@ -129,6 +132,16 @@ std::vector<StoreEffect> wait_connected_effects(const Command& command, const re
     return {removal(call.keys[0], call.args[2], reply)};
   }
   return renewal_effects(command, reply);
+}
+
+std::vector<StoreEffect> fenced_effects(const Command& command, const redis::Reply& reply) {
+  ScriptCall call;
+  if (calls(command, historic::kRedissonFencedAcquire, call) && call.keys.size() == 2 &&
+      call.args.size() == 2) {
+    const bool granted = reply.items.size() == 2 && reply.items[1].integer != -1;
+    return {effect(Function::store_grant, call.keys[0], call.args[1], granted)};
+  }
+  return wait_connected_effects(command, reply);
 }
 
 std::vector<redis::Client*> nodes_of(const LockSpaceOptions& options) {
@@ -148,6 +161,12 @@ std::unique_ptr<LockSpace> make_redlock(const LockSpaceOptions& options) {
   });
 }
 
+std::unique_ptr<LockSpace> make_redis_plus_plus(const LockSpaceOptions& options) {
+  return keyed([nodes = nodes_of(options), lock = options.lock](const std::string& key) {
+    return std::make_shared<historic::RedisPlusPlusTx>(nodes, lock, key);
+  });
+}
+
 std::vector<StoreEffect> redlock_effects(const Command& command, const redis::Reply& reply) {
   if (command.size() == 6 && is(command[0], "SET") && is(command[3], "NX") && is(command[4], "PX")) {
     return {effect(Function::store_grant, command[1], command[2], is_ok(reply))};
@@ -157,6 +176,15 @@ std::vector<StoreEffect> redlock_effects(const Command& command, const redis::Re
     return {effect(Function::store_remove, call.keys[0], call.args[0], is_one(reply))};
   }
   return {};
+}
+
+std::vector<StoreEffect> redis_plus_plus_effects(const Command& command, const redis::Reply& reply) {
+  ScriptCall call;
+  if (calls(command, historic::kRedisPlusPlusExtend, call) && call.keys.size() == 1 &&
+      call.args.size() == 2) {
+    return {effect(Function::store_extend, call.keys[0], call.args[0], is_one(reply))};
+  }
+  return redlock_effects(command, reply);
 }
 
 }  // namespace
@@ -200,8 +228,17 @@ std::vector<LockKind> historic_redisson_kinds() {
        .historic = true,
        .reentrant = true,
        .own_lease = true,
-       .make = make_wait_connected,
+       .make = make_wait_connected<historic::RedissonWaitConnected>,
        .read_effects = wait_connected_effects},
+      {.name = "redisson-fenced",
+       .about =
+           "Redisson's RFencedLock: the same with a counter, and getToken(), which tells what it says now",
+       .historic = true,
+       .reentrant = true,
+       .tokens = true,
+       .own_lease = true,
+       .make = make_wait_connected<historic::RedissonFenced>,
+       .read_effects = fenced_effects},
       // The PEXPIRE at its end does not say for whom: it is not in the ledger.
       {.name = "redisson-3.13-redlock",
        .about =
@@ -212,6 +249,13 @@ std::vector<LockKind> historic_redisson_kinds() {
        .quorum = true,
        .make = make_redisson_redlock,
        .read_effects = reentrant_effects},
+      {.name = "redis-plus-plus-tx",
+       .about = "redis++'s RedMutex without scripts: an extension that succeeds for whoever lost the lock",
+       .historic = true,
+       .quorum = true,
+       .lease = std::chrono::seconds(3),
+       .make = make_redis_plus_plus,
+       .read_effects = redis_plus_plus_effects},
       {.name = "redlock-classic",
        .about =
            "Redlock on independent servers: SET NX PX in turn, majority, drift, release on all; as published",

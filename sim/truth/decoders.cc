@@ -231,6 +231,8 @@ const std::map<std::string_view, Decoder>& decoders() {
       {"redisson-3.13-fair", hash},
       {"redisson-3.13-fair-as-described", hash},
       {"redisson-wait-connected", hash},
+      {"redisson-fenced", hash},
+      {"redis-plus-plus-tx", string},
       {"redisson-3.13-read-write", {lock_of_redisson_read_write, decode_redisson_read_write}},
       {"redisson-3.13-redlock", hash},
       {"redisson-3.13-semaphore", {.lock_of = itself, .decode = decode_free_permits, .free_permits = true}},

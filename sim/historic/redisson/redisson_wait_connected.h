@@ -47,23 +47,27 @@ class ConnectedReplicas {
   std::optional<int> known_;
 };
 
-class RedissonWaitConnected final : public RedissonLock {
+class RedissonWaitConnected : public RedissonLock {
  public:
   // REQUIRES: `redisson` was made with Persistence::goes_on.
   RedissonWaitConnected(std::shared_ptr<Redisson> redisson, std::shared_ptr<ConnectedReplicas> replicas,
                         std::string key)
       : RedissonLock(std::move(redisson), std::move(key)), replicas_(std::move(replicas)) {}
 
- private:
+ protected:
   Told ask(Request& request) override;
-  redis::Answer give_back(const std::string& owner) override;
-  redis::Answer force() override;
 
   struct Checked {
     redis::Answer answer;
     bool synced = true;
   };
+  // [parks] Throws redis::Error.
   Checked eval_checked(const redis::Script& script, redis::Arguments keys, redis::Arguments args);
+
+ private:
+  redis::Answer give_back(const std::string& owner) override;
+  redis::Answer force() override;
+
   Checked unlock_once(const std::string& owner, const std::string& latch);
   std::string latch_name() const;
 

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import style
 from data import median, number, world_name
 
-PUBLISHED = ("lock-interface", "get-del", "setnx", "fencing-incr", "redisson-", "redlock-classic", "spring-", "annotation")
+PUBLISHED = ("lock-interface", "get-del", "setnx", "fencing-incr", "redisson-", "redlock-classic", "redis-plus-plus-", "spring-", "annotation")
 COLOURS = {"Holdfast": style.BLUE, "published design": style.ORANGE, "other library": style.PINK, "reference": style.GREY}
 MARKERS = {"Holdfast": "o", "published design": "s", "other library": "D", "reference": "|"}
 
