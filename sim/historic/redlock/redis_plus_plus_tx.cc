@@ -117,13 +117,13 @@ void RedisPlusPlusTx::watch() {
     }
     due_.erase(due_.begin());
     guard.unlock();
-    const bool again = extend();
+    const bool again = extend_all();
     guard.lock();
     if (again) due_.emplace(runtime().now() + options_.lease / 2, 0);
   }
 }
 
-bool RedisPlusPlusTx::extend() {
+bool RedisPlusPlusTx::extend_all() {
   const std::scoped_lock one_at_a_time(busy_);
   std::string id;
   {

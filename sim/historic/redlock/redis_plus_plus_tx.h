@@ -74,7 +74,7 @@ class RedisPlusPlusTx final : public Lock {
   bool poll(MonotonicTime deadline, const std::stop_token& stop);
   void unlock_all(const std::string& value);
   void watch();
-  bool extend();  // false: the task of the watcher that asks for it ends
+  bool extend_all();  // false: the task of the watcher that asks for it ends
   std::size_t quorum() const { return nodes_.size() / 2 + 1; }
   std::string lease_ms() const;
   void tell(const LockEvent& event) const;
@@ -82,7 +82,7 @@ class RedisPlusPlusTx final : public Lock {
   const std::vector<redis::Client*> nodes_;
   const LockOptions options_;
   const std::string key_;
-  Mutex busy_;  // one of try_lock(), extend() and unlock() at a time, network and all
+  Mutex busy_;  // one of try_lock(), extend_all() and release() at a time, network and all
   mutable Mutex mutex_;
   Condition changed_;
   std::optional<Hold> hold_;
