@@ -199,7 +199,8 @@ void Fleet::start_in(Client& client, Process& process, std::function<void()> fir
 
 // One for the server or the set of them; of independent ones, one each for a lock that lives on several (any
 // other knows the first only).
-std::vector<std::unique_ptr<redis::Client>> Fleet::connect(const std::string& name, Process& process) const {
+std::vector<std::unique_ptr<redis::Client>> Fleet::connect(const std::string& name, Process& process,
+                                                           Network& network) const {
   std::vector<std::vector<redis::Node>> sets = {options_.nodes};
   if (options_.independent) {
     sets.clear();
@@ -209,7 +210,7 @@ std::vector<std::unique_ptr<redis::Client>> Fleet::connect(const std::string& na
   std::vector<std::unique_ptr<redis::Client>> clients;
   for (const auto& nodes : sets) {
     clients.push_back(
-        std::make_unique<redis::Client>(process.runtime(), process.network(),
+        std::make_unique<redis::Client>(process.runtime(), network,
                                         redis::ClientOptions{.nodes = nodes,
                                                              .sentinels = options_.sentinels,
                                                              .cluster = options_.cluster,
@@ -224,7 +225,9 @@ std::vector<std::unique_ptr<redis::Client>> Fleet::connect(const std::string& na
 
 void Fleet::run_client(Client& client, Process& process) {
   Runtime& runtime = process.runtime();
-  const std::vector<std::unique_ptr<redis::Client>> servers = connect(client.name, process);
+  const std::unique_ptr<Network> between = kind_.network ? kind_.network(process.network()) : nullptr;
+  const std::vector<std::unique_ptr<redis::Client>> servers =
+      connect(client.name, process, between ? *between : process.network());
   LockSpaceOptions space{
       .client = *servers.front(),
       .lock = {.lease = options_.lease,

@@ -122,7 +122,8 @@ class Fleet : public Workload {
     int children = 0;
   };
   void tell_permits();
-  std::vector<std::unique_ptr<redis::Client>> connect(const std::string& name, Process& process) const;
+  std::vector<std::unique_ptr<redis::Client>> connect(const std::string& name, Process& process,
+                                                      Network& network) const;
   void launch(Client& client);
   // A new incarnation as `process`, which does `first` before anything else.
   void start_in(Client& client, Process& process, std::function<void()> first);

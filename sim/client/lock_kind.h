@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -12,6 +14,7 @@
 
 #include "checker/history/history.h"
 #include "lib/lock/api/lock.h"
+#include "lib/net/network.h"
 #include "lib/redis/client.h"
 
 namespace holdfast::sim {
@@ -107,15 +110,28 @@ struct LockKind {
   Duration lease = std::chrono::seconds(30);  // of a scenario that names none: the design's own default
   // Its lock() gives up by itself after this long, by default. None: it waits until it is granted.
   std::optional<Duration> wait_timeout = std::nullopt;
-  std::unique_ptr<LockSpace> (*make)(const LockSpaceOptions& options) = nullptr;           // null: a latch
-  std::unique_ptr<LatchSpace> (*make_latches)(const LockSpaceOptions& options) = nullptr;  // of a latch
+  std::function<std::unique_ptr<LockSpace>(const LockSpaceOptions& options)> make = {};  // empty: a latch
+  std::function<std::unique_ptr<LatchSpace>(const LockSpaceOptions& options)> make_latches = {};
   // `command`: the request's arguments; `reply`: its answer. Empty: did nothing to a record of this kind of
   // lock.
-  std::vector<StoreEffect> (*read_effects)(const std::vector<std::string_view>& command,
-                                           const redis::Reply& reply) = nullptr;
+  std::function<std::vector<StoreEffect>(const std::vector<std::string_view>& command,
+                                         const redis::Reply& reply)>
+      read_effects = {};
+  // The listed kind of which this is a wrong version, with records of the same form (sim/planted). "": none.
+  std::string_view version_of = {};
+  // What stands between a client process and its network; empty: nothing. It does not outlive the network.
+  std::function<std::unique_ptr<Network>(Network& network)> network = {};
+
+  // Whose records it writes: a name of `holdfast list locks`.
+  std::string_view records_of() const { return version_of.empty() ? name : version_of; }
 };
 
 const std::vector<LockKind>& all_lock_kinds();
+// Of these, or of the hidden ones.
 const LockKind* find_lock_kind(std::string_view name);
+// Kinds that a scenario may name and no list shows: wrong versions, in programs that test what finds them.
+// Not thread-safe: added before anything runs. Throws std::invalid_argument: there is one of that name.
+void add_hidden_lock_kinds(const std::vector<LockKind>& kinds);
+const std::deque<LockKind>& hidden_lock_kinds();
 
 }  // namespace holdfast::sim

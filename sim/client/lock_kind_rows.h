@@ -27,6 +27,11 @@ std::shared_ptr<historic::Redisson> make_redisson(
     const LockSpaceOptions& options, historic::RedissonRenewals::Persistence persistence =
                                          historic::RedissonRenewals::Persistence::stops_at_failure);
 
+// Several locks as one.
+using JoinLocks = std::function<std::shared_ptr<Lock>(std::vector<std::shared_ptr<Lock>> members)>;
+// The space of the kind `multi`: each of its locks is the reentrant locks "<key>:a" and "<key>:b", joined.
+std::unique_ptr<LockSpace> make_pairs(const LockSpaceOptions& options, JoinLocks join);
+
 using Command = std::vector<std::string_view>;
 using Strings = std::vector<std::string_view>;
 

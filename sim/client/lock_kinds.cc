@@ -49,11 +49,33 @@ const std::vector<LockKind>& all_lock_kinds() {
   return kinds;
 }
 
+namespace {
+
+std::deque<LockKind>& hidden() {
+  static std::deque<LockKind> kinds;
+  return kinds;
+}
+
+}  // namespace
+
+const std::deque<LockKind>& hidden_lock_kinds() { return hidden(); }
+
 const LockKind* find_lock_kind(std::string_view name) {
   for (const LockKind& kind : all_lock_kinds()) {
     if (kind.name == name) return &kind;
   }
+  for (const LockKind& kind : hidden()) {
+    if (kind.name == name) return &kind;
+  }
   return nullptr;
+}
+
+void add_hidden_lock_kinds(const std::vector<LockKind>& kinds) {
+  for (const LockKind& kind : kinds) {
+    if (find_lock_kind(kind.name) != nullptr)
+      throw std::invalid_argument("there is a lock `" + std::string(kind.name) + "` already");
+    hidden().push_back(kind);
+  }
 }
 
 }  // namespace holdfast::sim

@@ -72,28 +72,28 @@ class MultiObserver final : public LockObserver {
   std::optional<LockEvent> failed_;  // of the renewal under way
 };
 
-// A MultiLock under the name of the key that it stands for.
+// Two locks as one, under the name of the key that it stands for.
 class NamedMulti final : public Lock {
  public:
-  NamedMulti(redis::Client& client, const LockOptions& options, std::string key)
+  NamedMulti(redis::Client& client, const LockOptions& options, std::string key, const JoinLocks& join)
       : key_(std::move(key)),
         observer_(options.observer, key_),
         members_(client, observed(options, &observer_)),
-        multi_({members_.obtain(key_ + ":a"), members_.obtain(key_ + ":b")}) {}
+        multi_(join({members_.obtain(key_ + ":a"), members_.obtain(key_ + ":b")})) {}
 
-  void lock() override { multi_.lock(); }
-  bool try_lock() override { return multi_.try_lock(); }
+  void lock() override { multi_->lock(); }
+  bool try_lock() override { return multi_->try_lock(); }
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override {
-    return multi_.try_lock_until(deadline, std::move(stop));
+    return multi_->try_lock_until(deadline, std::move(stop));
   }
-  void release() override { multi_.release(); }
-  bool is_held_by_me() const override { return multi_.is_held_by_me(); }
-  int hold_count() const override { return multi_.hold_count(); }
-  std::optional<MonotonicTime> valid_until() const override { return multi_.valid_until(); }
-  std::string acquisition() const override { return multi_.acquisition(); }
-  std::stop_token lost() const override { return multi_.lost(); }
+  void release() override { multi_->release(); }
+  bool is_held_by_me() const override { return multi_->is_held_by_me(); }
+  int hold_count() const override { return multi_->hold_count(); }
+  std::optional<MonotonicTime> valid_until() const override { return multi_->valid_until(); }
+  std::string acquisition() const override { return multi_->acquisition(); }
+  std::stop_token lost() const override { return multi_->lost(); }
   const std::string& key() const noexcept override { return key_; }
-  Runtime& runtime() const noexcept override { return multi_.runtime(); }
+  Runtime& runtime() const noexcept override { return multi_->runtime(); }
 
  private:
   static LockOptions observed(LockOptions options, LockObserver* observer) {
@@ -103,7 +103,7 @@ class NamedMulti final : public Lock {
   const std::string key_;
   MultiObserver observer_;
   ReentrantLocks members_;
-  MultiLock multi_;
+  const std::shared_ptr<Lock> multi_;
 };
 
 // Permits as a Lock: the task that acquired one remembers its id, and extends nothing.
@@ -170,8 +170,8 @@ class PermitLock final : public Lock {
 };
 
 std::unique_ptr<LockSpace> make_multi(const LockSpaceOptions& options) {
-  return keyed([&client = options.client, lock = options.lock](const std::string& key) {
-    return std::make_shared<NamedMulti>(client, lock, key);
+  return make_pairs(options, [](std::vector<std::shared_ptr<Lock>> members) {
+    return std::make_shared<MultiLock>(std::move(members));
   });
 }
 
@@ -183,6 +183,11 @@ std::unique_ptr<LockSpace> make_permit_semaphore(const LockSpaceOptions& options
 }
 
 }  // namespace
+
+std::unique_ptr<LockSpace> make_pairs(const LockSpaceOptions& options, JoinLocks join) {
+  return keyed([&client = options.client, lock = options.lock, join = std::move(join)](
+                   const std::string& key) { return std::make_shared<NamedMulti>(client, lock, key, join); });
+}
 
 std::vector<LockKind> composite_lock_kinds() {
   return {

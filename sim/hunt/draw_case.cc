@@ -122,7 +122,9 @@ void draw_workload(const Ground& ground, Value& document, Dice dice) {
   table.set("kind", workload_of(lock));
   if (lock.latch) {
     table.set("rounds", dice.between(2, 6));
-    table.set("count", 1);
+    const Value& clients = *document.find("workload")->find("clients");
+    table.set("count", dice.between(1, static_cast<std::uint64_t>(clients.integer)));
+    table.set("set_first", flag_value(dice.one_in(2)));
     table.set("think", dice.range(milliseconds(1), lease));
     return;
   }
@@ -139,7 +141,8 @@ void draw_workload(const Ground& ground, Value& document, Dice dice) {
   table.set("think", dice.one_in(3) ? std::string("0s") : dice.range(microseconds(100), milliseconds(80)));
   if (dice.one_in(3)) table.set("wait", format_duration(dice.log_uniform(milliseconds(1), 2 * lease)));
   if (dice.one_in(3))
-    table.set("command_timeout", format_duration(dice.log_uniform(milliseconds(20), seconds(2))));
+    // Longer than the slowest round trip that draw_network() draws: else no call is ever answered.
+    table.set("command_timeout", format_duration(dice.log_uniform(milliseconds(150), seconds(2))));
   if (lock.shared) table.set("readers", std::to_string(dice.between(0, 9) * 10) + "%");
   if (lock.reentrant && dice.one_in(4)) table.set("depth", 2);
   if (dice.one_in(5)) table.set("interrupts", "30%");

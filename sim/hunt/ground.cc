@@ -83,10 +83,10 @@ std::vector<std::string> promises_of(const LockKind& lock, Ground::Bounds bounds
   if (lock.latch) return {"latch", "progress"};
   std::vector<std::string> checks = {"lease-exclusion", "no-foreign-release", "progress"};
   // Where servers forget, what they hold and what was promised part by themselves.
-  if (bounds == Ground::Bounds::promised && !lock.historic && find_decoder(lock.name) != nullptr)
+  if (bounds == Ground::Bounds::promised && !lock.historic && find_decoder(lock.records_of()) != nullptr)
     checks.emplace_back("truth");
   // The end of a permit that has an id is told to nobody.
-  if (lock.promises_validity && lock.name != "permit-semaphore") checks.emplace_back("told-in-time");
+  if (lock.promises_validity && lock.records_of() != "permit-semaphore") checks.emplace_back("told-in-time");
   if (lock.tokens) checks.emplace_back("fencing-monotonic");
   return checks;
 }

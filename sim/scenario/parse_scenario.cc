@@ -70,6 +70,7 @@ void parse_lock(const Value& table, Scenario& scenario) {
   TableReader reader(table, "[lock]");
   std::vector<std::string> kinds;
   for (const LockKind& kind : all_lock_kinds()) kinds.emplace_back(kind.name);
+  for (const LockKind& kind : hidden_lock_kinds()) kinds.emplace_back(kind.name);
   kinds.emplace_back(no_lock_kind().name);  // what locks are compared with: no row of `holdfast list locks`
   WorkloadOptions& workload = scenario.workload;
   kinds.emplace_back(external_lock_kind().name);

@@ -76,7 +76,7 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
   stage.proxy = std::make_unique<Proxy>(world);
   ClusterOptions cluster = scenario.cluster;
   cluster.folder = options.folder;
-  if (const Decoder* const decoder = find_decoder(scenario.lock->name);
+  if (const Decoder* const decoder = find_decoder(scenario.lock->records_of());
       decoder != nullptr && options.embedded && asks_for(scenario, "truth")) {
     stage.truth = std::make_unique<Truth>(world, *decoder, scenario.lock->quorum);
     cluster.witness = [truth = stage.truth.get()](const std::string& node) { return truth->witness(node); };

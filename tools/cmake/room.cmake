@@ -1,5 +1,5 @@
-# holdfast_room(TARGET FOLDERS dir... [WITHOUT dir...]): a static library of every *.cc below the folders that is no test,
-#   main or example.
+# holdfast_room(TARGET FOLDERS dir... [WITHOUT dir...] [TESTED_ALONE]): a static library of every *.cc below the folders that
+#   is no test, main or example. TESTED_ALONE: its tests need nothing but the room.
 # holdfast_knows_folders(FILE): FILE alone is told the absolute paths of source and build folder. They stand in one file,
 #   so that ccache finds all the others again in another checkout.
 # holdfast_test_support_of_lib(), _of_harness(): what tests share.
@@ -14,7 +14,7 @@ function(holdfast_knows_folders file)
 endfunction()
 
 function(holdfast_room target)
-  cmake_parse_arguments(ROOM "" "" "FOLDERS;WITHOUT" ${ARGN})
+  cmake_parse_arguments(ROOM "TESTED_ALONE" "" "FOLDERS;WITHOUT" ${ARGN})
   set(sources "")
   foreach(folder ${ROOM_FOLDERS})
     file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${folder}/*.cc)
@@ -41,6 +41,7 @@ function(holdfast_room target)
   target_link_libraries(${target} PUBLIC $<BUILD_INTERFACE:holdfast_flags>)
   set_property(GLOBAL APPEND PROPERTY holdfast_rooms ${target})
   set_property(GLOBAL PROPERTY holdfast_tests_of_${target} "${tests}")
+  set_property(GLOBAL PROPERTY holdfast_alone_${target} ${ROOM_TESTED_ALONE})
 endfunction()
 
 # Helpers that tests share live in folders named "testing". lib/testing needs the library alone: holdfast_testing. The others
@@ -74,6 +75,10 @@ function(holdfast_tests)
       set(support holdfast_worlds holdfast_harness_testing holdfast_tools)
     else()
       list(FILTER tests EXCLUDE REGEX "_world_test\\.cc$")
+    endif()
+    get_property(alone GLOBAL PROPERTY holdfast_alone_${room})
+    if(alone)
+      set(support ${room} GTest::gtest)
     endif()
     if(NOT tests)
       continue()
