@@ -8,7 +8,12 @@ namespace holdfast::sim {
 
 struct Director::Actor {
   Actor(const FaultPlan& plan_, Rng rng_)
-      : plan(plan_), config(plan_.config), rng(rng_), fault(plan_.kind->make(plan_.config)) {}
+      : plan(plan_), config(plan_.config), rng(rng_), fault(plan_.kind->make(plan_.config)) {
+    const Trigger& trigger = plan.trigger;
+    if (trigger.last_nth > trigger.nth)
+      nth = static_cast<std::int64_t>(rng.child("nth").between(static_cast<std::uint64_t>(trigger.nth),
+                                                               static_cast<std::uint64_t>(trigger.last_nth)));
+  }
 
   // Puts the client whose event fired it in the place of kEventClient.
   void meet(std::string_view client) {
@@ -35,9 +40,10 @@ struct Director::Actor {
   FaultConfig config;
   Rng rng;  // when it acts; each act has a stream below it
   std::unique_ptr<Fault> fault;
-  int acting = 0;         // acts that are not healed
-  std::int64_t acts = 0;  // so far
-  bool has_hit = false;   // since it acts
+  std::int64_t nth = plan.trigger.nth;  // which of what matches it fires at
+  int acting = 0;                       // acts that are not healed
+  std::int64_t acts = 0;                // so far
+  bool has_hit = false;                 // since it acts
   std::int64_t seen = 0;  // events or messages that matched; with `during`: since that fault began to act
   bool fired = false;     // triggers other than `every` fire once
   std::vector<std::shared_ptr<Act>> open;
@@ -171,7 +177,7 @@ void Director::on_message(const Message& message) {
 bool Director::counts(Actor& actor) {
   const FaultPlan& plan = actor.plan;
   if (!plan.during.empty() && !acts_now(plan.during)) return false;
-  return ++actor.seen == plan.trigger.nth;
+  return ++actor.seen == actor.nth;
 }
 
 bool Director::acts_now(const std::string& fault) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 namespace holdfast::sim {
 namespace {
@@ -55,7 +56,11 @@ Trigger parse_after(const Value& table, const SettingNames& names, const std::st
     check_name(*node, names.nodes, reader.at("node"), "node");
     trigger.node = *node;
   }
-  trigger.nth = reader.integer("nth", 1, kMost).value_or(1);
+  if (!begins) {
+    trigger.nth = trigger.last_nth = reader.integer("nth", 1, kMost).value_or(1);
+  } else if (const auto nth = reader.integers("nth", 1, kMost)) {
+    std::tie(trigger.nth, trigger.last_nth) = *nth;
+  }
   trigger.delay = reader.duration_range("delay").value_or(DurationRange{});
   reader.finish();
   if (kinds != 1)

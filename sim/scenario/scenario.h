@@ -31,8 +31,9 @@ struct Trigger {
   std::string message;                              // the command's name, upper case
   Direction direction = Direction::request;         // message: `phase`
   std::string client, node;                         // "" any
-  std::int64_t nth = 1;  // from 1, with `during`: since that fault began to act; the trigger fires once
-  DurationRange delay;   // event, fault, message: then this much later (0: before anything else happens)
+  // From 1, with `during`: since that fault began to act; the trigger fires once. Drawn if they differ.
+  std::int64_t nth = 1, last_nth = 1;
+  DurationRange delay;  // event, fault, message: then this much later (0: before anything else happens)
 };
 
 // In the place of a client's name in a fault that an event or a message triggers: the client that it came

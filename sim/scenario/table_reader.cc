@@ -71,6 +71,28 @@ std::optional<std::int64_t> TableReader::integer(std::string_view key, std::int6
   return found->integer;
 }
 
+std::optional<std::pair<std::int64_t, std::int64_t>> TableReader::integers(std::string_view key,
+                                                                           std::int64_t low,
+                                                                           std::int64_t high) {
+  const Value* const found = value(key);
+  if (found == nullptr) return std::nullopt;
+  if (found->kind == Value::Kind::integer) {
+    const std::int64_t one = *integer(key, low, high);
+    return std::pair(one, one);
+  }
+  if (found->kind == Value::Kind::text) {
+    const auto parsed = parse_seeds(found->text);
+    if (parsed && parsed->random == 0 && parsed->ranges.size() == 1 &&
+        parsed->ranges[0].first >= static_cast<std::uint64_t>(low) &&
+        parsed->ranges[0].second <= static_cast<std::uint64_t>(high))
+      return std::pair(static_cast<std::int64_t>(parsed->ranges[0].first),
+                       static_cast<std::int64_t>(parsed->ranges[0].second));
+  }
+  wrong(*found, key,
+        "a whole number from " + std::to_string(low) + " to " + std::to_string(high) +
+            ", or two of them such as \"1..12\"");
+}
+
 std::optional<Duration> TableReader::duration(std::string_view key, bool may_be_negative) {
   const Value* found = value(key);
   if (found == nullptr) return std::nullopt;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/scenario/document.h"
@@ -23,6 +24,9 @@ class TableReader {
   std::optional<std::string> choice(std::string_view key, const std::vector<std::string>& choices);
   std::optional<bool> flag(std::string_view key);
   std::optional<std::int64_t> integer(std::string_view key, std::int64_t low, std::int64_t high);
+  // Such a number, or two as a text: "1..12".
+  std::optional<std::pair<std::int64_t, std::int64_t>> integers(std::string_view key, std::int64_t low,
+                                                                std::int64_t high);
   std::optional<Duration> duration(std::string_view key, bool may_be_negative = false);
   std::optional<DurationRange> duration_range(std::string_view key);
   std::optional<std::int64_t> percent(std::string_view key);

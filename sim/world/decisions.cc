@@ -30,9 +30,11 @@ void DecisionStream::renew(Rng& rng) {
 
 std::uint64_t DecisionStream::settle(const Drawn& drawn, std::uint64_t number) {
   std::uint64_t value = drawn.value;
-  if (fixed_ != nullptr) {
-    if (const auto found = fixed_->find(number); found != fixed_->end())
-      value = std::clamp(found->second, drawn.low, drawn.high);
+  const auto fixed = fixed_ == nullptr ? decltype(fixed_->end()){} : fixed_->find(number);
+  if (fixed_ != nullptr && fixed != fixed_->end()) {
+    value = std::clamp(fixed->second, drawn.low, drawn.high);
+  } else if (all_.steer_) {
+    value = std::clamp(all_.steer_(name_, number, drawn), drawn.low, drawn.high);
   }
   if (kept_ != nullptr) {
     // A fork draws again what its parent draws: the same number, the same decision.
@@ -45,7 +47,7 @@ std::uint64_t DecisionStream::settle(const Drawn& drawn, std::uint64_t number) {
 
 Rng Decisions::stream(std::uint64_t seed, std::string_view name) {
   Rng made = Rng::derive(seed, name);
-  if (keep_ || !changes_.empty()) made.stream_ = &named(std::string(name));
+  if (keep_ || steer_ || !changes_.empty()) made.stream_ = &named(std::string(name));
   return made;
 }
 

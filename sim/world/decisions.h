@@ -76,6 +76,10 @@ class Decisions {
   // The world's stream of that name. REQUIRES: `now`, of the world's clock, was given if there are reseeds.
   Rng stream(std::uint64_t seed, std::string_view name);
   void clock(std::function<std::int64_t()> now_ns) { now_ns_ = std::move(now_ns); }
+  // Asked what each draw comes to, unless it is fixed: the stream's name, its number, and what the seed
+  // gives. The answer becomes the nearest value that can be drawn.
+  using Steer = std::function<std::uint64_t(const std::string& stream, std::uint64_t number, const Drawn&)>;
+  void steer(Steer steer) { steer_ = std::move(steer); }
 
   // By stream, in order of their numbers; streams that drew nothing are there, too.
   const std::map<std::string, std::vector<Drawn>>& drawn() const { return drawn_; }
@@ -86,6 +90,7 @@ class Decisions {
 
   const Changes changes_;
   const bool keep_;
+  Steer steer_;
   std::function<std::int64_t()> now_ns_;
   std::map<std::string, DecisionStream> streams_;
   std::map<std::string, std::vector<Drawn>> drawn_;

@@ -68,6 +68,20 @@ TEST(Decisions, AChanceIsFixedAsWhetherItHappens) {
   EXPECT_FALSE(rng.chance(999'999, 1'000'000));
 }
 
+TEST(Decisions, WhoSteersIsAskedForWhatIsNotFixed) {
+  Decisions decisions({.fixed = {{"a", {{1, 4}}}}});
+  std::vector<std::string> asked;
+  decisions.steer([&](const std::string& stream, std::uint64_t number, const Drawn& drawn) {
+    asked.push_back(stream + " " + std::to_string(number) + " of " + std::to_string(drawn.high));
+    return std::uint64_t{99};
+  });
+  Rng rng = decisions.stream(1, "a");
+  EXPECT_EQ(rng.between(0, 9), 9u) << "the nearest that can be drawn";
+  EXPECT_EQ(rng.between(0, 9), 4u);
+  EXPECT_EQ(rng.between(0, 7), 7u);
+  EXPECT_EQ(asked, (std::vector<std::string>{"a 0 of 9", "a 2 of 7"}));
+}
+
 TEST(Decisions, AChildDependsOnItsNameAndNotOnWhatWasDrawn) {
   Rng a = Rng::derive(7, "a"), later = a;
   later.next();

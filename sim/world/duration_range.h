@@ -11,11 +11,11 @@ struct DurationRange {
 
   bool fixed() const { return high <= low; }
 
-  // Uniform, whole nanoseconds. One draw, none when there is nothing to choose.
+  // Uniform, whole nanoseconds. One draw, none when there is nothing to choose. REQUIRES: low is not negative
   Duration draw(Rng& rng) const {
     if (fixed()) return low;
-    const std::uint64_t width = static_cast<std::uint64_t>((high - low).count());
-    return low + Duration(static_cast<Duration::rep>(rng.between(0, width)));
+    return Duration(static_cast<Duration::rep>(
+        rng.between(static_cast<std::uint64_t>(low.count()), static_cast<std::uint64_t>(high.count()))));
   }
 };
 

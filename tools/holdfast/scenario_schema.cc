@@ -33,6 +33,9 @@ Json choice(const std::vector<std::string>& words) { return {{"enum", words}}; }
 Json duration() { return reference("duration"); }
 Json range() { return reference("range"); }
 Json texts() { return reference("texts"); }
+Json count_or_range() {
+  return any_of({integer(1, INT64_MAX), {{"type", "string"}, {"pattern", "^[0-9]+\\.\\.[0-9]+$"}}});
+}
 
 struct Key {
   std::string name;
@@ -237,7 +240,8 @@ Json after_schema(bool begins) {
   const Key delay = {"delay", range(), "then this much later (0)"};
   const std::vector<Key> common = {{"client", text(), "only of this client"},
                                    {"node", text(), "only of this node"},
-                                   {"nth", integer(1, INT64_MAX), "the how many-th (1)"},
+                                   {"nth", begins ? count_or_range() : integer(1, INT64_MAX),
+                                    "the how many-th (1); two numbers such as \"1..12\": one of them"},
                                    delay};
   const auto with = [&](std::vector<Key> keys) {
     keys.insert(keys.end(), common.begin(), common.end());
