@@ -131,7 +131,7 @@ std::string decisions_of(const HuntCase& one) {
 
 std::string how_to_run(const CaseFile& file) {
   if (file.decisions.empty()) return "";
-  return fmt::format("It needs the decisions of its run: --decisions {}.decisions\n", file.name);
+  return fmt::format("\nIt needs the decisions of its run: --decisions {}.decisions\n", file.name);
 }
 
 std::uint64_t number(std::string_view text, const std::string& file, int line) {
@@ -152,7 +152,7 @@ CaseFile case_file(const Ground& ground, const Shrunk& shrunk, const Failure& fa
   Value document = shrunk.one.document;
   set_key(document, "name", text_value(file.name));
   set_key(document, "about",
-          text_value("Found by a hunt: " + failure.check + " is violated" +
+          text_value("Found: " + failure.check + " is violated" +
                      (failure.kind.empty() ? "" : " (" + failure.kind + ")") +
                      (failure.shape.empty() ? "" : "; between its events: " + failure.shape)));
   Value broken = expectation(failure.check);

@@ -84,12 +84,14 @@ bool Trial::holds(const std::string& check) const {
 
 Trial try_case(const HuntCase& one, const TrialOptions& options) {
   Trial trial;
-  Decisions decisions(one.changes);
+  Decisions own(one.changes);
   try {
     const Scenario scenario = parse_base(one.document, "hunted");
-    const RunResult run = run_once(
-        scenario,
-        {.seed = one.seed, .keep_history = true, .decisions = one.changes.empty() ? nullptr : &decisions});
+    const RunResult run = run_once(scenario, {.seed = one.seed,
+                                              .keep_history = true,
+                                              .decisions = options.decisions != nullptr ? options.decisions
+                                                           : one.changes.empty()        ? nullptr
+                                                                                        : &own});
     trial.trace = run.trace;
     trial.length_ns = run.length_ns;
     trial.grants = run.grants;

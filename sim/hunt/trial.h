@@ -49,6 +49,7 @@ struct Trial {
 
 struct TrialOptions {
   bool features = false;
+  Decisions* decisions = nullptr;  // in the place of the case's own changes
 };
 
 // Runs it in the embedded world. Does not throw for what a run does: a run that ends by an error of the

@@ -46,6 +46,7 @@ CommandLine::CommandLine()
   add_run();
   add_check();
   add_hunt();
+  add_explore();
   add_show();
   add_bench();
   add_rest();

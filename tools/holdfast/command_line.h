@@ -19,14 +19,15 @@ struct CommandLine {
   CommandLine(const CommandLine&) = delete;
 
   CLI::App app;
-  CLI::App *run, *check, *hunt, *show, *list, *redis, *proxy, *bench, *plot, *external, *schema, *completion,
-      *man;
+  CLI::App *run, *check, *hunt, *explore, *show, *list, *redis, *proxy, *bench, *plot, *external, *schema,
+      *completion, *man;
   CLI::App* help;
 
   RunArguments run_arguments(const std::string& command) const;
   CheckArguments check_arguments() const;
   BenchArguments bench_arguments(int argc, const char* const* argv) const;
   HuntArguments hunt_arguments() const;
+  ExploreArguments explore_arguments() const;
   ShowArguments show_arguments(const std::string& command) const;
   RedisArguments redis_arguments() const;
   ExternalArguments external_arguments(const std::string& command) const;
@@ -42,6 +43,7 @@ struct CommandLine {
   void add_run();
   void add_check();
   void add_hunt();
+  void add_explore();
   void add_show();
   void add_bench();
   void add_proxy();
@@ -54,6 +56,7 @@ struct CommandLine {
   BenchArguments bench_;
   HuntArguments hunt_;
   std::string hunt_time_, hunt_shard_;
+  ExploreArguments explore_;
   ShowArguments show_;
   RedisArguments redis_;
   ExternalArguments external_;

@@ -1,4 +1,4 @@
-// The flags of `holdfast hunt`.
+// The flags of `holdfast hunt` and `holdfast explore`.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -50,6 +50,44 @@ void CommandLine::add_hunt() {
   hunt->add_flag("!--no-swarm", hunt_.swarm, "every kind of fault in every case");
   hunt->add_flag("!--no-shrink", hunt_.shrink, "what is found stays as it is");
   add_terminal_flags(*hunt);
+}
+
+void CommandLine::add_explore() {
+  explore = app.add_subcommand("explore",
+                               "run a small scenario in every way in which few things go otherwise\n"
+                               "Usual is the shortest time of each message and pause, the first of the tasks "
+                               "that can run, and the last "
+                               "place of a fault, which may lie beyond the end. Each message may take "
+                               "longer, another task may go on, a "
+                               "fault may act elsewhere (nth = \"1..40\"): first one of these, then two, up "
+                               "to --deviations. It ends at "
+                               "the first broken promise, which has the fewest, or says that there is none "
+                               "in any of these runs. Exit 1: "
+                               "a promise was broken.");
+  explore->add_option("FILE", explore_.file, "a scenario file; its base is explored")
+      ->required()
+      ->type_name("FILE");
+  explore->add_option("--deviations", explore_.deviations, "how many things may go otherwise in one run")
+      ->type_name("N")
+      ->check(CLI::Range(0u, 16u))
+      ->capture_default_str();
+  explore->add_option("--runs", explore_.runs, "the most; then it is not complete")->type_name("N");
+  explore->add_option("--seed", explore_.seed, "of draws that are not explored: names of owners, jitter")
+      ->type_name("N")
+      ->capture_default_str();
+  explore->add_option("-j,--jobs", explore_.jobs, "runs at a time")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 256u))
+      ->default_val(std::max(1u, std::thread::hardware_concurrency()));
+  explore->add_option("--out", explore_.out, "write the run that breaks a promise into this folder")
+      ->type_name("DIR");
+  add_terminal_flags(*explore);
+}
+
+ExploreArguments CommandLine::explore_arguments() const {
+  ExploreArguments arguments = explore_;
+  arguments.terminal = detect_terminal(parse_color(color_), ascii_);
+  return arguments;
 }
 
 HuntArguments CommandLine::hunt_arguments() const {

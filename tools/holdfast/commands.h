@@ -55,6 +55,16 @@ struct HuntArguments {
   Terminal terminal = {};
 };
 
+struct ExploreArguments {
+  std::string file;
+  std::uint32_t deviations = 2;
+  std::optional<std::uint64_t> runs;
+  std::uint64_t seed = 1;
+  unsigned jobs = 1;
+  std::string out;
+  Terminal terminal = {};
+};
+
 struct ProxyArguments {
   std::string what;              // "top": look at one that runs; "": be one
   std::string listen, upstream;  // "": no proxy yet
@@ -74,6 +84,8 @@ ExitCode run_command(const RunArguments& arguments);
 ExitCode check_command(const CheckArguments& arguments);
 // Until the time or the runs are over, or SIGINT; then makes small what it found.
 ExitCode hunt_command(const HuntArguments& arguments);
+// Until all is seen, a promise is broken, the runs are over, or SIGINT.
+ExitCode explore_command(const ExploreArguments& arguments);
 ExitCode show_command(const ShowArguments& arguments);
 // Serves until SIGINT, SIGTERM or SHUTDOWN. Throws Missing when the port cannot be had.
 ExitCode redis_command(const RedisArguments& arguments);

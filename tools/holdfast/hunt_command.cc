@@ -3,21 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
-#include <thread>
 #include <vector>
 
-#include "checker/story/story.h"
 #include "sim/hunt/case_file.h"
 #include "sim/hunt/hunt.h"
 #include "sim/hunt/shrink.h"
 #include "sim/scenario/parse_scenario.h"
 #include "sim/scenario/write_document.h"
+#include "tools/holdfast/case_story.h"
 #include "tools/holdfast/commands.h"
 #include "tools/holdfast/escape.h"
+#include "tools/holdfast/for_each.h"
+#include "tools/holdfast/interrupt.h"
 #include "tools/holdfast/output.h"
 #include "tools/holdfast/progress.h"
 
@@ -25,22 +24,6 @@ namespace holdfast::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free);  // written by a signal's handler
-void on_interrupt(int) { interrupted = true; }
-
-// Calls `one` for 0..count-1 on `jobs` threads.
-void for_each(unsigned jobs, std::size_t count, const std::function<void(std::size_t)>& one) {
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < count; i = next++) one(i);
-  };
-  std::vector<std::thread> others;
-  for (unsigned i = 1; i < std::min<std::size_t>(jobs, count); ++i) others.emplace_back(work);
-  work();
-  for (std::thread& other : others) other.join();
-}
 
 sim::Ground ground_of(const HuntArguments& arguments) {
   const sim::LockKind* const lock = sim::find_lock_kind(arguments.what);
@@ -68,20 +51,6 @@ struct Finished {
   sim::CaseFile file;
 };
 
-// What happened in it, as a picture in characters that any editor shows.
-std::string story_of(const sim::HuntCase& one, const sim::Failure& failure, const Terminal& terminal) {
-  sim::Decisions decisions(one.changes);
-  const sim::Scenario scenario = sim::parse_base(one.document, "hunted");
-  const sim::RunResult run =
-      sim::run_once(scenario, {.seed = one.seed, .keep_history = true, .decisions = &decisions});
-  for (std::size_t i = 0; i < run.verdicts.size(); ++i) {
-    if (scenario.expectations[i].check != failure.check || run.verdicts[i].witnesses.empty()) continue;
-    return checker::tell_story(run.history, run.verdicts[i].witnesses.front(),
-                               {.style = terminal, .reentrant = scenario.lock->reentrant});
-  }
-  return "";
-}
-
 Finished make_small(const HuntArguments& arguments, const sim::Ground& ground, const sim::Find& find) {
   Finished done;
   done.find = &find;
@@ -90,7 +59,7 @@ Finished make_small(const HuntArguments& arguments, const sim::Ground& ground, c
   done.shrunk.one = find.first;
   const std::string promise = find.failure.promise();
   if (find.failure.of_harness() || !arguments.shrink) return done;
-  done.shrunk = sim::shrink(ground, find.first, promise, {.stop = [] { return interrupted.load(); }});
+  done.shrunk = sim::shrink(ground, find.first, promise, {.stop = interrupted});
   for (const sim::Failure& failure : sim::try_case(done.shrunk.one).failures) {
     if (failure.promise() == promise) done.failure = failure;
   }
@@ -118,8 +87,7 @@ std::vector<Finished> of_one_name_each(std::vector<Finished> all) {
 
 sim::CaseFile file_of(const Finished& done, const sim::Ground& ground) {
   if (done.failure.of_harness()) return sim::case_file_of_harness(done.find->first, done.failure);
-  const Terminal plain{.width = 100, .unicode = true, .color = false};
-  return sim::case_file(ground, done.shrunk, done.failure, story_of(done.shrunk.one, done.failure, plain));
+  return sim::case_file(ground, done.shrunk, done.failure, story_of(done.shrunk.one, done.failure, kInAFile));
 }
 
 std::string progress_line(const sim::HuntState& state, double seconds) {
@@ -189,9 +157,7 @@ std::string missed_marks(const sim::HuntState& state) {
 ExitCode hunt_command(const HuntArguments& arguments) {
   const sim::Ground ground = ground_of(arguments);
   if (!arguments.out.empty()) require_writable_folder("--out", arguments.out);
-  interrupted = false;
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
+  keep_interrupts();
   const auto start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   Progress progress(0, "runs", false);
@@ -204,7 +170,7 @@ ExitCode hunt_command(const HuntArguments& arguments) {
       .for_each = [&](std::size_t count, const auto& one) { for_each(arguments.jobs, count, one); },
       .shard = arguments.shard,
       .shards = arguments.shards,
-      .stop = [&](const sim::HuntState&) { return interrupted || (limit > 0 && seconds() >= limit); },
+      .stop = [&](const sim::HuntState&) { return interrupted() || (limit > 0 && seconds() >= limit); },
       .progress =
           [&](const sim::HuntState& now) { progress.tell([&] { return progress_line(now, seconds()); }); },
   });
@@ -237,11 +203,11 @@ ExitCode hunt_command(const HuntArguments& arguments) {
       for_terminal(arguments.what, arguments.terminal), state.runs,
       static_cast<double>(state.runs) / std::max(hunted, 1e-3),
       static_cast<double>(state.virtual_ns) / 3.6e12, state.grants, state.features, state.unseen(),
-      state.corpus, finished.size(), finished.size() == 1 ? "" : "s", interrupted ? "; interrupted" : ""));
+      state.corpus, finished.size(), finished.size() == 1 ? "" : "s", interrupted() ? "; interrupted" : ""));
   if (state.unjudged > 0)
     print_out(fmt::format("{} runs in which a check had nothing to say\n", state.unjudged));
   print_out(fmt::format("trace {:016x}\n", state.trace));
-  return interrupted ? worse(code, kInterrupted) : code;
+  return interrupted() ? worse(code, kInterrupted) : code;
 }
 
 }  // namespace holdfast::tools

@@ -1,0 +1,139 @@
+// Explorations of scenarios: what is found with how few deviations, that it can be replayed, and that a sound
+// lock is seen to the end.
+#include "sim/explore/explore.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "sim/hunt/case_file.h"
+#include "sim/hunt/draw_case.h"
+#include "sim/scenario/parse_scenario.h"
+#include "sim/scenario/write_document.h"
+
+namespace holdfast::sim {
+namespace {
+
+Ground small(const char* lock, const std::string& more = "") {
+  Ground ground = ground_of(*find_lock_kind(lock));
+  ground.given = parse_toml(R"(
+[run]
+time = "20s"
+[cluster]
+topology = "primary-replica"
+nodes    = ["r1", "r2"]
+[lock]
+kind  = ")" + std::string(lock) +
+                                R"("
+lease = "1s"
+[workload]
+kind    = "critical-section"
+clients = 2
+rounds  = 1
+hold    = "300ms"
+think   = "0s"
+[network]
+latency = "1ms..1500ms"
+)" + more,
+                            "small.toml");
+  return ground;
+}
+
+constexpr const char* kFailover = R"(
+[[fault]]
+id    = "kill"
+kind  = "crash"
+node  = "r1"
+after = { message = "SET", phase = "reply", nth = 1 }
+[[fault]]
+id    = "promote"
+kind  = "promote"
+node  = "r2"
+after = { fault = "kill", delay = "10ms" }
+)";
+
+TEST(Explore, OneLateMessageOfTheReplicationIsEnoughForADoubleGrant) {
+  const ExploreState state = explore({.ground = small("lock-interface", kFailover), .deviations = 2});
+  ASSERT_TRUE(state.violation);
+  EXPECT_FALSE(state.search.complete);
+  EXPECT_EQ(state.violation->failure.promise(), "lease-exclusion/double-grant");
+  ASSERT_EQ(state.violation->otherwise.size(), 1u);
+  EXPECT_EQ(state.violation->otherwise.front().stream.rfind("network/", 0), 0u);
+
+  // What it wrote down is that run.
+  const Trial again = try_case(state.violation->one);
+  EXPECT_TRUE(again.shows(state.violation->failure.promise()));
+  const DecisionsFile file = parse_decisions(
+      to_text({.seed = state.violation->one.seed, .changes = state.violation->one.changes}), "d");
+  EXPECT_EQ(
+      try_case({.document = state.violation->one.document, .seed = file.seed, .changes = file.changes}).trace,
+      again.trace);
+}
+
+// Its unlock removes whatever is there: a reply that comes after the lease, and the next holder's too.
+TEST(Explore, TwoThingsAtOnceAreFoundWithABoundOfTwo) {
+  Ground ground = small("setnx-expire");
+  EXPECT_EQ(explore({.ground = ground, .deviations = 1}).violation, std::nullopt);
+  const ExploreState state = explore({.ground = ground, .deviations = 2});
+  ASSERT_TRUE(state.violation);
+  EXPECT_EQ(state.violation->failure.check, "no-foreign-release");
+  EXPECT_EQ(state.violation->otherwise.size(), 2u);
+}
+
+TEST(Explore, ASoundLockIsSeenToTheEnd) {
+  const char* const dies = R"(
+[[fault]]
+id     = "die"
+kind   = "crash"
+client = "$client"
+after  = { message = "EVALSHA", nth = "1..20" }
+)";
+  const ExploreState state = explore({.ground = small("reentrant", dies), .deviations = 1});
+  EXPECT_EQ(state.violation, std::nullopt);
+  EXPECT_TRUE(state.search.complete);
+  EXPECT_GT(state.search.runs, state.search.least_points);
+  EXPECT_GT(state.histories, state.search.runs / 2);
+  EXPECT_TRUE(state.marks.contains("client.crashed")) << "a fault acts at each of its places";
+}
+
+// nth = "2..3": over some seeds each of them, and no other.
+TEST(Explore, APlaceIsDrawnFromItsRange) {
+  Value document = least_case(small("lock-interface", kFailover));
+  set_key(section_of(document, "network"), "latency", text_value("1ms"));
+  set_key(*tables_of(document, "fault").front().find("after"), "nth", text_value("2..3"));
+  std::set<std::int64_t> answered;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const RunResult run = run_once(parse_base(document, "drawn"), {.seed = seed, .keep_history = true});
+    std::int64_t seen = 0;
+    for (const checker::Event& event : run.history.events()) {
+      if (event.f == checker::Function::store_grant && event.type == checker::EventType::ok) ++seen;
+      if (event.f == checker::Function::fault && run.history.text(event.error) == "crash") break;
+    }
+    answered.insert(seen);
+  }
+  EXPECT_EQ(answered, (std::set<std::int64_t>{2, 3}));
+
+  for (const char* const wrong : {"3..2", "0..2", "some"}) {
+    set_key(*tables_of(document, "fault").front().find("after"), "nth", text_value(wrong));
+    EXPECT_THROW(parse_base(document, "drawn"), BadScenario) << wrong;
+  }
+}
+
+TEST(Explore, TheOrderOfTheRunsChangesNothing) {
+  ExploreOptions options{.ground = small("lock-interface", kFailover)};
+  const ExploreState forwards = explore(options);
+  options.for_each = [](std::size_t count, const std::function<void(std::size_t)>& one) {
+    for (std::size_t i = count; i-- > 0;) one(i);
+  };
+  const ExploreState backwards = explore(options);
+  EXPECT_EQ(forwards.search.runs, backwards.search.runs);
+  EXPECT_EQ(forwards.histories, backwards.histories);
+  ASSERT_TRUE(forwards.violation && backwards.violation);
+  EXPECT_EQ(forwards.violation->one.changes, backwards.violation->one.changes);
+}
+
+}  // namespace
+}  // namespace holdfast::sim

@@ -1,0 +1,54 @@
+// `holdfast explore` as its users meet it: what it says of a sound lock, of a broken promise, and of a bad
+// file.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tools/holdfast/testing/run_tool.h"
+
+namespace holdfast::tools {
+namespace {
+
+const std::string kExplored = kScenarios + "explore/";
+
+TEST(ExploreCommand, SaysForWhatItIsComplete) {
+  const Ran ran = holdfast("explore --deviations 1 " + kExplored + "fair.toml");
+  EXPECT_EQ(ran.exit, 0) << ran.out << ran.err;
+  EXPECT_TRUE(ran.says("complete, no violation in any run in which at most one thing goes otherwise"))
+      << ran.out;
+  const Ran cut = holdfast("explore --runs 10 " + kExplored + "fair.toml");
+  EXPECT_EQ(cut.exit, 0) << cut.err;
+  EXPECT_TRUE(cut.says("not complete")) << cut.out;
+}
+
+TEST(ExploreCommand, WritesARunThatBreaksAPromise) {
+  const TemporaryFolder folder;
+  const Ran ran = holdfast("explore " + kExplored + "failover.toml --out " + folder.path());
+  EXPECT_EQ(ran.exit, 1) << ran.err;
+  EXPECT_TRUE(ran.says("one thing is other than usual")) << ran.out;
+  EXPECT_TRUE(ran.says("100ms in the place of 1ms")) << ran.out;
+  EXPECT_TRUE(ran.says("DOUBLE GRANT")) << ran.out;
+  std::string toml, decisions;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    if (entry.path().extension() == ".toml") toml = entry.path().string();
+    if (entry.path().extension() == ".decisions") decisions = entry.path().string();
+  }
+  ASSERT_NE(toml, "");
+  ASSERT_NE(decisions, "");
+  const Ran again = holdfast("run " + toml + " --variant base --decisions " + decisions);
+  EXPECT_EQ(again.exit, 0) << again.out;
+}
+
+TEST(ExploreCommand, SaysWhatIsWrong) {
+  EXPECT_EQ(holdfast("explore nothing.toml").exit, 64);
+  EXPECT_EQ(holdfast("explore fair").exit, 64);
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() + "/bad.toml") << "[lock]\nkind = \"fair\"\nlease = \"soon\"\n";
+  const Ran ran = holdfast("explore " + folder.path() + "/bad.toml");
+  EXPECT_EQ(ran.exit, 64);
+  EXPECT_NE(ran.err.find("bad.toml:3:9:"), std::string::npos) << ran.err;
+}
+
+}  // namespace
+}  // namespace holdfast::tools

@@ -1,0 +1,10 @@
+// Interrupt: SIGINT and SIGTERM ask a search to end with what it has.
+#pragma once
+
+namespace holdfast::tools {
+
+// From now on these signals are kept. The second one ends the process at once.
+void keep_interrupts();
+bool interrupted();
+
+}  // namespace holdfast::tools
