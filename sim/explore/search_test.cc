@@ -19,7 +19,7 @@ struct Tree {
   // 0: the run ends here.
   std::uint32_t choices(const std::vector<std::uint32_t>& answers) const {
     if (answers.size() >= 6) return 0;
-    std::uint64_t hash = seed;
+    std::uint64_t hash = (seed + 1) * 0xbf58476d1ce4e5b9u;
     for (const std::uint32_t answer : answers) hash = (hash ^ (answer + 1)) * 0x9e3779b97f4a7c15u;
     const std::uint64_t kind = (hash >> 40) % 5;
     return kind == 0 ? 0 : static_cast<std::uint32_t>(2 + kind % 3);
