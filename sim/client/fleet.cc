@@ -140,6 +140,8 @@ void WorkThread::release(Lock& lock) {
     } else {
       record_.release_failed(key, error.what());
     }
+  } catch (const std::system_error& error) {  // a published design that cannot start its executor
+    record_.release_unknown(key, error.what());
   }
 }
 

@@ -55,11 +55,11 @@ class ClientTrouble : public ::testing::TestWithParam<bool> {
     return all;
   }
   // What acquires of that client ended with, errors only.
-  static std::string errors(const RunResult& run, const std::string& client) {
+  static std::string errors(const RunResult& run, const std::string& client,
+                            Function of = Function::acquire) {
     std::string all;
     for (const Event& event : run.history.events()) {
-      if (event.f != Function::acquire || event.type == EventType::ok || event.type == EventType::invoke)
-        continue;
+      if (event.f != of || event.type == EventType::ok || event.type == EventType::invoke) continue;
       if (run.history.text(event.process).starts_with(client + "/"))
         all += std::string(run.history.text(event.error)) + "\n";
     }
@@ -147,6 +147,24 @@ for = "1500ms"
   EXPECT_NE(errors(run, "c1").find("it was given back"), std::string::npos) << errors(run, "c1");
   EXPECT_EQ(errors(run, "c2"), "");
   EXPECT_GT(grants(run)["c1"], 10) << "its tasks start again";
+}
+
+// An interrupted unlock() of the registry leaves the removal to a thread that there is not.
+TEST_P(ClientTrouble, AReleaseThatNeedsAThreadIsTold) {
+  const RunResult run = play("spring-registry", R"(clients = 2
+rounds = 5
+interrupts = "100%"
+[[fault]]
+id = "no-threads"
+kind = "thread-limit"
+client = "c1"
+role = "executor"
+after = { event = "lock.granted", nth = 1 }
+for = "2s"
+)");
+  EXPECT_TRUE(reached(run, "fault.no-threads"));
+  EXPECT_NE(errors(run, "c1").find("Resource temporarily unavailable"), std::string::npos)
+      << errors(run, "c1");
 }
 
 TEST_P(ClientTrouble, AThreadLimitThatNobodyMeetsIsNotReached) {
