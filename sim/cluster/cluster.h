@@ -72,10 +72,12 @@ class NodeRefuses : public std::runtime_error {
   NodeRefuses(const std::string& what, std::string answer)
       : std::runtime_error(what + ": " + answer), answer_(std::move(answer)) {}
   bool says(std::string_view code) const {
-    return answer_.starts_with(code) && answer_.substr(code.size(), 1) == " ";
+    return answer_.starts_with(code) && (answer_.size() == code.size() || answer_[code.size()] == ' ');
   }
-  // It will take the same command later: it runs a script, or loads its data.
-  bool for_now() const { return says("BUSY") || says("LOADING"); }
+  // It will take the same command later: it runs a script, loads its data, or hands over to a replica.
+  bool for_now() const {
+    return says("BUSY") || says("LOADING") || says("ERR REPLICAOF not allowed while failing over.");
+  }
 
  private:
   std::string answer_;
