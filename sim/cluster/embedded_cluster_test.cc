@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <string>
 
 #include "sim/cluster/testing/embedded_fixture.h"
 
@@ -149,6 +150,19 @@ TEST(EmbeddedClusterTest, OneSeedGivesOneTrace) {
     cluster.find("r2")->promote();
   };
   EXPECT_EQ(in_cluster(kPair, story), in_cluster(kPair, story));
+}
+
+// Who administers a node asks again as long as it says one of these.
+TEST(NodeRefuses, SaysWhetherItIsForNow) {
+  const auto for_now = [](const std::string& answer) {
+    const NodeRefuses refusal("node r1 refuses", answer);
+    return refusal.for_now();
+  };
+  EXPECT_TRUE(for_now("BUSY Redis is busy running a script."));
+  EXPECT_TRUE(for_now("LOADING Redis is loading the dataset in memory"));
+  EXPECT_TRUE(for_now("ERR REPLICAOF not allowed while failing over."));
+  EXPECT_FALSE(for_now("BUSYGROUP Consumer Group name already exists"));
+  EXPECT_FALSE(for_now("ERR unknown command"));
 }
 
 }  // namespace
