@@ -36,19 +36,13 @@ std::string joined_keys(const std::vector<std::shared_ptr<Lock>>& members) {
   return keys;
 }
 
-// Gives back what it was handed, in reverse, unless that is kept. From `deadline` on, or when a server does
-// not answer, that goes on in the background.
+// What one round took. It is given back in reverse; from `deadline` on, or when a server does not answer,
+// that goes on in the background. Not by a destructor: giving back waits, and who waits while the stack
+// unwinds is not told that its process was killed.
 class Taken {
  public:
   explicit Taken(MonotonicTime deadline) : deadline_(deadline) {}
-  ~Taken() {
-    try {
-      give_back();
-    } catch (const TaskCancelled&) {
-    }
-  }
   void add(Lock& lock) { locks_.push_back(&lock); }
-  void keep() { locks_.clear(); }
   void give_back() {
     while (!locks_.empty()) {
       Lock* const last = locks_.back();
@@ -129,7 +123,10 @@ bool MultiLock::acquire_all(bool wait, MonotonicTime deadline, const std::stop_t
       for (std::size_t i = 0; i < members_.size() && refused == members_.size(); ++i) {
         if (i == first) continue;
         asked = runtime().now();
-        if (wait && asked >= deadline) return false;
+        if (wait && asked >= deadline) {
+          taken.give_back();
+          return false;
+        }
         if (members_[i]->try_lock_by(deadline)) {
           taken.add(*members_[i]);
         } else {
@@ -137,21 +134,21 @@ bool MultiLock::acquire_all(bool wait, MonotonicTime deadline, const std::stop_t
         }
       }
     } catch (const TaskCancelled&) {  // the process is dead: nothing can be given back
-      taken.keep();
       throw;
     } catch (const Unavailable&) {
       // Most of the time went by at other members: no answer in the rest is no sign of a fault.
       const bool too_late =
           wait && deadline != kNever && runtime().now() >= deadline && asked - came >= deadline - asked;
+      taken.give_back();
       if (!too_late) throw;
       return false;
+    } catch (...) {
+      taken.give_back();
+      throw;
     }
     const bool all_held = std::all_of(members_.begin(), members_.end(),
                                       [](const auto& member) { return member->is_held_by_me(); });
-    if (refused == members_.size() && all_held) {
-      taken.keep();
-      return true;
-    }
+    if (refused == members_.size() && all_held) return true;
     taken.give_back();
     if (!wait || runtime().now() >= deadline) return false;
     if (stop.stop_requested())
