@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <memory>
 
+#include "sim/historic/testing/independent_servers.h"
 #include "sim/historic/testing/peer.h"
 
 namespace holdfast::historic {
@@ -20,23 +20,11 @@ using Kind = LockEvent::Kind;
 class RedisPlusPlusTxTest : public PortsTest {};
 HF_ON_ALL_PORTS(RedisPlusPlusTxTest);
 
-// Three servers that know nothing of each other, as three databases of one. `dead`: the last one is.
-struct Party {
-  explicit Party(Fixture& fixture, LockOptions options = {}, bool dead = false) {
-    for (int number = 0; number < 3; ++number) {
-      redis::ClientOptions of_node = fixture.options();
-      of_node.database = number;
-      if (dead && number == 2) of_node.nodes = {{"dead", {"127.0.0.1", 1}}};
-      servers.push_back(std::make_unique<redis::Client>(fixture.runtime, fixture.network, of_node));
-      nodes.push_back(servers.back().get());
-    }
-    lock = std::make_unique<RedisPlusPlusTx>(nodes, options, "k");
-  }
-  redis::Reply ask(int number, std::initializer_list<std::string_view> command) {
-    return nodes[static_cast<std::size_t>(number)]->call(command).reply;
-  }
-  std::deque<std::unique_ptr<redis::Client>> servers;
-  std::vector<redis::Client*> nodes;
+// On three servers. `dead`: the last one is.
+struct Party : IndependentServers {
+  explicit Party(Fixture& fixture, LockOptions options = {}, bool dead = false)
+      : IndependentServers(fixture, {.dead = dead ? 1 : 0}),
+        lock(std::make_unique<RedisPlusPlusTx>(nodes, options, "k")) {}
   std::unique_ptr<RedisPlusPlusTx> lock;
 };
 

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <memory>
 
+#include "sim/historic/testing/independent_servers.h"
 #include "sim/historic/testing/peer.h"
 
 namespace holdfast::historic {
@@ -20,26 +20,13 @@ using Kind = LockEvent::Kind;
 class RedlockClassicTest : public PortsTest {};
 HF_ON_ALL_PORTS(RedlockClassicTest);
 
-// Five servers that know nothing of each other, as five databases of one: what counts is that each has its
-// own keys. `dead`: how many of them, from the last on, cannot be reached.
-struct Party {
-  explicit Party(Fixture& fixture, LockOptions options = {}, int dead = 0) {
-    for (int number = 0; number < 5; ++number) {
-      redis::ClientOptions of_node = fixture.options();
-      of_node.wait_for_servers = true;  // a dead one costs its whole time
-      of_node.database = number;
-      if (number >= 5 - dead) of_node.nodes = {{"dead", {"127.0.0.1", 1}}};
-      servers.push_back(std::make_unique<redis::Client>(fixture.runtime, fixture.network, of_node));
-      nodes.push_back(servers.back().get());
-    }
+// On five servers. `dead`: how many of them cannot be reached.
+struct Party : IndependentServers {
+  explicit Party(Fixture& fixture, LockOptions options = {}, int dead = 0)
+      : IndependentServers(fixture, {.count = 5, .dead = dead, .wait_for_servers = true}) {
     for (int number = 0; number < 5 - dead; ++number) ask(number, {"PING"});  // connected
     lock = std::make_unique<RedlockClassic>(nodes, options, "k");
   }
-  redis::Reply ask(int number, std::initializer_list<std::string_view> command) {
-    return nodes[static_cast<std::size_t>(number)]->call(command).reply;
-  }
-  std::deque<std::unique_ptr<redis::Client>> servers;
-  std::vector<redis::Client*> nodes;
   std::unique_ptr<RedlockClassic> lock;
 };
 
