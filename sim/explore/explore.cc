@@ -52,7 +52,7 @@ class Steered {
     auto& of_stream = settled_[stream];
     if (const auto found = of_stream.find(number); found != of_stream.end()) return found->second;
     const std::uint32_t choice = chooser_.choose(static_cast<std::uint32_t>(values.size()));
-    if (choice > 0) otherwise_.push_back({stream, number, values.front(), values[choice]});
+    if (choice > 0) otherwise_.push_back({stream, drawn.kind, number, values.front(), values[choice]});
     return of_stream[number] = values[choice];
   }
 

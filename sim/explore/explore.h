@@ -17,12 +17,14 @@
 #include "sim/explore/search.h"
 #include "sim/hunt/ground.h"
 #include "sim/hunt/trial.h"
+#include "sim/world/decisions.h"
 
 namespace holdfast::sim {
 
 // What went otherwise, in the words of decisions.h.
 struct Otherwise {
   std::string stream;
+  Drawn::Kind kind = Drawn::Kind::number;
   std::uint64_t number = 0;
   std::uint64_t usual = 0, value = 0;
 };

@@ -113,6 +113,7 @@ TEST(Run, ShippedScenariosMeetTheirExpectations) { expect_folder_met("scenarios"
 TEST(Run, HistoricScenariosMeetTheirExpectations) { expect_folder_met("scenarios/historic", 3); }
 TEST(Run, ArticleScenariosMeetTheirExpectations) { expect_folder_met("scenarios/articles", 2, 5); }
 TEST(Run, MuseumScenariosMeetTheirExpectations) { expect_folder_met("scenarios/museum", 3, 40); }
+TEST(Run, ExploredScenariosMeetTheirExpectations) { expect_folder_met("scenarios/explore", 20, 5); }
 TEST(Run, NeedsScenariosMeetTheirExpectations) { expect_folder_met("scenarios/articles/needs", 2, 3); }
 
 // The table of results/articles.md says "no" of a lock that this file has no variant for.

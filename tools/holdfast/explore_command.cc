@@ -24,15 +24,16 @@ std::string many(std::uint64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-// Numbers of "order" and of places are small; times are in nanoseconds.
-std::string value_text(const std::string& stream, std::uint64_t value) {
-  if (stream == "order" || stream.ends_with("/nth")) return std::to_string(value);
+// Whether it happens; a number of "order" and of places; else a time, in nanoseconds.
+std::string value_text(const sim::Otherwise& one, std::uint64_t value) {
+  if (one.kind == sim::Drawn::Kind::chance) return value == 0 ? "no" : "yes";
+  if (one.stream == "order" || one.stream.ends_with("/nth")) return std::to_string(value);
   return sim::format_duration(Duration(static_cast<std::int64_t>(value)));
 }
 
 std::string told(const sim::Otherwise& one) {
-  return fmt::format("    {} {}: {} in the place of {}\n", one.stream, one.number,
-                     value_text(one.stream, one.value), value_text(one.stream, one.usual));
+  return fmt::format("    {} {}: {} in the place of {}\n", one.stream, one.number, value_text(one, one.value),
+                     value_text(one, one.usual));
 }
 
 std::string progress_line(const sim::ExploreState& state, double seconds) {

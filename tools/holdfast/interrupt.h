@@ -3,7 +3,7 @@
 
 namespace holdfast::tools {
 
-// From now on these signals are kept. The second one ends the process at once.
+// From now on these signals are kept. The second of a kind ends the process.
 void keep_interrupts();
 bool interrupted();
 
