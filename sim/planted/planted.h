@@ -29,7 +29,7 @@ struct PlantedVersion {
   std::string_view name;    // "reentrant-release-of-any-owner"
   std::string_view base;    // the row of `holdfast list locks` of which it is a wrong version
   std::string_view broken;  // what is wrong, in one line
-  // A hunt finds it within so many runs, whatever its seed; and why none does, where that is so.
+  // The hunt of the tests finds it within so many runs; and why none does, where that is so.
   std::uint64_t within = 2'048;
   std::string_view escapes = {};
   std::vector<ScriptEdit> edits = {};

@@ -81,7 +81,11 @@ class Pair final : public Lock {
 
 PlantedVersion pair(std::string_view name, std::string_view broken, PairFault fault,
                     std::uint64_t within = 2'048) {
-  return {.name = name, .base = "multi", .broken = broken, .make = [fault](const LockSpaceOptions& options) {
+  return {.name = name,
+          .base = "multi",
+          .broken = broken,
+          .within = within,
+          .make = [fault](const LockSpaceOptions& options) {
             return make_pairs(options, [fault](std::vector<std::shared_ptr<Lock>> members) {
               return std::make_shared<Pair>(std::move(members), fault);
             });

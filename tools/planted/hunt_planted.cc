@@ -1,26 +1,20 @@
 // hunt_planted: how many hunted runs it takes to find each planted version.
 //
-//   hunt_planted --list
-//   hunt_planted --locks ...     the locks themselves, hunted in the same way: nothing is to be found
-//   hunt_planted [--only TEXT] [--runs N] [--hunts K] [--seed S] [--jobs J] [--strategies 1..3] [--page FILE]
-//
-// Every version whose name has TEXT is hunted K times with each strategy, with the seeds S, S+1, ..., for N
-// runs at most. One line a version goes to standard output; --page writes the table of results/. The result
-// depends on N, K and S alone.
+// Each is hunted several times with each strategy, with seeds one after another. One line a version goes to
+// standard output. The result does not depend on the number of jobs.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
-#include <charconv>
 #include <fstream>
 #include <iostream>
 #include <map>
 #include <mutex>
 #include <set>
 #include <stdexcept>
-#include <thread>
 
 #include "sim/planted/measure.h"
+#include "tools/holdfast/for_each.h"
 
 namespace holdfast::sim {
 namespace {
@@ -31,39 +25,24 @@ struct Arguments {
   std::uint64_t runs = 20'000, hunts = 5, seed = 1, jobs = 2, strategies = 3;
 };
 
-struct Usage : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-Arguments parse(int argc, char** argv) {
-  Arguments arguments;
-  const std::map<std::string_view, std::uint64_t*> numbers = {{"--runs", &arguments.runs},
-                                                              {"--hunts", &arguments.hunts},
-                                                              {"--seed", &arguments.seed},
-                                                              {"--jobs", &arguments.jobs},
-                                                              {"--strategies", &arguments.strategies}};
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view name = argv[i];
-    if (name == "--list" || name == "--locks") {
-      (name == "--list" ? arguments.list : arguments.locks) = true;
-      continue;
-    }
-    const auto number = numbers.find(name);
-    if (number == numbers.end() && name != "--only" && name != "--page")
-      throw Usage(fmt::format(
-          "`{}`; expected --list, --locks, --only, --runs, --hunts, --seed, --jobs, --strategies or --page",
-          name));
-    if (i + 1 == argc) throw Usage(fmt::format("`{}` without a value", name));
-    const std::string_view value = argv[++i];
-    if (name == "--only") arguments.only = value;
-    if (name == "--page") arguments.page = value;
-    if (number == numbers.end()) continue;
-    const auto parsed = std::from_chars(value.data(), value.data() + value.size(), *number->second);
-    if (parsed.ec != std::errc() || parsed.ptr != value.data() + value.size() || *number->second == 0)
-      throw Usage(fmt::format("`{}` of `{}`; expected a number above zero", value, name));
-  }
-  arguments.strategies = std::min<std::uint64_t>(arguments.strategies, std::size(kStrategies));
-  return arguments;
+void add_flags(CLI::App& app, Arguments& arguments) {
+  const auto number = [&](const char* name, std::uint64_t& value, const char* about) {
+    app.add_option(name, value, about)
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
+        ->capture_default_str();
+  };
+  app.add_flag("--list", arguments.list, "the versions, and what is wrong with each");
+  app.add_flag("--locks", arguments.locks, "hunt the locks themselves: nothing is to be found");
+  app.add_option("--only", arguments.only, "versions whose name has this text");
+  app.add_option("--page", arguments.page, "write the table of results/ into this file");
+  number("--runs", arguments.runs, "the most of one hunt");
+  number("--hunts", arguments.hunts, "hunts of each version, with one seed each");
+  number("--seed", arguments.seed, "of the first hunt");
+  number("--jobs", arguments.jobs, "hunts at a time");
+  app.add_option("--strategies", arguments.strategies,
+                 "1: as a hunt works; 2: and without feedback; 3: and without targets")
+      ->check(CLI::Range(std::size_t{1}, std::size(kStrategies)))
+      ->capture_default_str();
 }
 
 struct Measured {
@@ -130,23 +109,15 @@ std::vector<Measured> measure(const Arguments& arguments) {
         jobs.push_back({at, strategy, hunt});
     }
   }
-  std::atomic<std::size_t> next = 0;
   std::mutex mutex;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < jobs.size(); i = next++) {
-      const Job& job = jobs[i];
-      Measured& one = all[job.at];
-      one.searches[job.strategy][job.hunt] =
-          search_for(*one.kind, kStrategies[job.strategy], arguments.seed + job.hunt, arguments.runs);
-      const std::lock_guard guard(mutex);
-      if (--left[job.at] > 0) continue;
-      tell(one);
-    }
-  };
-  std::vector<std::thread> threads;
-  for (std::uint64_t i = 1; i < arguments.jobs; ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
+  tools::for_each(static_cast<unsigned>(arguments.jobs), jobs.size(), [&](std::size_t i) {
+    const Job& job = jobs[i];
+    Measured& one = all[job.at];
+    one.searches[job.strategy][job.hunt] =
+        search_for(*one.kind, kStrategies[job.strategy], arguments.seed + job.hunt, arguments.runs);
+    const std::lock_guard guard(mutex);
+    if (--left[job.at] == 0) tell(one);
+  });
   return all;
 }
 
@@ -167,10 +138,11 @@ std::string page(const Arguments& arguments, const std::vector<Measured>& all) {
       "each hunted as its\n"
       "lock is ([`sim/hunt`](../sim/hunt/README.md)): nothing says where to look. How many runs it took "
       "until a promise was broken:\n";
-  text += fmt::format(
-      "the median of {} hunts with different seeds, of {} runs at most; in brackets how many of them found "
-      "it.\n\n",
-      arguments.hunts, arguments.runs);
+  text += fmt::format("{}, of {} runs at most; in brackets how many of them found it.\n\n",
+                      arguments.hunts == 1
+                          ? "one hunt each"
+                          : fmt::format("the median of {} hunts with different seeds", arguments.hunts),
+                      arguments.runs);
   text += "```console\n$ build/hunt_planted ";
   text +=
       fmt::format("--runs {} --hunts {} --seed {} --strategies {} --page results/hunted-defects.md\n```\n\n",
@@ -209,8 +181,7 @@ std::string page(const Arguments& arguments, const std::vector<Measured>& all) {
   return text;
 }
 
-int run(int argc, char** argv) {
-  const Arguments arguments = parse(argc, argv);
+int run(const Arguments& arguments) {
   add_planted_kinds();
   if (arguments.list) {
     for (const PlantedVersion& version : planted_versions())
@@ -230,11 +201,14 @@ int run(int argc, char** argv) {
 }  // namespace holdfast::sim
 
 int main(int argc, char** argv) {
+  CLI::App app("how many hunted runs it takes to find each planted version", "hunt_planted");
+  holdfast::sim::Arguments arguments;
+  holdfast::sim::add_flags(app, arguments);
   try {
-    return holdfast::sim::run(argc, argv);
-  } catch (const holdfast::sim::Usage& error) {
-    std::cerr << "hunt_planted: " << error.what() << "\n";
-    return 64;
+    app.parse(argc, argv);
+    return holdfast::sim::run(arguments);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 64;
   } catch (const std::exception& error) {
     std::cerr << "hunt_planted: " << error.what() << "\n";
     return 70;
