@@ -199,19 +199,17 @@ std::string section_name(Part part) {
 }
 
 // Takes off what makes the case one that cannot be run: the faults that were drawn, from the last. What was
-// given stays; where nothing that was drawn goes with it, it stays alone.
-void make_fit(const Ground& ground, Value& document) {
+// given stays. False: it cannot be run without them either.
+bool make_fit(const Ground& ground, Value& document) {
   const Value* const given = ground.given.find("fault");
   const std::size_t stay = given == nullptr ? 0 : given->items.size();
   while (!fits(ground, document)) {
     Value* const faults = document.find("fault");
-    if (faults == nullptr || faults->items.size() <= stay) {
-      document = least_case(ground);
-      return;
-    }
+    if (faults == nullptr || faults->items.size() <= stay) return false;
     faults->items.pop_back();
     if (faults->items.empty()) erase_key(document, "fault");
   }
+  return true;
 }
 
 }  // namespace
@@ -259,7 +257,8 @@ Value draw_case(const Ground& ground, const Rng& rng) {
   for (const Part part : kParts) draw_part(ground, document, part, dice);
   expect_promises(ground, document);
   put_in_order(document);
-  make_fit(ground, document);
+  if (!make_fit(ground, document))
+    return least_case(ground);  // nothing that was drawn goes with what is given
   return document;
 }
 
@@ -268,8 +267,7 @@ Value redraw(const Ground& ground, const Value& document, Part part, const Rng& 
   reopen(ground, changed, section_name(part));
   draw_part(ground, changed, part, Dice(rng));
   put_in_order(changed);
-  make_fit(ground, changed);
-  return fits(ground, changed) ? changed : document;
+  return make_fit(ground, changed) ? changed : document;
 }
 
 }  // namespace holdfast::sim

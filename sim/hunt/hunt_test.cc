@@ -80,6 +80,20 @@ TEST(HuntDraws, APartThatIsDrawnAnewLeavesTheOthers) {
   EXPECT_FALSE(same(*changed.find("network"), *first.find("network")));
 }
 
+// Where what is drawn anew does not go with the rest, the case stays as it was: a case without a lease of its
+// own is nobody's draw.
+TEST(HuntDraws, APartThatDoesNotFitLeavesTheCase) {
+  for (const char* const lock : {"read-write", "multi", "redlock"}) {
+    const Ground on = ground(lock);
+    Value document = draw_case(on, Rng::derive(9, lock));
+    for (int i = 0; i < 200; ++i) {
+      const Part part = kParts[static_cast<std::size_t>(i) % std::size(kParts)];
+      document = redraw(on, document, part, Rng::derive(9, std::to_string(i)));
+      ASSERT_NE(document.find("lock")->find("lease"), nullptr) << i << "\n" << to_toml(document);
+    }
+  }
+}
+
 TEST(HuntDraws, WhatTheFileSaysStays) {
   Ground on = ground("reentrant");
   on.given = parse_toml(R"(name = "mine"
