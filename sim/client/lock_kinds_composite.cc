@@ -10,74 +10,18 @@
 #include "lib/lock/reentrant/reentrant_lock.h"
 #include "lib/lock/semaphore/permit_semaphore.h"
 #include "sim/client/lock_kind_rows.h"
+#include "sim/client/pair_observer.h"
 #include "sim/client/record_scripts.h"
 
 namespace holdfast::sim {
 namespace {
-
-// Tells of a multi lock over "<key>:a" and "<key>:b" what its members tell of themselves. The hold has the
-// name of the first member's acquisition and the server that has it, and is promised as long as both are.
-// Renewals of the members that are under way together are one: it is over when the last of them is answered,
-// and confirmed if all are.
-class MultiObserver final : public LockObserver {
- public:
-  MultiObserver(LockObserver* outer, std::string key) : outer_(outer), key_(std::move(key)) {}
-
-  bool is_quick() const noexcept override { return true; }
-  void on_event(const LockEvent& event) noexcept override {
-    using Kind = LockEvent::Kind;
-    if (outer_ == nullptr || event.key.size() != key_.size() + 2) return;
-    const std::size_t member = event.key.back() == 'a' ? 0 : 1;
-    if (event.valid_until) valid_until_[member] = *event.valid_until;
-    if (event.sent_at) sent_at_[member] = *event.sent_at;
-    if (member == 0 && (event.kind == Kind::acquired || event.kind == Kind::renewed)) node_ = event.node;
-    LockEvent told = event;
-    switch (event.kind) {
-      case Kind::acquired:
-        if (member == 0) hold_ = event.acquisition;
-        renewing_[member] = false;  // of the hold before
-        break;
-      case Kind::released:
-      case Kind::lost: renewing_[member] = false; break;
-      case Kind::renewing: {
-        const bool begun = renewing_[1 - member];
-        renewing_[member] = true;
-        if (begun) return;
-        failed_.reset();
-        break;
-      }
-      case Kind::renewed:
-      case Kind::renew_failed:
-        if (!std::exchange(renewing_[member], false)) return;  // of the hold before
-        if (event.kind == Kind::renew_failed && !failed_) failed_ = event;
-        if (renewing_[1 - member]) return;
-        if (failed_) told = *failed_;
-        break;
-      default: break;
-    }
-    told.key = key_;
-    told.acquisition = hold_;
-    if (told.kind == Kind::acquired || told.kind == Kind::renewed) told.node = node_;
-    if (told.valid_until) told.valid_until = std::min(valid_until_[0], valid_until_[1]);
-    if (told.sent_at) told.sent_at = std::min(sent_at_[0], sent_at_[1]);
-    outer_->on_event(told);
-  }
-
- private:
-  LockObserver* const outer_;
-  const std::string key_;
-  std::string hold_, node_;
-  MonotonicTime valid_until_[2] = {}, sent_at_[2] = {};
-  bool renewing_[2] = {};
-  std::optional<LockEvent> failed_;  // of the renewal under way
-};
 
 // Two locks as one, under the name of the key that it stands for.
 class NamedMulti final : public Lock {
  public:
   NamedMulti(redis::Client& client, const LockOptions& options, std::string key, const JoinLocks& join)
       : key_(std::move(key)),
-        observer_(options.observer, key_),
+        observer_(options.observer, key_, client.runtime()),
         members_(client, observed(options, &observer_)),
         multi_(join({members_.obtain(key_ + ":a"), members_.obtain(key_ + ":b")})) {}
 
@@ -101,7 +45,7 @@ class NamedMulti final : public Lock {
     return options;
   }
   const std::string key_;
-  MultiObserver observer_;
+  PairObserver observer_;
   ReentrantLocks members_;
   const std::shared_ptr<Lock> multi_;
 };
