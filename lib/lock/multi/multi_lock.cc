@@ -9,6 +9,10 @@
 namespace holdfast {
 namespace {
 
+// Of the pause after a round that was refused, drawn up to a bound that doubles from round to round: two that
+// take each other's members by turns go apart when it is longer than what they need for a round.
+constexpr std::chrono::microseconds kFirstPause(5'000), kLongestPause(640'000);
+
 // While one of them is held the other is not granted: they are one lock, or two objects of one record.
 bool exclude(const Lock& one, const Lock& other) {
   if (&one == &other) return true;
@@ -110,6 +114,7 @@ bool MultiLock::acquire(bool wait, MonotonicTime deadline, const std::stop_token
 bool MultiLock::acquire_all(bool wait, MonotonicTime deadline, const std::stop_token& stop) {
   const MonotonicTime came = runtime().now();
   std::size_t first = 0;
+  std::chrono::microseconds longest_pause = kFirstPause;
   for (;;) {
     Taken taken(deadline);
     std::size_t refused = members_.size();
@@ -154,7 +159,8 @@ bool MultiLock::acquire_all(bool wait, MonotonicTime deadline, const std::stop_t
     if (stop.stop_requested())
       throw Interrupted("lock '" + key_ + "': the wait was stopped", key_, "", false);
     if (refused < members_.size()) first = refused;
-    const std::chrono::microseconds pause(runtime().random_between(0, 5000));
+    const std::chrono::microseconds pause(runtime().random_between(0, longest_pause.count()));
+    longest_pause = std::min(2 * longest_pause, kLongestPause);
     runtime().sleep_until(std::min(deadline, deadline_after(runtime().now(), pause)));
   }
 }

@@ -3,7 +3,8 @@
 // - It waits for one member at a time and only tries the others; when one of these is refused it gives
 //   back what it has and waits for that one next, after a drawn pause. So two multi locks over the same
 //   members, in whatever order, cannot wait for each other (the algorithm of std::lock, with a wait
-//   that costs nothing).
+//   that costs nothing). The pause is up to 5 ms, and up to twice as long after each round, to 640 ms: so
+//   they do not take each other's members by turns for ever either, whatever a round takes.
 // - The caller's deadline bounds the whole, whichever server hangs: what it has then is given back in the
 //   background.
 // - Members that exclude each other are refused: two objects of one key on one server (known by its address)
