@@ -150,17 +150,24 @@ void draw_workload(const Ground& ground, Value& document, Dice dice) {
     table.set("evict", format_duration(dice.log_uniform(milliseconds(1), lease)));
 }
 
+// A lease that is over after a few round trips is kept by nobody.
+Duration slowest_message(Duration lease) { return std::min<Duration>(milliseconds(50), lease / 12); }
+
 void draw_network(const Ground& ground, Value& document, Dice dice) {
   Section network(ground, document, "network");
-  network.set("latency", dice.one_in(4)   ? dice.range(microseconds(10), milliseconds(50))
+  const Duration slowest = slowest_message(*parse_duration(text_at(document, "lock", "lease")));
+  network.set("latency", dice.one_in(4)   ? dice.range(microseconds(10), slowest)
                          : dice.one_in(3) ? std::string("20us..200us")
                                           : dice.range(microseconds(50), milliseconds(3)));
 }
 
+// Who asks for no tokens gets none to judge.
 void expect_promises(const Ground& ground, Value& document) {
   if (ground.given.find("expect") != nullptr) return;
+  const Value* const fencing = document.find("lock")->find("fencing");
   std::vector<Value> expected;
   for (const std::string& check : promises_of(*ground.lock, ground.bounds)) {
+    if (check == "fencing-monotonic" && (fencing == nullptr || !fencing->flag)) continue;
     Value table;
     set_key(table, "check", text_value(check));
     expected.push_back(std::move(table));
@@ -226,6 +233,9 @@ bool fits(const Ground& ground, const Value& document) {
   try {
     const Scenario scenario = parse_base(document, "drawn");
     require_world(scenario, /*embedded=*/true);
+    if (ground.given.find("network") == nullptr && ground.given.find("lock") == nullptr &&
+        scenario.latency.high > slowest_message(scenario.workload.lease))
+      return false;
     if (ground.bounds == Ground::Bounds::anything) return true;
     return std::all_of(scenario.faults.begin(), scenario.faults.end(), [&](const FaultPlan& fault) {
       return bears(fault, *scenario.lock, scenario.cluster);
@@ -266,6 +276,7 @@ Value redraw(const Ground& ground, const Value& document, Part part, const Rng& 
   Value changed = document;
   reopen(ground, changed, section_name(part));
   draw_part(ground, changed, part, Dice(rng));
+  expect_promises(ground, changed);
   put_in_order(changed);
   return make_fit(ground, changed) ? changed : document;
 }

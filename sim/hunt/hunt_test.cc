@@ -120,9 +120,9 @@ at   = "10ms"
 // A file that expects marks to be reached, or a violation, is hunted with what its lock promises.
 TEST(HuntDraws, OnlyPromisesAreAskedFor) {
   const TemporaryFolder folder;
-  const auto asked = [&](const std::string& expectations) {
+  const auto asked = [&](const std::string& expectations, const char* fencing = "true") {
     const std::string file = folder.path() + "/mine.toml";
-    std::ofstream(file) << "[lock]\nkind = \"reentrant\"\n" << expectations;
+    std::ofstream(file) << "[lock]\nkind = \"reentrant\"\nfencing = " << fencing << "\n" << expectations;
     std::vector<std::string> checks;
     const Value document = draw_case(ground_of_file(file), Rng::derive(6, "a"));
     for (const Value& one : document.find("expect")->items) checks.push_back(one.find("check")->text);
@@ -133,6 +133,21 @@ TEST(HuntDraws, OnlyPromisesAreAskedFor) {
             std::vector<std::string>{"linearizable"});
   EXPECT_EQ(asked(reached + "[[expect]]\ncheck = \"progress\"\nis = \"violated\"\n"),
             promises_of(*find_lock_kind("reentrant"), Ground::Bounds::promised));
+  // Without tokens there is nothing to ask of them.
+  EXPECT_THAT(asked(""), ::testing::Contains("fencing-monotonic"));
+  EXPECT_THAT(asked("", "false"), ::testing::Not(::testing::Contains("fencing-monotonic")));
+}
+
+TEST(HuntDraws, ALeaseLastsForMoreThanAFewMessages) {
+  const Ground reentrant = ground("reentrant");
+  for (int number = 0; number < 200; ++number) {
+    Value drawn = draw_case(reentrant, Rng::derive(8, std::to_string(number)));
+    for (const Part part : {Part::lock, Part::network}) {
+      const Scenario scenario = parse_base(drawn, "drawn");
+      ASSERT_LE(12 * scenario.latency.high, scenario.workload.lease);
+      drawn = redraw(reentrant, drawn, part, Rng::derive(9, std::to_string(number)));
+    }
+  }
 }
 
 TEST(HuntTrial, ARunThatGoesAnotherWayIsADefect) {
