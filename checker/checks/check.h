@@ -32,6 +32,11 @@ struct Verdict {
   bool out_of_bounds = false;      // violated, and clocks were beyond the bounds that the scenario declares
 };
 
+// The client that asks for the lock when the work is done (check_at_rest.cc).
+inline constexpr std::string_view kRestClient = "rest";
+// The function of its events that say what it found.
+inline constexpr std::string_view kLeftBehind = "left-behind";
+
 // What the history itself does not say.
 struct CheckContext {
   bool reentrant = false;                          // holds of one owner may overlap

@@ -65,10 +65,11 @@ class ProgressCheck : public Check {
       deadlocks();
       std::stable_sort(verdict_.witnesses.begin(), verdict_.witnesses.end(),
                        [](const Witness& a, const Witness& b) { return a.from_ns < b.from_ns; });
-      if (verdict_.violations > 0 && !unhealed_.empty()) {
+      const std::vector<Symbol> unhealed = unhealed_faults(history_);
+      if (verdict_.violations > 0 && !unhealed.empty()) {
         verdict_.outcome = Outcome::unknown;
         verdict_.reason = fmt::format("{} But the fault `{}` never healed.", verdict_.witnesses.front().why,
-                                      unhealed_.begin()->second);
+                                      words_.text(unhealed.front()));
         verdict_.witnesses.clear();
         verdict_.violations = 0;
       } else if (verdict_.violations > 0) {
@@ -88,16 +89,8 @@ class ProgressCheck : public Check {
     void gather() {
       const auto& events = history_.events();
       for (const Event& event : events) {
-        if (event.f != Function::fault) continue;
-        calm_ns_ = std::max(calm_ns_, event.time_ns);
-        const std::string id = words_.text(event.key != 0 ? event.key : event.error);
-        if (event.value == 0) {
-          unhealed_.erase({event.id, id});
-        } else if (history_.text(event.mode) != kAtOnce) {
-          unhealed_.insert({event.id, id});
-        }
+        if (event.f == Function::fault) calm_ns_ = std::max(calm_ns_, event.time_ns);
       }
-      restarts();
       for (const Hold& hold : build_holds(history_, pairs_, context_.reentrant)) {
         auto& changes = by_key_[hold.key];
         changes.push_back({hold.from_ns, 0, 1, 0, true, hold.acquired});
@@ -111,6 +104,7 @@ class ProgressCheck : public Check {
       }
       for (std::size_t i = 0; i < events.size(); ++i) {
         if (events[i].f != Function::acquire || events[i].type != EventType::invoke) continue;
+        if (client_of(history_.text(events[i].process)) == kRestClient) continue;  // at-rest judges that wait
         ++acquires_;
         if (events[i].time_ns >= calm_ns_) ++acquires_after_;
         std::int64_t until_ns = pairs_.other[i] == kNowhere ? end_ns_ : events[pairs_.other[i]].time_ns;
@@ -125,22 +119,6 @@ class ProgressCheck : public Check {
         changes.push_back({until_ns, 2, 0, -1, false, i});
       }
       deaths_ = std::move(deaths);
-    }
-
-    // A fault that killed somebody, and was never healed itself, is over when another fault starts who it
-    // killed.
-    void restarts() {
-      std::map<Symbol, std::set<Symbol>> killed_by;  // party -> acts
-      for (const Event& event : history_.events()) {
-        Effect effect{};
-        if (!effect_of(history_, event, effect)) continue;
-        if (effect == Effect::crashed) killed_by[event.node].insert(event.id);
-        if (effect != Effect::restarted) continue;
-        for (const Symbol act : killed_by[event.node]) {
-          std::erase_if(unhealed_, [act](const auto& one) { return one.first != 0 && one.first == act; });
-        }
-        killed_by.erase(event.node);
-      }
     }
 
     void scan(Symbol key, std::vector<WaitChange>& changes) {
@@ -299,7 +277,6 @@ class ProgressCheck : public Check {
     Verdict verdict_;
     std::map<Symbol, std::vector<WaitChange>> by_key_;
     std::map<std::string_view, std::vector<std::int64_t>> deaths_;
-    std::set<std::pair<Symbol, std::string>> unhealed_;  // the act and its fault
     std::set<std::pair<Symbol, std::int64_t>> reported_;
     std::string open_question_;
     std::size_t acquires_ = 0, acquires_after_ = 0;

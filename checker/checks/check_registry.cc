@@ -15,6 +15,7 @@ const std::vector<const Check*>& all_checks() {
       &fencing_monotonic_check(),
       &no_foreign_release_check(),
       &progress_check(),
+      &at_rest_check(),
       &oversell_check(),
       &lost_update_check(),
       &negative_stock_check(),

@@ -12,6 +12,7 @@ const Check& told_in_time_check();
 const Check& linearizable_check();
 const Check& no_foreign_release_check();
 const Check& progress_check();
+const Check& at_rest_check();
 const Check& oversell_check();
 const Check& lost_update_check();
 const Check& negative_stock_check();

@@ -98,7 +98,9 @@ class Share : public Check {
     std::map<std::string_view, Asker> askers;
     for (const Event& event : history.events()) {
       if (event.f != Function::acquire) continue;
-      Asker& asker = askers[client_of(history.text(event.process))];
+      const std::string_view client = client_of(history.text(event.process));
+      if (client == kRestClient) continue;
+      Asker& asker = askers[client];
       if (event.type == EventType::invoke) {
         asker.first_ns = std::min(asker.first_ns, event.time_ns);
         ++asker.awaited;

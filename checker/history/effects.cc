@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
+#include <set>
 #include <tuple>
 
 namespace holdfast::checker {
@@ -15,6 +17,23 @@ constexpr std::array<std::string_view, 10> kNames = {"paused",        "resumed",
 static_assert(static_cast<std::size_t>(Effect::clock_drifts) + 1 == kNames.size());
 
 constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max();
+
+// "c1" of "c1/0#2" and of "c1/watchdog"
+std::string_view without_role(std::string_view process) { return process.substr(0, process.find('/')); }
+
+std::set<Symbol> acts_on_clients_alone(const History& history) {
+  std::set<std::string_view> clients;
+  for (const Event& event : history.events()) {
+    if (event.f == Function::acquire) clients.insert(without_role(history.text(event.process)));
+  }
+  std::set<Symbol> on_clients, on_others;
+  for (const Event& event : history.events()) {
+    if (event.f != Function::effect) continue;
+    (clients.contains(without_role(history.text(event.node))) ? on_clients : on_others).insert(event.id);
+  }
+  for (const Symbol act : on_others) on_clients.erase(act);
+  return on_clients;
+}
 
 }  // namespace
 
@@ -45,6 +64,37 @@ bool changes_stores(Effect effect) {
     case Effect::clock_drifts: return false;
   }
   return true;
+}
+
+std::vector<Symbol> unhealed_faults(const History& history, Unhealed which) {
+  std::set<std::pair<Symbol, Symbol>> unhealed;  // the act and its fault
+  for (const Event& event : history.events()) {
+    if (event.f != Function::fault) continue;
+    const std::pair act(event.id, event.key != 0 ? event.key : event.error);
+    if (event.value == 0) {
+      unhealed.erase(act);
+    } else if (history.text(event.mode) != kAtOnce) {
+      unhealed.insert(act);
+    }
+  }
+  std::map<Symbol, std::set<Symbol>> killed_by;  // party -> acts
+  for (const Event& event : history.events()) {
+    Effect effect{};
+    if (!effect_of(history, event, effect)) continue;
+    if (effect == Effect::crashed) killed_by[event.node].insert(event.id);
+    if (effect != Effect::restarted) continue;
+    for (const Symbol act : killed_by[event.node]) {
+      std::erase_if(unhealed, [act](const auto& one) { return one.first != 0 && one.first == act; });
+    }
+    killed_by.erase(event.node);
+  }
+  if (which == Unhealed::others_than_clients) {
+    const std::set<Symbol> of_clients = acts_on_clients_alone(history);
+    std::erase_if(unhealed, [&](const auto& one) { return of_clients.contains(one.first); });
+  }
+  std::vector<Symbol> faults;
+  for (const auto& [act, fault] : unhealed) faults.push_back(fault);
+  return faults;
 }
 
 Pauses::Pauses(const History& history) {

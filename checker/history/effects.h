@@ -42,6 +42,12 @@ bool effect_of(const History& history, const Event& event, Effect& out);
 // The effect changes what nodes store, or which of them is asked.
 bool changes_stores(Effect effect);
 
+// The faults whose acts are not over at the end of the history: what they did was neither healed nor undone
+// by another fault (a killed process that is started again). By act, in the order of their ids.
+// others_than_clients: without acts that did something to clients of the lock, and to nobody else.
+enum class Unhealed : std::uint8_t { all, others_than_clients };
+std::vector<Symbol> unhealed_faults(const History& history, Unhealed which = Unhealed::all);
+
 // `event` is of a fault or a mark: it belongs to the story, not to a process under test.
 inline bool of_harness(Function f) {
   return f == Function::fault || f == Function::effect || f == Function::mark;

@@ -63,8 +63,8 @@ void EventAppender::note_other(const Event& event) {
 }
 
 bool is_workload_function(std::string_view name) {
-  constexpr std::array<std::string_view, 8> kNames = {"debit", "credit",      "job",      "due",
-                                                      "leave", "interrupted", "keyspace", "record"};
+  constexpr std::array<std::string_view, 9> kNames = {
+      "debit", "credit", "job", "due", "left-behind", "leave", "interrupted", "keyspace", "record"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 

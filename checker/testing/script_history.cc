@@ -4,6 +4,7 @@
 #include <sstream>
 #include <string>
 
+#include "checker/checks/check.h"
 #include "checker/holds/holds.h"
 #include "checker/invariant.h"
 
@@ -29,7 +30,7 @@ History history_of(std::string_view script) {
     event.time_ns = nanoseconds(time);
     event.process = history.intern(process);
     CHECKER_INVARIANT(parse(type, event.type), line.c_str());
-    if (f == kLeft) {
+    if (f == kLeft || f == kLeftBehind) {
       event.f = Function::other;
       event.error = history.intern(f);
     } else {

@@ -174,14 +174,18 @@ void Fleet::start() {
   for (const auto& client : clients_) launch(*client);
 }
 
-void Fleet::tell_permits() {
+std::set<std::string> Fleet::keys() const {
   std::set<std::string> keys;
   for (const auto& client : clients_) {
     for (int number = 0; number < options_.threads; ++number) {
       keys.insert(key_of(client->name, number));
     }
   }
-  for (const std::string& key : keys) recorder_.permits(key, options_.permits);
+  return keys;
+}
+
+void Fleet::tell_permits() {
+  for (const std::string& key : keys()) recorder_.permits(key, options_.permits);
 }
 
 void Fleet::launch(Client& client) { start_in(client, world_.add_process(client.name), {}); }
@@ -225,26 +229,32 @@ std::vector<std::unique_ptr<redis::Client>> Fleet::connect(const std::string& na
   return clients;
 }
 
-void Fleet::run_client(Client& client, Process& process) {
-  Runtime& runtime = process.runtime();
-  const std::unique_ptr<Network> between = kind_.network ? kind_.network(process.network()) : nullptr;
-  const std::vector<std::unique_ptr<redis::Client>> servers =
-      connect(client.name, process, between ? *between : process.network());
+Fleet::Equipment Fleet::equip(ClientRecorder& recorder, const std::string& name, Process& process) const {
+  Equipment own;
+  own.between = kind_.network ? kind_.network(process.network()) : nullptr;
+  own.servers = connect(name, process, own.between ? *own.between : process.network());
   LockSpaceOptions space{
-      .client = *servers.front(),
+      .client = *own.servers.front(),
       .lock = {.lease = options_.lease,
                .renew = options_.renew,
                .max_renewals = options_.max_renewals,
                .fencing = kind_.tokens && (options_.fencing || shows_tokens()),
                .replicas = options_.replicas,
                .replica_timeout = options_.replica_timeout,
-               .observer = client.recorder},
+               .observer = &recorder},
       .replicas = options_.independent ? 0 : static_cast<int>(options_.nodes.size()) / options_.primaries - 1,
       .permits = options_.permits,
       .fair = options_.fair,
       .wait_timeout = options_.wait_timeout};
-  for (const auto& server : servers) space.nodes.push_back(server.get());
-  const std::unique_ptr<LockSpace> locks = kind_.make == nullptr ? nullptr : kind_.make(space);
+  for (const auto& server : own.servers) space.nodes.push_back(server.get());
+  own.locks = kind_.make == nullptr ? nullptr : kind_.make(space);
+  own.latches = kind_.make_latches == nullptr ? nullptr : kind_.make_latches(space);
+  return own;
+}
+
+void Fleet::run_client(Client& client, Process& process) {
+  Runtime& runtime = process.runtime();
+  const Equipment own = equip(*client.recorder, client.name, process);
   struct Shown {
     Client& of;
     const std::uint64_t incarnation = of.incarnation;
@@ -252,12 +262,10 @@ void Fleet::run_client(Client& client, Process& process) {
       if (of.incarnation == incarnation) of.locks = nullptr;
     }
   } const shown{client};
-  client.locks = locks.get();
-  const std::unique_ptr<LatchSpace> latches =
-      kind_.make_latches == nullptr ? nullptr : kind_.make_latches(space);
+  client.locks = own.locks.get();
   const auto body = [&](int number) {
-    WorkThread thread(world_, process, options_, stats_, *client.recorder, *servers.front(), locks.get(),
-                      latches.get(), key_of(client.name, number), number);
+    WorkThread thread(world_, process, options_, stats_, *client.recorder, *own.servers.front(),
+                      own.locks.get(), own.latches.get(), key_of(client.name, number), number);
     thread.pause(options_.start);
     run_thread(thread);
   };
@@ -266,9 +274,9 @@ void Fleet::run_client(Client& client, Process& process) {
     Task task = {};
     ~Eviction() { stop.request_stop(); }
   } eviction;
-  if (options_.evict && locks != nullptr) {
+  if (options_.evict && own.locks != nullptr) {
     eviction.task =
-        runtime.spawn("client", [&, stop = eviction.stop.get_token()] { evict(process, *locks, stop); });
+        runtime.spawn("client", [&, stop = eviction.stop.get_token()] { evict(process, *own.locks, stop); });
   }
   std::vector<Task> others;
   for (int number = 1; number < options_.threads; ++number) {

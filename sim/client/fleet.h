@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -96,6 +97,7 @@ class Fleet : public Workload {
   void restart(std::string_view name) override;
   void fork(std::string_view name, std::function<void()> refused) override;
   const WorkloadStats& stats() const override { return stats_; }
+  void rest(Duration patience) override;
 
  protected:
   virtual void prepare() {}  // [parks] before the first client starts
@@ -104,6 +106,8 @@ class Fleet : public Workload {
     static_cast<void>(client), static_cast<void>(number);
     return options_.key;
   }
+  // All keys that the fleet locks.
+  virtual std::set<std::string> keys() const;
   virtual bool shows_tokens() const { return false; }  // to the resource, whatever the options say
   virtual void run_thread(WorkThread& thread) = 0;
 
@@ -121,9 +125,17 @@ class Fleet : public Workload {
     LockSpace* locks = nullptr;  // while its present incarnation has some
     int children = 0;
   };
+  // What a client process works with. Members are destroyed in reverse order.
+  struct Equipment {
+    std::unique_ptr<Network> between;
+    std::vector<std::unique_ptr<redis::Client>> servers;
+    std::unique_ptr<LockSpace> locks;     // null: a kind that is no lock
+    std::unique_ptr<LatchSpace> latches;  // null: a kind that is no latch
+  };
   void tell_permits();
   std::vector<std::unique_ptr<redis::Client>> connect(const std::string& name, Process& process,
                                                       Network& network) const;
+  Equipment equip(ClientRecorder& recorder, const std::string& name, Process& process) const;
   void launch(Client& client);
   // A new incarnation as `process`, which does `first` before anything else.
   void start_in(Client& client, Process& process, std::function<void()> first);

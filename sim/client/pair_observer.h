@@ -1,8 +1,8 @@
 // What two locks that are held as one tell of themselves, as one lock would tell it: for a multi lock over
 // "<key>:a" and "<key>:b", under the name of the key that it stands for.
 //
-// - It is acquired when one task has both, and over when one of them is. Before and after that nothing is told
-//   of renewals and losses: one member alone is no hold.
+// - It is acquired when one task has both, and over when one of them is. Before and after that nothing is
+//   told of renewals and losses: one member alone is no hold.
 // - The hold has the name of the first member's acquisition and the server that has it, and is promised as
 //   long as both are.
 // - Renewals of the members that are under way together are one. It is confirmed as soon as the hold is

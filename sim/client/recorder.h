@@ -72,6 +72,8 @@ class Recorder {
   std::uint64_t subscribe(EventFilter filter, Callback callback);
   void unsubscribe(std::uint64_t subscription);
   void publish(const RunEvent& event);
+  // Nobody is told of anything any more.
+  void end_subscriptions() { subscribers_.clear(); }
   bool anybody_listens() const { return !subscribers_.empty(); }
 
   // A named point of the story was reached. Recorded each time.

@@ -88,6 +88,9 @@ class Transfer final : public Fleet {
   std::string account(std::size_t side) const { return options().key + ":" + std::string(kSides[side]); }
   // The key of the lock that a thread has by itself: of the multi lock the only one.
   std::string key_of(const std::string&, int) const override { return at_once_ ? options().key : account(0); }
+  std::set<std::string> keys() const override {
+    return at_once_ ? std::set{options().key} : std::set{account(0), account(1)};
+  }
 
   void prepare() override {
     accounts_ = std::make_unique<Accounts>(world(), each_);

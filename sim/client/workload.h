@@ -124,6 +124,10 @@ class Workload {
 
   virtual const WorkloadStats& stats() const = 0;
 
+  // [parks] When all is over: a client of its own, "rest", asks for each key, for all permits at once, and
+  // waits so long for each. Whoever drives no lock of ours asks for nothing.
+  virtual void rest(Duration patience) { static_cast<void>(patience); }
+
   virtual void promoted(std::string_view node) { static_cast<void>(node); }  // it is the primary now
   // At the end of the run, while all processes are still there: the last marks and events.
   virtual void conclude() {}

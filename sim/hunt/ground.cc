@@ -88,6 +88,8 @@ std::vector<std::string> promises_of(const LockKind& lock, Ground::Bounds bounds
   // The end of a permit that has an id is told to nobody.
   if (lock.promises_validity && lock.records_of() != "permit-semaphore") checks.emplace_back("told-in-time");
   if (lock.tokens) checks.emplace_back("fencing-monotonic");
+  // A published design may leave a lock for somebody who never comes.
+  if (bounds == Ground::Bounds::promised && !lock.historic) checks.emplace_back("at-rest");
   return checks;
 }
 

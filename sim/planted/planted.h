@@ -59,7 +59,8 @@ LockKind planted_kind(const PlantedVersion& version);
 inline constexpr std::string_view kOrderOfWaiters =
     "the order of waiters is not asked for: who is late in asking again loses its turn by right";
 inline constexpr std::string_view kLostPermits =
-    "lost permits come back when nobody holds any, and no check asks for a free one before";
+    "a permit that is lost while others are held comes back when nobody holds any, and who asks at rest is "
+    "late";
 inline constexpr std::string_view kNoDrift =
     "clocks that run at other rates are beyond what the lock says that it bears";
 

@@ -187,7 +187,7 @@ bool Director::acts_now(const std::string& fault) const {
 
 void Director::fire(Actor& actor, bool inline_now) {
   const Trigger& trigger = actor.plan.trigger;
-  if (actor.fired) return;
+  if (actor.fired || !armed_) return;
   actor.fired = true;
   const Duration delay = trigger.kind == Trigger::Kind::at ? Duration{} : trigger.delay.draw(actor.rng);
   if (inline_now && delay.count() == 0) {
@@ -237,6 +237,7 @@ void Director::last(Act& act) {
 
 std::shared_ptr<Director::Act> Director::act(Actor& actor) {
   const FaultPlan& plan = actor.plan;
+  if (!armed_) return nullptr;
   if (!plan.during.empty() && !acts_now(plan.during)) {
     actor.fired = false;  // may fire again while that fault acts
     actor.seen = 0;

@@ -37,6 +37,9 @@ class Director {
   // armed. REQUIRES: on a task of the harness; the servers are in sync and no client has started.
   void start();
 
+  // No fault acts any more from now on. What acts goes on until it heals.
+  void disarm() { armed_ = false; }
+
   // A fault that will heal acts now, or a trigger that fired is in its delay.
   bool busy() const { return busy_ > 0; }
   // Called whenever busy() may have become false.
@@ -82,7 +85,7 @@ class Director {
   std::vector<std::unique_ptr<Actor>> actors_;  // in the order of the file
   std::set<std::string> promoted_, restarted_;
   std::map<std::string, Duration> stepped_;  // by party: how far its wall clock stands off
-  bool clocks_within_bounds_ = true;
+  bool clocks_within_bounds_ = true, armed_ = true;
   std::uint64_t role_changes_ = 0;
   int busy_ = 0;
   std::string failure_;

@@ -266,6 +266,11 @@ std::vector<std::string> kinds_of(const std::string& check) {
 
 // Some checks are about what one sort of workload does.
 void fits_workload(const std::string& check, const Scenario& scenario, const Position& at) {
+  const WorkloadKind& its = *find_workload_kind(scenario.workload.kind);
+  if (check == "at-rest" && (its.latch || its.programs)) {
+    throw BadScenario(at, "the check `at-rest` asks for a lock of ours after the work, and the workload `" +
+                              scenario.workload.kind + "` has none, expected another check");
+  }
   std::vector<std::string> owners;
   for (const WorkloadKind& kind : all_workload_kinds()) {
     if (std::find(kind.checks.begin(), kind.checks.end(), check) == kind.checks.end()) continue;

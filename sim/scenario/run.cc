@@ -20,6 +20,7 @@
 #include "sim/proxy/proxy.h"
 #include "sim/proxy/rules.h"
 #include "sim/scenario/director.h"
+#include "sim/scenario/left_behind.h"
 #include "sim/truth/truth.h"
 
 namespace holdfast::sim {
@@ -107,7 +108,8 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
                                               *stage.recorder);
 }
 
-// [parks] Until workload and faults are done. False: the time was up first.
+// [parks] Until workload and faults are done; for good, if somebody asks what is left then. False: the time
+// was up first.
 bool play(Stage& stage, const Scenario& scenario, const std::function<bool()>& interrupted) {
   Runtime& runtime = stage.world->harness().runtime();
   const MonotonicTime cap = deadline_after(runtime.now(), scenario.time);
@@ -130,11 +132,41 @@ bool play(Stage& stage, const Scenario& scenario, const std::function<bool()>& i
   };
   stage.director->start();
   stage.workload->start();
-  if (!until_cap(work)) return false;
-  stage.director->on_idle([&parker] { parker.unpark(); });
-  if (!until_cap(faults)) return false;
-  stage.director->on_idle(nullptr);
-  return until_cap(work);  // a fault may have restarted a client
+  const auto both = [&] {
+    if (!until_cap(work)) return false;
+    stage.director->on_idle([&parker] { parker.unpark(); });
+    if (!until_cap(faults)) return false;
+    stage.director->on_idle(nullptr);
+    return until_cap(work);  // a fault may have restarted a client
+  };
+  if (!both()) return false;
+  if (!asks_for(scenario, "at-rest")) return true;
+  stage.director->disarm();
+  return both();
+}
+
+// [parks] The work is done and the faults are over: what is left? Messages that a fault delayed may still
+// come to the servers, and what they do there lasts for a lease; servers that copy from each other and were
+// cut off find each other again in a repl-timeout.
+void come_to_rest(Stage& stage, const Scenario& scenario) {
+  constexpr int kLeases = 4;
+  constexpr Duration kServersFindEachOther = std::chrono::seconds(75);
+  const bool alone =
+      scenario.cluster.topology == Topology::single || scenario.cluster.topology == Topology::independent;
+  stage.recorder->end_subscriptions();
+  stage.workload->rest(kLeases * scenario.workload.lease + scenario.progress_bound +
+                       (alone ? Duration{0} : kServersFindEachOther));
+  checker::History& history = stage.recorder->history();
+  for (const LeftBehind& one : left_behind(*stage.cluster)) {
+    checker::Event event;
+    event.type = checker::EventType::info;
+    event.process = history.intern(checker::kRestClient);
+    event.error = history.intern(checker::kLeftBehind);
+    event.key = history.intern(one.key);
+    event.node = history.intern(one.node);
+    event.mode = history.intern(one.type);
+    stage.recorder->append(event);
+  }
 }
 
 std::uint64_t digest(const checker::History& history, std::uint64_t of_world) {
@@ -222,6 +254,7 @@ RunResult run_once(const Scenario& scenario, const RunOptions& options) {
     set_up(stage, scenario, options);
     begin_ns = stage.world->now_ns();
     result.capped = !play(stage, scenario, options.embedded ? std::function<bool()>{} : options.interrupted);
+    if (!result.capped && asks_for(scenario, "at-rest")) come_to_rest(stage, scenario);
     end_ns = stage.world->now_ns();
     stage.workload->conclude();
     context = context_of(stage, scenario, result, end_ns, options.embedded);

@@ -1,0 +1,21 @@
+// What stands on the servers when a run is over and no expiry removes. All keys of a run are its locks':
+// stocks, accounts and jobs are kept elsewhere.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/cluster/cluster.h"
+
+namespace holdfast::sim {
+
+struct LeftBehind {
+  std::string node, key;
+  std::string type;  // "hash", "list", ...
+};
+
+// [parks] On every primary that runs: all keys without an expiry. By node in the order of the cluster, by
+// key. Throws what ClusterNode::administer() throws.
+std::vector<LeftBehind> left_behind(const Cluster& cluster);
+
+}  // namespace holdfast::sim
