@@ -20,7 +20,8 @@ Rng rng_of(std::uint64_t seed, std::uint64_t number) {
 
 }  // namespace
 
-Corpus::Corpus(const Ground& ground, std::uint64_t seed) : ground_(ground), seed_(seed) {
+Corpus::Corpus(const Ground& ground, std::uint64_t seed, std::vector<CorpusEntry> entries)
+    : ground_(ground), seed_(seed), entries_(std::move(entries)) {
   if (const Value* const faults = ground.given.find("fault")) given_faults_ = faults->items.size();
 }
 
@@ -36,7 +37,7 @@ Derived Corpus::derive(std::uint64_t number) const {
   if (dice.percent(kFreshPercent)) return draw(number);
   const std::optional<std::size_t> parent = choose(dice);
   if (!parent) return draw(number);
-  const Entry& entry = entries_[*parent];
+  const CorpusEntry& entry = entries_[*parent];
   const bool on = entry.moment_ns > 0 && dice.percent(45);
   return {.one = on ? go_on(entry, dice.child("on")) : change(entry.one, dice.child("change")),
           .parent = parent};
@@ -54,7 +55,7 @@ std::optional<std::size_t> Corpus::choose(Dice& dice) const {
   return std::nullopt;
 }
 
-HuntCase Corpus::go_on(const Entry& from, Dice dice) const {
+HuntCase Corpus::go_on(const CorpusEntry& from, Dice dice) const {
   HuntCase one = from.one;
   // A little before the moment, so that what led to it can go another way, too.
   const std::int64_t at = from.moment_ns - static_cast<std::int64_t>(dice.between(0, 20)) * 1'000'000;
@@ -92,7 +93,7 @@ HuntCase Corpus::change(const HuntCase& from, Dice dice) const {
 
 void Corpus::take(const Derived& derived, const std::vector<Feature>& fresh) {
   if (derived.parent) {
-    Entry& parent = entries_[*derived.parent];
+    CorpusEntry& parent = entries_[*derived.parent];
     ++parent.tries;
     if (!fresh.empty()) ++parent.paid;
     if (parent.tries >= kBudget + 8 * parent.paid) {

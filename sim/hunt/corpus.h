@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "sim/hunt/coverage.h"
@@ -17,10 +18,18 @@ struct Derived {
   std::optional<std::size_t> parent;  // in the corpus; none: drawn from nothing
 };
 
+// One that is kept.
+struct CorpusEntry {
+  HuntCase one;
+  std::int64_t moment_ns = 0;         // when it was new
+  std::uint64_t tries = 0, paid = 0;  // children that were run, and those that brought something new
+  bool spent = false;                 // it had its budget; its case is gone
+};
+
 class Corpus {
  public:
-  // `ground` outlives it.
-  Corpus(const Ground& ground, std::uint64_t seed);
+  // `ground` outlives it. `entries`: of an earlier hunt, in their order.
+  Corpus(const Ground& ground, std::uint64_t seed, std::vector<CorpusEntry> entries = {});
 
   // The case of that run: from nothing, from a change, or from a moment of one that is here. It depends on
   // the number and on what is here. Thread safety: several at a time, while nobody calls take().
@@ -31,22 +40,17 @@ class Corpus {
   // It was run, and that was new in it. A parent whose children bring nothing new is given up in the end.
   void take(const Derived& derived, const std::vector<Feature>& fresh);
   std::size_t size() const { return entries_.size(); }
+  std::vector<CorpusEntry> take_entries() { return std::move(entries_); }
 
  private:
-  struct Entry {
-    HuntCase one;
-    std::int64_t moment_ns = 0;  // when it was new
-    std::uint64_t tries = 0, paid = 0;
-    bool spent = false;  // it had its budget; its case is gone
-  };
   std::optional<std::size_t> choose(Dice& dice) const;
   HuntCase change(const HuntCase& from, Dice dice) const;
-  HuntCase go_on(const Entry& from, Dice dice) const;
+  HuntCase go_on(const CorpusEntry& from, Dice dice) const;
 
   const Ground& ground_;
   const std::uint64_t seed_;
   std::size_t given_faults_ = 0;
-  std::vector<Entry> entries_;
+  std::vector<CorpusEntry> entries_;
 };
 
 }  // namespace holdfast::sim

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "checker/history/effects.h"
+#include "lib/runtime/check.h"
 #include "sim/world/trace.h"
 
 namespace holdfast::sim {
@@ -121,12 +122,39 @@ class Walk {
 
 std::vector<Feature> features_of(const checker::History& history) { return Walk(history).features(); }
 
-std::vector<Feature> Coverage::add(const std::vector<Feature>& features) {
+std::vector<Feature> Coverage::add(const std::vector<Feature>& features, std::uint64_t run) {
   std::vector<Feature> fresh;
   for (const Feature& feature : features) {
-    if (seen_.insert(feature.hash).second) fresh.push_back(feature);
+    Seen& seen = seen_[feature.hash];
+    ++seen.runs;
+    if (seen.runs == 1) {
+      seen.first = run;
+      ++singletons_;
+      fresh.push_back(feature);
+    } else if (seen.runs == 2) {
+      --singletons_;
+    }
   }
   return fresh;
+}
+
+void Coverage::join(const Coverage& other) {
+  for (const auto& [hash, theirs] : other.seen_) {
+    const auto [at, is_new] = seen_.try_emplace(hash, theirs);
+    Seen& ours = at->second;
+    if (is_new) {
+      singletons_ += ours.runs == 1 ? 1 : 0;
+      continue;
+    }
+    singletons_ -= ours.runs == 1 ? 1 : 0;
+    ours.runs += theirs.runs;
+    ours.first = std::min(ours.first, theirs.first);
+  }
+}
+
+void Coverage::put(std::uint64_t hash, const Seen& seen) {
+  HF_CHECK(seen.runs > 0 && seen_.emplace(hash, seen).second, "a feature is put once, with its runs");
+  singletons_ += seen.runs == 1 ? 1 : 0;
 }
 
 }  // namespace holdfast::sim

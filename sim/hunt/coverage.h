@@ -8,7 +8,7 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
+#include <map>
 #include <vector>
 
 #include "checker/history/history.h"
@@ -25,12 +25,24 @@ std::vector<Feature> features_of(const checker::History& history);
 
 class Coverage {
  public:
-  // Those that are new; they count as seen from now on.
-  std::vector<Feature> add(const std::vector<Feature>& features);
+  struct Seen {
+    std::uint64_t runs = 0;   // that came through it
+    std::uint64_t first = 0;  // of them
+  };
+
+  // Those that are new; they count as seen from now on. `run`: its number. REQUIRES: a run's features once.
+  std::vector<Feature> add(const std::vector<Feature>& features, std::uint64_t run = 0);
+  // What others came through. Of a feature that both saw, runs are added and the lower first one counts.
+  void join(const Coverage& other);
+  void put(std::uint64_t hash, const Seen& seen);  // REQUIRES: it is not there yet
+
   std::size_t size() const { return seen_.size(); }
+  std::uint64_t singletons() const { return singletons_; }  // that one run only came through
+  const std::map<std::uint64_t, Seen>& seen() const { return seen_; }
 
  private:
-  std::set<std::uint64_t> seen_;
+  std::map<std::uint64_t, Seen> seen_;
+  std::uint64_t singletons_ = 0;
 };
 
 }  // namespace holdfast::sim

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "lib/runtime/check.h"
-#include "sim/hunt/corpus.h"
 #include "sim/hunt/draw_case.h"
 #include "sim/world/trace.h"
 
@@ -19,13 +19,19 @@ struct Attempt {
 
 class Hunt {
  public:
-  explicit Hunt(const HuntOptions& options) : options_(options), corpus_(options.ground, options.seed) {}
+  explicit Hunt(HuntOptions options)
+      : options_(std::move(options)),
+        corpus_(options_.ground, options_.seed, std::move(options_.from.entries)),
+        state_(std::move(options_.from)),
+        trace_(state_.trace) {
+    if (state_.runs == 0) trace_ = Trace();
+  }
 
   HuntState go() {
     HF_CHECK(options_.shard < options_.shards, "a shard has a number below that of all");
     HF_CHECK(options_.shards == 1 || !options_.feedback, "with feedback there are no shards");
-    std::uint64_t next = options_.shard;
-    for (std::uint64_t left = options_.runs; left > 0;) {
+    std::uint64_t next = options_.shard + state_.runs * options_.shards;
+    for (std::uint64_t left = options_.runs - std::min(options_.runs, state_.runs); left > 0;) {
       std::vector<Attempt> generation(static_cast<std::size_t>(std::min(left, kGeneration)));
       for (Attempt& attempt : generation) {
         attempt.number = next;
@@ -37,6 +43,7 @@ class Hunt {
       if (options_.progress) options_.progress(state_);
       if (options_.stop && options_.stop(state_)) break;
     }
+    state_.entries = corpus_.take_entries();
     return std::move(state_);
   }
 
@@ -65,6 +72,7 @@ class Hunt {
       if (!mark.starts_with("fault.")) ++state_.marks[mark];
     }
     trace_.add(trial.trace);
+    if (options_.shards > 1) state_.traces.push_back(trial.trace);
     state_.trace = trace_.digest();
     for (const Failure& failure : trial.failures) {
       Find& find = state_.finds[failure.name()];
@@ -72,21 +80,17 @@ class Hunt {
       find.failure = failure;
       find.first = attempt.derived.one;
       find.run = attempt.number;
+      find.seed = options_.seed;
     }
-    for (const Feature& feature : trial.features) {
-      const std::uint64_t times = ++times_[feature.hash];
-      state_.singletons += times == 1 ? 1 : 0;
-      state_.singletons -= times == 2 ? 1 : 0;
-    }
-    corpus_.take(attempt.derived, coverage_.add(trial.features));
-    state_.features = coverage_.size();
-    state_.corpus = corpus_.size();
+    const std::vector<Feature> fresh = state_.coverage.add(trial.features, attempt.number);
+    if (options_.feedback) corpus_.take(attempt.derived, fresh);
+    state_.features = state_.coverage.size();
+    state_.singletons = state_.coverage.singletons();
+    state_.corpus += fresh.empty() ? 0 : 1;
   }
 
-  const HuntOptions& options_;
+  HuntOptions options_;
   Corpus corpus_;
-  Coverage coverage_;
-  std::map<std::uint64_t, std::uint64_t> times_;  // runs that came through a feature
   HuntState state_;
   Trace trace_;
 };
@@ -97,6 +101,15 @@ double HuntState::unseen() const {
   return runs == 0 ? 1.0 : static_cast<double>(singletons) / static_cast<double>(runs);
 }
 
-HuntState hunt(const HuntOptions& options) { return Hunt(options).go(); }
+HuntState hunt(HuntOptions options) { return Hunt(std::move(options)).go(); }
+
+std::uint64_t probe_of(const Ground& ground) {
+  constexpr std::uint64_t kCases = 8;
+  const Corpus corpus(ground, 0);
+  Trace trace;
+  for (std::uint64_t number = 0; number < kCases; ++number)
+    trace.add(try_case(corpus.draw(number).one).trace);
+  return trace.digest();
+}
 
 }  // namespace holdfast::sim

@@ -72,12 +72,17 @@ std::string found_in(const checker::Verdict& verdict) {
   return text.empty() ? "a violation" : text;
 }
 
-void Judge::add(const RunResult& run) {
+namespace {
+
+void keep_lowest(std::vector<std::uint64_t>& seeds, std::uint64_t seed) {
   constexpr std::size_t kMostSeeds = 20;
-  const auto keep_lowest = [&](std::vector<std::uint64_t>& seeds) {
-    seeds.insert(std::upper_bound(seeds.begin(), seeds.end(), run.seed), run.seed);
-    if (seeds.size() > kMostSeeds) seeds.pop_back();
-  };
+  seeds.insert(std::upper_bound(seeds.begin(), seeds.end(), seed), seed);
+  if (seeds.size() > kMostSeeds) seeds.pop_back();
+}
+
+}  // namespace
+
+void Judge::add(const RunResult& run) {
   const auto keep_first = [&](std::optional<std::uint64_t>& seed, std::string& why,
                               const checker::Verdict& verdict) {
     if (seed && *seed <= run.seed) return;
@@ -91,18 +96,41 @@ void Judge::add(const RunResult& run) {
     ++tally.runs;
     if (matches(expectation, verdict)) {
       ++tally.matching;
-      keep_lowest(tally.matches);
+      keep_lowest(tally.matches, run.seed);
       keep_first(tally.first_match_seed, tally.first_match, verdict);
       continue;
     }
     ++tally.found[found_in(verdict)];
-    keep_lowest(tally.misses);
+    keep_lowest(tally.misses, run.seed);
     if (verdict.outcome == checker::Outcome::unknown) {
       ++tally.unknown;
       keep_first(tally.first_unknown_seed, tally.first_unknown, verdict);
     } else {
       keep_first(tally.first_miss_seed, tally.first_miss, verdict);
     }
+  }
+}
+
+void Judge::join(const std::vector<Tally>& others) {
+  const auto join_first = [](std::optional<std::uint64_t>& seed, std::string& why,
+                             const std::optional<std::uint64_t>& other, const std::string& other_why) {
+    if (!other || (seed && *seed <= *other)) return;
+    seed = other;
+    why = other_why;
+  };
+  for (std::size_t i = 0; i < tallies_.size(); ++i) {
+    Tally& ours = tallies_[i];
+    const Tally& theirs = others.at(i);
+    ours.runs += theirs.runs;
+    ours.matching += theirs.matching;
+    ours.unknown += theirs.unknown;
+    ours.asked = std::max(ours.asked, theirs.asked);
+    for (const std::uint64_t seed : theirs.matches) keep_lowest(ours.matches, seed);
+    for (const std::uint64_t seed : theirs.misses) keep_lowest(ours.misses, seed);
+    for (const auto& [what, count] : theirs.found) ours.found[what] += count;
+    join_first(ours.first_miss_seed, ours.first_miss, theirs.first_miss_seed, theirs.first_miss);
+    join_first(ours.first_unknown_seed, ours.first_unknown, theirs.first_unknown_seed, theirs.first_unknown);
+    join_first(ours.first_match_seed, ours.first_match, theirs.first_match_seed, theirs.first_match);
   }
 }
 

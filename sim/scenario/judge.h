@@ -41,6 +41,8 @@ class Judge {
     for (Tally& tally : tallies_) tally.asked = scenario.seeds.count();
   }
   void add(const RunResult& run);
+  // What another judge of the same expectations knows, of other seeds. REQUIRES: as many as tallies()
+  void join(const std::vector<Tally>& others);
   const std::vector<Tally>& tallies() const { return tallies_; }
   // failed outranks unknown outranks met; unknown as well when too few seeds were run for every expectation.
   Tally::Result result() const;

@@ -46,6 +46,7 @@ CommandLine::CommandLine()
   add_run();
   add_check();
   add_hunt();
+  add_merge();
   add_explore();
   add_show();
   add_bench();
@@ -81,6 +82,10 @@ void CommandLine::add_run() {
       ->type_name("N")
       ->check(CLI::Range(1u, 256u))
       ->default_val(std::max(1u, std::thread::hardware_concurrency()));
+  run->add_option("--shard", shard_,
+                  "K/N: of all runs, in the order of file, variant and seed, each Nth, from the Kth; `merge` "
+                  "joins the --json of all shards")
+      ->type_name("K/N");
   run->add_option("--junit", run_.junit, "write a JUnit report here")->type_name("FILE");
   run->add_option("--json", run_.json, "write one JSON document here")->type_name("FILE");
   run->add_flag("--github", run_.github, "print GitHub annotations for what was unexpected");
@@ -299,6 +304,13 @@ RunArguments CommandLine::run_arguments(const std::string& command) const {
   arguments.keep = keep_ == "all" ? Keep::all : keep_ == "violated" ? Keep::violated : Keep::failed;
   if (arguments.out.empty() && run->count("--keep") > 0)
     throw BadUsage("--keep: says what --out keeps, expected --out DIR as well");
+  if (!shard_.empty()) {
+    arguments.shard = parse_shard(shard_);
+    if (!arguments.out.empty() && arguments.keep != Keep::all)
+      throw BadUsage(
+          "--shard: what is worth keeping is known when all shards are merged, expected --keep all with "
+          "--out");
+  }
   if (arguments.check_determinism && !arguments.embedded)
     throw BadUsage("--check-determinism: the real world is not deterministic, expected --world embedded");
   arguments.terminal = detect_terminal(parse_color(color_), ascii_);

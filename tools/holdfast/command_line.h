@@ -9,6 +9,7 @@
 
 #include "tools/bench/bench.h"
 #include "tools/holdfast/commands.h"
+#include "tools/holdfast/version.h"
 
 namespace holdfast::tools {
 
@@ -19,14 +20,15 @@ struct CommandLine {
   CommandLine(const CommandLine&) = delete;
 
   CLI::App app;
-  CLI::App *run, *check, *hunt, *explore, *show, *list, *redis, *proxy, *bench, *plot, *external, *schema,
-      *completion, *man;
+  CLI::App *run, *check, *hunt, *merge, *explore, *show, *list, *redis, *proxy, *bench, *plot, *external,
+      *schema, *completion, *man;
   CLI::App* help;
 
   RunArguments run_arguments(const std::string& command) const;
   CheckArguments check_arguments() const;
   BenchArguments bench_arguments(int argc, const char* const* argv) const;
   HuntArguments hunt_arguments() const;
+  MergeArguments merge_arguments() const;
   ExploreArguments explore_arguments() const;
   ShowArguments show_arguments(const std::string& command) const;
   RedisArguments redis_arguments() const;
@@ -43,6 +45,7 @@ struct CommandLine {
   void add_run();
   void add_check();
   void add_hunt();
+  void add_merge();
   void add_explore();
   void add_show();
   void add_bench();
@@ -50,12 +53,13 @@ struct CommandLine {
   void add_rest();
 
   RunArguments run_;
-  std::string world_ = "embedded", seed_, seeds_, keep_ = "failed";
+  std::string world_ = "embedded", seed_, seeds_, keep_ = "failed", shard_;
   CheckArguments check_;
   std::string format_, engine_ = "auto", timeout_;
   BenchArguments bench_;
   HuntArguments hunt_;
   std::string hunt_time_, hunt_shard_;
+  MergeArguments merge_;
   ExploreArguments explore_;
   ShowArguments show_;
   RedisArguments redis_;
@@ -70,8 +74,5 @@ struct CommandLine {
 // Parses; --help and --version end it by CLI::Success. Throws BadUsage for what is wrong, with what was
 // meant.
 void parse_command_line(CommandLine& line, int argc, const char* const* argv);
-
-// "0.1.0".
-std::string version();
 
 }  // namespace holdfast::tools

@@ -11,18 +11,18 @@
 namespace holdfast::tools {
 
 void CommandLine::add_hunt() {
-  hunt =
-      app.add_subcommand("hunt",
-                         "look for broken promises of a lock, in cases that nobody wrote\n"
-                         "Each case is drawn: topology, options, clients, times, network, faults and when "
-                         "they act; what a scenario "
-                         "file says stays. Cases that came through something new are changed and gone on "
-                         "with. What is found is made "
-                         "small and written as a scenario file that shows it, with a variant in which the "
-                         "promise holds. One seed and "
-                         "a number of runs give one hunt, whatever --jobs is. Exit 1: a promise was broken.");
-  hunt->add_option("LOCK", hunt_.what, "a kind of `holdfast list locks`, or a scenario file")
-      ->required()
+  hunt = app.add_subcommand("hunt",
+                            "look for broken promises of a lock, in cases that nobody wrote\n"
+                            "Each case is drawn: topology, options, clients, times, network, faults and when "
+                            "they act; what a scenario "
+                            "file says stays. Cases that came through something new are changed and gone on "
+                            "with. What is found is made "
+                            "small and written as a scenario file that shows it, with a variant in which the "
+                            "promise holds. One seed and "
+                            "a number of runs give one hunt, whatever --jobs is, and however often it was "
+                            "interrupted and gone on with. Exit 1: a promise was broken.");
+  hunt->add_option("LOCK", hunt_.what,
+                   "a kind of `holdfast list locks`, or a scenario file; not with --resume")
       ->type_name("LOCK");
   auto* time =
       hunt->add_option("--for", hunt_time_, "how long it hunts; without --runs: 60s")->type_name("TIME");
@@ -34,7 +34,15 @@ void CommandLine::add_hunt() {
       ->type_name("N")
       ->check(CLI::Range(1u, 256u))
       ->default_val(std::max(1u, std::thread::hardware_concurrency()));
-  hunt->add_option("--out", hunt_.out, "write what is found into this folder")->type_name("DIR");
+  hunt->add_option("--out", hunt_.out,
+                   "write what is found into this folder, and hunt.json, all that --resume and `merge` need")
+      ->type_name("DIR");
+  hunt->add_option("--json", hunt_.json, "write hunt.json here")->type_name("FILE");
+  hunt->add_option("--resume", hunt_.resume,
+                   "go on with what an earlier hunt left: a folder of --out or a file of --json, which are "
+                   "written anew unless other ones are named. --runs: with the earlier ones; without it and "
+                   "--for: until all is run that was asked for")
+      ->type_name("DIR");
   hunt->add_option(
           "--bounds", hunt_.bounds,
           "what may go wrong. promised: what the lock says that it bears (hardened locks); anything: also "
@@ -50,6 +58,35 @@ void CommandLine::add_hunt() {
   hunt->add_flag("!--no-swarm", hunt_.swarm, "every kind of fault in every case");
   hunt->add_flag("!--no-shrink", hunt_.shrink, "what is found stays as it is");
   add_terminal_flags(*hunt);
+}
+
+void CommandLine::add_merge() {
+  merge = app.add_subcommand(
+      "merge",
+      "join what several processes or machines did\n"
+      "Of `run --shard` and of `hunt --no-feedback --shard`: all shards of one run or hunt; "
+      "the result is that of one, but for times. Of hunts with feedback, each with a --seed "
+      "of its own: the union of corpora, coverage and finds, which `hunt --resume` goes on "
+      "from. What does not fit together is refused. Exit codes are those of one run or hunt.");
+  merge->add_option("RESULT", merge_.what, "files of --json, or folders: every *.json in them")
+      ->required()
+      ->type_name("RESULT");
+  merge->add_option("--out", merge_.out, "hunts: write what was found into this folder, and hunt.json")
+      ->type_name("DIR");
+  merge->add_option("--json", merge_.json, "write the result here")->type_name("FILE");
+  merge->add_option("--junit", merge_.junit, "runs: write a JUnit report here")->type_name("FILE");
+  merge->add_flag("--github", merge_.github, "runs: print GitHub annotations for what was unexpected");
+  merge->add_option("-j,--jobs", merge_.jobs, "hunts: runs at a time, where a find is not small yet")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 256u))
+      ->default_val(std::max(1u, std::thread::hardware_concurrency()));
+  add_terminal_flags(*merge);
+}
+
+MergeArguments CommandLine::merge_arguments() const {
+  MergeArguments arguments = merge_;
+  arguments.terminal = detect_terminal(parse_color(color_), ascii_);
+  return arguments;
 }
 
 void CommandLine::add_explore() {
@@ -97,24 +134,24 @@ HuntArguments CommandLine::hunt_arguments() const {
     if (!arguments.time || arguments.time->count() <= 0)
       throw BadUsage("--for: `" + hunt_time_ + "` is no time, expected one such as 60s");
   }
-  if (!arguments.time && !arguments.runs) arguments.time = std::chrono::seconds(60);
+  if (arguments.what.empty() && arguments.resume.empty())
+    throw BadUsage(
+        "hunt: what is hunted is not given, expected a lock of `holdfast list locks`, a scenario "
+        "file, or --resume");
+  if (!arguments.resume.empty()) {
+    if (!arguments.what.empty())
+      throw BadUsage("--resume: the earlier hunt says what is hunted, expected no `" + arguments.what + "`");
+    for (const char* const flag :
+         {"--seed", "--bounds", "--shard", "--no-feedback", "--no-targets", "--no-swarm", "--no-shrink"}) {
+      if (hunt->count(flag) > 0)
+        throw BadUsage(std::string("--resume: the earlier hunt's own is kept, expected no ") + flag);
+    }
+  }
   if (!hunt_shard_.empty()) {
-    const std::size_t slash = hunt_shard_.find('/');
-    const auto number = [&](const std::string& text) {
-      const auto seeds = sim::parse_seeds(text);
-      if (!seeds || seeds->count() != 1 || seeds->random > 0 || seeds->at(0) == 0)
-        throw BadUsage("--shard: `" + hunt_shard_ + "`, expected K/N such as 1/8");
-      return seeds->at(0);
-    };
-    const std::uint64_t shard = number(hunt_shard_.substr(0, slash));
-    arguments.shards = slash == std::string::npos ? 0 : number(hunt_shard_.substr(slash + 1));
-    if (shard > arguments.shards) throw BadUsage("--shard: `" + hunt_shard_ + "`, expected K/N such as 1/8");
+    arguments.shard = parse_shard(hunt_shard_);
     if (arguments.feedback || !arguments.runs)
       throw BadUsage(
           "--shard: shards share nothing while they hunt, expected --no-feedback and --runs as well");
-    arguments.shard = shard - 1;
-    arguments.runs =
-        *arguments.runs / arguments.shards + (arguments.shard < *arguments.runs % arguments.shards ? 1 : 0);
   }
   arguments.terminal = detect_terminal(parse_color(color_), ascii_);
   return arguments;

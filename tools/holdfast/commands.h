@@ -13,6 +13,7 @@
 #include "tools/holdfast/check_judge.h"
 #include "tools/holdfast/exit_code.h"
 #include "tools/holdfast/run_plan.h"
+#include "tools/holdfast/shard.h"
 #include "tools/holdfast/terminal.h"
 
 namespace holdfast::tools {
@@ -43,15 +44,24 @@ struct ExternalArguments {
 };
 
 struct HuntArguments {
-  std::string what;    // a kind of lock, or a scenario file
+  std::string what;    // a kind of lock, or a scenario file; "": `resume` says it
   std::string bounds;  // "promised", "anything"; "": by the lock
   std::optional<Duration> time;
-  std::optional<std::uint64_t> runs;
+  std::optional<std::uint64_t> runs;  // of all shards
   std::uint64_t seed = 1;
   unsigned jobs = 1;
-  std::uint64_t shard = 0, shards = 1;
+  Shard shard;
   bool feedback = true, targets = true, swarm = true, shrink = true;
-  std::string out;
+  std::string out, json;  // "" none
+  std::string resume;     // what an earlier hunt wrote, a folder or a file; "" a new hunt
+  Terminal terminal = {};
+};
+
+struct MergeArguments {
+  std::vector<std::string> what;  // results, and folders of them
+  unsigned jobs = 1;
+  std::string out, json, junit;  // "" none
+  bool github = false;
   Terminal terminal = {};
 };
 
@@ -84,6 +94,8 @@ ExitCode run_command(const RunArguments& arguments);
 ExitCode check_command(const CheckArguments& arguments);
 // Until the time or the runs are over, or SIGINT; then makes small what it found.
 ExitCode hunt_command(const HuntArguments& arguments);
+// What shards of a run or of a hunt did, as one; throws BadUsage for what does not fit together.
+ExitCode merge_command(const MergeArguments& arguments);
 // Until all is seen, a promise is broken, the runs are over, or SIGINT.
 ExitCode explore_command(const ExploreArguments& arguments);
 ExitCode show_command(const ShowArguments& arguments);

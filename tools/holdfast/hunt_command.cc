@@ -7,22 +7,22 @@
 #include <filesystem>
 #include <vector>
 
-#include "sim/hunt/case_file.h"
 #include "sim/hunt/hunt.h"
-#include "sim/hunt/shrink.h"
 #include "sim/scenario/parse_scenario.h"
-#include "sim/scenario/write_document.h"
-#include "tools/holdfast/case_story.h"
 #include "tools/holdfast/commands.h"
 #include "tools/holdfast/escape.h"
 #include "tools/holdfast/for_each.h"
+#include "tools/holdfast/hunt_end.h"
+#include "tools/holdfast/hunt_record.h"
 #include "tools/holdfast/interrupt.h"
 #include "tools/holdfast/output.h"
 #include "tools/holdfast/progress.h"
+#include "tools/holdfast/version.h"
 
 namespace holdfast::tools {
 namespace {
 
+namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 sim::Ground ground_of(const HuntArguments& arguments) {
@@ -42,52 +42,40 @@ sim::Ground ground_of(const HuntArguments& arguments) {
   return ground;
 }
 
-// A find, made small. What had several names may have one now.
-struct Finished {
-  const sim::Find* find = nullptr;
-  sim::Failure failure;  // of the small case
-  std::uint64_t count = 0;
-  sim::Shrunk shrunk;
-  sim::CaseFile file;
-};
-
-Finished make_small(const HuntArguments& arguments, const sim::Ground& ground, const sim::Find& find) {
-  Finished done;
-  done.find = &find;
-  done.failure = find.failure;
-  done.count = find.count;
-  done.shrunk.one = find.first;
-  const std::string promise = find.failure.promise();
-  if (find.failure.of_harness() || !arguments.shrink) return done;
-  done.shrunk = sim::shrink(ground, find.first, promise, {.stop = interrupted});
-  for (const sim::Failure& failure : sim::try_case(done.shrunk.one).failures) {
-    if (failure.promise() == promise) done.failure = failure;
-  }
-  return done;
+HuntRecord new_hunt(const HuntArguments& arguments) {
+  HuntRecord record;
+  record.version = version();
+  record.ground = ground_of(arguments);
+  record.probe = sim::probe_of(record.ground);
+  record.seed = arguments.seed;
+  record.feedback = arguments.feedback;
+  record.shrink = arguments.shrink;
+  record.shard = arguments.shard;
+  record.asked = arguments.runs;
+  return record;
 }
 
-// The smallest of each name, in the order of the first runs.
-std::vector<Finished> of_one_name_each(std::vector<Finished> all) {
-  std::vector<Finished> kept;
-  for (Finished& one : all) {
-    const auto same = std::find_if(kept.begin(), kept.end(), [&](const Finished& other) {
-      return other.failure.name() == one.failure.name();
-    });
-    if (same == kept.end()) {
-      kept.push_back(std::move(one));
-      continue;
-    }
-    const std::uint64_t count = same->count + one.count;
-    const auto cost = [](const Finished& it) { return sim::size_of(it.shrunk.one.document).cost(); };
-    if (cost(one) < cost(*same)) *same = std::move(one);
-    same->count = count;
-  }
-  return kept;
-}
-
-sim::CaseFile file_of(const Finished& done, const sim::Ground& ground) {
-  if (done.failure.of_harness()) return sim::case_file_of_harness(done.find->first, done.failure);
-  return sim::case_file(ground, done.shrunk, done.failure, story_of(done.shrunk.one, done.failure, kInAFile));
+// What an earlier hunt left, to be gone on with until `arguments` say.
+HuntRecord earlier_hunt(const HuntArguments& arguments) {
+  std::error_code ignored;
+  const bool folder = fs::is_directory(arguments.resume, ignored);
+  const std::string path = folder ? (fs::path(arguments.resume) / kHuntFile).string() : arguments.resume;
+  HuntRecord record = hunt_record(read_json(path), path);
+  const auto refuse = [&](const std::string& why) { throw BadUsage("--resume: " + path + ": " + why); };
+  if (record.version != version() || record.probe != sim::probe_of(record.ground))
+    refuse("hunted by another build of holdfast (" + record.version +
+           "), whose runs differ, expected the same build; or a new hunt");
+  const std::uint64_t runs = record.state.runs;
+  if (arguments.runs) record.asked = arguments.runs;
+  if (arguments.time) record.asked = std::nullopt;
+  if (record.shard.of > 1 && !record.asked) refuse("is a shard, expected --runs, of all shards, not --for");
+  if (record.asked && runs >= record.shard.part_of(*record.asked))
+    refuse(fmt::format("all of its {} runs are there, expected more --runs, or --for", runs));
+  // Within a generation the corpus grows without being drawn from: what comes now would be another hunt.
+  if (record.feedback && record.joined.empty() && runs % sim::kGeneration != 0)
+    refuse(fmt::format("it ended after {} runs, within a generation of {}, expected whole generations", runs,
+                       sim::kGeneration));
+  return record;
 }
 
 std::string progress_line(const sim::HuntState& state, double seconds) {
@@ -107,107 +95,45 @@ std::string progress_line(const sim::HuntState& state, double seconds) {
                      state.finds.size(), violated, newest.empty() ? "" : " · " + for_terminal(newest));
 }
 
-std::string size_text(const sim::Value& document) {
-  const sim::Size size = sim::size_of(document);
-  const auto many = [](std::size_t count, const char* what) {
-    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-  };
-  return many(size.faults, "fault") + ", " + many(size.tasks, "task") + ", " +
-         many(size.operations, "operation");
-}
-
-std::string report(const Finished& done, const std::string& path, const Terminal& terminal) {
-  const sim::Find& find = *done.find;
-  std::string text = fmt::format("{} {}: first in run {}, in {} run{}\n", bad_sign(terminal),
-                                 for_terminal(done.failure.name(), terminal), find.run, done.count,
-                                 done.count == 1 ? "" : "s");
-  if (find.failure.of_harness())
-    text += "    a defect of the harness: " + for_terminal(find.failure.why, terminal) + "\n";
-  if (done.shrunk.runs > 0) {
-    text +=
-        fmt::format("    from {} to {}, in {} runs; shows on {} of 20 seeds{}\n",
-                    size_text(find.first.document), size_text(done.shrunk.one.document), done.shrunk.runs,
-                    done.shrunk.seeds_of_20, done.file.controlled ? "" : "; no variant in which it holds");
-  }
-  if (!path.empty()) text += fmt::format("    {}\n", for_terminal(path, terminal));
-  return text;
-}
-
-std::string write(const HuntArguments& arguments, const sim::CaseFile& file) {
-  if (arguments.out.empty()) return "";
-  const std::string path = (std::filesystem::path(arguments.out) / (file.name + ".toml")).string();
-  write_file(path, file.toml);
-  if (!file.decisions.empty())
-    write_file((std::filesystem::path(arguments.out) / (file.name + ".decisions")).string(), file.decisions);
-  return path;
-}
-
-// Marks that any lock can reach, and nobody did.
-std::string missed_marks(const sim::HuntState& state) {
-  std::string text;
-  for (const char* const mark : {"lock.granted", "lock.waiting", "lock.refused", "lock.renewed", "lock.lost",
-                                 "lock.released", "client.crashed"}) {
-    if (!state.marks.contains(mark)) text += (text.empty() ? "" : ", ") + std::string(mark);
-  }
-  return text;
-}
-
 }  // namespace
 
 ExitCode hunt_command(const HuntArguments& arguments) {
-  const sim::Ground ground = ground_of(arguments);
-  if (!arguments.out.empty()) require_writable_folder("--out", arguments.out);
+  HuntRecord record = arguments.resume.empty() ? new_hunt(arguments) : earlier_hunt(arguments);
+  std::string out = arguments.out, json = arguments.json;
+  if (!arguments.resume.empty() && out.empty() && json.empty()) {  // where it came from
+    std::error_code ignored;
+    (fs::is_directory(arguments.resume, ignored) ? out : json) = arguments.resume;
+  }
+  if (!out.empty()) require_writable_folder("--out", out);
+  if (!json.empty()) require_writable_file("--json", json);
   keep_interrupts();
+  const double before = record.seconds;
   const auto start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   Progress progress(0, "runs", false);
-  const double limit = arguments.time ? std::chrono::duration<double>(*arguments.time).count() : 0;
-  const sim::HuntState state = sim::hunt({
-      .ground = ground,
-      .seed = arguments.seed,
-      .runs = arguments.runs.value_or(UINT64_MAX),
-      .feedback = arguments.feedback,
+  const bool timed = !record.asked;
+  const std::uint64_t runs_before = record.state.runs;
+  const double limit =
+      std::chrono::duration<double>(arguments.time.value_or(std::chrono::seconds(60))).count();
+  record.state = sim::hunt({
+      .ground = record.ground,
+      .seed = record.seed,
+      .runs = timed ? UINT64_MAX : record.shard.part_of(*record.asked),
+      .feedback = record.feedback,
       .for_each = [&](std::size_t count, const auto& one) { for_each(arguments.jobs, count, one); },
-      .shard = arguments.shard,
-      .shards = arguments.shards,
-      .stop = [&](const sim::HuntState&) { return interrupted() || (limit > 0 && seconds() >= limit); },
+      .shard = record.shard.index,
+      .shards = record.shard.of,
+      .from = std::move(record.state),
+      .stop = [&](const sim::HuntState&) { return interrupted() || (timed && seconds() >= limit); },
       .progress =
-          [&](const sim::HuntState& now) { progress.tell([&] { return progress_line(now, seconds()); }); },
+          [&](const sim::HuntState& now) {
+            progress.tell([&] { return progress_line(now, before + seconds()); });
+          },
   });
-  const double hunted = seconds();
+  record.seconds = before + seconds();
+  if (!record.joined.empty()) record.joined.front().runs += record.state.runs - runs_before;
   progress.clear();
-
-  std::vector<const sim::Find*> finds;
-  for (const auto& [name, find] : state.finds) finds.push_back(&find);
-  std::sort(finds.begin(), finds.end(),
-            [](const sim::Find* a, const sim::Find* b) { return a->run < b->run; });
-  std::vector<Finished> finished(finds.size());
-  for_each(arguments.jobs, finds.size(),
-           [&](std::size_t i) { finished[i] = make_small(arguments, ground, *finds[i]); });
-  finished = of_one_name_each(std::move(finished));
-  for_each(arguments.jobs, finished.size(),
-           [&](std::size_t i) { finished[i].file = file_of(finished[i], ground); });
-  ExitCode code = finds.empty() ? kMet : kFailed;
-  for (const Finished& done : finished) {
-    std::string path;
-    if (!try_to_write([&] { path = write(arguments, done.file); })) code = worse(code, kOutput);
-    print_out(report(done, path, arguments.terminal));
-    if (done.find->failure.of_harness()) code = worse(code, kInternal);
-  }
-  if (!finished.empty() && arguments.out.empty()) print_out("\n" + finished.front().file.toml);
-  if (const std::string missed = missed_marks(state); !missed.empty())
-    print_out(fmt::format("never reached: {}\n", missed));
-  print_out(fmt::format(
-      "\n{}: {} runs, {:.0f}/s, {:.1f} virtual hours, {} grants, {} features (at most {:.4f} new ones in the "
-      "next run), corpus {}, {} find{}{}\n",
-      for_terminal(arguments.what, arguments.terminal), state.runs,
-      static_cast<double>(state.runs) / std::max(hunted, 1e-3),
-      static_cast<double>(state.virtual_ns) / 3.6e12, state.grants, state.features, state.unseen(),
-      state.corpus, finished.size(), finished.size() == 1 ? "" : "s", interrupted() ? "; interrupted" : ""));
-  if (state.unjudged > 0)
-    print_out(fmt::format("{} runs in which a check had nothing to say\n", state.unjudged));
-  print_out(fmt::format("trace {:016x}\n", state.trace));
-  return interrupted() ? worse(code, kInterrupted) : code;
+  return end_hunt(record, {.jobs = arguments.jobs, .out = out, .json = json, .terminal = arguments.terminal});
 }
 
 }  // namespace holdfast::tools

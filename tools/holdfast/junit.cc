@@ -81,8 +81,11 @@ std::string junit_xml(const Plan& plan, const RunArguments& arguments, double se
       body += skipped("not run: " + result->missing);
     } else if (result->cut()) {
       ++skips;
-      body += skipped(fmt::format("interrupted after {} of {} runs, nothing unexpected so far", result->done,
-                                  result->seeds.size()));
+      const bool whole_shard = result->done == result->planned();
+      body +=
+          skipped(fmt::format("{} {} of {} runs, nothing unexpected so far",
+                              whole_shard ? "shard " + result->shard.to_string() + ":" : "interrupted after",
+                              result->done, whole_shard ? result->seeds.size() : result->planned()));
     } else if (!result->error.empty()) {
       ++errors;
       body +=

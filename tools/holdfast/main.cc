@@ -58,6 +58,7 @@ ExitCode dispatch(int argc, char** argv) {
   if (*line.list) return list_command(line.what);
   if (*line.check) return check_command(line.check_arguments());
   if (*line.hunt) return hunt_command(line.hunt_arguments());
+  if (*line.merge) return merge_command(line.merge_arguments());
   if (*line.explore) return explore_command(line.explore_arguments());
   if (*line.show) return show_command(line.show_arguments(command));
   if (*line.redis) return redis_command(line.redis_arguments());

@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "tools/holdfast/escape.h"
 #include "tools/holdfast/explain.h"
+#include "tools/holdfast/json_file.h"
+#include "tools/holdfast/run_shard.h"
 
 namespace holdfast::tools {
 namespace {
 
 using sim::Tally;
-using Json = nlohmann::ordered_json;
 
 std::string_view name_of(Tally::Result result) {
   switch (result) {
@@ -47,7 +47,8 @@ Json json_of(const CaseResult& result, const RunArguments& arguments) {
   item["file"] = scenario.file;
   item["scenario"] = scenario.name;
   item["variant"] = scenario.variant;
-  item["exit"] = static_cast<int>(result.cut() ? kInterrupted : result.code());
+  const bool whole_shard = result.done == result.planned();
+  item["exit"] = static_cast<int>(!result.cut() ? result.code() : whole_shard ? kMet : kInterrupted);
   item["unexpected"] = result.unexpected();
   item["runs"] = result.done;
   item["planned_runs"] = result.seeds.size();
@@ -80,7 +81,8 @@ Json json_of(const CaseResult& result, const RunArguments& arguments) {
 
 }  // namespace
 
-std::string json_document(const Plan& plan, const RunArguments& arguments, std::uint64_t trace) {
+std::string json_document(const Plan& plan, const RunArguments& arguments, std::uint64_t trace,
+                          double seconds) {
   Json document;
   document["schema"] = 1;
   document["world"] = arguments.embedded ? "embedded" : "real";
@@ -97,8 +99,8 @@ std::string json_document(const Plan& plan, const RunArguments& arguments, std::
   document["total"] = {{"cases", plan.cases.size()}, {"runs", runs}, {"unexpected", unexpected}};
   document["cases"] = std::move(cases);
   document["not_run"] = std::move(not_run);
-  // Foreign bytes in a name must not cost the report. ASCII, for it is printed, too.
-  return document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+  if (arguments.shard.of > 1) document["shard"] = shard_json(plan, arguments, seconds);
+  return text_of(document);
 }
 
 std::string github_annotations(const Plan& plan, const RunArguments& arguments) {

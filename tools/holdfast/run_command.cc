@@ -89,7 +89,7 @@ ExitCode run_command(const RunArguments& arguments) {
   const Plan plan = make_plan(arguments);
   require_writable(arguments);
   std::uint64_t total = 0;
-  for (const auto& result : plan.cases) total += result->seeds.size();
+  for (const auto& result : plan.cases) total += result->planned();
 
   interrupted = false;
   std::signal(SIGINT, on_interrupt);
@@ -120,7 +120,9 @@ ExitCode run_command(const RunArguments& arguments) {
   sim::Trace trace;
   for (const auto& result : plan.cases) {
     if (result->unexpected()) code = worse(code, result->code());
-    for (const std::uint64_t one : result->traces) trace.add(one);
+    for (std::size_t i = 0; i < result->traces.size(); ++i) {
+      if (result->mine(i)) trace.add(result->traces[i]);
+    }
   }
   if (interrupted) code = worse(code, kInterrupted);
   if (const std::string text = unexpected_report(plan, arguments); !text.empty()) print_out("\n" + text);
@@ -130,9 +132,14 @@ ExitCode run_command(const RunArguments& arguments) {
   if (!arguments.junit.empty())
     attempt([&] { write_file(arguments.junit, junit_xml(plan, arguments, seconds.count())); }, code);
   if (!arguments.json.empty())
-    attempt([&] { write_file(arguments.json, json_document(plan, arguments, trace.digest())); }, code);
+    attempt(
+        [&] { write_file(arguments.json, json_document(plan, arguments, trace.digest(), seconds.count())); },
+        code);
   if (arguments.github) print_out(github_annotations(plan, arguments));
-  const char* const cut = interrupted ? "interrupted" : short_of_memory ? "no memory left" : "";
+  const std::string cut = interrupted               ? "interrupted"
+                          : short_of_memory         ? "no memory left"
+                          : arguments.shard.of == 1 ? ""
+                                                    : "shard " + arguments.shard.to_string();
   print_out(fmt::format("\n{}trace {:016x}\n", total_line(plan, seconds.count(), cut), trace.digest()));
   return code;
 }

@@ -120,6 +120,7 @@ Plan make_plan(const RunArguments& arguments) {
   Plan plan;
   std::vector<std::string> variants;
   std::set<std::string> folders;
+  std::uint64_t runs = 0;
   const std::vector<ScenarioFile> files = collect_files(arguments.files);
   plan.many = files.size() > 1;
   for (const ScenarioFile& file : files) {
@@ -139,12 +140,19 @@ Plan make_plan(const RunArguments& arguments) {
           for_file_name(scenario.name + (scenario.variant.empty() ? "" : "-" + scenario.variant));
       for (int number = 2; !folders.insert(folder).second; ++number)
         folder = fmt::format("{}-{}-{}", scenario.name, name, number);
-      std::vector<std::uint64_t> seeds = expand(arguments.seeds.value_or(scenario.seeds));
+      const sim::SeedSet asked = arguments.seeds.value_or(scenario.seeds);
+      if (arguments.shard.of > 1 && asked.random > 0)
+        throw BadUsage("--shard: " + file.path +
+                       ": each shard would draw seeds of its own, expected --seeds A..B");
+      std::vector<std::uint64_t> seeds = expand(asked);
       auto& added =
           plan.cases.emplace_back(std::make_unique<CaseResult>(std::move(scenario), std::move(seeds)));
       added->named = file.named;
       added->alone = alone;
       added->folder = std::move(folder);
+      added->shard = arguments.shard;
+      added->first_run = runs;
+      runs += added->seeds.size();
     }
     note_not_run(plan.not_run, file.path, not_run, plan.cases.size() == before);
   }
@@ -156,6 +164,12 @@ Plan make_plan(const RunArguments& arguments) {
                    sim::did_you_mean(arguments.variant, variants));
   }
   return plan;
+}
+
+std::uint64_t CaseResult::planned() const {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < seeds.size(); ++i) count += mine(i) ? 1 : 0;
+  return count;
 }
 
 ExitCode CaseResult::code() const {

@@ -14,6 +14,7 @@
 #include "sim/scenario/scenario.h"
 #include "sim/world/decisions.h"
 #include "tools/holdfast/exit_code.h"
+#include "tools/holdfast/shard.h"
 #include "tools/holdfast/terminal.h"
 
 namespace holdfast::tools {
@@ -38,6 +39,7 @@ struct RunArguments {
   Keep keep = Keep::failed;
   bool github = false;
   bool check_determinism = false;
+  Shard shard;  // of all runs, in the order of file, variant, seed
   Terminal terminal = {};
   // How one seed is run; tests put something else here.
   std::function<sim::RunResult(const sim::Scenario&, const sim::RunOptions&)> run = sim::run_once;
@@ -80,9 +82,15 @@ struct CaseResult {
   std::string missing;                          // 69: why it was not run
   std::vector<KeptFolder> kept;
 
+  // Of a shard: its own runs are here, the rest is elsewhere.
+  Shard shard;
+  std::uint64_t first_run = 0;  // the number of the first of its runs among all
+  bool mine(std::size_t index) const { return shard.has(first_run + index); }
+  std::uint64_t planned() const;  // how many are its own
+
   bool whole() const { return done == seeds.size(); }
   ExitCode code() const;
-  // Interrupted while everything could still be as expected.
+  // Interrupted, or one of several shards, while everything could still be as expected.
   bool cut() const;
   // Ran and was not as expected, or nothing can be said.
   bool unexpected() const { return missing.empty() && !cut() && code() != kMet; }

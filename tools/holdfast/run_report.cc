@@ -84,7 +84,11 @@ std::string case_report(const CaseResult& result, const Terminal& terminal, bool
     out += fmt::format(", {} {}", with_commas(static_cast<std::uint64_t>(result.total_cost)), result.cost);
     if (result.total_cost != 0) out += fmt::format(" (worst run {})", result.worst_cost);
   }
-  if (!result.whole()) out += fmt::format("; cut after {} of {}", result.done, result.seeds.size());
+  if (result.done < result.planned()) {
+    out += fmt::format("; cut after {} of {}", result.done, result.planned());
+  } else if (!result.whole()) {
+    out += fmt::format("; {} of {} in this shard", result.done, result.seeds.size());
+  }
   const bool fine = result.error.empty() && !result.unexpected();
   if (brief && fine) {
     const std::string expected = expected_violations(result);
@@ -200,7 +204,7 @@ std::string total_line(const Plan& plan, double seconds, std::string_view cut) {
   std::uint64_t runs = 0, planned = 0, unexpected = 0, missing = 0;
   for (const auto& result : plan.cases) {
     runs += result->done;
-    planned += result->seeds.size();
+    planned += result->planned();
     unexpected += result->unexpected() ? 1 : 0;
     missing += result->missing.empty() ? 0 : 1;
   }

@@ -87,8 +87,10 @@ Runner::Runner(const Cases& cases, const RunArguments& arguments, const std::str
       interrupted_(interrupted),
       progress_(progress) {
   for (std::size_t c = 0; c < cases.size(); ++c) {
-    left_.push_back(cases[c]->seeds.size());
-    for (std::size_t s = 0; s < cases[c]->seeds.size(); ++s) jobs_.emplace_back(c, s);
+    left_.push_back(cases[c]->planned());
+    for (std::size_t s = 0; s < cases[c]->seeds.size(); ++s) {
+      if (cases[c]->mine(s)) jobs_.emplace_back(c, s);
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-#include "tools/holdfast/command_line.h"
+#include "tools/holdfast/version.h"
 
 namespace holdfast::tools {
 
