@@ -4,6 +4,7 @@
 #include <csignal>
 #include <fstream>
 
+#include "tools/holdfast/follow.h"
 #include "tools/holdfast/search_watch.h"
 #include "tools/holdfast/testing/run_check.h"
 
@@ -99,6 +100,27 @@ TEST(SearchWatch, TellsOfTimeAndOfSignals) {
   SearchWatch::forget_interrupt();
   SearchWatch over(std::chrono::nanoseconds(1), "judging");
   EXPECT_STREQ(over.ask({}), "time");
+}
+
+// A history that grows: Ctrl-C comes before its first line was read.
+TEST_F(StoppedCheck, WhatIsThereAtCtrlCIsRead) {
+  const std::string file = folder_.path() + "/grows.jsonl";
+  std::ofstream(file) << R"({"time":1,"process":"1","type":"invoke","f":"acquire","key":"k"})"
+                      << "\n"
+                      << R"({"time":2,"process":"1","type":"ok","f":"acquire","key":"k"})"
+                      << "\n";
+  SearchWatch::forget_interrupt();
+  {
+    const SearchWatch pressed({}, "judging");
+    std::raise(SIGINT);
+  }
+  CheckArguments arguments;
+  arguments.files = {file};
+  const LoadedHistory loaded = follow_history(file, arguments);
+  EXPECT_TRUE(loaded.interrupted);
+  EXPECT_EQ(loaded.followed_until, "Ctrl-C");
+  EXPECT_EQ(loaded.packed.size(), 2u);
+  EXPECT_FALSE(SearchWatch::interrupted()) << "it is judged now";
 }
 
 }  // namespace

@@ -62,10 +62,7 @@ class GrowingLines : public std::streambuf {
     for (;;) {
       if (!why_.empty()) return false;
       if (look_()) return end("the first violation; what came later was not read");
-      if (SearchWatch::interrupted()) {
-        interrupted_ = true;
-        return end("Ctrl-C");
-      }
+      if (SearchWatch::interrupted() && !more_at_the_interrupt()) return end("Ctrl-C");
       if (ended_) return end("its writer ended");
       pollfd input{.fd = fd_, .events = POLLIN, .revents = 0};
       if (!file_ && ::poll(&input, 1, kNapMs) <= 0) continue;
@@ -86,6 +83,12 @@ class GrowingLines : public std::streambuf {
     }
   }
 
+  // Ctrl-C: what the file had by then is still read, and what comes later is not.
+  bool more_at_the_interrupt() {
+    if (!std::exchange(interrupted_, true) && file_) last_ = size();
+    return file_ && ::lseek(fd_, 0, SEEK_CUR) < last_;
+  }
+
   bool end(std::string why) {
     why_ = std::move(why);
     if (bytes_.size() > whole_) why_ += "; its last line is cut off";
@@ -100,7 +103,7 @@ class GrowingLines : public std::streambuf {
     ssize_t got = 0;
     do {
       got = ::read(fd_, bytes_.data() + had, kBlock);
-    } while (got < 0 && errno == EINTR && !SearchWatch::interrupted());
+    } while (got < 0 && errno == EINTR && (file_ || !SearchWatch::interrupted()));
     bytes_.resize(had + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     const std::size_t last = bytes_.rfind('\n');
     whole_ = last == std::string::npos ? 0 : last + 1;
@@ -120,15 +123,17 @@ class GrowingLines : public std::streambuf {
     ended_ = ended_ || lines.find(is_mark(kRecordingEnded)) != std::string_view::npos;
   }
 
-  bool was_cut() const {
+  off_t size() const {
     struct stat what {};
-    return ::fstat(fd_, &what) == 0 && what.st_size < ::lseek(fd_, 0, SEEK_CUR);
+    return ::fstat(fd_, &what) == 0 ? what.st_size : 0;
   }
+  bool was_cut() const { return size() < ::lseek(fd_, 0, SEEK_CUR); }
 
   static constexpr std::size_t kBlock = std::size_t{1} << 18;
   const int fd_;
   const std::function<bool()> look_;
   bool file_ = false, first_ = true, begun_ = false, ended_ = false, interrupted_ = false;
+  off_t last_ = 0;                      // of a file, once interrupted: what lies behind is not read
   std::string bytes_;                   // read, and not handed on yet, but for
   std::size_t handed_ = 0, whole_ = 0;  // what was handed on; and where the last line ends
   std::string why_, header_;

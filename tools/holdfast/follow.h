@@ -11,9 +11,9 @@
 
 namespace holdfast::tools {
 
-// Reads until the first violation, the end of the writer, or Ctrl-C. The writer of a pipe ends with it; one
-// of tools/proxy/recording.h says so, or is gone; any other one is not known to end. `file`: "-" is standard
-// input. Throws checker::FormatError.
+// Reads until the first violation, the end of the writer, or Ctrl-C (what a file had by then is still read).
+// The writer of a pipe ends with it; one of tools/proxy/recording.h says so, or is gone; any other one is not
+// known to end. `file`: "-" is standard input. Throws checker::FormatError.
 LoadedHistory follow_history(const std::string& file, const CheckArguments& arguments);
 
 }  // namespace holdfast::tools

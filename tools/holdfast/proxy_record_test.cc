@@ -66,12 +66,14 @@ TEST(ProxyRecord, AWriterThatIsKilledIsFollowedToItsLastLine) {
   EXPECT_TRUE(ran.says("followed until its writer was gone, which did not say that it ended")) << ran.out;
 }
 
+// Also where it comes before the first line was read. (The shell's child catches the signal, too, until it has
+// become the command.)
 TEST(ProxyRecord, CtrlCTellsWhatWasFound) {
   const Ran ran = beside_a_proxy(
-      "--record rec.jsonl",
-      "as alice SET stock token-a NX PX 60000\n" + kFollow +
-          " & check=$!\nuntil grep -q 'SigCgt:.*[2367abef]$' /proc/$check/status; do sleep 0.01; done\n" +
-          "kill -INT $check; wait $check; echo the check $?; cat verdict");
+      "--record rec.jsonl", "as alice SET stock token-a NX PX 60000\n" + kFollow +
+                                " & check=$!\nuntil grep -q '^holdfast' /proc/$check/comm && "
+                                "grep -q 'SigCgt:.*[2367abef]$' /proc/$check/status; do sleep 0.01; done\n" +
+                                "kill -INT $check; wait $check; echo the check $?; cat verdict");
   EXPECT_TRUE(ran.says("the check 130\n")) << ran.out << ran.err;
   EXPECT_TRUE(ran.says("followed until Ctrl-C")) << ran.out;
   EXPECT_TRUE(ran.says("ok lease-exclusion")) << ran.out;
