@@ -24,7 +24,8 @@ using checker::Function;
 // A program that lacks a package of its own says so by this exit status, and what on its standard error.
 constexpr int kLacksSomething = 69;
 
-constexpr int kMostSilentEnds = 50;  // in a row, of one that is started again
+// In a row, of one that is started again; and the same while nobody has said anything in this run.
+constexpr int kMostSilentEnds = 50, kMostSilentBeginnings = 10;
 
 Secrets secrets_of(const ExternalOptions& options) {
   Secrets secrets;
@@ -69,9 +70,16 @@ External::External(World& world, Recorder& recorder, const WorkloadOptions& opti
 
 External::~External() = default;
 
-bool External::says_nothing(const Client& client) const {
-  const std::uint64_t said = watched_ ? watcher_->understood(client.name) : client.told->lines();
-  return said == client.lines_before;
+std::uint64_t External::said(const Client& client) const {
+  return watched_ ? watcher_->understood(client.name) : client.told->lines();
+}
+
+bool External::says_nothing(const Client& client) const { return said(client) == client.lines_before; }
+
+bool External::may_begin_again(const Client& client) const {
+  if (own_.restart <= Duration::zero()) return false;
+  const bool begun = std::ranges::any_of(clients_, [&](const auto& one) { return said(*one) > 0; });
+  return client.silent_ends < (begun ? kMostSilentEnds : kMostSilentBeginnings);
 }
 
 void External::start() {
@@ -151,7 +159,7 @@ void External::start_program(Client& client) {
     program.command.push_back(filled_in(word, program.environment));
   for (auto& variable : more) program.environment.push_back(std::move(variable));
   preload(client, program);
-  client.lines_before = watched_ ? watcher_->understood(client.name) : client.told->lines();
+  client.lines_before = said(client);
   const MonotonicTime now = world_.harness().runtime().now();
   client.end = own_.limit > Duration::zero() ? deadline_after(now, own_.limit) : kNever;
   try {
@@ -284,10 +292,12 @@ void External::ended(Client& client, const ChildEnd& how) {
   }
   // While its server is away it may fail again and again before it says anything.
   client.silent_ends = says_nothing(client) ? client.silent_ends + 1 : 0;
-  const bool again = own_.restart > Duration::zero() && client.silent_ends < kMostSilentEnds;
-  const bool died = !problem.empty() && own_.may_fail && (again || !says_nothing(client));
-  if (!problem.empty() && !died)
-    return fail(std::make_exception_ptr(BadProgram(who + problem + with_last_words(program))));
+  client.last_end = problem + with_last_words(program);
+  const bool died = !problem.empty() && own_.may_fail && (may_begin_again(client) || !says_nothing(client));
+  if (!problem.empty() && !died) {
+    return fail(std::make_exception_ptr(
+        BadProgram(who + (client.silent_ends > 1 ? how_it_failed(client) : client.last_end))));
+  }
   client.incarnations.back()->runs(nullptr);
   client.program.reset();
   // Nobody has its holds any more.
@@ -368,20 +378,28 @@ bool External::wait_finished(MonotonicTime deadline) {
 void External::conclude() {
   if (!failure_ && running_ > 0) hear();
   for (const auto& client : clients_) {
-    if (failure_ || client->program == nullptr) continue;
-    const bool silent = says_nothing(*client);
-    if (own_.endless && !silent) continue;
-    const std::string what = silent
-                                 ? " " + silence() + " until the run's time was over"
-                                 : " was still running when the run's time was over (`endless` is not set)";
-    fail(std::make_exception_ptr(
-        BadProgram("client " + client->name + what + with_last_words(*client->program))));
+    const bool silent = said(*client) == 0;
+    // It may be about to be started again.
+    const bool begins = silent && client->running && client->silent_ends > 0;
+    if (failure_ || (client->program == nullptr && !begins) || (own_.endless && !silent)) continue;
+    std::string what = silent ? " " + silence() + " until the run's time was over"
+                              : " was still running when the run's time was over (`endless` is not set)";
+    if (client->program != nullptr) what += with_last_words(*client->program);
+    if (silent && client->silent_ends > 0) what += "; it" + how_it_failed(*client);
+    fail(std::make_exception_ptr(BadProgram("client " + client->name + what)));
   }
   stop_all();
   if (effects_.used && effects_.units <= 0) recorder_.mark("sold-out");
   if (failure_) std::rethrow_exception(failure_);
   if (watched_) watched_it_all();
   if (beside_) compare();
+}
+
+// One that was started again, in vain. REQUIRES: client.silent_ends > 0
+std::string External::how_it_failed(const Client& client) {
+  if (client.silent_ends == 1) return " failed once, when it" + client.last_end;
+  return " failed " + std::to_string(client.silent_ends) + " times in a row, the last time it" +
+         client.last_end;
 }
 
 // What a program that says nothing did not do.

@@ -80,6 +80,7 @@ class External final : public Workload {
     std::unique_ptr<Program> program;                            // null: it does not run
     std::uint64_t incarnation = 0, lines_before = 0;
     int silent_ends = 0;         // in a row
+    std::string last_end;        // of the last one, in words
     MonotonicTime end = kNever;  // of `limit`
     bool running = false;
   };
@@ -90,7 +91,10 @@ class External final : public Workload {
   void preload(Client& client, ProgramOptions& program);
   void step_clock(Client& client, Duration by);
   Variables environment_of(const Client& client) const;
-  bool says_nothing(const Client& client) const;  // since its program was started
+  std::uint64_t said(const Client& client) const;  // how much, since the beginning
+  bool says_nothing(const Client& client) const;   // since its program was started
+  bool may_begin_again(const Client& client) const;
+  static std::string how_it_failed(const Client& client);
   std::string silence() const;
   void watched_it_all();
   void compare();

@@ -246,9 +246,25 @@ TEST_F(ExternalTest, AProgramThatFailsIsStartedAgainWhereTheFileSaysSo) {
   EXPECT_EQ(run.grants, 2u);
   EXPECT_FALSE(run.capped);
   EXPECT_EQ(count(run, Function::crash, EventType::info), 4u);
+}
+
+// In the first moments that is a bad program; later its server may be away for long.
+TEST_F(ExternalTest, AProgramThatFailsAgainAndAgainIsABadOne) {
+  const std::string again = "clients = 1\nmay_fail = true\nrestart = \"20ms\"";
+  EXPECT_EQ(
+      broken(scenario("echo no such module >&2; exit 4\n", again)),
+      "client c1 failed 10 times in a row, the last time it ended with exit status 4; its last words: no "
+      "such module");
+  EXPECT_EQ(
+      broken(scenario("echo >> starts; if [ $(wc -l < starts) = 1 ]; then take; give; fi; exit 4\n", again)),
+      "client c1 failed 50 times in a row, the last time it ended with exit status 4");
   std::filesystem::remove(folder_.path() + "/starts");
-  EXPECT_NE(broken(scenario("exit 4\n", "clients = 1\nmay_fail = true\nrestart = \"50ms\"")), "")
-      << "one that never says anything is a bad one";
+  Scenario late = scenario(
+      "echo >> starts; if [ $(wc -l < starts) = 2 ]; then sleep 60; fi; echo oh >&2; exit 4\n", again);
+  late.time = std::chrono::seconds(5);
+  EXPECT_EQ(broken(late),
+            "client c1 told nothing until the run's time was over; it failed once, when it ended with exit "
+            "status 4; its last words: oh");
 }
 
 TEST_F(ExternalTest, AProgramMayFailWhereTheFileSaysSo) {
