@@ -172,6 +172,10 @@ def goals(points, proxy):
     found.add("proxy without rules, one connection: p50 added, us", one and one["added_us"], "build/bench_proxy", "below", 50)
     found.add("proxy without rules, 50 connections: of a bare relay's throughput", many and many["of_relay"],
               "build/bench_proxy", "at least", 0.9)
+    for way, where in (("proxy_message_rule", "with a rule on messages"), ("proxy_ledger", "with the ledger")):
+        piped = proxy.get((way, 50, 16))
+        found.add(f"proxy {where}, 50 connections, 16 in flight on each: of a bare relay's throughput", piped and piped["of_relay"],
+                  "build/bench_proxy", "at least", 0.6)
     return found.table()
 
 
