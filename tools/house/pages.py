@@ -133,7 +133,7 @@ def check_call(tree, words):
     if not words:
         return None
     program, rest = words[0].removeprefix("./"), words[1:]
-    if program in ("sudo", "nice", "time"):
+    if program in ("sudo", "nice", "time", "do", "then"):
         return check_call(tree, rest)
     if program.startswith("tools/"):
         if program not in tree.files:
@@ -142,6 +142,8 @@ def check_call(tree, words):
             return f"`tools/test` has no label `{rest[0]}`"
         if program == "tools/run":
             return check_holdfast(tree, ["run", *rest])
+        if program == "tools/scale/shard":
+            return check_holdfast(tree, rest[2:])
     if program == "build/holdfast" or program == "holdfast":
         return check_holdfast(tree, rest)
     if program == "cmake" and "--preset" in rest and rest[rest.index("--preset") + 1] not in tree.presets():
@@ -313,6 +315,8 @@ def self_test():
         (flow, "on: [push\n", job.format("tools/test")),
         (flow, "on: push\njobs:\n  a:\n    steps: []\n", job.format("echo")),
         (flow, job.format("tools/none"), job.format("tools/test long")),
+        (flow, job.format("for x in a; do tools/none $x; done"), job.format("for x in a; do tools/test long; done")),
+        (page, "```console\n$ tools/scale/shard out 1/8 run FILE --none\n```\n", "```console\n$ tools/scale/shard out 1/8 run FILE --seed 7\n```\n"),
         (flow, job.format("echo") + "    needs: b\n", job.format("echo") + "    needs: a\n"),
         (flow, job.format("tools/test ${{ matrix.l }}") + "    strategy: {matrix: {include: [{l: none}]}}\n",
          job.format("tools/test ${{ matrix.l }}") + "    strategy: {matrix: {include: [{l: long}]}}\n"),
@@ -323,7 +327,7 @@ def self_test():
             with tempfile.TemporaryDirectory() as folder:
                 root = pathlib.Path(folder)
                 for file, content in {"lib/a.h": "class Thing {\n  void made();\n};\nstruct OneThing;\n", "lib/b.h": "", "lib/README.md": "# How\n",
-                                      "tools/test": 'echo "label, expected long or tsan"', "scenarios/a.toml": "",
+                                      "tools/test": 'echo "label, expected long or tsan"', "tools/scale/shard": "", "scenarios/a.toml": "",
                                       "CMakePresets.json": '{"name": "release"}', name: text}.items():
                     (root / file).parent.mkdir(parents=True, exist_ok=True)
                     (root / file).write_text(content)

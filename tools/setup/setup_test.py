@@ -22,7 +22,7 @@ class Setup(unittest.TestCase):
         self.root = pathlib.Path(self.temporary.name).resolve()
         (self.root / "tools/setup").mkdir(parents=True)
         (self.root / "bin").mkdir()
-        for name in ("setup", "packages.txt", "clients.txt"):
+        for name in ("setup", "packages.txt", "clients.txt", "scale.txt"):
             shutil.copy(TOOLS / name, self.root / "tools/setup" / name)
         for name in REAL:
             (self.root / "bin" / name).symlink_to(shutil.which(name))
@@ -167,6 +167,13 @@ class Setup(unittest.TestCase):
         self.assertEqual(log[-2:], [f"npm ci --prefix {folder} --ignore-scripts"
                                     for folder in ("scenarios/external/node", "tools/proxy/toxiproxy_node")])
         self.assertFalse(any("ninja" in line or "cmake" in line for line in log), log)
+
+    def test_engines_are_another_list_and_their_services_stay_away(self):
+        done, log = self.run_setup("--scale")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(log[1].endswith("install -y --no-install-recommends munge parallel slurm-client slurmctld slurmd"), log)
+        self.assertEqual(log[2], "policy 101")
+        self.assertEqual(log[3:], [f"systemctl --quiet disable {name}" for name in ("munge", "slurmctld", "slurmd")])
 
     def test_npm_that_fails_is_seen(self):
         listed = [line.split("#")[0].strip() for line in (TOOLS / "clients.txt").read_text().splitlines()]
