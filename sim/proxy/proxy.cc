@@ -291,6 +291,7 @@ void Proxy::watch(MessageWatcher watcher, MayAct may_act) {
 }
 
 void Proxy::watch_fates(FateWatcher watcher) { impl_->book_.fates.push_back(std::move(watcher)); }
+void Proxy::watch_passages(PassageWatcher& watcher) { impl_->book_.passages = &watcher; }
 
 const ProxyStats& Proxy::stats() const { return impl_->book_.stats; }
 

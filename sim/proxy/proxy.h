@@ -128,6 +128,8 @@ enum class Fate : std::uint8_t {
 // saw the request that it answers. Not told of what is still held when the proxy ends.
 using FateWatcher = std::function<void(const Link& link, std::uint64_t exchange, Fate fate)>;
 
+class PassageWatcher;  // passage.h
+
 // Told of bytes that a lane has read (or, `written`, written on).
 using ByteCounter =
     std::function<void(const Link& link, Direction direction, std::size_t bytes, bool written)>;
@@ -200,6 +202,7 @@ class Proxy {
   void watch(MessageWatcher watcher);  // which may act on each message
   void watch(MessageWatcher watcher, MayAct may_act);
   void watch_fates(FateWatcher watcher);
+  void watch_passages(PassageWatcher& watcher);  // one; it outlives the traffic
   const ProxyStats& stats() const;
 
  private:

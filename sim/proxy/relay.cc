@@ -174,10 +174,16 @@ void Relay::pass_bytes(Lane& of, std::string_view bytes) {
   if (broken_ || bytes.empty()) return;
   ++book_.stats.chunks;
   if (rules_ == nullptr) {
-    if (of.queue == nullptr || (of.queue->empty() && !of.writing)) return gather(of, bytes, {});
+    if (of.queue == nullptr || (of.queue->empty() && !of.writing)) {
+      Exchanges exchanges;
+      announce(of, bytes, nullptr, {}, exchanges);
+      return gather(of, bytes, std::move(exchanges));
+    }
   }
   Piece piece;
-  place(of, ask(of, bytes, nullptr, 0), piece, bytes);
+  const Verdict verdict = ask(of, bytes, nullptr, 0);
+  announce(of, bytes, nullptr, verdict, piece.exchanges);
+  place(of, verdict, piece, bytes);
 }
 
 // Asks the rules from the one numbered `from` on. Rules on messages are not asked about bytes.
@@ -328,23 +334,6 @@ Fate Relay::carry_out(Lane& of, const Verdict& verdict, End end, std::string_vie
   return Fate::cut;
 }
 
-void Relay::tell(const Exchanges& exchanges, Fate fate) {
-  for (const std::uint64_t exchange : exchanges) {
-    for (std::size_t i = 0; i < book_.fates.size(); ++i) book_.fates[i](link_, exchange, fate);
-  }
-}
-
-void Relay::tell_all_cut(Lane& of) {
-  Exchanges all = std::exchange(of.in_gathered, {});
-  if (of.queue != nullptr) {
-    for (Piece& piece : *of.queue) {
-      all.insert(all.end(), piece.exchanges.begin(), piece.exchanges.end());
-      piece.exchanges.clear();
-    }
-  }
-  tell(all, Fate::cut);
-}
-
 void Relay::stream_out(Lane& of, const EndlessReply& reply) {
   Stream& to = *target(of);
   for (bool taken = to.write(reply.head, kNever).ok(); taken && !broken_;
@@ -430,6 +419,7 @@ void Relay::end_by(const std::function<void(Stream&)>& how) {
     if (each->reader != nullptr) each->reader->unpark();
   }
   tell_all_cut(reply_);
+  tell_all_cut(request_);
 }
 
 void Relay::lose_machine(Direction from) {

@@ -4,7 +4,8 @@
 // that it was read into; what is delayed waits in a queue, and the task reads only until the first of it is
 // due. A second task empties the queue from the first hold on. A lane is framed always, and taken apart into
 // messages only while somebody asks for messages (relay_messages.cc). Messages that were read in one go and
-// pass are written in one go; before anybody may act on one, those before it are written.
+// pass are written in one go; before anybody may act on one, those before it are written. What others are
+// told of it: relay_told.cc.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +68,11 @@ class Relay : public std::enable_shared_from_this<Relay> {
     std::string command, request;
   };
 
-  using Exchanges = std::vector<std::uint64_t>;  // of replies whose fate is told
+  // Who is told what became of a piece: of a reply those who watch fates, of any the watcher of passages.
+  struct Awaited {
+    std::uint64_t exchange = 0, passage = 0;  // 0: nobody asked
+  };
+  using Exchanges = std::vector<Awaited>;
 
   // A message or a chunk of bytes on its way, or the end of the stream.
   struct Piece {
@@ -142,6 +147,9 @@ class Relay : public std::enable_shared_from_this<Relay> {
 
   void pass_bytes(Lane& of, std::string_view bytes);
   Verdict ask(const Lane& of, std::string_view bytes, const Message* message, RuleId from);
+  // Tells of a piece that came; what is to be told when it goes is put to `exchanges`.
+  void announce(const Lane& of, std::string_view bytes, const Message* message, const Verdict& verdict,
+                Exchanges& exchanges);
   void place_slices(Lane& of, Verdict verdict, Exchanges exchanges, std::string_view bytes);
   void place(Lane& of, Verdict verdict, Piece& piece, std::string_view bytes);
   // Returns what became of `bytes`.

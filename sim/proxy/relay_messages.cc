@@ -194,12 +194,13 @@ void Relay::pass_message(Lane& of, const Message& message, std::string_view requ
   }
   Piece piece;
   const bool answers = of.direction == Direction::reply && message.exchange != 0 && link_.of_client();
-  if (answers && !book_.fates.empty()) piece.exchanges = {message.exchange};
+  if (answers && !book_.fates.empty()) piece.exchanges = {{.exchange = message.exchange}};
   if (broken_) return tell(piece.exchanges, Fate::cut);
   refresh();  // a watcher may have set off a fault
   const Verdict verdict = ask(of, message.bytes, &message, 0);
   if (verdict.kind == Action::Kind::drop && of.direction == Direction::request)
     talk_.forget(message.exchange);
+  announce(of, message.bytes, &message, verdict, piece.exchanges);
   if (verdict.instead != nullptr) tell(std::exchange(piece.exchanges, {}), Fate::dropped);
   if (verdict.kind == Action::Kind::hold) {
     piece.context = std::make_unique<Context>(

@@ -41,7 +41,9 @@ struct RuleBook {
   std::vector<Entry> rules;       // ids ascending
   std::deque<Watcher> watchers;   // only grows: references stay valid while one of them adds another
   std::deque<FateWatcher> fates;  // only grows
-  std::uint64_t generation = 1;   // of rules and watchers
+  PassageWatcher* passages = nullptr;
+  std::uint64_t last_passage = 0;
+  std::uint64_t generation = 1;  // of rules and watchers
   RuleId last_rule = 0;
   std::uint64_t last_exchange = 0;
   ProxyStats stats;
