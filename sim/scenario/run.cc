@@ -21,6 +21,7 @@
 #include "sim/proxy/rules.h"
 #include "sim/scenario/director.h"
 #include "sim/scenario/left_behind.h"
+#include "sim/scenario/run_observer.h"
 #include "sim/truth/truth.h"
 
 namespace holdfast::sim {
@@ -82,12 +83,19 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
     stage.truth = std::make_unique<Truth>(world, *decoder, scenario.lock->quorum);
     cluster.witness = [truth = stage.truth.get()](const std::string& node) { return truth->witness(node); };
   }
+  if (options.observer != nullptr) {
+    cluster.witness = [observer = options.observer, others = cluster.witness](const std::string& node) {
+      return observer->witness(node, others ? others(node) : nullptr);
+    };
+  }
   stage.cluster = options.embedded ? make_embedded_cluster(world, *stage.proxy, cluster)
                                    : make_real_cluster(world, *stage.proxy, cluster);
+  if (options.observer != nullptr) options.observer->begins(world, *stage.proxy, *stage.cluster);
   stage.cluster->start();
   add_latency(stage, scenario);
 
   stage.recorder = std::make_unique<Recorder>(world);
+  if (options.observer != nullptr) options.observer->records(*stage.recorder);
   WorkloadOptions workload = scenario.workload;
   workload.independent = cluster.topology == Topology::independent;
   workload.cluster = cluster.topology == Topology::cluster;
@@ -258,6 +266,7 @@ RunResult run_once(const Scenario& scenario, const RunOptions& options) {
     end_ns = stage.world->now_ns();
     stage.workload->conclude();
     context = context_of(stage, scenario, result, end_ns, options.embedded);
+    if (options.observer != nullptr) options.observer->ends();
   });
   if (!stage.director->failure().empty()) throw std::runtime_error(stage.director->failure());
 

@@ -15,6 +15,8 @@
 
 namespace holdfast::sim {
 
+class RunObserver;
+
 struct RunOptions {
   bool embedded = true;
   std::uint64_t seed = 1;
@@ -22,6 +24,7 @@ struct RunOptions {
   bool keep_history = false;  // RunResult::history
   // What differs from what the seed gives, and where it is written down what was drawn; null: nothing.
   Decisions* decisions = nullptr;
+  RunObserver* observer = nullptr;  // embedded: run_observer.h; null: nobody looks
   // real: looked at ten times a second; true ends the run by std::runtime_error. Embedded runs are over soon.
   std::function<bool()> interrupted = {};
 };
