@@ -1,41 +1,19 @@
-// The timeline in a real browser: scripts look, click, type, touch and press keys. The tests are there where
-// Chromium is when the tests are listed (Debian: chromium). Its 400 MB are too much for every build to need.
+// The timeline in a real browser: scripts look, click, type, touch and press keys.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
 #include "checker/linearizability/linearizability.h"
 #include "checker/story/timeline.h"
+#include "checker/testing/browser.h"
 #include "checker/testing/draw_history.h"
 #include "checker/testing/script_history.h"
-#include "lib/testing/server/temporary_folder.h"
 
 namespace holdfast::checker {
 namespace {
-
-std::vector<std::string> browsers() {
-  for (const char* path : {"/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"}) {
-    if (access(path, X_OK) == 0) return {path};
-  }
-  return {};
-}
-
-std::string output_of(const std::string& command) {
-  std::FILE* pipe = popen(command.c_str(), "r");
-  std::string output;
-  std::array<char, 4096> buffer;
-  std::size_t got = 0;
-  while ((got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0) output.append(buffer.data(), got);
-  pclose(pipe);
-  return output;
-}
 
 // What a script in the page has: T (window.timeline), $ (an element by its id), key(name, target), press(id)
 // for a click, pointer(type, x, y, more), type(text) into the search, frame() to draw now,
@@ -73,41 +51,12 @@ constexpr std::string_view kTools = R"(<script>
 
 class TimelineInBrowser : public ::testing::TestWithParam<std::string> {
  protected:
-  // Opens `page`, runs `script` in it; what it returns, as JSON.
   nlohmann::json run(const std::string& page, const std::string& script,
                      const std::string& flags = "") const {
-    const TemporaryFolder folder;
-    const std::string runner = "<script>(async () => { let result; try { result = await (async () => {" +
-                               script +
-                               R"(})() } catch (e) { result = { failed: String(e) + e.stack } }
-      const out = document.createElement('pre'); out.id = 'result';
-      out.textContent = JSON.stringify({ result, errors }); document.body.append(out) })();</script>)";
-    const std::string end = "</body>", file = folder.path() + "/page.html";
-    std::ofstream(file) << page.substr(0, page.rfind(end)) << kTools << runner
-                        << page.substr(page.rfind(end));
-    const std::string dom = output_of(
-        GetParam() +
-        " --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --no-first-run"
-        " --disable-background-networking --disable-component-update --disable-sync"
-        " --window-size=1280,800 --virtual-time-budget=20000 " +
-        flags + " --user-data-dir=" + folder.path() + "/profile --dump-dom file://" + file + " 2>/dev/null");
-    const std::string begin = "<pre id=\"result\">";
-    const std::size_t at = dom.rfind(begin);
-    if (at == std::string::npos) return {{"failed", "no result in the page: " + dom.substr(0, 2000)}};
-    std::string text = dom.substr(at + begin.size(), dom.find("</pre>", at) - at - begin.size());
-    for (const auto& [escaped, plain] :
-         {std::pair("&lt;", "<"), std::pair("&gt;", ">"), std::pair("&amp;", "&")}) {
-      for (std::size_t i = 0; (i = text.find(escaped, i)) != std::string::npos; ++i) {
-        text.replace(i, std::string(escaped).size(), plain);
-      }
-    }
-    const nlohmann::json answer = nlohmann::json::parse(text);
-    EXPECT_EQ(answer["errors"].size(), 0U) << answer.dump();
-    EXPECT_FALSE(answer["result"].contains("failed")) << answer.dump(2);
-    return answer["result"];
+    return testing::run_in_page(GetParam(), page, kTools, script, flags);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Chromium, TimelineInBrowser, ::testing::ValuesIn(browsers()));
+INSTANTIATE_TEST_SUITE_P(Chromium, TimelineInBrowser, ::testing::ValuesIn(testing::browsers()));
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TimelineInBrowser);
 
 std::string page_of(const History& history, const std::vector<NamedVerdict>& verdicts,

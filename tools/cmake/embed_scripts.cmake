@@ -1,18 +1,22 @@
 # holdfast_embed_scripts(TARGET NAME FOLDER): one redis::Script per *.lua below FOLDER, in a generated header
 # generated/NAME.h: namespace holdfast::NAME { inline constexpr redis::Script reentrant_acquire{...}; }
+# and kAll, pointers to all of them.
 # The file's bytes are the script's bytes, so the SHA-1 is the one that Redis computes.
 
 function(holdfast_embed_scripts target name folder)
   file(GLOB_RECURSE scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.lua)
   set(body "// Generated from the *.lua below ${folder}. Do not edit.\n#pragma once\n\n#include \"lib/redis/script.h\"\n\n")
   string(APPEND body "namespace holdfast::${name} {\n")
+  set(all "")
   foreach(script ${scripts})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${script})
     get_filename_component(id ${script} NAME_WE)
     file(READ ${script} text)
     file(SHA1 ${script} sha1)
     string(APPEND body "inline constexpr redis::Script ${id}{\"${id}\", R\"~lua~(${text})~lua~\",\n    \"${sha1}\"};\n")
+    string(APPEND all "    &${id},\n")
   endforeach()
+  string(APPEND body "inline constexpr const redis::Script* kAll[] = {\n${all}};\n")
   string(APPEND body "}  // namespace holdfast::${name}\n")
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/${name}.h CONTENT "@body@" @ONLY)
   target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR})
