@@ -49,6 +49,7 @@ CommandLine::CommandLine()
   add_merge();
   add_explore();
   add_show();
+  add_replay();
   add_bench();
   add_rest();
   app.require_subcommand(1);
@@ -117,6 +118,39 @@ void CommandLine::add_show() {
   show->add_flag("--open", show_.open, "open the timeline in a browser (by xdg-open)");
   show->add_option("--timeline", show_.timeline, "write the timeline page here")->type_name("FILE");
   add_terminal_flags(*show);
+}
+
+void CommandLine::add_replay() {
+  replay = app.add_subcommand(
+      "replay",
+      "run a failure of the embedded world again, and walk through it moment by moment\n"
+      "Writes one HTML file, which loads nothing: a cursor on the run shows what each server has under the "
+      "lock's keys, what each client believes, which messages are under way, and what is decided next.");
+  replay
+      ->add_option(
+          "RUN", replay_.what,
+          "a folder that `run --out` wrote, one of `hunt --out` or `explore --out`, or a scenario file")
+      ->required()
+      ->type_name("DIR");
+  auto* one =
+      replay->add_option("--seed", replay_.seed, "this seed; without it: the kept one, or the file's first")
+          ->type_name("N");
+  replay->add_option("--variant", replay_.variant, "of a scenario file; `base` is the file without one")
+      ->type_name("NAME");
+  replay
+      ->add_option(
+          "--decisions", replay_.decisions,
+          "decisions that differ from what the seed gives; the seed is theirs. Without it and --seed: "
+          "those that lie beside the file, if there are some")
+      ->type_name("FILE")
+      ->excludes(one);
+  replay
+      ->add_option("--page", replay_.page,
+                   "write the page here; without it: replay.html in the folder of a kept run, else a file "
+                   "named after scenario and seed")
+      ->type_name("FILE");
+  replay->add_flag("--open", replay_.open, "open the page in a browser (by xdg-open)");
+  add_terminal_flags(*replay);
 }
 
 void CommandLine::add_bench() {
@@ -326,6 +360,13 @@ BenchArguments CommandLine::bench_arguments(int argc, const char* const* argv) c
 
 ShowArguments CommandLine::show_arguments(const std::string& command) const {
   ShowArguments arguments = show_;
+  arguments.command = command;
+  arguments.terminal = detect_terminal(parse_color(color_), ascii_);
+  return arguments;
+}
+
+ReplayArguments CommandLine::replay_arguments(const std::string& command) const {
+  ReplayArguments arguments = replay_;
   arguments.command = command;
   arguments.terminal = detect_terminal(parse_color(color_), ascii_);
   return arguments;

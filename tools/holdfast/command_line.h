@@ -20,8 +20,8 @@ struct CommandLine {
   CommandLine(const CommandLine&) = delete;
 
   CLI::App app;
-  CLI::App *run, *check, *hunt, *merge, *explore, *show, *list, *redis, *proxy, *bench, *plot, *external,
-      *schema, *completion, *man;
+  CLI::App *run, *check, *hunt, *merge, *explore, *show, *replay, *list, *redis, *proxy, *bench, *plot,
+      *external, *schema, *completion, *man;
   CLI::App* help;
 
   RunArguments run_arguments(const std::string& command) const;
@@ -31,6 +31,7 @@ struct CommandLine {
   MergeArguments merge_arguments() const;
   ExploreArguments explore_arguments() const;
   ShowArguments show_arguments(const std::string& command) const;
+  ReplayArguments replay_arguments(const std::string& command) const;
   RedisArguments redis_arguments() const;
   ExternalArguments external_arguments(const std::string& command) const;
   ProxyArguments proxy_arguments() const;
@@ -48,6 +49,7 @@ struct CommandLine {
   void add_merge();
   void add_explore();
   void add_show();
+  void add_replay();
   void add_bench();
   void add_proxy();
   void add_rest();
@@ -62,6 +64,7 @@ struct CommandLine {
   MergeArguments merge_;
   ExploreArguments explore_;
   ShowArguments show_;
+  ReplayArguments replay_;
   RedisArguments redis_;
   ExternalArguments external_;
   ProxyArguments proxy_;

@@ -31,6 +31,17 @@ struct ShowArguments {
   Terminal terminal = {};
 };
 
+struct ReplayArguments {
+  std::string command = "holdfast";  // argv[0], for the line that does it again
+  std::string what;                  // a folder of a kept run or of finds, or a scenario file
+  std::string variant;               // "" the file without one
+  std::optional<std::uint64_t> seed;
+  std::string decisions;  // a file, "" none
+  std::string page;       // where it is written, "" beside the run
+  bool open = false;
+  Terminal terminal = {};
+};
+
 struct RedisArguments {
   std::uint16_t port = 6379;                                  // 0: any free one
   Endpoint primary = {};                                      // host "": none
@@ -99,6 +110,8 @@ ExitCode merge_command(const MergeArguments& arguments);
 // Until all is seen, a promise is broken, the runs are over, or SIGINT.
 ExitCode explore_command(const ExploreArguments& arguments);
 ExitCode show_command(const ShowArguments& arguments);
+// Runs it again, and writes the page on which it is walked through. Embedded runs only.
+ExitCode replay_command(const ReplayArguments& arguments);
 // Serves until SIGINT, SIGTERM or SHUTDOWN. Throws Missing when the port cannot be had.
 ExitCode redis_command(const RedisArguments& arguments);
 // Writes a scenario, an adapter and a workflow; overwrites nothing.

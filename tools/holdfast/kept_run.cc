@@ -73,6 +73,7 @@ Json json_of(const KeptRun& run) {
                    {"reentrant", run.reentrant},
                    {"shop", run.shop},
                    {"violation_expected", run.expected}};
+  if (!run.decisions.empty()) document["decisions"] = run.decisions;
   if (run.told) document["told"] = *run.told;
   document["verdicts"] = Json::array();
   for (const KeptVerdict& verdict : run.verdicts) document["verdicts"].push_back(json_of(verdict));
@@ -152,6 +153,7 @@ std::optional<KeptRun> read_kept_run(const std::string& folder) {
     run.about = document.at("about");
     run.seed = document.at("seed");
     run.world = document.at("world");
+    run.decisions = document.value("decisions", "");
     run.trace = document.at("trace");
     run.reproduce = document.at("reproduce");
     run.reentrant = document.at("reentrant");
@@ -165,6 +167,17 @@ std::optional<KeptRun> read_kept_run(const std::string& folder) {
         fmt::format("{}: is no description of a run ({}), expected one that `holdfast run --out` wrote", path,
                     error.what()));
   }
+}
+
+std::vector<std::string> kept_below(const std::string& folder) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const std::filesystem::directory_entry& entry :
+       std::filesystem::recursive_directory_iterator(folder, error)) {
+    if (entry.path().filename() == "run.json") found.push_back(entry.path().parent_path().string());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 }  // namespace holdfast::tools

@@ -30,6 +30,7 @@ struct KeptVerdict {
 struct KeptRun {
   std::string file, scenario, variant, about, world, reproduce;
   std::uint64_t seed = 0;
+  std::string decisions;  // the file of them, "" none
   std::string trace;
   bool reentrant = false;
   std::string shop;                   // what it cost, "" nothing was sold
@@ -52,5 +53,8 @@ void write_kept_run(const std::string& folder, const KeptRun& run, const checker
 
 // nullopt: `folder` is none. Throws BadUsage when it is one and is broken.
 std::optional<KeptRun> read_kept_run(const std::string& folder);
+
+// The folders of kept runs in `folder` and below, by path.
+std::vector<std::string> kept_below(const std::string& folder);
 
 }  // namespace holdfast::tools

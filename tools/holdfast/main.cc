@@ -61,6 +61,7 @@ ExitCode dispatch(int argc, char** argv) {
   if (*line.merge) return merge_command(line.merge_arguments());
   if (*line.explore) return explore_command(line.explore_arguments());
   if (*line.show) return show_command(line.show_arguments(command));
+  if (*line.replay) return replay_command(line.replay_arguments(command));
   if (*line.redis) return redis_command(line.redis_arguments());
   if (*line.external) return external_command(line.external_arguments(command));
   if (*line.proxy) {

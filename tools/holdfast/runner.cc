@@ -40,6 +40,7 @@ KeptRun describe_run(const CaseResult& result, const sim::RunResult& run, const 
   kept.world = arguments.embedded ? "embedded" : "real";
   kept.reproduce = result.reproduce(run.seed, arguments);
   kept.seed = run.seed;
+  kept.decisions = arguments.decisions_file;
   kept.trace = fmt::format("{:016x}", run.trace);
   kept.reentrant = scenario.lock->reentrant;
   kept.shop = run.summed_up;

@@ -1,20 +1,16 @@
 // `holdfast show`: a run that was kept, told again at the width of this terminal.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "checker/history/history_jsonl.h"
-#include "lib/testing/server/child_process.h"
-#include "lib/testing/server/missing.h"
 #include "tools/holdfast/check_report.h"
 #include "tools/holdfast/commands.h"
 #include "tools/holdfast/escape.h"
 #include "tools/holdfast/kept_run.h"
+#include "tools/holdfast/open_page.h"
 #include "tools/holdfast/output.h"
 #include "tools/holdfast/run_report.h"
 
@@ -31,28 +27,6 @@ checker::History read_history(const std::string& path) {
   } catch (const checker::FormatError& error) {
     throw BadUsage(error.what());
   }
-}
-
-// A page of the run, shown in whatever opens pages here. Throws Missing when nothing does.
-void open_page(const std::string& page) {
-  const std::string program = find_program("xdg-open");
-  if (program.empty()) {
-    throw Missing(
-        fmt::format("xdg-open is not installed on this machine (apt-get install xdg-utils); open {} in a "
-                    "browser yourself",
-                    page));
-  }
-  const pid_t child = fork();
-  if (child == 0) {
-    const int nothing = open("/dev/null", O_RDWR);
-    dup2(nothing, STDIN_FILENO);
-    dup2(nothing, STDOUT_FILENO);
-    execl(program.c_str(), program.c_str(), page.c_str(), static_cast<char*>(nullptr));
-    _exit(127);
-  }
-  int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    throw Missing(fmt::format("xdg-open could not open {}; open it in a browser yourself", page));
 }
 
 void finish(const ShowArguments& arguments, const std::string& page) {
@@ -92,17 +66,6 @@ ExitCode show_history(const ShowArguments& arguments) {
     open_page(check.timeline);
   }
   return code == kFailed ? kMet : code;
-}
-
-// The folders of kept runs below `folder`, by path.
-std::vector<std::string> kept_below(const std::string& folder) {
-  std::vector<std::string> found;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder, error)) {
-    if (entry.path().filename() == "run.json") found.push_back(entry.path().parent_path().string());
-  }
-  std::sort(found.begin(), found.end());
-  return found;
 }
 
 ExitCode list_kept(const ShowArguments& arguments, const std::vector<std::string>& folders) {
