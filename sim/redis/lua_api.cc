@@ -24,7 +24,7 @@ char handler_key, globals_key, protected_key;  // addresses are registry keys
 
 // REQUIRES: called by a function that was set with the engine.
 ScriptEngine& engine_of(lua_State* lua) {
-  return *static_cast<ScriptEngine*>(lua_touserdata(lua, lua_upvalueindex(1)));
+  return **static_cast<ScriptEngine**>(lua_touserdata(lua, lua_upvalueindex(1)));
 }
 
 // Pushes {err = "CODE text"}. `text` as in a reply without the '-', or with it.
@@ -200,8 +200,7 @@ int acl_check_cmd(lua_State* lua) {
   if (lua_gettop(lua) == 0)
     return raise(lua, "Please specify at least one argument for this redis.acl_check_cmd() call");
   const char* name = lua_tostring(lua, 1);
-  const bool known =
-      name != nullptr && [&] { return CommandTable::instance().find(lower(name)) != nullptr; }();
+  const bool known = name != nullptr && CommandTable::instance().find(lower(name)) != nullptr;
   if (!known) return raise(lua, "Invalid command passed to redis.acl_check_cmd()");
   lua_pushboolean(lua, 1);
   return 1;
@@ -358,7 +357,7 @@ void set_function(lua_State* lua, const char* name, lua_CFunction function) {
   lua_setfield(lua, -2, name);
 }
 // For a function that asks engine_of().
-void set_function(lua_State* lua, const char* name, lua_CFunction function, ScriptEngine& engine) {
+void set_function(lua_State* lua, const char* name, lua_CFunction function, ScriptEngine*& engine) {
   lua_pushlightuserdata(lua, &engine);
   lua_pushcclosure(lua, function, 1);
   lua_setfield(lua, -2, name);
@@ -368,7 +367,7 @@ void set_number(lua_State* lua, const char* name, double value) {
   lua_setfield(lua, -2, name);
 }
 
-void make_redis_table(lua_State* lua, ScriptEngine& engine) {
+void make_redis_table(lua_State* lua, ScriptEngine*& engine) {
   lua_newtable(lua);
   set_function(lua, "call", redis_call, engine);
   set_function(lua, "pcall", redis_pcall, engine);
@@ -398,11 +397,10 @@ void make_redis_table(lua_State* lua, ScriptEngine& engine) {
 
 }  // namespace
 
-void install_redis_api(lua_State* lua, ScriptEngine& engine) {
+void install_redis_api(lua_State* lua, ScriptEngine*& engine) {
   lua_pushlightuserdata(lua, &protected_key);
   lua_newtable(lua);
   lua_rawset(lua, LUA_REGISTRYINDEX);
-
   open_library(lua, "", luaopen_base);
   open_library(lua, LUA_TABLIBNAME, luaopen_table);
   open_library(lua, LUA_STRLIBNAME, luaopen_string);
@@ -412,6 +410,8 @@ void install_redis_api(lua_State* lua, ScriptEngine& engine) {
   open_library(lua, "cmsgpack", open_message_pack_library);
   lua_pushcfunction(lua, luaopen_cjson);
   lua_call(lua, 0, 1);
+  lua_getfield(lua, -1, "encode_keep_buffer");
+  lua_setfield(lua, LUA_REGISTRYINDEX, kKeepBuffer);
   lua_setglobal(lua, "cjson");
 
   for (const char* gone :

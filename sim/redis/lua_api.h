@@ -15,8 +15,9 @@ namespace holdfast::sim::embedded {
 
 class ScriptEngine;
 
-// Opens the allowed libraries, makes `redis`, protects the globals.
-void install_redis_api(lua_State* lua, ScriptEngine& engine);
+// Opens the allowed libraries, makes `redis`, protects the globals. What is installed asks the engine that
+// `engine` points to at that time.
+void install_redis_api(lua_State* lua, ScriptEngine*& engine);
 
 // Pushes one RESP reply at bytes[pos..] as a Lua value.
 void push_reply(lua_State* lua, std::string_view bytes, std::size_t& pos);
@@ -27,6 +28,8 @@ std::size_t write_number(double value, char (&text)[64]);
 // Sets KEYS and ARGV for the script about to run.
 void set_script_arguments(lua_State* lua, Args keys, Args args);
 int push_error_handler(lua_State* lua);  // its stack index
+// In the registry: cjson.encode_keep_buffer as it came, which charges nobody.
+inline constexpr const char* kKeepBuffer = "cjson.encode_keep_buffer";
 
 int open_struct_library(lua_State* lua);
 int open_message_pack_library(lua_State* lua);

@@ -21,11 +21,11 @@ enum Upvalue { kOwn = 1, kReplaced, kEngine, kCountsElements };
 int call_replaced(lua_State* lua) { return lua_tocfunction(lua, lua_upvalueindex(kReplaced))(lua); }
 
 ScriptEngine& engine_of(lua_State* lua) {
-  return *static_cast<ScriptEngine*>(lua_touserdata(lua, lua_upvalueindex(kEngine)));
+  return **static_cast<ScriptEngine**>(lua_touserdata(lua, lua_upvalueindex(kEngine)));
 }
 
 // Replaces what is on top, a C function, by another.
-void wrap(lua_State* lua, lua_CFunction by, ScriptEngine& engine, int counts_elements) {
+void wrap(lua_State* lua, lua_CFunction by, ScriptEngine*& engine, int counts_elements) {
   if (lua_getupvalue(lua, -1, 1) == nullptr) lua_pushnil(lua);
   lua_insert(lua, -2);
   lua_pushlightuserdata(lua, &engine);
@@ -34,7 +34,7 @@ void wrap(lua_State* lua, lua_CFunction by, ScriptEngine& engine, int counts_ele
 }
 
 // A function of the table on top.
-void replace(lua_State* lua, const char* name, lua_CFunction by, ScriptEngine& engine,
+void replace(lua_State* lua, const char* name, lua_CFunction by, ScriptEngine*& engine,
              int counts_elements = 0) {
   lua_getfield(lua, -1, name);
   if (lua_iscfunction(lua, -1) == 0) return lua_pop(lua, 1);  // not in this build of Lua
@@ -68,7 +68,7 @@ int with_cost(lua_State* lua) {
 }
 
 // Every function of a library that is not replaced by another.
-void count_library(lua_State* lua, const char* library, ScriptEngine& engine) {
+void count_library(lua_State* lua, const char* library, ScriptEngine*& engine) {
   lua_getglobal(lua, library);
   lua_newtable(lua);  // the new ones: a table must not get fields while one walks through it
   for (lua_pushnil(lua); lua_next(lua, -3) != 0; lua_pop(lua, 1)) {
@@ -202,7 +202,7 @@ int load_text(lua_State* lua, const char* text, unsigned long size, const char* 
   return status;
 }
 
-void install_guards(lua_State* lua, ScriptEngine& engine) {
+void install_guards(lua_State* lua, ScriptEngine*& engine) {
   lua_getglobal(lua, LUA_STRLIBNAME);
   install_patterns(lua, engine);
   for (const char* name : {"byte", "char", "format", "lower", "rep", "reverse", "sub", "upper"}) {

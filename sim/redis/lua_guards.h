@@ -10,7 +10,7 @@ namespace holdfast::sim::embedded {
 class ScriptEngine;
 
 // Replaces functions of the opened libraries. REQUIRES: base and string are open and not protected yet.
-void install_guards(lua_State* lua, ScriptEngine& engine);
+void install_guards(lua_State* lua, ScriptEngine*& engine);
 
 // luaL_loadbuffer() that takes no compiled code, as the Lua of Redis: it is a text that does not compile.
 int load_text(lua_State* lua, const char* text, unsigned long size, const char* name);

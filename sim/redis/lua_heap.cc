@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "lib/runtime/retry_allocation.h"
 
@@ -63,43 +64,91 @@ LuaHeap::LuaHeap() {
 }
 
 LuaHeap::~LuaHeap() {
-  for (std::size_t step = 0; step < usable_; step += kStepBytes) {
+  while (large_ != nullptr) std::free(std::exchange(large_, large_->next));
+  unmap_from(0);
+}
+
+void LuaHeap::unmap_from(std::size_t usable) noexcept {
+  for (std::size_t step = usable; step < usable_; step += kStepBytes) {
     __lsan_unregister_root_region(arena_ + step, kStepBytes);
   }
-  ::munmap(arena_, usable_);
+  ::munmap(arena_ + usable, usable_ - usable);
+  usable_ = usable;
+}
+
+void LuaHeap::keep_image() {
+  image_ = {.bytes = {arena_, arena_ + used_}, .free = free_, .in_use = in_use_, .given_out = given_out_};
+}
+
+void LuaHeap::restore_image() noexcept {
+  while (large_ != nullptr) std::free(std::exchange(large_, large_->next));
+  if (usable_ > kMostKept) unmap_from(kMostKept);
+  std::memcpy(arena_, image_.bytes.data(), image_.bytes.size());
+  used_ = image_.bytes.size();
+  free_ = image_.free;
+  in_use_ = image_.in_use;
+  given_out_ = image_.given_out;
+  protect_reserve(false);
+}
+
+// What is given out does not depend on the size of a step.
+void* LuaHeap::take_from_arena(std::size_t bytes) {
+  const std::size_t rounded = (list_of(bytes) + 1) * kGrain;
+  while (used_ + rounded > usable_) {
+    if (usable_ + kStepBytes > kArenaBytes || !map_at(arena_ + usable_, kStepBytes)) return nullptr;
+    usable_ += kStepBytes;
+  }
+  return arena_ + std::exchange(used_, used_ + rounded);
+}
+
+void* LuaHeap::take_large(std::size_t bytes) {
+  if (image_.bytes.empty()) return take_from_arena(bytes);
+  const auto take = [&] { return std::malloc(sizeof(Large) + bytes); };
+  void* const taken = bytes > kHuge ? take() : retry_allocation(take);
+  if (taken == nullptr) return nullptr;
+  auto* const large = new (taken) Large{large_, nullptr};
+  if (large_ != nullptr) large_->previous = large;
+  large_ = large;
+  return large + 1;
+}
+
+// REQUIRES: `block` is of malloc.
+void* LuaHeap::resize_large(void* block, std::size_t bytes) {
+  Large* const before = static_cast<Large*>(block) - 1;
+  const auto move = [&] { return std::realloc(before, sizeof(Large) + bytes); };
+  auto* const moved = static_cast<Large*>(bytes > kHuge ? move() : retry_allocation(move));
+  if (moved == nullptr) return nullptr;
+  (moved->previous != nullptr ? moved->previous->next : large_) = moved;
+  if (moved->next != nullptr) moved->next->previous = moved;
+  return moved + 1;
 }
 
 void* LuaHeap::take(std::size_t bytes) {
   if (in_use_ + bytes > limit_) return nullptr;
   given_out_ += bytes;
+  void* block = nullptr;
   if (bytes > kLargest) {
-    void* const block =
-        bytes > kHuge ? std::malloc(bytes) : retry_allocation([&] { return std::malloc(bytes); });
-    if (block != nullptr) in_use_ += bytes;
-    return block;
+    block = take_large(bytes);
+  } else if (Free*& list = free_[list_of(bytes)]; list != nullptr) {
+    block = list;
+    list = list->next;
+  } else {
+    block = take_from_arena(bytes);
   }
-  const std::size_t rounded = (list_of(bytes) + 1) * kGrain;
-  Free*& list = free_[list_of(bytes)];
-  if (list != nullptr) {
-    Free* const block = list;
-    list = block->next;
-    in_use_ += bytes;
-    return block;
-  }
-  if (used_ + rounded > usable_) {  // what is given out does not depend on the size of a step
-    if (usable_ + kStepBytes > kArenaBytes || !map_at(arena_ + usable_, kStepBytes)) return nullptr;
-    usable_ += kStepBytes;
-  }
-  void* const block = arena_ + used_;
-  used_ += rounded;
-  in_use_ += bytes;
+  if (block != nullptr) in_use_ += bytes;
   return block;
 }
 
 void LuaHeap::give_back(void* block, std::size_t bytes) noexcept {
   in_use_ -= bytes;
-  if (bytes > kLargest) return std::free(block);
-  free_[list_of(bytes)] = new (block) Free{free_[list_of(bytes)]};
+  if (bytes <= kLargest) {
+    free_[list_of(bytes)] = new (block) Free{free_[list_of(bytes)]};
+  } else if (!in_arena(block)) {  // there it stays until the image is restored
+    Large* const large = static_cast<Large*>(block) - 1;
+    (large->previous != nullptr ? large->previous->next : large_) = large->next;
+    if (large->next != nullptr) large->next->previous = large->previous;
+    std::free(large);
+  }
 }
 
 void* LuaHeap::allocate(void* heap, void* block, std::size_t old_bytes, std::size_t new_bytes) {
@@ -109,10 +158,9 @@ void* LuaHeap::allocate(void* heap, void* block, std::size_t old_bytes, std::siz
     return nullptr;
   }
   if (old_bytes == 0) return self.take(new_bytes);
-  if (old_bytes > kLargest && new_bytes > kLargest) {
+  if (old_bytes > kLargest && new_bytes > kLargest && !self.in_arena(block)) {
     if (new_bytes > old_bytes && self.in_use_ - old_bytes + new_bytes > self.limit_) return nullptr;
-    void* const moved = new_bytes > kHuge ? std::realloc(block, new_bytes)
-                                          : retry_allocation([&] { return std::realloc(block, new_bytes); });
+    void* const moved = self.resize_large(block, new_bytes);
     if (moved == nullptr) return nullptr;
     self.in_use_ += new_bytes - old_bytes;
     self.given_out_ += new_bytes;

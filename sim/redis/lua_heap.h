@@ -8,6 +8,9 @@
 // block (at most kLargest bytes: a function with 60 upvalues). serial() is that number. The alternative, a
 // sort of the keys in pairs(), would have to invent an order and would change what next() costs.
 //
+// A state that is ready to run scripts is kept as an image of the arena, so that the next server begins with
+// the same bytes (lua_state.h). What is large lies in the arena, too, until the image is taken.
+//
 // A script has at most kMostBytes; beyond that Lua raises "not enough memory". What the server itself asks of
 // the state, outside the script's protected call, has a reserve: there an error would end the program.
 //
@@ -17,6 +20,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace holdfast::sim::embedded {
 
@@ -36,26 +40,51 @@ class LuaHeap {
   static std::uint32_t serial(const void* block) {
     return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(block));
   }
+  // Keeps what is in the heap now. Once.
+  void keep_image();
+  // As at keep_image(): blocks that were given out since are gone, those of then are as they were.
+  void restore_image() noexcept;
+
   void protect_reserve(bool on) { limit_ = on ? kMostBytes : kMostBytes + kReserveBytes; }
   std::size_t in_use() const { return in_use_; }
   // Bytes given out so far, what was given back included: a measure of work.
   std::uint64_t given_out() const { return given_out_; }
 
  private:
+  static constexpr std::size_t kGrain = 16, kLargest = 512, kStepBytes = 128 * 1024;
   struct Free {
     Free* next;
   };
-  static constexpr std::size_t kGrain = 16, kLargest = 512, kStepBytes = 128 * 1024;
+  using FreeLists = std::array<Free*, kLargest / kGrain>;
+  // Before a block of malloc.
+  struct alignas(16) Large {
+    Large *next, *previous;
+  };
+  struct Image {
+    std::vector<std::byte> bytes;  // of the arena, from its beginning
+    FreeLists free;
+    std::size_t in_use;
+    std::uint64_t given_out;
+  };
   static constexpr std::size_t kArenaAlign = std::size_t{1} << 32, kArenaBytes = std::size_t{1} << 30;
   // A script that asks for more than this and does not get it has an error of its own, as on a real server.
   // Nobody has to make room for it.
   static constexpr std::size_t kHuge = 16u << 20;
+  // More than this of an arena is not kept from one server to the next.
+  static constexpr std::size_t kMostKept = 8 * kStepBytes;
   static std::size_t list_of(std::size_t bytes) { return (bytes - 1) / kGrain; }
+  bool in_arena(const void* block) const { return block >= arena_ && block < arena_ + used_; }
 
   void* take(std::size_t bytes);
+  void* take_from_arena(std::size_t bytes);
+  void* take_large(std::size_t bytes);
+  void* resize_large(void* block, std::size_t bytes);
   void give_back(void* block, std::size_t bytes) noexcept;
+  void unmap_from(std::size_t usable) noexcept;
 
-  std::array<Free*, kLargest / kGrain> free_{};
+  FreeLists free_{};
+  Large* large_ = nullptr;  // blocks of malloc, the newest first
+  Image image_{};
   std::byte* arena_ = nullptr;
   std::size_t used_ = 0, usable_ = 0;  // of the arena: given out once; mapped
   std::size_t in_use_ = 0;             // bytes, large blocks included

@@ -260,7 +260,7 @@ class Matcher {
 };
 
 ScriptEngine& engine_of(lua_State* lua) {
-  return *static_cast<ScriptEngine*>(lua_touserdata(lua, lua_upvalueindex(1)));
+  return **static_cast<ScriptEngine**>(lua_touserdata(lua, lua_upvalueindex(1)));
 }
 
 int find_or_match(lua_State* lua, bool find) {
@@ -405,7 +405,7 @@ int gsub(lua_State* lua) {
 
 }  // namespace
 
-void install_patterns(lua_State* lua, ScriptEngine& engine) {
+void install_patterns(lua_State* lua, ScriptEngine*& engine) {
   const std::pair<const char*, lua_CFunction> functions[] = {
       {"find", find}, {"match", match}, {"gmatch", gmatch}, {"gsub", gsub}};
   for (const auto& [name, function] : functions) {

@@ -13,6 +13,6 @@ namespace holdfast::sim::embedded {
 class ScriptEngine;
 
 // Replaces the four in the table on top.
-void install_patterns(lua_State* lua, ScriptEngine& engine);
+void install_patterns(lua_State* lua, ScriptEngine*& engine);
 
 }  // namespace holdfast::sim::embedded

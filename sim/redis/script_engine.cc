@@ -1,7 +1,5 @@
 #include "sim/redis/script_engine.h"
 
-#include <openssl/sha.h>
-
 #include <lua5.1/lua.hpp>
 
 #include "lib/runtime/check.h"
@@ -9,7 +7,7 @@
 #include "sim/redis/engine.h"
 #include "sim/redis/lua_api.h"
 #include "sim/redis/lua_guards.h"
-#include "sim/redis/lua_heap.h"
+#include "sim/redis/lua_state.h"
 
 namespace holdfast::sim::embedded {
 
@@ -27,39 +25,26 @@ void on_count(lua_State* lua, lua_Debug*) {
 
 }  // namespace
 
-std::string sha1_hex(std::string_view bytes) {
-  unsigned char digest[SHA_DIGEST_LENGTH];
-  SHA1(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest);
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const unsigned char byte : digest) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
 ScriptEngine::ScriptEngine(Engine& engine) : engine_(engine) {}
 ScriptEngine::~ScriptEngine() { close(); }
 
 void ScriptEngine::open() {
   if (lua_ != nullptr) return;
-  heap_ = std::make_unique<LuaHeap>();
-  lua_ = lua_newstate(&LuaHeap::allocate, heap_.get());
-  HF_CHECK(lua_ != nullptr, "no memory for a Lua state");
+  state_ = take_lua_state(*this);
+  lua_ = state_->get();
+  heap_ = &state_->heap();
   lua_pushlightuserdata(lua_, &engine_key);
   lua_pushlightuserdata(lua_, this);
   lua_rawset(lua_, LUA_REGISTRYINDEX);
-  install_redis_api(lua_, *this);
   set_hook();
 }
 
 void ScriptEngine::set_hook() { lua_sethook(lua_, on_count, LUA_MASKCOUNT, kInstructionsPerCount); }
 
 void ScriptEngine::close() {
-  if (lua_ != nullptr) lua_close(lua_);
+  return_lua_state(std::move(state_));
   lua_ = nullptr;
-  heap_.reset();
+  heap_ = nullptr;
   scripts_.clear();
 }
 
@@ -92,15 +77,16 @@ void ScriptEngine::count(lua_State* lua) {
 }
 
 std::string ScriptEngine::load(std::string_view body, std::string& error) {
-  std::string sha1 = sha1_hex(body);
+  const bool has_shebang = body.starts_with("#!");
+  const std::size_t end = has_shebang ? std::min(body.find('\n'), body.size()) : 0;
+  const std::string_view code = body.substr(end);
+  const std::shared_ptr<const CompiledScript> compiled = compile_once(body, code);
+  std::string sha1 = compiled == nullptr ? sha1_hex(body) : compiled->sha1;
   if (knows(sha1)) return sha1;
   open();
   Script script{0, false, false, false, false};
-  std::string_view code = body;
-  if (body.starts_with("#!")) {  // "#!lua flags=no-writes,allow-stale": the line stays, as an empty one
-    const std::size_t end = std::min(body.find('\n'), body.size());
+  if (has_shebang) {  // "#!lua flags=no-writes,allow-stale": the line stays, as an empty one
     std::string_view line = body.substr(2, end - 2);
-    code = body.substr(end);
     script.shebang = true;
     const auto next_word = [&] {
       while (line.starts_with(' ')) line.remove_prefix(1);
@@ -139,7 +125,11 @@ std::string ScriptEngine::load(std::string_view body, std::string& error) {
       }
     }
   }
-  if (load_text(lua_, code.data(), code.size(), "@user_script") != 0) {
+  const bool known_code = compiled != nullptr && !compiled->code.empty();
+  const int status = known_code
+                         ? luaL_loadbuffer(lua_, compiled->code.data(), compiled->code.size(), "@user_script")
+                         : load_text(lua_, code.data(), code.size(), "@user_script");
+  if (status != 0) {
     error = "ERR Error compiling script (new function): " + std::string(lua_tostring(lua_, -1));
     lua_pop(lua_, 1);
     return {};
@@ -229,8 +219,8 @@ void ScriptEngine::run(Call& call, std::string_view sha1, std::size_t key_count,
     call.out.error(message);
   }
   lua_settop(lua_, top);
-  constexpr std::size_t kCollectFrom = 16u << 20;
-  if (heap_->in_use() > kCollectFrom) lua_gc(lua_, LUA_GCCOLLECT, 0);
+  constexpr std::size_t kCollectFrom = 256 * 1024;
+  if (heap_->in_use() > kCollectFrom) state_->collect();
   call.session.db = database;
   call_ = nullptr;
 }

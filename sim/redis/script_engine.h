@@ -17,19 +17,19 @@
 #include <string_view>
 
 #include "sim/redis/command.h"
+#include "sim/redis/script_cache.h"
 #include "sim/redis/script_stack.h"
 
 struct lua_State;
 
 namespace holdfast::sim::embedded {
 
-std::string sha1_hex(std::string_view bytes);
-
 inline constexpr int kInstructionsPerCount = 1000;
 inline constexpr std::int64_t kInstructionsPerSlice = 100'000, kInstructionsPerCall = 100;
 inline constexpr std::int64_t kBytesPerInstruction = 16, kMsPerSlice = 1;
 
 class LuaHeap;
+class LuaState;
 
 class ScriptEngine {
  public:
@@ -81,8 +81,9 @@ class ScriptEngine {
   void set_hook();
 
   Engine& engine_;
-  std::unique_ptr<LuaHeap> heap_;
-  lua_State* lua_ = nullptr;
+  std::unique_ptr<LuaState> state_;  // null: no script yet
+  LuaHeap* heap_ = nullptr;          // of state_,
+  lua_State* lua_ = nullptr;         // and its own
   StringMap<Script> scripts_;
   Call* call_ = nullptr;
   bool read_only_ = false;

@@ -33,6 +33,7 @@ PORTS = (
     "lib/net/socket_network.cc",
     "sim/world/event_loop.cc",
     "sim/world/fiber.cc",
+    "sim/world/process_wide.h",
     "sim/cluster/",
     "sim/external/program_shim.c",
     "lib/examples/",
