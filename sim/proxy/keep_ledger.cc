@@ -9,51 +9,73 @@
 
 namespace holdfast::sim {
 
+namespace {
+
+using checker::Symbol;
+
+class Keeper {
+ public:
+  explicit Keeper(Recorder& recorder) : recorder_(recorder) {}
+
+  void keep(const LedgerEntry& entry) {
+    checker::History& history = recorder_.history();
+    if (entry.slot >= open_.size()) open_.resize(entry.slot + 1);
+    Operation& operation = open_[entry.slot];
+    const StoreEffect& effect = entry.effect;
+    // Which acquisition an operation is for is noted when it begins: later the client may have a newer one.
+    // Where a lock was handed over, the reply names its new owner.
+    if (effect.handed_over) {
+      operation.id = entry.answered ? recorder_.acquisition(effect.record) : 0;
+    } else if (!entry.answered) {
+      if (!effect.of_process.empty()) recorder_.stands_for(effect.of_process, entry.client);
+      ClientRecorder& client = recorder_.client(std::string(entry.client));
+      operation.id = effect.record.empty() ? client.last_acquisition(effect.key)
+                     : effect.f == checker::Function::store_grant || effect.shared_record
+                         ? client.asked_acquisition(effect.record)
+                         : client.acquisition(effect.record);
+    }
+    checker::Event event;
+    event.type = !entry.answered     ? checker::EventType::invoke
+                 : effect.understood ? checker::EventType::ok
+                                     : checker::EventType::info;
+    event.f = effect.f;
+    if (!entry.answered) {
+      if (operation.process == 0) operation.process = history.intern("ledger/" + std::to_string(entry.slot));
+      operation.key = history.intern(effect.key);
+      operation.owner = history.intern(entry.client);
+      operation.node = history.intern(entry.node);
+    }
+    event.process = operation.process;
+    event.key = operation.key;
+    event.id = operation.id;
+    event.owner = operation.owner;
+    event.node = operation.node;
+    event.mode = history.intern(effect.mode);
+    if (effect.record.empty() && !effect.handed_over) event.mode = history.intern(checker::kOfItsClient);
+    event.permits = effect.permits;
+    if (event.type == checker::EventType::ok) event.value = checker::Value(effect.took_effect ? 1 : 0);
+    if (effect.shared_record && !entry.answered)
+      event.value = checker::Value(checker::Value::Kind::text, history.intern(effect.record));
+    recorder_.append(event);
+  }
+
+ private:
+  // What was told of it when it began; the place is used again for the next one of that slot.
+  struct Operation {
+    Symbol id = 0, process = 0, key = 0, owner = 0, node = 0;
+  };
+
+  Recorder& recorder_;
+  std::vector<Operation> open_;  // by slot
+};
+
+}  // namespace
+
 void keep_ledger(Proxy& proxy, const LockKind& kind, Recorder& recorder) {
   if (kind.read_effects == nullptr) return;
-  // Which acquisition an operation is for is noted when it begins: later the client may have a newer one.
-  // Where a lock was handed over, the reply names its new owner.
-  auto ids = std::make_shared<std::vector<checker::Symbol>>();
-  proxy.watch(
-      make_ledger(kind,
-                  [&recorder, ids](const LedgerEntry& entry) {
-                    checker::History& history = recorder.history();
-                    if (entry.slot >= ids->size()) ids->resize(entry.slot + 1);
-                    checker::Symbol& id = (*ids)[entry.slot];
-                    if (entry.effect.handed_over) {
-                      id = entry.answered ? recorder.acquisition(entry.effect.record) : 0;
-                    } else if (!entry.answered) {
-                      if (!entry.effect.of_process.empty())
-                        recorder.stands_for(entry.effect.of_process, entry.client);
-                      ClientRecorder& client = recorder.client(std::string(entry.client));
-                      const std::string& record = entry.effect.record;
-                      id = record.empty() ? client.last_acquisition(entry.effect.key)
-                           : entry.effect.f == checker::Function::store_grant || entry.effect.shared_record
-                               ? client.asked_acquisition(record)
-                               : client.acquisition(record);
-                    }
-                    checker::Event event;
-                    event.type = !entry.answered           ? checker::EventType::invoke
-                                 : entry.effect.understood ? checker::EventType::ok
-                                                           : checker::EventType::info;
-                    event.f = entry.effect.f;
-                    event.process = history.intern("ledger/" + std::to_string(entry.slot));
-                    event.key = history.intern(entry.effect.key);
-                    event.id = id;
-                    event.owner = history.intern(entry.client);
-                    event.node = history.intern(entry.node);
-                    event.mode = history.intern(entry.effect.mode);
-                    if (entry.effect.record.empty() && !entry.effect.handed_over)
-                      event.mode = history.intern(checker::kOfItsClient);
-                    event.permits = entry.effect.permits;
-                    if (event.type == checker::EventType::ok)
-                      event.value = checker::Value(entry.effect.took_effect ? 1 : 0);
-                    if (entry.effect.shared_record && !entry.answered)
-                      event.value =
-                          checker::Value(checker::Value::Kind::text, history.intern(entry.effect.record));
-                    recorder.append(event);
-                  }),
-      [](const Message&) { return false; });
+  auto keeper = std::make_shared<Keeper>(recorder);
+  proxy.watch(make_ledger(kind, [keeper](const LedgerEntry& entry) { keeper->keep(entry); }),
+              [](const Message&) { return false; });
 }
 
 }  // namespace holdfast::sim
