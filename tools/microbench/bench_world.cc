@@ -4,6 +4,7 @@
 //
 //   build/bench_world                                  # 10, 1,000 and 10,000 clients
 //   build/bench_world --benchmark_filter=rule          # the same with every message through a rule
+//   build/bench_world --benchmark_filter=scenario      # with what a scenario adds: ledger and latency
 //
 // Clients are threads of processes with one connection each (100 threads a process, as an application would
 // have). Counters: cycles/cpu_s (acquire and release), us/cycle, switches aside; KiB/client: resident memory
@@ -17,11 +18,15 @@
 #include <cstdio>
 #include <memory>
 
+#include "sim/client/lock_kind.h"
 #include "sim/client/recorder.h"
 #include "sim/client/workload.h"
 #include "sim/cluster/cluster.h"
+#include "sim/proxy/ledger.h"
 #include "sim/proxy/proxy.h"
+#include "sim/proxy/rules.h"
 #include "sim/world/world.h"
+#include "tools/memory/quick_new.h"
 
 namespace {
 
@@ -53,12 +58,14 @@ class PassRule final : public Rule {
   bool needs_messages() const override { return true; }
 };
 
+enum class With { nothing, rule, ledger_and_latency };
+
 struct Outcome {
   double cpu_s = 0, kib_per_client = 0;
   std::uint64_t cycles = 0, events = 0;
 };
 
-Outcome run(int clients, bool through_rule, std::uint64_t seed) {
+Outcome run(int clients, With with, std::uint64_t seed) {
   Outcome outcome;
   std::unique_ptr<World> world = make_embedded_world({.seed = seed});
   std::unique_ptr<Proxy> proxy;
@@ -71,7 +78,7 @@ Outcome run(int clients, bool through_rule, std::uint64_t seed) {
     cluster =
         make_embedded_cluster(*world, *proxy, {.topology = Topology::primary_replica, .nodes = {"r1", "r2"}});
     cluster->start();
-    if (through_rule) proxy->add_rule(std::make_shared<PassRule>());
+    if (with == With::rule) proxy->add_rule(std::make_shared<PassRule>());
     recorder = std::make_unique<Recorder>(*world);
     WorkloadOptions options;
     options.kind = "critical-section";
@@ -83,7 +90,14 @@ Outcome run(int clients, bool through_rule, std::uint64_t seed) {
     options.command_timeout = std::chrono::seconds(30);
     for (const auto& node : cluster->nodes()) options.nodes.push_back({node->name(), node->endpoint()});
     workload = make_workload(*world, *recorder, options);
-    recorder->history().reserve(static_cast<std::size_t>(rounds) * static_cast<std::size_t>(clients) * 4);
+    if (with == With::ledger_and_latency) {
+      const DurationRange latency{std::chrono::microseconds(200), std::chrono::milliseconds(2)};
+      proxy->add_rule(make_latency_rule(latency, world->rng("network")));
+      keep_ledger(*proxy, *find_lock_kind(options.lock), *recorder);
+    }
+    const std::size_t events = with == With::ledger_and_latency ? 11 : 4;  // of a cycle, at most
+    recorder->history().reserve(static_cast<std::size_t>(rounds) * static_cast<std::size_t>(clients) *
+                                events);
     const double start = cpu_seconds();
     workload->start();
     workload->wait_finished(kNever);
@@ -97,12 +111,12 @@ Outcome run(int clients, bool through_rule, std::uint64_t seed) {
   return outcome;
 }
 
-void bench(benchmark::State& state, bool through_rule) {
+void bench(benchmark::State& state, With with) {
   const int clients = static_cast<int>(state.range(0));
   double cpu = 0, kib = 0;
   std::uint64_t cycles = 0, events = 0, seed = 1;
   for (auto _ : state) {
-    const Outcome outcome = run(clients, through_rule, seed++);
+    const Outcome outcome = run(clients, with, seed++);
     state.SetIterationTime(outcome.cpu_s);
     cpu += outcome.cpu_s;
     cycles += outcome.cycles;
@@ -116,8 +130,9 @@ void bench(benchmark::State& state, bool through_rule) {
   state.counters["KiB/client"] = kib;
 }
 
-void world_bare(benchmark::State& state) { bench(state, false); }
-void world_rule(benchmark::State& state) { bench(state, true); }
+void world_bare(benchmark::State& state) { bench(state, With::nothing); }
+void world_rule(benchmark::State& state) { bench(state, With::rule); }
+void world_scenario(benchmark::State& state) { bench(state, With::ledger_and_latency); }
 
 BENCHMARK(world_bare)
     ->Arg(10)
@@ -133,7 +148,21 @@ BENCHMARK(world_rule)
     ->Iterations(3)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
+BENCHMARK(world_scenario)
+    ->Arg(10)
+    ->Arg(1000)
+    ->Arg(10'000)
+    ->Iterations(3)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  holdfast::tools::keep_small_blocks();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}

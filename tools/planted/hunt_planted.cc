@@ -15,6 +15,7 @@
 
 #include "sim/planted/measure.h"
 #include "tools/holdfast/for_each.h"
+#include "tools/memory/quick_new.h"
 
 namespace holdfast::sim {
 namespace {
@@ -201,6 +202,7 @@ int run(const Arguments& arguments) {
 }  // namespace holdfast::sim
 
 int main(int argc, char** argv) {
+  holdfast::tools::keep_small_blocks();
   CLI::App app("how many hunted runs it takes to find each planted version", "hunt_planted");
   holdfast::sim::Arguments arguments;
   holdfast::sim::add_flags(app, arguments);
