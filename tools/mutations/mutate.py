@@ -191,6 +191,7 @@ class Bench:
         self.folder = self.tree / "build"  # where ccache finds what other checkouts have compiled
         self.clean = work / "clean_program"
         self.through = shlex.split(through)
+        self.bounds = []  # words before the program, which bound what it may use
         fill = lambda command: [word.format(tree=self.tree, build=self.folder) for word in shlex.split(command)]
         self.configure, self.build_command = fill(project["configure"]) + flags, fill(project["build"])
         self.program = pathlib.Path(fill(project["program"])[0])
@@ -206,11 +207,14 @@ class Bench:
         if status != 0:
             raise Missing("the clean tree does not build:\n" + output[-3000:])
         shutil.copy2(self.program, self.clean)
-        memory = self.clean.with_suffix(".json")  # how long the tests took in the runs before
+        self.measure(self.clean.with_suffix(".json"))
+
+    def measure(self, memory, wanted=""):
+        """How long each test takes, of those that `wanted` says; `memory` keeps it for the next time. The clean program must pass."""
         with contextlib.suppress(OSError, ValueError):
             self.took = json.loads(memory.read_text())
         for _ in range(3):  # what is not known yet; a test that fails may do so because the machine is busy
-            pattern = "-Long*:*/Long*:" + ":".join(self.took)
+            pattern = f"{wanted}-Long*:*/Long*:" + ":".join(self.took)
             status, output = run([self.clean, f"--gtest_filter={pattern}"], self.folder, None, self.jobs, True)
             self.took.update({test: int(ms) / 1000 for test, ms in TOOK.findall(output)})
             if status == 0:
@@ -232,17 +236,17 @@ class Bench:
             more = ("" if not unsteady else ("-" if "-" not in pattern else ":") + ":".join(unsteady))
             limit = max(self.least, self.patience * self.seconds_of(pattern))
             shards = self.jobs if self.seconds_of(pattern) > 10 else 1
-            status, output = run([self.program, f"--gtest_filter={pattern}{more}", "--gtest_fail_fast"], self.folder, limit, shards)
+            status, output = run([*self.bounds, self.program, f"--gtest_filter={pattern}{more}", "--gtest_fail_fast"], self.folder, limit, shards)
             if status == 0:
                 return ""
             failed, running = FAILED.findall(output), RUN.findall(output)
             test = failed[0] if failed else (running[-1] if running else "")
-            how = " (hangs)" if status is None else ("" if failed else " (ends the program)")
+            how = " (hangs)" if status in (None, -signal.SIGXCPU) else ("" if failed else " (ends the program)")
             if not test:
                 return "the program" + (how or " (before any test)")
             limit = max(self.least, self.patience * self.took.get(test, 0))
-            again, _ = run([self.program, f"--gtest_filter={test}"], self.folder, limit)
-            clean, _ = run([self.clean, f"--gtest_filter={test}"], self.folder, limit)
+            again, _ = run([*self.bounds, self.program, f"--gtest_filter={test}"], self.folder, limit)
+            clean, _ = run([*self.bounds, self.clean, f"--gtest_filter={test}"], self.folder, limit)
             if again != 0 and clean == 0:
                 return test + how
             unsteady.append(test)
