@@ -7,8 +7,11 @@
 // later than one that was granted after it. Else it counts from when its client knew. Only waiters that were
 // granted count, since one that gave up may have left the queue at any time. (That nobody is granted is a
 // matter of `progress`.) A fault that changes what servers store (crash, restart, promotion, replication)
-// resets the queue: only `queue` events after the last one count. Pairs are counted with one sort and a
-// Fenwick tree, O(n log n).
+// resets the queue: only `queue` events after the last one count. So does a silence: a waiter of whom the
+// server has not heard for a lease and a third is taken for dead, and comes in again at the end. Where the
+// ledger has its requests it shows that; who may have been silent for so long is given the benefit of it, and
+// each stretch without a silence is judged by itself. Pairs are counted with one sort and a Fenwick tree,
+// O(n log n).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +38,8 @@ struct QueuedHold {
   const Hold* hold = nullptr;
   Granted granted;
   std::size_t told = kNowhere;  // position of the `queue` event
-  std::int64_t told_ns = 0;
+  std::int64_t told_ns = 0;     // from then on it surely had its place,
+  std::int64_t until_ns = 0;    // until then
   std::int64_t overtaken = 0;
 };
 
@@ -78,25 +82,59 @@ void count(std::vector<QueuedHold>& waiters, std::vector<AskedHold>& grants) {
     for (; next < grants.size() && grants[next].asked_ns > waiter.told_ns; ++next) {
       counts.add(rank(grants[next].granted.latest_ns));
     }
-    waiter.overtaken = counts.below(rank(waiter.granted.earliest_ns));
+    waiter.overtaken = counts.below(rank(waiter.until_ns));
   }
 }
 
 bool overtakes(const QueuedHold& waiter, const AskedHold& grant) {
-  return grant.asked_ns > waiter.told_ns && grant.granted.latest_ns < waiter.granted.earliest_ns &&
+  return grant.asked_ns > waiter.told_ns && grant.granted.latest_ns < waiter.until_ns &&
          !(waiter.hold->shared && grant.hold->shared);
 }
 
 // What the ledger knows of grants, by acquisition, in order of forwarding.
 class LedgerOfGrants {
  public:
-  explicit LedgerOfGrants(const History& history) : events_(history.events()), grants_(history.symbols()) {
+  explicit LedgerOfGrants(const History& history)
+      : events_(history.events()), grants_(history.symbols()), refusals_(history.symbols()) {
     for (const auto& [place, entries] : read_truth_ledger(history)) {
       for (const TruthEntry& entry : entries) {
-        if (entry.f == Function::store_grant && entry.some && entry.id != 0)
-          grants_[entry.id].push_back(entry);
+        if (entry.f != Function::store_grant || entry.id == 0) continue;
+        if (entry.some) grants_[entry.id].push_back(entry);
+        if (entry.none) refusals_[entry.id].push_back(entry);
       }
     }
+    for (std::vector<TruthEntry>& refusals : refusals_) {  // of several servers
+      std::stable_sort(refusals.begin(), refusals.end(),
+                       [](const TruthEntry& a, const TruthEntry& b) { return a.forwarded < b.forwarded; });
+    }
+  }
+  // The stretches of a wait, told of at first as in `whole`, in which the server heard of it often enough.
+  // `told`: positions of what its client was told of its place, ascending: answers that say so, no errors.
+  std::vector<QueuedHold> without_silence(const QueuedHold& whole, const std::vector<std::size_t>& told,
+                                          std::int64_t lease_ns) const {
+    constexpr std::int64_t kRounding = 2'000'000;  // a server counts milliseconds
+    const std::int64_t patience_ns = lease_ns + lease_ns / 3 - kRounding;
+    std::vector<QueuedHold> stretches = {whole};
+    const std::vector<TruthEntry>& refusals = refusals_[whole.hold->id];
+    if (lease_ns == 0 || refusals.empty()) return stretches;
+    std::int64_t heard_ns = whole.told_ns;  // no earlier than that
+    for (const std::size_t at : told) {
+      std::int64_t sent_ns = events_[at].time_ns;
+      for (const TruthEntry& refusal : refusals) {  // the last one that was answered by then
+        if (refusal.forwarded > at) break;
+        if (refusal.answered < at) sent_ns = events_[refusal.forwarded].time_ns;
+      }
+      const std::int64_t answered_ns = events_[at].time_ns;
+      if (at != told.front() && answered_ns - heard_ns > patience_ns) {
+        stretches.back().until_ns = std::min(stretches.back().until_ns, heard_ns + patience_ns);
+        stretches.push_back(whole);
+        stretches.back().told = at;
+        stretches.back().told_ns = answered_ns;
+      }
+      heard_ns = sent_ns;
+    }
+    stretches.back().until_ns = std::min(stretches.back().until_ns, heard_ns + patience_ns);
+    return stretches;
   }
   // REQUIRES: `asked` is the position of the hold's request.
   Granted of(const Hold& hold, std::size_t asked) const {
@@ -112,7 +150,7 @@ class LedgerOfGrants {
 
  private:
   const std::vector<Event>& events_;
-  std::vector<std::vector<TruthEntry>> grants_;
+  std::vector<std::vector<TruthEntry>> grants_, refusals_;
 };
 
 // Readers are overtaken by writers, writers by everybody.
@@ -173,18 +211,26 @@ class FairOrder : public Check {
       const std::vector<std::size_t>& by_id = told[hold.id];
       const std::vector<std::size_t>& mine = hold.id != 0 && !by_id.empty() ? by_id : told[hold.process];
       bool forgotten = false;
+      std::vector<std::size_t> places;  // what it was told of its place, since the queue was last reset
       for (auto at = std::lower_bound(mine.begin(), mine.end(), asked);
            at != mine.end() && *at < hold.acquired; ++at) {
         const Event& event = events[*at];
         if (event.key != 0 && event.key != hold.key) continue;
-        if (event.time_ns <= since_ns) {
+        if (event.time_ns > since_ns)
+          places.push_back(*at);
+        else
           forgotten = true;
-          continue;
-        }
-        waiters.push_back({.hold = &hold, .granted = granted, .told = *at, .told_ns = event.time_ns});
-        ++waited;
+      }
+      if (!places.empty()) {
         forgotten = false;
-        break;
+        ++waited;
+        const QueuedHold whole{.hold = &hold,
+                               .granted = granted,
+                               .told = places.front(),
+                               .told_ns = events[places.front()].time_ns,
+                               .until_ns = granted.earliest_ns};
+        for (const QueuedHold& stretch : ledger.without_silence(whole, places, context.lease_ns))
+          waiters.push_back(stretch);
       }
       reset += forgotten ? 1 : 0;
     }

@@ -89,6 +89,7 @@ std::vector<std::string> promises_of(const LockKind& lock, Ground::Bounds bounds
   if (lock.promises_validity && lock.records_of() != "permit-semaphore") checks.emplace_back("told-in-time");
   if (lock.tokens) checks.emplace_back("fencing-monotonic");
   // A published design may leave a lock for somebody who never comes.
+  if (lock.fair && bounds == Ground::Bounds::promised && !lock.historic) checks.emplace_back("fair-order");
   if (bounds == Ground::Bounds::promised && !lock.historic) checks.emplace_back("at-rest");
   return checks;
 }

@@ -56,8 +56,6 @@ std::string edited(const redis::Script& script, std::string_view from, std::stri
 LockKind planted_kind(const PlantedVersion& version);
 
 // Why some escape.
-inline constexpr std::string_view kOrderOfWaiters =
-    "the order of waiters is not asked for: who is late in asking again loses its turn by right";
 inline constexpr std::string_view kLostPermits =
     "a permit that is lost while others are held comes back when nobody holds any, and who asks at rest is "
     "late";

@@ -120,7 +120,6 @@ std::vector<PlantedVersion> planted_spaces() {
       {.name = "fair-not-in-turn",
        .base = "fair",
        .broken = "waiters ask without insisting on their turn",
-       .escapes = kOrderOfWaiters,
        .make = planted_space({.wire_of =
                                   [](const std::string& key, const LockOptions& options) {
                                     Wire wire = fair_wire(key, options);
