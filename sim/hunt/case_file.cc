@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/hunt/draw_case.h"
@@ -17,7 +18,7 @@
 namespace holdfast::sim {
 namespace {
 
-constexpr std::uint64_t kSeeds = 20;
+constexpr std::uint64_t kSeeds = kSeedsThatShow;
 
 bool holds_on_all_seeds(const Value& document, const std::string& check) {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
@@ -45,16 +46,6 @@ void add_dependants(const Value& document, std::set<std::string>& ids) {
         ids.insert(fault.find("id")->text);
     }
   }
-}
-
-// The lock of ours that does what this kind does.
-std::string ours_for(const LockKind& kind) {
-  if (!kind.historic || kind.latch || kind.pair) return "";
-  if (kind.counts_permits) return "semaphore";
-  if (kind.shared) return "read-write";
-  if (kind.quorum) return "redlock";
-  if (kind.fair) return "fair";
-  return "reentrant";
 }
 
 // A variant in which the promise holds, if it does.
@@ -88,6 +79,16 @@ class Variants {
     set_key(section_of(changed, "lock"), "kind", text_value(ours));
     set_key(set, "lock.kind", text_value(ours));
     offer("hardened", changed, set);
+  }
+
+  // Where nothing else holds: with nobody to share the lock with.
+  void with_one_client() {
+    Value changed = document_, set;
+    for (const char* const key : {"clients", "threads"}) {
+      set_key(section_of(changed, "workload"), key, integer_value(1));
+      set_key(set, std::string("workload.") + key, integer_value(1));
+    }
+    if (variants_.empty()) offer("alone", changed, set);
   }
 
   std::vector<Value> take() { return std::move(variants_); }
@@ -125,13 +126,99 @@ std::string file_name(const std::string& words) {
   return name;
 }
 
+// What a witness of that kind shows, in a sentence; "": no more than its name.
+std::string_view sentence_of(const LockKind& lock, std::string_view kind) {
+  if (kind == "double-grant")
+    return lock.counts_permits ? "more permits are promised than there are"
+                               : "two are promised the lock at one time";
+  static constexpr std::pair<std::string_view, std::string_view> kSentences[] = {
+      {"foreign-removal", "what is sent for one acquisition removes the record of another"},
+      {"foreign-extension", "what is sent for one acquisition lengthens the record of another"},
+      {"stall", "somebody waits, nobody holds the lock, and nobody is granted it"},
+      {"unsettled-call", "a call does not return by its deadline"},
+      {"token-repeated", "a fencing token is given twice"},
+      {"token-fell", "a later grant has a lower fencing token"},
+      {"opened-early", "the latch opens before it is counted down"},
+      {"never-opened", "the latch is counted down, and does not open"},
+      {"not-free", "when all work is done the lock is not free"},
+      {"no-expiry", "a record is left that never expires"},
+      {"no-record", "somebody is promised a lock of which no server has a record"},
+      {"record-expired", "the record expires before the time that its holder was promised"},
+      {"record-removed", "the record is removed while its holder was promised it"},
+      {"record-overwritten", "the record of one holder is written over by another's"},
+      {"two-records", "a server has two records that exclude each other"}};
+  for (const auto& [name, sentence] : kSentences) {
+    if (name == kind) return sentence;
+  }
+  return "";
+}
+
+// "pause-client of c1, crash of r1": the faults, in the order of the file.
+std::string faults_in_words(const Value& document) {
+  const Value* const faults = document.find("fault");
+  if (faults == nullptr) return "";
+  std::string words;
+  for (const Value& fault : faults->items) {
+    words += (words.empty() ? "" : ", ") + fault.find("kind")->text;
+    for (const char* const key : {"client", "node"}) {
+      const Value* const party = fault.find(key);
+      if (party == nullptr || party->kind != Value::Kind::text) continue;
+      words += " of " + (party->text == kEventClient ? "the client" : party->text);
+    }
+  }
+  return words;
+}
+
+std::string about(const LockKind& lock, const Value& document, const Failure& failure) {
+  std::string text(sentence_of(lock, failure.kind));
+  if (text.empty())
+    text = failure.check + " is violated" + (failure.kind.empty() ? "" : " (" + failure.kind + ")");
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  const std::string faults = faults_in_words(document);
+  return text + (faults.empty() ? "; no fault is needed" : ": " + faults);
+}
+
+// Faults that acted on each of the seeds, as marks. REQUIRES: kSeeds seeds show the case
+std::vector<std::string> marks_of_faults(const Value& document) {
+  std::vector<std::string> common;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const std::vector<std::string> marks = try_case({.document = document, .seed = seed}).marks;
+    if (seed == 1) {
+      for (const std::string& mark : marks) {
+        if (mark.starts_with("fault.") && !mark.ends_with(".healed")) common.push_back(mark);
+      }
+    }
+    std::erase_if(common, [&](const std::string& mark) {
+      return std::find(marks.begin(), marks.end(), mark) == marks.end();
+    });
+  }
+  return common;
+}
+
+unsigned seeds_that_show(HuntCase one, const std::string& promise) {
+  unsigned shown = 0;
+  for (one.seed = 1; one.seed <= kSeeds; ++one.seed) shown += try_case(one).shows(promise) ? 1 : 0;
+  return shown;
+}
+
 std::string decisions_of(const HuntCase& one) {
   return one.changes.empty() ? "" : to_text({.seed = one.seed, .changes = one.changes});
 }
 
-std::string how_to_run(const CaseFile& file) {
+// `seeds`: on how many of 20 it shows with its decisions.
+std::string how_to_run(const CaseFile& file, unsigned seeds) {
   if (file.decisions.empty()) return "";
-  return fmt::format("\nIt needs the decisions of its run: --decisions {}.decisions\n", file.name);
+  return fmt::format("\nIt {} the decisions of its run{}: --decisions {}.decisions\n",
+                     seeds == kSeeds ? "shows on every seed with" : "needs", seeds == kSeeds ? " alone" : "",
+                     file.name);
+}
+
+// A "#" within the name of a stream begins none.
+std::string without_comment(const std::string& line) {
+  for (std::size_t at = line.find('#'); at != std::string::npos; at = line.find('#', at + 1)) {
+    if (at == 0 || line[at - 1] == ' ') return line.substr(0, at);
+  }
+  return line;
 }
 
 std::uint64_t number(std::string_view text, const std::string& file, int line) {
@@ -151,31 +238,41 @@ CaseFile case_file(const Ground& ground, const Shrunk& shrunk, const Failure& fa
                         (failure.kind.empty() ? failure.check : failure.kind) + " " + failure.shape);
   Value document = shrunk.one.document;
   set_key(document, "name", text_value(file.name));
-  set_key(document, "about",
-          text_value("Found: " + failure.check + " is violated" +
-                     (failure.kind.empty() ? "" : " (" + failure.kind + ")") +
-                     (failure.shape.empty() ? "" : "; between its events: " + failure.shape)));
+  set_key(document, "about", text_value(about(*ground.lock, document, failure)));
   Value broken = expectation(failure.check);
   set_key(broken, "is", text_value("violated"));
   if (!failure.kind.empty()) set_key(broken, "kind", text_value(failure.kind));
+  std::vector<Value> expected = {broken};
+  unsigned with_decisions = 0;
   if (shrunk.seeds_of_20 == kSeeds) {
     set_key(section_of(document, "run"), "seeds", text_value("1..20"));
-  } else if (shrunk.seeds_of_20 >= 2) {
-    set_key(section_of(document, "run"), "seeds", text_value("1..20"));
-    set_key(broken, "seeds", text_value(fmt::format(">= {}%", shrunk.seeds_of_20 * 5 / 2)));
+    std::vector<Value> marks;
+    for (const std::string& mark : marks_of_faults(document)) marks.push_back(text_value(mark));
+    if (!marks.empty()) {
+      Value reached = expectation("reached");
+      set_key(reached, "marks", list_value(std::move(marks)));
+      expected.push_back(std::move(reached));
+    }
   } else {
-    set_key(section_of(document, "run"), "seeds", text_value(std::to_string(shrunk.one.seed)));
     file.decisions = decisions_of(shrunk.one);
+    if (!file.decisions.empty()) with_decisions = seeds_that_show(shrunk.one, failure.promise());
+    if (shrunk.seeds_of_20 >= 2) {
+      set_key(section_of(document, "run"), "seeds", text_value("1..20"));
+      set_key(expected.front(), "seeds", text_value(fmt::format(">= {}%", shrunk.seeds_of_20 * 5 / 2)));
+    } else {
+      set_key(section_of(document, "run"), "seeds", text_value(std::to_string(shrunk.one.seed)));
+    }
   }
-  set_key(document, "expect", list_value({broken}));
+  set_key(document, "expect", list_value(std::move(expected)));
   Variants variants(ground, document, failure.check);
   variants.without_a_fault();
   variants.with_ours();
+  variants.with_one_client();
   std::vector<Value> found = variants.take();
   file.controlled = !found.empty();
   if (file.controlled) set_key(document, "variant", list_value(std::move(found)));
   put_in_order(document);
-  file.toml = to_toml(document, story + how_to_run(file));
+  file.toml = to_toml(document, story + how_to_run(file, with_decisions));
   return file;
 }
 
@@ -185,8 +282,18 @@ CaseFile case_file_of_harness(const HuntCase& one, const Failure& failure) {
   file.decisions = decisions_of(one);
   Value document = one.document;
   set_key(section_of(document, "run"), "seeds", text_value(std::to_string(one.seed)));
-  file.toml = to_toml(document, failure.why + "\n" + how_to_run(file));
+  file.toml = to_toml(document, failure.why + "\n" + how_to_run(file, 1));
   return file;
+}
+
+std::string ours_for(const LockKind& kind) {
+  if (!kind.version_of.empty()) return std::string(kind.version_of);
+  if (!kind.historic || kind.latch || kind.pair) return "";
+  if (kind.counts_permits) return "semaphore";
+  if (kind.shared) return "read-write";
+  if (kind.quorum) return "redlock";
+  if (kind.fair) return "fair";
+  return "reentrant";
 }
 
 std::string to_text(const DecisionsFile& decisions) {
@@ -204,7 +311,7 @@ DecisionsFile parse_decisions(std::string_view text, const std::string& file) {
   std::istringstream lines{std::string(text)};
   std::string line;
   for (int at = 1; std::getline(lines, line); ++at) {
-    std::istringstream words(line.substr(0, line.find('#')));
+    std::istringstream words(without_comment(line));
     std::vector<std::string> word;
     for (std::string one; words >> one;) word.push_back(one);
     if (word.empty()) continue;

@@ -23,6 +23,10 @@ CaseFile case_file(const Ground& ground, const Shrunk& shrunk, const Failure& fa
 // A run that the harness could not end, as it was. REQUIRES: failure.of_harness()
 CaseFile case_file_of_harness(const HuntCase& one, const Failure& failure);
 
+// The lock of ours that does what this kind does: of a wrong version the right one. "": there is none,
+// or it is one itself.
+std::string ours_for(const LockKind& kind);
+
 // What differs from what a seed gives, one line each:
 //
 //   seed 7

@@ -1,10 +1,19 @@
 // Shrink: from a case that breaks a promise to the smallest one that breaks the same promise in the same way.
 //
 // Candidates are the case with something left out or something simpler in its place; one is taken if it still
-// breaks the promise, on the case's own seed or on one of a few others, and if it is simpler by a measure, so
-// that shrinking ends. Faults are left out first, in halves, then one by one (delta debugging: Zeller and
-// Hildebrandt, IEEE TSE 28(2), 2002); then clients, nodes, rounds, keys; then times become rounder and
-// shorter. In the end what is left to chance is pinned, so that it shows on every seed where that can be had.
+// breaks the promise and is simpler by a measure, so that shrinking ends. In this order:
+//
+// 1. What is drawn. A case that goes on from a moment with fresh draws does without them on its own seed or
+//    on one of a few others; or the few decisions that it needs are looked for (shrink_decisions.h).
+// 2. What there is: faults in halves, then one by one (delta debugging: Zeller and Hildebrandt, IEEE TSE
+//    28(2), 2002); clients, threads, rounds, nodes; keys.
+// 3. When it happens: events and messages in the place of times (shrink_triggers.h), fixed times in the place
+//    of drawn ones, for as long as more of the seeds 1 to 20 show it.
+// 4. What is left: rounder and shorter times, smaller numbers, and all of the second step once more; from
+//    here on each candidate has to show it on all of these seeds, if the case does.
+// 5. A case that some of the seeds do not show keeps the few decisions with which every seed shows it.
+//
+// The same case gives the same result, whatever else runs.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +26,12 @@
 namespace holdfast::sim {
 
 struct ShrinkOptions {
-  std::uint64_t runs = 6'000;  // the most that it may cost
+  std::uint64_t runs = 6'000;  // about the most that it may cost
   unsigned seeds = 6;          // how many others are tried before a candidate is given up
   std::function<bool()> stop = {};
 };
+
+inline constexpr unsigned kSeedsThatShow = 20;
 
 struct Shrunk {
   HuntCase one;

@@ -1,0 +1,146 @@
+// hunt_planted: what hunts find of what is known to be wrong, how soon, and how small it becomes.
+//
+// Hunts wrong versions of our locks and published designs with each strategy, and adds to a record
+// (track_record.h); makes large failing cases small (shrink_table.h); or hunts the locks that ship, of which
+// nothing is to be found. No result depends on the number of jobs.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <mutex>
+
+#include "sim/scenario/problem.h"
+#include "sim/scenario/units.h"
+#include "tools/holdfast/commands.h"
+#include "tools/holdfast/for_each.h"
+#include "tools/holdfast/output.h"
+#include "tools/planted/make_record.h"
+#include "tools/planted/shrink_table.h"
+
+namespace holdfast::tools {
+namespace {
+
+struct Arguments {
+  bool list = false, locks = false, shrink = false, no_small = false;
+  std::string only, page, record, time, museum = "scenarios/museum";
+  std::uint64_t runs = 1'024, hunts = 1, seed = 1, jobs = 2, real = 0;
+};
+
+void add_flags(CLI::App& app, Arguments& arguments) {
+  const auto number = [&](const char* name, std::uint64_t& value, const char* about) {
+    app.add_option(name, value, about)
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
+        ->capture_default_str();
+  };
+  app.add_flag("--list", arguments.list, "the versions, and what is wrong with each");
+  auto* const record = app.add_option("--record", arguments.record,
+                                      "hunt what this track record lacks, and add to it: wrong versions and "
+                                      "published designs, with each strategy");
+  auto* const locks =
+      app.add_flag("--locks", arguments.locks, "hunt the locks themselves: nothing is to be found");
+  auto* const shrink =
+      app.add_flag("--shrink", arguments.shrink, "make large failing cases small, and say what it took");
+  record->excludes(locks)->excludes(shrink);
+  locks->excludes(shrink);
+  app.add_option("--only", arguments.only, "locks whose name has this text");
+  app.add_option("--page", arguments.page, "with --shrink: write the page of results/ into this file")
+      ->needs(shrink);
+  number("--runs", arguments.runs, "the most of one hunt");
+  number("--hunts", arguments.hunts,
+         "hunts of each lock with each strategy, with one seed each; cases of each lock");
+  number("--seed", arguments.seed, "of the first hunt");
+  number("--jobs", arguments.jobs, "hunts at a time");
+  app.add_option("--for", arguments.time, "with --record: begin nothing new after this time, such as 10m")
+      ->needs(record);
+  app.add_flag("--no-small", arguments.no_small, "with --record: make no find small")->needs(record);
+  app.add_option("--real", arguments.real,
+                 "with --record: run what was made small so often on real servers, too")
+      ->needs(record);
+  app.add_option("--museum", arguments.museum,
+                 "with --record: the scenarios that say what is broken in published designs")
+      ->capture_default_str()
+      ->needs(record);
+}
+
+int make_record(const Arguments& arguments) {
+  std::vector<Subject> subjects = planted_subjects();
+  for (Subject& one : published_subjects(arguments.museum)) subjects.push_back(std::move(one));
+  MakeRecordOptions options{.path = arguments.record,
+                            .hunts = arguments.hunts,
+                            .seed = arguments.seed,
+                            .runs = arguments.runs,
+                            .jobs = arguments.jobs,
+                            .whole = arguments.only.empty(),
+                            .small = !arguments.no_small,
+                            .real = arguments.real,
+                            .time = {}};
+  if (!arguments.time.empty()) {
+    options.time = sim::parse_duration(arguments.time);
+    if (!options.time) throw BadUsage("--for: `" + arguments.time + "` is no time, expected one such as 10m");
+  }
+  require_writable_file("--record", arguments.record);
+  const std::size_t missing = make_record(only(std::move(subjects), arguments.only), options);
+  if (missing > 0) std::cout << missing << " are missing: call it again\n";
+  return 0;
+}
+
+// Exit 1: something was found.
+int hunt_locks(const Arguments& arguments) {
+  const std::vector<Subject> subjects = only(sound_subjects(), arguments.only);
+  bool found = false;
+  std::mutex mutex;
+  for_each(static_cast<unsigned>(arguments.jobs), subjects.size() * arguments.hunts, [&](std::size_t i) {
+    const Subject& subject = subjects[i % subjects.size()];
+    const std::uint64_t seed = arguments.seed + i / subjects.size();
+    const sim::Search search = sim::search_for(*subject.kind, sim::Strategy::all, seed, arguments.runs);
+    const std::lock_guard guard(mutex);
+    found = found || search.runs;
+    std::cout << fmt::format("{} (seed {}): {}\n", subject.kind->name, seed,
+                             search.runs
+                                 ? fmt::format("run {}: {}: {}", *search.runs, search.promise, search.why)
+                                 : fmt::format("nothing in {} runs", search.tried))
+              << std::flush;
+  });
+  return found ? 1 : 0;
+}
+
+int run(const Arguments& arguments) {
+  sim::add_planted_kinds();
+  if (!arguments.record.empty()) return make_record(arguments);
+  if (arguments.locks) return hunt_locks(arguments);
+  if (arguments.shrink) {
+    if (!arguments.page.empty()) require_writable_file("--page", arguments.page);
+    const std::string page = shrink_table(
+        {.cases = arguments.hunts, .seed = arguments.seed, .jobs = arguments.jobs, .only = arguments.only});
+    if (!arguments.page.empty()) write_file(arguments.page, page);
+    return 0;
+  }
+  if (!arguments.list) throw BadUsage("nothing is asked for, expected --list, --record, --locks or --shrink");
+  for (const sim::PlantedVersion& version : sim::planted_versions())
+    std::cout << fmt::format("{:<44} {:<17} {}\n", version.name, version.base, version.broken);
+  return 0;
+}
+
+}  // namespace
+}  // namespace holdfast::tools
+
+int main(int argc, char** argv) {
+  CLI::App app("what hunts find of what is known to be wrong, and how soon", "hunt_planted");
+  holdfast::tools::Arguments arguments;
+  holdfast::tools::add_flags(app, arguments);
+  try {
+    app.parse(argc, argv);
+    return holdfast::tools::run(arguments);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 64;
+  } catch (const holdfast::tools::BadUsage& error) {
+    std::cerr << "hunt_planted: " << error.what() << "\n";
+    return 64;
+  } catch (const holdfast::sim::BadScenario& error) {
+    std::cerr << "hunt_planted: " << error.what() << "\n";
+    return 64;
+  } catch (const std::exception& error) {
+    std::cerr << "hunt_planted: " << error.what() << "\n";
+    return 70;
+  }
+}
