@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/world/past.h"
+
 namespace holdfast::sim {
 
 using checker::Event;
@@ -14,6 +16,11 @@ namespace {
 
 checker::Value value_of(std::int64_t number) {
   return number == kAbsent ? checker::Value() : checker::Value(number);
+}
+
+// What is known of a client's acquisitions: the client tells of them, and so do its messages as they pass.
+void share(Recorder& recorder, const std::string& client) {
+  if (Past* const past = past_of(recorder.world())) past->share("recorder/" + client, Past::Access::write);
 }
 
 // An operation on a resource that returned ok.
@@ -80,53 +87,6 @@ void Recorder::append(Event event) {
   history_.append(event);
 }
 
-void Recorder::mark(std::string_view name) {
-  ++marks_[std::string(name)];
-  Event event;
-  event.type = EventType::info;
-  event.f = Function::mark;
-  event.process = history_.intern("nemesis");
-  event.key = history_.intern(name);
-  append(event);
-}
-
-void Recorder::permits(std::string_view key, int permits) {
-  Event event;
-  event.type = EventType::ok;
-  event.f = Function::resize;
-  event.process = history_.intern("nemesis");
-  event.key = history_.intern(key);
-  event.value = checker::Value(permits);
-  append(event);
-}
-
-void Recorder::fault(const FaultAct& act, bool acts) {
-  Event event;
-  event.type = EventType::info;
-  event.f = Function::fault;
-  event.process = history_.intern("nemesis");
-  event.key = history_.intern(act.fault);
-  event.id = history_.intern(act.act);
-  event.value = checker::Value(acts ? 1 : 0);
-  event.error = history_.intern(act.description);
-  if (act.at_once) event.mode = history_.intern(checker::kAtOnce);
-  append(event);
-}
-
-void Recorder::effect(const FaultAct& act, checker::Effect effect, std::string_view party,
-                      std::int64_t value) {
-  Event event;
-  event.type = EventType::info;
-  event.f = Function::effect;
-  event.process = history_.intern("nemesis");
-  event.key = history_.intern(act.fault);
-  event.id = history_.intern(act.act);
-  event.mode = history_.intern(checker::to_string(effect));
-  event.node = history_.intern(party);
-  event.value = value_of(value);
-  append(event);
-}
-
 checker::Symbol Recorder::acquisition(std::string_view record) {
   for (const auto& [name, client] : clients_) {
     if (const checker::Symbol id = client->known_acquisition(record)) return id;
@@ -165,11 +125,13 @@ void ClientRecorder::crashed() {
 
 Acquisition* ClientRecorder::known(std::string_view record) {
   if (record.empty()) return nullptr;
+  share(recorder_, name_);
   if (Acquisition* const found = acquisitions_.find(record)) return found;
   return &acquisitions_.add(record, next_name());
 }
 
 Acquisition* ClientRecorder::asked(std::string_view record) {
+  share(recorder_, name_);
   Acquisition* const before = acquisitions_.find(record);
   if (before != nullptr) before->asked_again = true;
   Acquisition* const found = known(record);
@@ -182,6 +144,7 @@ Symbol ClientRecorder::next_name() {
 }
 
 Symbol ClientRecorder::known_acquisition(std::string_view record) {
+  share(recorder_, name_);
   const Acquisition* const found = acquisitions_.find(record);
   return found == nullptr ? 0 : found->id;
 }
@@ -197,6 +160,7 @@ Symbol ClientRecorder::acquisition(std::string_view record) {
 }
 
 Symbol ClientRecorder::last_acquisition(std::string_view key) const {
+  share(recorder_, name_);
   const auto found = last_.find(key);
   return found == last_.end() ? 0 : found->second;
 }

@@ -27,6 +27,7 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
 
   explicit Impl(World& world) : world_(world), process_(world.add_process("proxy")) {
     world_.on_new_address([this] { screen_anew(); });
+    book_.past = past_of(world);
   }
   ~Impl() { world_.on_new_address(nullptr); }
 
@@ -60,6 +61,7 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void lead(const Endpoint& at, const std::string& node) {
+    changed();
     for (const auto& door : doors_) {
       if (door->listener->endpoint() != at) continue;
       door->node = node;
@@ -120,7 +122,11 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
     for (const auto& door : doors_) door->doorway->screen_changed(addresses_at(*door));
   }
 
+  // What relays read is about to change.
+  void changed() const { book_.shared(Past::Access::write); }
+
   void set_node(const std::string& node, NodeState state) {
+    changed();
     const auto was = states_.find(node);
     const bool was_off = was != states_.end() && was->second == NodeState::off;
     if (state == NodeState::up) {
@@ -148,22 +154,25 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
 
   void serve(const Door& door, std::unique_ptr<Stream> client) {
     ++book_.stats.connections;
+    book_.shared(Past::Access::read);
     Link link = link_of(door, client->peer().host);
     const std::uint64_t id = link.connection = ++last_relay_;
     for (const RuleBook::Entry& entry : book_.rules) {
       if (entry.rule->applies(link) && entry.rule->refuses(link)) return client->reset();
     }
     const std::string name = "connection/" + link.from + "/" + link.to;
-    const Rng rng = world_.rng(name + "#" + std::to_string(++made_[name]));
+    const std::string number = name + "#" + std::to_string(++made_[name]);
+    const Rng rng = world_.rng(number);
     const auto relay = std::make_shared<Relay>(process_, book_, std::move(link), std::move(client), rng,
                                                weak_from_this(), [this, id] { relays_.erase(id); });
     relays_.emplace(id, relay);
     Network& dials = door.options.dials != nullptr ? *door.options.dials : process_.network();
-    relay->run(door.bus.value_or(upstreams_.at(door.node)), dials,
+    relay->run(number, door.bus.value_or(upstreams_.at(door.node)), dials,
                door.options.ends_orderly ? IoStatus::eof : IoStatus::reset);
   }
 
   void release(RuleId id, bool sent_again) {
+    changed();
     // Rules that are asked may end relays: walk by number.
     for (auto it = relays_.begin(); it != relays_.end();) {
       const std::uint64_t number = it->first;
@@ -174,6 +183,7 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   std::size_t reset_links(const std::function<bool(const Link&)>& which) {
+    changed();
     std::size_t count = 0;
     for (const auto& [id, relay] : relays_) {
       if (!which(relay->link())) continue;
@@ -184,6 +194,7 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   std::size_t close_links(const std::function<bool(const Link&)>& which) {
+    changed();
     std::size_t count = 0;
     for (const auto& [id, relay] : relays_) {
       if (!which(relay->link())) continue;
@@ -252,24 +263,28 @@ void Proxy::count_bytes(ByteCounter counter) { impl_->book_.counter = std::move(
 
 void Proxy::redirect(const std::string& node, const Endpoint& upstream) {
   HF_CHECK(impl_->upstreams_.count(node) > 0, "redirect() of a node that was exposed");
+  impl_->changed();
   impl_->upstreams_[node] = upstream;
 }
 
 void Proxy::set_node(const std::string& node, NodeState state) { impl_->set_node(node, state); }
 
 RuleId Proxy::add_rule(std::shared_ptr<Rule> rule) {
+  impl_->changed();
   const RuleId id = impl_->book_.add(std::move(rule));
   impl_->screen_anew();
   return id;
 }
 
 void Proxy::remove_rule(RuleId id) {
+  impl_->changed();
   if (!impl_->book_.remove(id)) return;
   impl_->screen_anew();
   impl_->release(id, false);
 }
 
 void Proxy::heal_rule(RuleId id) {
+  impl_->changed();
   if (!impl_->book_.remove(id)) return;
   impl_->screen_anew();
   impl_->release(id, true);
@@ -286,6 +301,7 @@ void Proxy::watch(MessageWatcher watcher) {
 }
 
 void Proxy::watch(MessageWatcher watcher, MayAct may_act) {
+  impl_->changed();
   impl_->book_.watchers.push_back({std::move(watcher), std::move(may_act)});
   ++impl_->book_.generation;
 }

@@ -40,8 +40,9 @@ void Relay::start_task(std::string_view role, std::function<void()> body) {
   });
 }
 
-void Relay::run(const Endpoint& upstream, Network& dials, IoStatus unreachable) {
-  start_task("relay", [this, upstream, &dials, unreachable] {
+void Relay::run(const std::string& name, const Endpoint& upstream, Network& dials, IoStatus unreachable) {
+  start_task("relay", [this, name, upstream, &dials, unreachable] {
+    if (book_.past != nullptr) book_.past->apart(name);
     Connected made = dials.connect(upstream, deadline_after(runtime_.now(), kConnectTimeout));
     if (broken_) return;
     if (made.status == IoStatus::ok) {
@@ -114,6 +115,7 @@ void Relay::wait_for_room(Lane& of) {
 
 void Relay::receive(Lane& of, std::string_view chunk) {
   if (book_.counter) book_.counter(link_, of.direction, chunk.size(), false);
+  book_.shared(Past::Access::read);
   if (lost_) {
     if (of.direction == lost_from_) return;
     if (back_) return break_off();
@@ -197,6 +199,7 @@ Relay::Verdict Relay::ask(const Lane& of, std::string_view bytes, const Message*
     if (generation != book_.generation && !book_.has(entry.id)) continue;
     const Action action =
         entry.messages ? entry.rule->on_message(*message) : entry.rule->on_bytes(link_, of.direction, bytes);
+    if (entry.messages) book_.counts(entry.id, action.kind != Action::Kind::pass);
     verdict.delay += action.delay;
     if (action.instead) verdict.instead = action.instead;
     if (action.slices) verdict.slices = action.slices;

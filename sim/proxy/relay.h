@@ -35,8 +35,8 @@ class Relay : public std::enable_shared_from_this<Relay> {
         std::weak_ptr<void> owner, std::function<void()> on_idle);
 
   // [parks] Connects and relays until the connection is over, on the calling task and others that it starts.
-  // `unreachable`: what the client sees where it cannot be connected.
-  void run(const Endpoint& upstream, Network& dials, IoStatus unreachable);
+  // `name`: of its own among all relays. `unreachable`: what the client sees where it cannot be connected.
+  void run(const std::string& name, const Endpoint& upstream, Network& dials, IoStatus unreachable);
 
   void break_off();  // both peers see a reset, at once
   void close();      // both peers see the end of the stream, at once

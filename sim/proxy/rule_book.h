@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/proxy/proxy.h"
+#include "sim/world/past.h"
 
 namespace holdfast::sim {
 
@@ -29,6 +31,16 @@ struct RuleBook {
     ++generation;
     return std::erase_if(rules, [id](const Entry& entry) { return entry.id == id; }) > 0;
   }
+  // Relays are parties of their own (past.h). What they share is this book: who reads it or changes it says
+  // so.
+  void shared(Past::Access access) const {
+    if (past != nullptr) past->share("proxy/rules", access);
+  }
+  // A rule on messages may count them, over all links. `acts`: on this one.
+  void counts(RuleId id, bool acts) const {
+    if (past == nullptr) return;
+    past->share("proxy/rule/" + std::to_string(id), acts ? Past::Access::write : Past::Access::add);
+  }
   bool has(RuleId id) const {
     return std::any_of(rules.begin(), rules.end(), [id](const Entry& entry) { return entry.id == id; });
   }
@@ -38,6 +50,7 @@ struct RuleBook {
     MayAct may_act;
   };
 
+  Past* past = nullptr;           // null: nobody asked
   std::vector<Entry> rules;       // ids ascending
   std::deque<Watcher> watchers;   // only grows: references stay valid while one of them adds another
   std::deque<FateWatcher> fates;  // only grows

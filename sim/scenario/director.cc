@@ -3,16 +3,33 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <optional>
 
 namespace holdfast::sim {
 
 struct Director::Actor {
-  Actor(const FaultPlan& plan_, Rng rng_)
+  // `explored`: at which of its places it acts is drawn at each of them, not beforehand: what comes before is
+  // the same then, wherever it acts.
+  Actor(const FaultPlan& plan_, Rng rng_, bool explored)
       : plan(plan_), config(plan_.config), rng(rng_), fault(plan_.kind->make(plan_.config)) {
     const Trigger& trigger = plan.trigger;
-    if (trigger.last_nth > trigger.nth)
-      nth = static_cast<std::int64_t>(rng.child("nth").between(static_cast<std::uint64_t>(trigger.nth),
-                                                               static_cast<std::uint64_t>(trigger.last_nth)));
+    if (trigger.last_nth <= trigger.nth) return;
+    if (explored && plan.during.empty()) {
+      places.emplace(rng.child("place"));
+    } else {
+      Rng drawn = rng.child("nth");
+      nth = draw_place(drawn, trigger.nth);
+    }
+  }
+  // One of the places from that one on, uniformly.
+  std::int64_t draw_place(Rng& from, std::int64_t first) const {
+    return static_cast<std::int64_t>(
+        from.between(static_cast<std::uint64_t>(first), static_cast<std::uint64_t>(plan.trigger.last_nth)));
+  }
+  // The place that has come: whether it acts there.
+  bool is_its_place() {
+    if (places && seen >= plan.trigger.nth && seen <= plan.trigger.last_nth) nth = draw_place(*places, seen);
+    return seen == nth;
   }
 
   // Puts the client whose event fired it in the place of kEventClient.
@@ -41,6 +58,7 @@ struct Director::Actor {
   Rng rng;  // when it acts; each act has a stream below it
   std::unique_ptr<Fault> fault;
   std::int64_t nth = plan.trigger.nth;  // which of what matches it fires at
+  std::optional<Rng> places;            // while that is not drawn yet
   int acting = 0;                       // acts that are not healed
   std::int64_t acts = 0;                // so far
   bool has_hit = false;                 // since it acts
@@ -86,7 +104,9 @@ Director::Director(const Scenario& scenario, World& world, Cluster& cluster, Pro
       workload_(workload),
       recorder_(recorder) {
   for (const FaultPlan& plan : scenario.faults) {
-    if (plan.enabled) actors_.push_back(std::make_unique<Actor>(plan, world.rng("fault/" + plan.config.id)));
+    if (plan.enabled)
+      actors_.push_back(
+          std::make_unique<Actor>(plan, world.rng("fault/" + plan.config.id), past_of(world) != nullptr));
   }
 }
 
@@ -114,10 +134,12 @@ void Director::start() {
 void Director::arm(Actor& actor) {
   const Trigger& trigger = actor.plan.trigger;
   if (const auto& until = actor.plan.until; until && until->kind == Trigger::Kind::event) {
-    recorder_.subscribe({.event = until->event, .client = until->client}, [&actor](const RunEvent& event) {
-      const Trigger& end = *actor.plan.until;
-      if (end.node.empty() || event.node == end.node) actor.ends_its_acts(end.nth);
-    });
+    recorder_.subscribe({.event = until->event, .client = until->client},
+                        [this, &actor](const RunEvent& event) {
+                          const Trigger& end = *actor.plan.until;
+                          share("until/" + actor.plan.config.id, Past::Access::write);
+                          if (end.node.empty() || event.node == end.node) actor.ends_its_acts(end.nth);
+                        });
   }
   switch (trigger.kind) {
     case Trigger::Kind::at:
@@ -139,6 +161,7 @@ void Director::arm(Actor& actor) {
       recorder_.subscribe({.event = trigger.event, .client = trigger.client},
                           [this, &actor](const RunEvent& event) {
                             const Trigger& wanted = actor.plan.trigger;
+                            share("fault/" + actor.plan.config.id, Past::Access::add);
                             if (actor.fired || (!wanted.node.empty() && event.node != wanted.node)) return;
                             if (!counts(actor)) return;
                             actor.meet(event.client);
@@ -152,8 +175,12 @@ void Director::arm(Actor& actor) {
 }
 
 bool Director::waits_for(const Actor& actor, const Message& message) {
+  return !actor.fired && matches(actor, message);
+}
+
+bool Director::matches(const Actor& actor, const Message& message) {
   const Trigger& trigger = actor.plan.trigger;
-  if (trigger.kind != Trigger::Kind::message || actor.fired) return false;
+  if (trigger.kind != Trigger::Kind::message) return false;
   if (!message.link.of_client() || trigger.direction != message.direction ||
       trigger.message != message.command)
     return false;
@@ -168,7 +195,9 @@ bool Director::may_act(const Message& message) const {
 
 void Director::on_message(const Message& message) {
   for (const auto& actor : actors_) {
-    if (!waits_for(*actor, message) || !counts(*actor)) continue;
+    if (!matches(*actor, message)) continue;
+    share("fault/" + actor->plan.config.id, Past::Access::add);
+    if (actor->fired || !counts(*actor)) continue;
     actor->meet(message.link.from);
     fire(*actor, true);
   }
@@ -177,10 +206,16 @@ void Director::on_message(const Message& message) {
 bool Director::counts(Actor& actor) {
   const FaultPlan& plan = actor.plan;
   if (!plan.during.empty() && !acts_now(plan.during)) return false;
-  return ++actor.seen == actor.nth;
+  ++actor.seen;
+  return actor.is_its_place();
+}
+
+void Director::share(const std::string& what, Past::Access access) const {
+  if (Past* const past = past_of(world_)) past->share(what, access);
 }
 
 bool Director::acts_now(const std::string& fault) const {
+  share("fault/" + fault, Past::Access::read);
   return std::any_of(actors_.begin(), actors_.end(),
                      [&](const auto& actor) { return actor->plan.config.id == fault && actor->acting > 0; });
 }
@@ -188,6 +223,7 @@ bool Director::acts_now(const std::string& fault) const {
 void Director::fire(Actor& actor, bool inline_now) {
   const Trigger& trigger = actor.plan.trigger;
   if (actor.fired || !armed_) return;
+  share("fault/" + actor.plan.config.id, Past::Access::write);
   actor.fired = true;
   const Duration delay = trigger.kind == Trigger::Kind::at ? Duration{} : trigger.delay.draw(actor.rng);
   if (inline_now && delay.count() == 0) {
@@ -238,6 +274,8 @@ void Director::last(Act& act) {
 std::shared_ptr<Director::Act> Director::act(Actor& actor) {
   const FaultPlan& plan = actor.plan;
   if (!armed_) return nullptr;
+  share("fault/" + plan.config.id, Past::Access::write);
+  if (Past* const past = past_of(world_)) past->meet_all();
   if (!plan.during.empty() && !acts_now(plan.during)) {
     actor.fired = false;  // may fire again while that fault acts
     actor.seen = 0;
@@ -287,6 +325,8 @@ void Director::hit(Actor& actor) {
 
 void Director::heal(Act& act) {
   Actor& actor = act.actor;
+  share("fault/" + actor.plan.config.id, Past::Access::write);
+  if (Past* const past = past_of(world_)) past->meet_all();
   FaultTargets reach = targets(actor, act);
   try {
     if (act.healing) act.healing(reach);
@@ -303,10 +343,14 @@ void Director::note(const Act& act, const FaultEffect& effect) {
   if (!act.actor.plan.kind->tells_hits) hit(act.actor);
   switch (effect.what) {
     case checker::Effect::promoted:
+      share("promoted", Past::Access::write);
       promoted_.insert(effect.party);
       workload_.promoted(effect.party);
       break;
-    case checker::Effect::restarted: restarted_.insert(effect.party); break;
+    case checker::Effect::restarted:
+      share("promoted", Past::Access::write);
+      restarted_.insert(effect.party);
+      break;
     case checker::Effect::clock_stepped: {
       Duration& off = stepped_[effect.party];
       off += effect.by;
@@ -335,6 +379,7 @@ void Director::role_changed(const std::string& node, bool primary) {
   recorder_.effect(told, primary ? checker::Effect::promoted : checker::Effect::demoted, node);
   if (!primary) return;
   workload_.promoted(node);
+  share("promoted", Past::Access::write);
   promoted_.insert(node);
   recorder_.publish({.kind = RunEventKind::node_promoted,
                      .client = {},
@@ -351,6 +396,7 @@ void Director::keep_marks() {
   }
   recorder_.subscribe({.event = RunEventKind::lock_granted}, [this](const RunEvent& event) {
     const std::string node(event.node);
+    share("promoted", Past::Access::read);
     if (promoted_.erase(node) > 0) recorder_.mark("granted-after-promotion");
     if (restarted_.erase(node) > 0) recorder_.mark("granted-after-restart");
   });

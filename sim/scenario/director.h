@@ -22,6 +22,7 @@
 #include "sim/cluster/cluster.h"
 #include "sim/proxy/proxy.h"
 #include "sim/scenario/scenario.h"
+#include "sim/world/past.h"
 #include "sim/world/world.h"
 
 namespace holdfast::sim {
@@ -67,6 +68,9 @@ class Director {
   bool counts(Actor& actor);
   bool acts_now(const std::string& fault) const;
   void note(const Act& act, const FaultEffect& effect);
+  // Tasks of several parties come here (past.h).
+  void share(const std::string& what, Past::Access access) const;
+  static bool matches(const Actor& actor, const Message& message);
   static bool waits_for(const Actor& actor, const Message& message);
   bool may_act(const Message& message) const;
   void on_message(const Message& message);

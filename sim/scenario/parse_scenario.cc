@@ -39,10 +39,12 @@ void parse_run(const Value& table, Scenario& scenario) {
   scenario.clock_bound = reader.duration("clock_bound").value_or(scenario.clock_bound);
   scenario.share_percent = reader.percent("share").value_or(scenario.share_percent);
   const std::string order =
-      reader.choice("order", {"random", "first-come", "priorities", "partial-order"}).value_or("random");
+      reader.choice("order", {"random", "first-come", "priorities", "partial-order", "instant"})
+          .value_or("random");
   scenario.order = order == "first-come"      ? OrderKind::first_come
                    : order == "priorities"    ? OrderKind::priorities
                    : order == "partial-order" ? OrderKind::partial_order
+                   : order == "instant"       ? OrderKind::instant
                                               : OrderKind::random;
   reader.finish();
   if (scenario.time.count() == 0)

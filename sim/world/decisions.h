@@ -48,6 +48,7 @@ struct Changes {
 };
 
 class Decisions;
+class Past;
 
 class DecisionStream {
  public:
@@ -80,6 +81,9 @@ class Decisions {
   // gives. The answer becomes the nearest value that can be drawn.
   using Steer = std::function<std::uint64_t(const std::string& stream, std::uint64_t number, const Drawn&)>;
   void steer(Steer steer) { steer_ = std::move(steer); }
+  // The embedded world that draws from these keeps it (past.h). It outlives the world.
+  void keep_past(Past& past) { past_ = &past; }
+  Past* past() const { return past_; }  // null: nobody asked
 
   // By stream, in order of their numbers; streams that drew nothing are there, too.
   const std::map<std::string, std::vector<Drawn>>& drawn() const { return drawn_; }
@@ -94,6 +98,7 @@ class Decisions {
   std::function<std::int64_t()> now_ns_;
   std::map<std::string, DecisionStream> streams_;
   std::map<std::string, std::vector<Drawn>> drawn_;
+  Past* past_ = nullptr;
 };
 
 }  // namespace holdfast::sim

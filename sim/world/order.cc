@@ -21,7 +21,8 @@ Fiber* Order::take(FiberQueue& ready) {
   if (ready.size() == 1) return ready.pop();
   switch (options_.kind) {
     case OrderKind::first_come: return ready.pop();
-    case OrderKind::random: return any_of(ready);
+    case OrderKind::random:
+    case OrderKind::instant: return any_of(ready);
     case OrderKind::priorities:
     case OrderKind::partial_order: return highest_of(ready);
   }
@@ -29,6 +30,7 @@ Fiber* Order::take(FiberQueue& ready) {
 }
 
 Fiber* Order::any_of(FiberQueue& ready) {
+  if (Past* const past = ready.head()->scheduler->past()) past->choice(ready);
   Fiber* chosen = ready.head();
   for (std::uint64_t skip = rng_.between(0, ready.size() - 1); skip > 0; --skip) chosen = chosen->queue_next;
   ready.remove(*chosen);

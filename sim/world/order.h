@@ -1,6 +1,6 @@
 // Order: which of the tasks that can run at one moment goes on. Real schedulers promise nothing of it.
 //
-// Four strategies. Each choice among several tasks is a decision of the stream "order" (decisions.h); where
+// Five strategies. Each choice among several tasks is a decision of the stream "order" (decisions.h); where
 // only one can run nothing is drawn.
 //
 //   first_come     as they became ready: the same in every run
@@ -14,6 +14,10 @@
 //   partial_order  each turn of a task has a priority of its own, drawn anew when a task of the same process
 //                  went first: tasks of one process race, others are apart. Yuan, Yang, Gu: Partial Order
 //                  Aware Concurrency Sampling, CAV 2018
+//   instant        any of them, uniformly, and all that is due at one moment comes up before anything of it
+//                  goes on: messages that arrive and timers that fire at the same time race. Messages come
+//                  before timers; who waits for both has got the message. (The other strategies let each
+//                  message, and each timer, have its effect before the next one comes up.)
 //
 // Complexity of a choice: linear in the tasks that can run.
 #pragma once
@@ -28,7 +32,7 @@ namespace holdfast::sim {
 struct Fiber;
 class FiberQueue;
 
-enum class OrderKind : std::uint8_t { first_come, random, priorities, partial_order };
+enum class OrderKind : std::uint8_t { first_come, random, priorities, partial_order, instant };
 
 struct OrderOptions {
   OrderKind kind = OrderKind::first_come;

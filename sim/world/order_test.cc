@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -45,6 +46,53 @@ TEST(Order, FirstComeIsAlwaysTheSame) {
 TEST(Order, RandomTakesAnybody) {
   const std::set<std::string> all = stories(OrderKind::random);
   EXPECT_GT(all.size(), 250u) << "of 2,520";
+}
+
+// Timers that fire, and messages that arrive, at one moment.
+std::set<std::string> races(OrderKind kind, bool messages) {
+  std::set<std::string> all;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    std::string text;
+    const auto world = make_embedded_world({.seed = seed, .order = {.kind = kind}});
+    world->run([&] {
+      Process& server = world->add_process("server");
+      const std::unique_ptr<Listener> listener = server.network().listen({"", 7});
+      const Endpoint at = listener->endpoint();
+      for (const char letter : {'a', 'b'}) {
+        Process& client = world->add_process(std::string(1, letter));
+        if (messages) {
+          server.start("serve", [&] {
+            const std::unique_ptr<Stream> stream = listener->accept(kNever).stream;
+            char got = 0;
+            if (stream->read({&got, 1}, kNever).ok()) text += got;
+          });
+          client.start("work", [&world, &client, letter, at] {
+            const std::unique_ptr<Stream> stream = client.network().connect(at, kNever).stream;
+            client.runtime().sleep_for(std::chrono::nanoseconds(2'000'000 - world->now_ns()));
+            stream->write(std::string(1, letter), kNever);
+            client.runtime().sleep_for(1ms);
+          });
+          world->harness().runtime().sleep_for(100us);  // connected, one after the other
+        } else {
+          client.start("work", [&text, &client, letter] {
+            client.runtime().sleep_for(1ms);
+            text += letter;
+          });
+        }
+      }
+      world->harness().runtime().sleep_for(10ms);
+    });
+    all.insert(text);
+  }
+  return all;
+}
+
+TEST(Order, InAnInstantWhatIsDueRaces) {
+  for (const bool messages : {false, true}) {
+    EXPECT_EQ(races(OrderKind::random, messages), std::set<std::string>{"ab"});
+    EXPECT_EQ(races(OrderKind::instant, messages), (std::set<std::string>{"ab", "ba"}));
+  }
+  EXPECT_GT(stories(OrderKind::instant).size(), 250u) << "of 2,520";
 }
 
 // The highest goes on, also after a yield if it is the highest again.

@@ -60,6 +60,7 @@ void FiberProcess::resume_role(std::string_view role) {
 
 std::uint64_t FiberProcess::refuse_tasks(std::function<bool(std::string_view role)> which) {
   note("refuse tasks");
+  if (Past* const past = scheduler_.past()) past->reach(group_);
   group_.refusals.emplace(++group_.last_refusal, std::move(which));
   return group_.last_refusal;
 }
@@ -92,12 +93,14 @@ void FiberProcess::crash() {
 void FiberProcess::step_wall(Duration by) {
   note("step");
   trace_.add(static_cast<std::uint64_t>(by.count()));
+  if (Past* const past = scheduler_.past()) past->reach(group_);
   clock_.step_wall(by);
 }
 
 void FiberProcess::set_drift(std::int64_t ppm) {
   note("drift");
   trace_.add(static_cast<std::uint64_t>(ppm));
+  if (Past* const past = scheduler_.past()) past->reach(group_);
   clock_.set_drift(ppm, scheduler_.now());
   scheduler_.clock_changed(clock_);
 }

@@ -1,5 +1,6 @@
 #include "sim/world/scheduler.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -63,6 +64,7 @@ bool FiberParker::park_until(MonotonicTime deadline) {
 }
 
 void FiberParker::unpark() noexcept {
+  if (Past* const past = owner_.scheduler->past()) past->reach(owner_);
   owner_.permit = true;
   if (owner_.wants_permit) owner_.scheduler->wake(owner_);
 }
@@ -106,6 +108,7 @@ Fiber* Scheduler::spawn(FiberGroup& group, std::string_view role, std::function<
   fiber.group = &group;
   fiber.role = &group.role(role);
   fiber.id = ++last_id_;
+  if (past_ != nullptr) past_->started(fiber, group);
   fiber.permit = fiber.wants_permit = fiber.timed_out = fiber.armed = false;
   fiber.refusals = 0;
   fiber.priority = 0;
@@ -157,6 +160,7 @@ void Scheduler::enter(void* argument) noexcept {
   tell_process(next);
   next.state = Fiber::State::running;
   self.trace_.add(next.id);
+  if (self.past_ != nullptr) self.past_->turn(next, self.now());
   fiber.context.exit_to(next.context);
 }
 
@@ -225,6 +229,7 @@ void Scheduler::yield() {
 }
 
 void Scheduler::wake(Fiber& fiber) noexcept {
+  if (past_ != nullptr) past_->reach(fiber);
   if (fiber.state != Fiber::State::suspended) return;
   fiber.context.prefetch();
   fiber.armed = false;
@@ -245,6 +250,7 @@ Fiber* Scheduler::pick() {
       picks_ = 0;
       if (driver_.polls()) driver_.poll(*this);
     }
+    if (gathers()) hold_blocked();
     if (!ready_.empty()) {
       Fiber* const fiber = order_ ? order_->take(ready_) : ready_.pop();
       if (!fiber->role->blocked) return fiber;
@@ -256,11 +262,33 @@ Fiber* Scheduler::pick() {
   }
 }
 
+// So that nobody chooses among tasks that cannot go on.
+void Scheduler::hold_blocked() {
+  for (Fiber *fiber = ready_.head(), *next = nullptr; fiber != nullptr; fiber = next) {
+    next = fiber->queue_next;
+    if (!fiber->role->blocked) continue;
+    ready_.remove(*fiber);
+    fiber->state = Fiber::State::held;
+    fiber->group->held.push(*fiber);
+  }
+}
+
+// Who is ready stands in the order in which the tasks were started: it does not matter in which order what
+// made them ready came up.
+bool Scheduler::moment_came() {
+  std::vector<Fiber*> ready;
+  while (Fiber* const fiber = ready_.pop()) ready.push_back(fiber);
+  std::sort(ready.begin(), ready.end(), [](const Fiber* a, const Fiber* b) { return a->id < b->id; });
+  for (Fiber* const fiber : ready) ready_.push(*fiber);
+  return past_ == nullptr || past_->moment(now(), ready_);
+}
+
 void Scheduler::go_to_from(Fiber& self, Fiber& next) {
   current_ = &next;
   tell_process(next);
   next.state = Fiber::State::running;
   trace_.add(next.id);
+  if (past_ != nullptr) past_->turn(next, now());
   if (&next == &self) return;
   self.context.switch_to(next.context);
   after_switch();
@@ -275,6 +303,7 @@ void Scheduler::after_switch() noexcept {
 
 void Scheduler::update_pauses(FiberGroup& group) {
   if (group.dead) return;
+  if (past_ != nullptr) past_->reach(group);
   for (Role& role : group.roles) role.blocked = group.pauses > 0 || role.pauses > 0;
   Fiber* next = nullptr;
   for (Fiber* fiber = group.held.head(); fiber != nullptr; fiber = next) {
@@ -291,6 +320,7 @@ void Scheduler::update_pauses(FiberGroup& group) {
 
 void Scheduler::kill(FiberGroup& group) {
   HF_CHECK(group.dead, "kill() comes after the mark");
+  if (past_ != nullptr) past_->reach(group);
   if (current_ == &main_) adopt_thread();
   for (Role& role : group.roles) role.blocked = false;
   for (Fiber* fiber = group.first; fiber != nullptr; fiber = fiber->group_next) {

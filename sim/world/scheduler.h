@@ -28,6 +28,7 @@
 #include "lib/runtime/runtime.h"
 #include "sim/world/fiber.h"
 #include "sim/world/order.h"
+#include "sim/world/past.h"
 #include "sim/world/process_clock.h"
 #include "sim/world/timer_heap.h"
 #include "sim/world/trace.h"
@@ -86,8 +87,10 @@ struct Fiber {
   bool wants_permit = false;  // suspended in park_until()
   bool timed_out = false;
   bool armed = false;
-  std::uint32_t slot = 0;      // in the timer heap
-  std::uint64_t priority = 0;  // the order's; 0: none yet
+  std::uint32_t slot = 0;        // in the timer heap
+  std::uint64_t priority = 0;    // the order's; 0: none yet
+  Past::Party* party = nullptr;  // past.h; null: nobody asked
+  std::uint64_t number = 0;      // among the tasks of its party so far
   std::int64_t wake_time = 0;
   std::uint64_t wake_sequence = 0;
   const ProcessClock* deadline_clock = nullptr;
@@ -124,7 +127,8 @@ struct FiberGroup {
   // By number: the roles of tasks that cannot be started (Process::refuse_tasks()).
   std::map<std::uint64_t, std::function<bool(std::string_view role)>> refusals;
   std::uint64_t last_refusal = 0;
-  std::uint64_t forks = 0;  // how often it is a fork of the first
+  std::uint64_t forks = 0;       // how often it is a fork of the first
+  Past::Party* party = nullptr;  // of its tasks, unless they stand apart; null: none yet, or nobody asked
 };
 
 class Driver {
@@ -146,7 +150,13 @@ class Scheduler {
   ~Scheduler();
 
   // Before any task is started; without it: first come.
-  void order(const OrderOptions& options, const Rng& rng) { order_.emplace(options, rng); }
+  void order(const OrderOptions& options, const Rng& rng) {
+    order_.emplace(options, rng);
+    gathers_ = options.kind == OrderKind::instant;
+  }
+  // Before any task is started and before order(). It outlives the scheduler.
+  void keep_past(Past* past) { past_ = past; }
+  Past* past() const { return past_; }
 
   std::int64_t now() const noexcept { return driver_.now(); }
   Fiber& current() noexcept { return *current_; }
@@ -185,6 +195,10 @@ class Scheduler {
   void wake_main() noexcept;
 
   // --- for drivers -------------------------------------------------------------------------------------
+  // All that is due at one moment comes up before a fiber runs (OrderKind::instant). Then the driver calls
+  // moment_came(), which says whether the run goes on.
+  bool gathers() const { return gathers_; }
+  bool moment_came();
   bool anything_ready() const { return !ready_.empty() || !urgent_.empty(); }
   // The next timer in order; false when there is none.
   bool next_timer(std::int64_t& time, std::uint64_t& sequence);
@@ -196,6 +210,7 @@ class Scheduler {
   void run_body(Fiber& fiber) noexcept;
   bool refuse();
   Fiber* pick();
+  void hold_blocked();
   void leave(Fiber& self) { go_to_from(self, *pick()); }
   void go_to_from(Fiber& self, Fiber& next);
   void after_switch() noexcept;
@@ -210,6 +225,8 @@ class Scheduler {
   Fiber* ended_ = nullptr;  // its stack is left, but not yet retired
   FiberQueue urgent_, ready_;
   std::optional<Order> order_;
+  bool gathers_ = false;
+  Past* past_ = nullptr;
   TimerHeap timers_;
   std::uint64_t sequence_ = 0;
   TaskId last_id_ = 0;

@@ -98,6 +98,7 @@ IoResult SimLink::read(SimEnd& end, std::span<char> into, MonotonicTime deadline
     if (end.arrived > 0) {
       const std::size_t count = std::min(end.arrived, into.size());
       end.in.copy(count, into.data());
+      if (Past* const past = scheduler.past()) past->took({into.data(), count});
       end.in.drop(count);
       end.arrived -= count;
       SimEnd& writer = peer(end);
@@ -145,7 +146,11 @@ IoStatus SimLink::connect(SimEnd& end, MonotonicTime deadline) {
   const ProcessClock& clock = end.owner->group_.clock;
   Duration patience = std::chrono::seconds(1);
   MonotonicTime again = clock.monotonic(scheduler.now()) + patience;
-  send(kConnect, peer(end));
+  const auto ask = [&] {
+    if (Past* const past = scheduler.past()) past->asks_to_connect(peer(end).host->address);
+    send(kConnect, peer(end));
+  };
+  ask();
   for (int tries = 1; !end.established;) {
     const Waiting waiting(end.reader, scheduler.current());
     const bool in_time = scheduler.suspend("a connection", clock, std::min(deadline, again));
@@ -153,7 +158,7 @@ IoStatus SimLink::connect(SimEnd& end, MonotonicTime deadline) {
     if (end.refused) return IoStatus::refused;
     if (in_time || end.established) continue;
     if (again >= deadline || ++tries > kTries) return IoStatus::timed_out;
-    send(kConnect, peer(end));
+    ask();
     patience *= 2;
     again += patience;
   }
@@ -204,7 +209,10 @@ void SimLink::deliver(std::uint32_t what, std::uint32_t value) {
       wake(end.reader);
       wake(end.writer);
       break;
-    case kConnect: requested(end); break;
+    case kConnect:
+      if (Past* const past = fabric_.scheduler.past()) past->asked_to_connect();
+      requested(end);
+      break;
     case kAccepted:
       end.established = true;
       wake(end.reader);

@@ -1,5 +1,7 @@
 #include "sim/world/virtual_time.h"
 
+#include <algorithm>
+
 #include "lib/runtime/check.h"
 
 namespace holdfast::sim {
@@ -25,7 +27,31 @@ void VirtualTime::post(Scheduler& scheduler, Duration delay, EventSink& sink, st
   ++count_;
 }
 
+// All that is due at the next moment: messages, then timers.
+bool VirtualTime::gather(Scheduler& scheduler) {
+  std::int64_t time = 0;
+  std::uint64_t sequence = 0;
+  const auto message_at = [this] { return ring_[first_ & (ring_.size() - 1)].time; };
+  for (;;) {
+    const bool timer = scheduler.next_timer(time, sequence);
+    if (!timer && count_ == 0) return false;
+    const std::int64_t due = !timer       ? message_at()
+                             : count_ > 0 ? std::min(message_at(), std::max(time, now_))
+                                          : std::max(time, now_);
+    now_ = due;
+    while (count_ > 0 && message_at() == due) {
+      const Event event = ring_[first_ & (ring_.size() - 1)];
+      first_ = (first_ + 1) & (ring_.size() - 1);
+      --count_;
+      event.sink->deliver(event.what, event.value);
+    }
+    while (scheduler.next_timer(time, sequence) && time <= due) scheduler.fire_next_timer();
+    if (scheduler.anything_ready()) return scheduler.moment_came();
+  }
+}
+
 bool VirtualTime::advance(Scheduler& scheduler) {
+  if (scheduler.gathers()) return gather(scheduler);
   for (;;) {
     std::int64_t time = 0;
     std::uint64_t sequence = 0;

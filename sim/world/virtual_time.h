@@ -43,6 +43,7 @@ class VirtualTime final : public Driver {
     std::uint32_t what, value;
   };
   void grow();
+  bool gather(Scheduler& scheduler);
 
   std::int64_t now_ = 0;
   std::vector<Event> ring_;  // its size is a power of two

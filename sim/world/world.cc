@@ -108,10 +108,15 @@ void WorldBase::run(std::function<void()> body) {
   });
   std::string waiting;
   const bool finished = scheduler().run_until(done);
-  if (!finished) waiting = who_waits();
+  if (!finished && (past() == nullptr || !past()->cut())) waiting = who_waits();
   end_processes();
   if (!finished) throw std::logic_error("nothing is left to run, and the body still waits:" + waiting);
   if (error) std::rethrow_exception(error);
+}
+
+Past* past_of(const World& world) {
+  const auto* const base = dynamic_cast<const WorldBase*>(&world);
+  return base == nullptr ? nullptr : base->past();
 }
 
 namespace {
@@ -124,6 +129,7 @@ class EmbeddedWorld final : public WorldBase {
         fabric_{scheduler_, time_, trace_, options.hop} {
     trace_.add(options.seed);
     if (decisions_ != nullptr) decisions_->clock([this] { return now_ns(); });
+    if (decisions_ != nullptr) scheduler_.keep_past(decisions_->past());
     if (options.order.kind != OrderKind::first_come) scheduler_.order(options.order, rng("order"));
     add("harness", true);
   }
@@ -131,6 +137,7 @@ class EmbeddedWorld final : public WorldBase {
 
   bool embedded() const override { return true; }
   std::int64_t now_ns() const override { return time_.now(); }
+  Past* past() const override { return scheduler_.past(); }
 
  private:
   Scheduler& scheduler() override { return scheduler_; }

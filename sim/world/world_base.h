@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/world/past.h"
 #include "sim/world/process.h"
 #include "sim/world/world.h"
 
@@ -27,6 +28,7 @@ class WorldBase : public World {
     return decisions_ != nullptr ? decisions_->stream(seed_, stream) : Rng::derive(seed_, stream);
   }
   Trace& trace() override { return trace_; }
+  virtual Past* past() const { return nullptr; }  // past_of()
 
  protected:
   WorldBase(std::uint64_t seed, Decisions* decisions) : seed_(seed), decisions_(decisions) {}

@@ -96,7 +96,7 @@ std::vector<Key> run_keys() {
        "the check progress is violated when nobody is granted this long after the longest lease left (5s)"},
       {"share", reference("percent"),
        "the check share: of an even share of the grants, what each client gets"},
-      {"order", choice({"random", "first-come", "priorities", "partial-order"}),
+      {"order", choice({"random", "first-come", "priorities", "partial-order", "instant"}),
        "embedded: which of the tasks that can run at one moment goes on (random)"},
       {"clock_bound", duration(), "larger clock steps mark a violation as out of bounds (0s)"}};
 }
