@@ -92,6 +92,7 @@ Trial try_case(const HuntCase& one, const TrialOptions& options) {
                                               .decisions = options.decisions != nullptr ? options.decisions
                                                            : one.changes.empty()        ? nullptr
                                                                                         : &own});
+    if (options.look) options.look(run);
     trial.trace = run.trace;
     trial.length_ns = run.length_ns;
     trial.grants = run.grants;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,7 +50,8 @@ struct Trial {
 
 struct TrialOptions {
   bool features = false;
-  Decisions* decisions = nullptr;  // in the place of the case's own changes
+  Decisions* decisions = nullptr;                   // in the place of the case's own changes
+  std::function<void(const RunResult&)> look = {};  // told of a run that came to its end
 };
 
 // Runs it in the embedded world. Does not throw for what a run does: a run that ends by an error of the

@@ -89,6 +89,26 @@ MergeArguments CommandLine::merge_arguments() const {
   return arguments;
 }
 
+namespace {
+
+// A number, or "all".
+CLI::Option* add_bound(CLI::App& app, const std::string& name, std::uint32_t& bound, const char* about) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [&bound, name](const std::string& text) {
+            const bool all = text == "all";
+            std::uint32_t number = 0;
+            if (!all && (!CLI::detail::lexical_cast(text, number) || number > 1000))
+              throw CLI::ValidationError(name, "`" + text + "` is no bound, expected 0 to 1000, or all");
+            bound = all ? UINT32_MAX : number;
+          },
+          about)
+      ->type_name("N|all");
+}
+
+}  // namespace
+
 void CommandLine::add_explore() {
   explore = app.add_subcommand("explore",
                                "run a small scenario in every way in which few things go otherwise\n"
@@ -97,17 +117,23 @@ void CommandLine::add_explore() {
                                "place of a fault, which may lie beyond the end. Each message may take "
                                "longer, another task may go on, a "
                                "fault may act elsewhere (nth = \"1..40\"): first one of these, then two, up "
-                               "to --deviations. It ends at "
+                               "to --deviations. Orders that come to the same are run once. It ends at "
                                "the first broken promise, which has the fewest, or says that there is none "
-                               "in any of these runs. Exit 1: "
+                               "in any of these runs, and for what that holds. Exit 1: "
                                "a promise was broken.");
   explore->add_option("FILE", explore_.file, "a scenario file; its base is explored")
       ->required()
       ->type_name("FILE");
-  explore->add_option("--deviations", explore_.deviations, "how many things may go otherwise in one run")
-      ->type_name("N")
-      ->check(CLI::Range(0u, 16u))
-      ->capture_default_str();
+  add_bound(*explore, "--deviations", explore_.deviations, "how many things may go otherwise in one run")
+      ->default_str("2");
+  add_bound(*explore, "--orders", explore_.orders, "of these, other tasks that go first")->default_str("all");
+  add_bound(*explore, "--late", explore_.times, "of these, longer times of messages and pauses")
+      ->default_str("all");
+  add_bound(*explore, "--faults", explore_.faults, "of these, faults that act elsewhere")->default_str("all");
+  explore->add_flag("!--no-twice", explore_.twice,
+                    "a time is the shortest or the longest of its range, never twice the shortest");
+  explore->add_flag("!--no-reduction", explore_.reduce,
+                    "run all orders, to the end, also those that come to the same (to compare)");
   explore->add_option("--runs", explore_.runs, "the most; then it is not complete")->type_name("N");
   explore->add_option("--seed", explore_.seed, "of draws that are not explored: names of owners, jitter")
       ->type_name("N")

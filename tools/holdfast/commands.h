@@ -78,7 +78,9 @@ struct MergeArguments {
 
 struct ExploreArguments {
   std::string file;
-  std::uint32_t deviations = 2;
+  std::uint32_t deviations = 2;                                                // UINT32_MAX: all
+  std::uint32_t orders = UINT32_MAX, times = UINT32_MAX, faults = UINT32_MAX;  // of these at most
+  bool twice = true, reduce = true;
   std::optional<std::uint64_t> runs;
   std::uint64_t seed = 1;
   unsigned jobs = 1;

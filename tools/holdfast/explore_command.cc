@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <set>
+#include <vector>
 
 #include "sim/explore/explore.h"
 #include "sim/hunt/case_file.h"
@@ -37,9 +39,62 @@ std::string told(const sim::Otherwise& one) {
 }
 
 std::string progress_line(const sim::ExploreState& state, double seconds) {
-  return fmt::format("{} runs, {:.0f}/s, {} otherwise, {} histories", state.search.runs,
+  return fmt::format("{} executions, {:.0f}/s, {} otherwise, {} states", state.search.runs,
                      static_cast<double>(state.search.runs) / std::max(seconds, 1e-3),
-                     state.search.deviations, state.histories);
+                     state.search.deviations, state.search.states);
+}
+
+// "1ms, 2ms or 600ms"
+std::string any_of(const std::vector<std::string>& texts) {
+  std::string all;
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    all += (i == 0 ? "" : i + 1 == texts.size() ? " or " : ", ") + texts[i];
+  return all;
+}
+
+std::string values_text(const std::string& purpose, const sim::ExploreState::Values& values) {
+  if (values.kind == sim::Drawn::Kind::chance) return purpose + ": yes or no";
+  std::set<std::uint64_t> each;
+  for (const auto& of_a_draw : values.of_a_draw) each.insert(of_a_draw.begin(), of_a_draw.end());
+  if (values.places)
+    return fmt::format("{} at each of its places {} to {}", purpose, *each.begin(), *each.rbegin());
+  if (purpose == "readers" || purpose == "interrupts") return purpose + ": yes or no";
+  std::vector<std::string> texts;
+  for (const auto& of_a_draw : values.of_a_draw) {
+    std::vector<std::string> its;
+    for (const std::uint64_t value : of_a_draw)
+      its.push_back(sim::format_duration(Duration(static_cast<std::int64_t>(value))));
+    texts.push_back(any_of(its));
+  }
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : "; ") + text;
+  return (purpose == "network" ? "messages take " : purpose + ": ") + all;
+}
+
+// "at most 3 things go otherwise, 1 of them a time"
+std::string bound_of(const ExploreArguments& arguments) {
+  std::vector<std::string> bounds;
+  const auto most = [&](std::uint32_t bound, const char* one, const char* several) {
+    if (bound != sim::kAll) bounds.push_back(fmt::format("at most {} {}", bound, bound == 1 ? one : several));
+  };
+  most(arguments.deviations, "thing goes otherwise", "things go otherwise");
+  most(arguments.orders, "other task first", "other tasks first");
+  most(arguments.times, "longer time", "longer times");
+  most(arguments.faults, "fault elsewhere", "faults elsewhere");
+  std::string text;
+  for (const std::string& bound : bounds) text += (text.empty() ? "" : ", ") + bound;
+  return text.empty() ? "anything goes otherwise" : text;
+}
+
+// What it is complete for, a line each.
+std::string complete_for(const ExploreArguments& arguments, const sim::ExploreState& state) {
+  std::string text =
+      fmt::format("  orders of tasks, and of messages and timers of one time{}\n",
+                  arguments.reduce ? ", but for orders of what has nothing to do with each other" : "");
+  for (const auto& [purpose, values] : state.values)
+    text += "  " + for_terminal(values_text(purpose, values), arguments.terminal) + "\n";
+  text += fmt::format("  names and jitter as seed {} gives them\n", arguments.seed);
+  return text;
 }
 
 // The file of the run, below --out; "" without it.
@@ -92,6 +147,11 @@ ExitCode explore_command(const ExploreArguments& arguments) {
       .ground = ground,
       .seed = arguments.seed,
       .deviations = arguments.deviations,
+      .orders = arguments.orders,
+      .times = arguments.times,
+      .faults = arguments.faults,
+      .twice = arguments.twice,
+      .reduce = arguments.reduce,
       .most_runs = arguments.runs.value_or(UINT64_MAX),
       .for_each = [&](std::size_t count, const auto& one) { for_each(arguments.jobs, count, one); },
       .stop =
@@ -103,19 +163,19 @@ ExitCode explore_command(const ExploreArguments& arguments) {
   const double explored = seconds();
   progress.clear();
   ExitCode code = state.violation ? tell_violation(arguments, ground, state) : kMet;
-  const std::string bound = state.search.deviations == 0 ? "nothing goes otherwise"
-                            : state.search.deviations == 1
-                                ? "at most one thing goes otherwise"
-                                : fmt::format("at most {} things go otherwise", state.search.deviations);
+  const sim::SearchState& search = state.search;
+  const std::string bound = bound_of(arguments);
   print_out(fmt::format(
-      "{}: {}: {}, {} histories, {} to {} decisions in a run, {}, {:.1f} virtual hours, {:.0f}/s\n",
+      "{}: {}: {} ({} of them to the end), {}, {} histories, {} to {} decisions in a run, {}, {:.1f} virtual "
+      "hours, {:.1f} s, {:.0f}/s\n{}",
       for_terminal(arguments.file, arguments.terminal),
-      state.search.complete ? "complete, no violation in any run in which " + bound
-      : state.violation     ? std::string("a promise is broken")
-                            : "not complete; the runs so far are among those in which " + bound,
-      many(state.search.runs, "run"), state.histories, state.search.least_points, state.search.most_points,
-      many(state.grants, "grant"), static_cast<double>(state.virtual_ns) / 3.6e12,
-      static_cast<double>(state.search.runs) / std::max(explored, 1e-3)));
+      search.complete   ? "complete, no violation in any run in which " + bound
+      : state.violation ? std::string("a promise is broken")
+                        : "not complete; the runs so far are among those in which " + bound,
+      many(search.runs, "execution"), search.runs - search.joined, many(search.states, "state"),
+      state.histories, search.least_points, search.most_points, many(state.grants, "grant"),
+      static_cast<double>(state.virtual_ns) / 3.6e12, explored,
+      static_cast<double>(search.runs) / std::max(explored, 1e-3), complete_for(arguments, state)));
   if (state.unjudged > 0)
     print_out(fmt::format("{} in which a check had nothing to say\n", many(state.unjudged, "run")));
   if (interrupted()) return worse(code, kInterrupted);
