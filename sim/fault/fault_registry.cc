@@ -11,6 +11,7 @@ FaultKind slow_close_fault();
 FaultKind cut_fault();
 FaultKind refuse_fault();
 FaultKind partition_fault();
+FaultKind split_fault();
 FaultKind reset_before_request_fault();
 FaultKind reset_after_request_fault();
 FaultKind reset_mid_reply_fault();
@@ -49,6 +50,7 @@ FaultKind loading_fault();
 FaultKind kill_connection_fault();
 // Clocks
 FaultKind clock_step_fault();
+FaultKind clock_strobe_fault();
 FaultKind clock_drift_fault();
 
 const std::vector<FaultKind>& all_fault_kinds() {
@@ -60,6 +62,7 @@ const std::vector<FaultKind>& all_fault_kinds() {
       cut_fault(),
       refuse_fault(),
       partition_fault(),
+      split_fault(),
       reset_before_request_fault(),
       reset_after_request_fault(),
       reset_mid_reply_fault(),
@@ -95,6 +98,7 @@ const std::vector<FaultKind>& all_fault_kinds() {
       loading_fault(),
       kill_connection_fault(),
       clock_step_fault(),
+      clock_strobe_fault(),
       clock_drift_fault(),
   };
   return kinds;

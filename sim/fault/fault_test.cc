@@ -40,12 +40,12 @@ TEST(FaultRegistry, EveryKindIsDescribedAndFound) {
       }
     }
   }
-  EXPECT_EQ(names.size(), 43u);
+  EXPECT_EQ(names.size(), 45u);
   EXPECT_EQ(find_fault_kind("no-such"), nullptr);
 }
 
 TEST(FaultRegistry, SomeFaultsMeanEitherANodeOrAClient) {
-  for (const char* name : {"crash", "clock-step", "clock-drift"}) {
+  for (const char* name : {"crash", "clock-step", "clock-strobe", "clock-drift"}) {
     const FaultKind* kind = find_fault_kind(name);
     EXPECT_NE(kind->problem({.id = "x", .values = {}}), "");
     EXPECT_EQ(kind->problem({.id = "x", .values = {{"node", std::string("r1")}}}), "");

@@ -61,6 +61,7 @@ class FaultDrawer {
       if (key.required || wanted(kind, key)) set_key(fault, std::string(key.name), value_of(key));
     }
     one_party(fault, kind);
+    if (fault.find("error") != nullptr) set_key(fault, "error", text_value(error_of(fault)));
     if (lasts) set_key(fault, "for", text_value(length(kind)));
     if (lasts && !parties_.lasting.empty() && dice_.one_in(6))
       set_key(fault, "during", text_value(dice_.pick(parties_.lasting)));
@@ -76,7 +77,7 @@ class FaultDrawer {
   }
 
   bool wanted(const FaultKind& kind, const FaultKey& key) {
-    if (key.name == "p" || key.name == "error") return false;  // `probability` is the same; the usual error
+    if (key.name == "p") return false;  // `probability` is the same
     if (key.type == FaultKey::Type::parties) return dice_.percent(80);
     if (kind.tells_hits && (key.name == "command" || key.name == "client")) return dice_.one_in(2);
     return dice_.one_in(3);
@@ -101,6 +102,17 @@ class FaultDrawer {
   }
   std::string node() { return dice_.percent(60) ? parties_.nodes.front() : dice_.pick(parties_.nodes); }
   std::string party() { return dice_.one_in(5) ? "*" : dice_.one_in(2) ? client() : node(); }
+  // One, or several on one side.
+  Value side() {
+    if (!dice_.one_in(3)) return text_value(party());
+    std::vector<std::string> from = parties_.nodes;
+    from.insert(from.end(), parties_.clients.begin(), parties_.clients.end());
+    std::vector<Value> several;
+    for (const std::string& name : from) {
+      if (dice_.one_in(2)) several.push_back(text_value(name));
+    }
+    return several.empty() ? text_value(party()) : list_value(std::move(several));
+  }
   std::string length(const FaultKind& kind) {
     const Duration a = kind.name == "busy-script" ? dice_.log_uniform(milliseconds(1), milliseconds(100))
                                                   : dice_.about_lease(parties_.lease);
@@ -112,8 +124,10 @@ class FaultDrawer {
       case FaultKey::Type::node:
       case FaultKey::Type::any_node: return text_value(node());
       case FaultKey::Type::client: return text_value(client());
-      case FaultKey::Type::parties: return text_value(party());
+      case FaultKey::Type::parties: return side();
       case FaultKey::Type::duration: {
+        if (key.name == "period")
+          return text_value(format_duration(dice_.log_uniform(milliseconds(1), seconds(1))));
         const std::string time = format_duration(dice_.about_lease(parties_.lease));
         return text_value((key.name == "by" && dice_.one_in(2) ? "-" : "") + time);
       }
@@ -130,6 +144,19 @@ class FaultDrawer {
       return text_value(
           std::string(key.choices[static_cast<std::size_t>(dice_.between(0, key.choices.size() - 1))]));
     return text_value(command());
+  }
+
+  // What a server answers for now. That it has lost its scripts is an answer to a call of one.
+  std::string error_of(const Value& fault) {
+    const Value* const command = fault.find("command");
+    if (command != nullptr && command->text == "EVALSHA" && dice_.one_in(2))
+      return "NOSCRIPT No matching script. Please use EVAL.";
+    return dice_.pick({"BUSY Redis is busy running a script",
+                       "OOM command not allowed when used memory > 'maxmemory'",
+                       "MISCONF Redis is configured to save RDB snapshots, but cannot",
+                       "NOREPLICAS Not enough good replicas to write",
+                       "READONLY You can't write against a read only replica.",
+                       "TRYAGAIN Multiple keys request during rehashing of slot"});
   }
 
   std::int64_t number(const FaultKey& key) {

@@ -21,6 +21,7 @@ const std::set<std::string_view>& harmless_kinds() {
   static const std::set<std::string_view> kKinds = {"pause-client",
                                                     "pause-server",
                                                     "partition",
+                                                    "split",
                                                     "stall",
                                                     "cut",
                                                     "refuse",
@@ -71,7 +72,7 @@ bool bears(const FaultPlan& fault, const LockKind&, const ClusterOptions& cluste
   if (harmless_kinds().contains(kind)) return true;
   const bool of_client = text_of(fault, "client") != nullptr;
   // The wall clock of a client is asked for nothing.
-  if (kind == "clock-step") return of_client;
+  if (kind == "clock-step" || kind == "clock-strobe") return of_client;
   if (kind == "crash" && of_client) return true;
   // A server may go if it comes back with all that it acknowledged.
   const std::string* const disk = text_of(fault, "disk");
@@ -88,8 +89,8 @@ std::vector<std::string> promises_of(const LockKind& lock, Ground::Bounds bounds
   // The end of a permit that has an id is told to nobody.
   if (lock.promises_validity && lock.records_of() != "permit-semaphore") checks.emplace_back("told-in-time");
   if (lock.tokens) checks.emplace_back("fencing-monotonic");
-  // A published design may leave a lock for somebody who never comes.
   if (lock.fair && bounds == Ground::Bounds::promised && !lock.historic) checks.emplace_back("fair-order");
+  // A published design may leave a lock for somebody who never comes.
   if (bounds == Ground::Bounds::promised && !lock.historic) checks.emplace_back("at-rest");
   return checks;
 }
