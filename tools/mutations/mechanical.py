@@ -9,8 +9,8 @@
 
 A rule makes each mutant from a source of lib/lock (lua_mutants.py, cpp_mutants.py). The tests of the library in the embedded world are
 run against it first (--tests; on threads and on real servers most of the same ones run); what they let live is hunted with each lock that
-has the source, until a promise is broken or --runs are over. What neither kills a person looks at: mechanical.toml says why nobody can
-tell it from the original (equivalent), or what the hunt does not ask (escapes).
+has the source, until a promise is broken or --runs are over. What neither kills a person looks at: mechanical.toml says why it keeps
+every promise as the original does (equivalent), or what the hunt does not ask (escapes).
 
 A script is data of the programs that embed it: a mutant of one is the program of this build with another text and digest in their
 places, and nothing is built. (Comments give the room.) Before that, each program with its comments taken out must still pass, and with
@@ -392,7 +392,7 @@ def page(mutants, results, said, keys):
     if killed:
         lines += ["", "## Killed by the hunt alone", "", "| where | the line | becomes | promise broken | lock | run |", "|---|---|---|---|---|---|"]
         lines += [f"| {show(one)} | {one['promise']} | {one['lock']} | {one['run']} |" for one in killed]
-    for what, title in (("escapes", "Escape: a gap of the hunt or of the checks"), ("equivalent", "Equivalent: no client can tell"),
+    for what, title in (("escapes", "Escape: a gap of the hunt or of the checks"), ("equivalent", "Equivalent: it keeps every promise as the original does"),
                         ("not looked at", "Not looked at yet")):
         some = [one for one in rest if verdict(one) == what]
         if some:
