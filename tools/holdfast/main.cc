@@ -15,7 +15,6 @@
 #include "tools/holdfast/memory.h"
 #include "tools/holdfast/output.h"
 #include "tools/holdfast/scenario_schema.h"
-#include "tools/memory/quick_new.h"
 
 namespace {
 
@@ -56,7 +55,6 @@ ExitCode dispatch(int argc, char** argv) {
   if (*line.man) return print(man_page(page, version()));
   if (*line.completion) return print(line.shell == "bash" ? bash_completion(page) : zsh_completion(page));
   if (*line.schema) return print(scenario_schema());
-  if (!*line.bench && !*line.proxy) keep_small_blocks();  // those measure, or let others measure
   if (*line.list) return list_command(line.what);
   if (*line.check) return check_command(line.check_arguments());
   if (*line.hunt) return hunt_command(line.hunt_arguments());

@@ -26,7 +26,6 @@
 #include "sim/proxy/proxy.h"
 #include "sim/proxy/rules.h"
 #include "sim/world/world.h"
-#include "tools/memory/quick_new.h"
 
 namespace {
 
@@ -159,7 +158,6 @@ BENCHMARK(world_scenario)
 }  // namespace
 
 int main(int argc, char** argv) {
-  holdfast::tools::keep_small_blocks();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();
