@@ -10,13 +10,12 @@
 #include "sim/hunt/hunt.h"
 #include "sim/scenario/parse_scenario.h"
 #include "tools/holdfast/commands.h"
-#include "tools/holdfast/escape.h"
 #include "tools/holdfast/for_each.h"
 #include "tools/holdfast/hunt_end.h"
 #include "tools/holdfast/hunt_record.h"
+#include "tools/holdfast/hunt_screen.h"
 #include "tools/holdfast/interrupt.h"
 #include "tools/holdfast/output.h"
-#include "tools/holdfast/progress.h"
 #include "tools/holdfast/version.h"
 
 namespace holdfast::tools {
@@ -78,21 +77,11 @@ HuntRecord earlier_hunt(const HuntArguments& arguments) {
   return record;
 }
 
-std::string progress_line(const sim::HuntState& state, double seconds) {
-  std::uint64_t violated = 0;
-  std::string newest;
-  std::uint64_t newest_run = 0;
-  for (const auto& [name, find] : state.finds) {
-    violated += find.count;
-    if (newest.empty() || find.run > newest_run) {
-      newest = name;
-      newest_run = find.run;
-    }
-  }
-  return fmt::format("{} runs, {:.0f}/s, {:.1f} virtual hours, {} features, corpus {}, {} finds in {} runs{}",
-                     state.runs, static_cast<double>(state.runs) / std::max(seconds, 1e-3),
-                     static_cast<double>(state.virtual_ns) / 3.6e12, state.features, state.corpus,
-                     state.finds.size(), violated, newest.empty() ? "" : " · " + for_terminal(newest));
+std::string title_of(const HuntRecord& record) {
+  return fmt::format(
+      "hunt {}, {}, seed {}{}", record.what(),
+      record.ground.bounds == sim::Ground::Bounds::promised ? "within what it bears" : "anything goes",
+      record.seed, record.feedback ? "" : ", without feedback");
 }
 
 }  // namespace
@@ -110,11 +99,14 @@ ExitCode hunt_command(const HuntArguments& arguments) {
   const double before = record.seconds;
   const auto start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  Progress progress(0, "runs", false);
   const bool timed = !record.asked;
   const std::uint64_t runs_before = record.state.runs;
   const double limit =
       std::chrono::duration<double>(arguments.time.value_or(std::chrono::seconds(60))).count();
+  HuntScreen screen(
+      title_of(record),
+      timed ? "in " + format_seconds(limit) : fmt::format("of {}", record.shard.part_of(*record.asked)),
+      before, arguments.terminal);
   record.state = sim::hunt({
       .ground = record.ground,
       .seed = record.seed,
@@ -125,14 +117,11 @@ ExitCode hunt_command(const HuntArguments& arguments) {
       .shards = record.shard.of,
       .from = std::move(record.state),
       .stop = [&](const sim::HuntState&) { return interrupted() || (timed && seconds() >= limit); },
-      .progress =
-          [&](const sim::HuntState& now) {
-            progress.tell([&] { return progress_line(now, before + seconds()); });
-          },
+      .progress = [&](const sim::HuntState& now) { screen.show(now, seconds()); },
   });
   record.seconds = before + seconds();
   if (!record.joined.empty()) record.joined.front().runs += record.state.runs - runs_before;
-  progress.clear();
+  screen.clear();
   return end_hunt(record, {.jobs = arguments.jobs, .out = out, .json = json, .terminal = arguments.terminal});
 }
 
