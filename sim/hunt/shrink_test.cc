@@ -273,7 +273,7 @@ check = "no-foreign-release"
   const Trial trial = try_case(shrunk.one);
   ASSERT_EQ(trial.failures.size(), 1u);
   const CaseFile file = case_file(on, shrunk, trial.failures.front(), "The story.");
-  for (const char* const said : {"about = \"What is sent for one acquisition removes the record of another: "
+  for (const char* const said : {"\"What is sent for one acquisition removes the record of another: "
                                  "pause-client of the client\"",
                                  "marks = [\"fault.pause-client\"]", "\"without-pause-client\""})
     EXPECT_NE(file.toml.find(said), std::string::npos) << said << "\n" << file.toml;
