@@ -194,7 +194,8 @@ def strategies_table(record):
         if not hunts:
             continue
         most = max(tried for tried, _ in hunts)
-        shares = [found_within(hunts, runs) if runs <= most else None for runs in (16, 64, 256, 1024)]
+        everything = all(found for _, found in hunts)
+        shares = [found_within(hunts, runs) if everything or runs <= most else None for runs in (16, 64, 256, 1024)]
         sooner = later = 0
         for name in record.planted():
             if not all(record.hunts(name, other) for other in STRATEGIES):
