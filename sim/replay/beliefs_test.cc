@@ -61,7 +61,7 @@ TEST(Beliefs, OfAHoldFromItsGrantToItsEnd) {
             "");
   EXPECT_EQ(after("20 c1/0 invoke release k owner=c1:0 id=c1-1\n21 c1/0 info release k owner=c1:0 id=c1-1"),
             "unsure k c1-1 until 500");
-  EXPECT_EQ(after("20 c1/0 invoke read stock"), "[reads stock]holding k c1-1 until 500");
+  EXPECT_EQ(after("20 c1/0 invoke read stock"), "[reads stock], holding k c1-1 until 500");
   EXPECT_EQ(after("20 c1/0 invoke read stock\n21 c1/0 ok read stock value=9"), "holding k c1-1 until 500");
   EXPECT_EQ(after("20 c1 info crash"), "dead");
   EXPECT_EQ(after("20 c1 info crash\n30 c1/0#1 invoke acquire k owner=c1:0"), "asking k");

@@ -57,8 +57,8 @@ Wanted of_kept(const std::string& folder, const KeptRun& run, const ReplayArgume
         "way again");
   Wanted wanted{.file = run.file, .variant = run.variant, .page = folder + "/replay.html"};
   wanted.seed = arguments.seed.value_or(run.seed);
-  if (wanted.seed == run.seed) wanted.trace = run.trace;
   if (!arguments.seed) wanted.decisions = run.decisions;
+  if (wanted.seed == run.seed && wanted.decisions == run.decisions) wanted.trace = run.trace;
   if (!exists(run.file))
     throw BadUsage(
         fmt::format("{}: its scenario {} is not there, expected to be called in the folder in which "
