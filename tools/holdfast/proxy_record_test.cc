@@ -66,8 +66,8 @@ TEST(ProxyRecord, AWriterThatIsKilledIsFollowedToItsLastLine) {
   EXPECT_TRUE(ran.says("followed until its writer was gone, which did not say that it ended")) << ran.out;
 }
 
-// Also where it comes before the first line was read. (The shell's child catches the signal, too, until it has
-// become the command.)
+// Also where it comes before the first line was read. (The shell's child catches the signal, too, until it
+// has become the command.)
 TEST(ProxyRecord, CtrlCTellsWhatWasFound) {
   const Ran ran = beside_a_proxy(
       "--record rec.jsonl", "as alice SET stock token-a NX PX 60000\n" + kFollow +
