@@ -72,13 +72,13 @@ std::set<std::string> races(OrderKind kind, bool messages) {
             stream->write(std::string(1, letter), kNever);
             client.runtime().sleep_for(1ms);
           });
-          world->harness().runtime().sleep_for(100us);  // connected, one after the other
         } else {
-          client.start("work", [&text, &client, letter] {
-            client.runtime().sleep_for(1ms);
+          client.start("work", [&text, &world, &client, letter] {
+            client.runtime().sleep_for(std::chrono::nanoseconds(2'000'000 - world->now_ns()));
             text += letter;
           });
         }
+        world->harness().runtime().sleep_for(100us);  // they begin, or connect, one after the other
       }
       world->harness().runtime().sleep_for(10ms);
     });
