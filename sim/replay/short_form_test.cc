@@ -1,11 +1,14 @@
 // Short form: commands and answers as people read them.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "generated/lock_scripts.h"
+#include "lib/testing/folders.h"
+#include "sim/redis/script_cache.h"
 #include "sim/replay/short_form.h"
 
 namespace holdfast::sim {
@@ -18,10 +21,11 @@ std::string request(const std::vector<std::string_view>& words) { return short_r
 TEST(ShortForm, OfRequests) {
   EXPECT_EQ(request({"set", "stock:1", "6f79e899:1", "NX", "PX", "5000"}), "SET stock:1 <c1-7> NX PX 5000");
   EXPECT_EQ(request({"SET", "k", "6f79e899:1 write"}), "SET k <c1-7> write");
-  const std::string_view sha1 = lock_scripts::reentrant_release.sha1;
+  std::ostringstream script;
+  script << std::ifstream(testing::source_path("lib/lock/reentrant/reentrant_release.lua")).rdbuf();
+  const std::string sha1 = embedded::sha1_hex(script.str());
   EXPECT_EQ(request({"EVALSHA", sha1, "1", "k", "6f79e899:1"}), "EVALSHA reentrant_release k <c1-7>");
-  EXPECT_EQ(request({"SCRIPT", "LOAD", lock_scripts::reentrant_release.text}),
-            "SCRIPT LOAD reentrant_release");
+  EXPECT_EQ(request({"SCRIPT", "LOAD", script.str()}), "SCRIPT LOAD reentrant_release");
   EXPECT_EQ(request({"GET", "two words", ""}), "GET \"two words\" \"\"");
   EXPECT_EQ(request({"GET", "\x1b[2J"}), "GET \\x1b[2J");
   EXPECT_EQ(request({}), "");
