@@ -6,6 +6,7 @@
 #include <sstream>
 #include <vector>
 
+#include "checker/holds/wording.h"
 #include "sim/hunt/case_file.h"
 #include "sim/replay/record_run.h"
 #include "sim/replay/write_page.h"
@@ -128,9 +129,9 @@ std::string told(const sim::Replay& replay, const Terminal& terminal) {
   std::string text = fmt::format("{}, seed {}: ", for_terminal(replay.title, terminal), replay.seed);
   if (replay.places.empty()) return text + "nothing is violated\n";
   const sim::Replay::Place& place = replay.places.front();
-  return text + fmt::format("{} is violated{} at {:.3f} ms\n", place.check,
+  return text + fmt::format("{} is violated{} at {} ms\n", place.check,
                             place.kind.empty() ? "" : " (" + place.kind + ")",
-                            static_cast<double>(place.at_ns) / 1e6);
+                            checker::format_ms(place.at_ns));
 }
 
 std::string counted(const sim::Replay& replay) {
@@ -138,8 +139,8 @@ std::string counted(const sim::Replay& replay) {
       fmt::format("{} steps: {} events, {} changes of keys, {} messages, {} decisions\n", replay.steps.size(),
                   replay.told.size(), replay.records.size(), replay.messages.size(), replay.drawings.size());
   if (replay.cut_ns)
-    text += fmt::format("cut: it is recorded until {:.3f} ms only, more steps would not fit on a page\n",
-                        static_cast<double>(*replay.cut_ns) / 1e6);
+    text += fmt::format("cut: it is recorded until {} ms only, more steps would not fit on a page\n",
+                        checker::format_ms(*replay.cut_ns));
   if (replay.keys_left_out > 0)
     text += fmt::format("cut: {} changes of keys beyond the first ones of a server\n", replay.keys_left_out);
   return text;

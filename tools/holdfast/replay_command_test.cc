@@ -37,8 +37,8 @@ TEST_F(ReplayCommand, AKeptRunIsTheRunThatWasKept) {
   const std::string folder = path("out") + "/primary-failover-double-grant/seed-7";
   const Ran ran = holdfast("replay " + folder);
   EXPECT_EQ(ran.exit, 0) << ran.err;
-  EXPECT_TRUE(
-      ran.says("primary-failover-double-grant, seed 7: lease-exclusion is violated (double-grant) at "))
+  EXPECT_TRUE(ran.says(
+      "primary-failover-double-grant, seed 7: lease-exclusion is violated (double-grant) at 136.053 ms"))
       << ran.out;
   EXPECT_TRUE(ran.says("page        " + folder + "/replay.html\n")) << ran.out;
   EXPECT_TRUE(ran.says("reproduce   " + kTool + " replay " + file_ + " --seed 7\n")) << ran.out;
