@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -40,14 +39,8 @@ std::string time(std::int64_t ns) {
 }
 std::string time(const std::optional<std::int64_t>& ns) { return ns ? time(*ns) : "null"; }
 
-std::string hex_of(std::uint64_t number) {
-  std::array<char, 16> digits{};
-  const auto end = std::to_chars(digits.begin(), digits.end(), number, 16).ptr;
-  std::string text(digits.begin(), end);
-  return text.insert(0, digits.size() - text.size(), '0');
-}
 std::string exact(std::uint64_t number) {
-  return number <= kMostExact ? std::to_string(number) : "\"0x" + hex_of(number) + "\"";
+  return number <= kMostExact ? std::to_string(number) : fmt::format("\"0x{:016x}\"", number);
 }
 
 class Writer {
@@ -56,20 +49,20 @@ class Writer {
 
   void write(const std::string& reproduce) {
     out_ << fmt::format(
-        "{{\"title\":{},\"about\":{},\"lock\":{},\"seed\":{},\"trace\":\"{}\",\"reproduce\":{},"
+        "{{\"title\":{},\"about\":{},\"lock\":{},\"seed\":{},\"trace\":\"{:016x}\",\"reproduce\":{},"
         "\"end\":{},\"cut\":{},\"keysLeftOut\":{},\"sentinels\":{}",
-        json(replay_.title), json(replay_.about), json(replay_.lock), exact(replay_.seed),
-        hex_of(replay_.trace), json(reproduce), time(replay_.end_ns), time(replay_.cut_ns),
-        replay_.keys_left_out, replay_.sentinels);
+        json(replay_.title), json(replay_.about), json(replay_.lock), exact(replay_.seed), replay_.trace,
+        json(reproduce), time(replay_.end_ns), time(replay_.cut_ns), replay_.keys_left_out,
+        replay_.sentinels);
     names("servers", replay_.servers);
     names("threads", replay_.threads);
     list("verdicts", replay_.verdicts, [](const Replay::Verdict& one) {
       return fmt::format("[{},{},{}]", json(one.check), json(one.outcome), json(one.reason));
     });
     list("places", replay_.places, [](const Replay::Place& one) {
-      return fmt::format("[{},{},{},{},{},{},{},[{}],{}]", json(one.check), json(one.kind), json(one.key),
+      return fmt::format("[{},{},{},{},{},{},{},{},{}]", json(one.check), json(one.kind), json(one.key),
                          json(one.why), time(one.at_ns), time(one.from_ns), time(one.to_ns),
-                         fmt::join(one.threads, ","), time(one.first_ns));
+                         nlohmann::json(one.threads).dump(), time(one.first_ns));
     });
     list("told", replay_.told, [this](const Replay::Told& one) {
       return fmt::format("[{},{},{},{}]", static_cast<int>(one.sort), string(one.who), string(one.text),
