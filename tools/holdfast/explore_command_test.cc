@@ -15,8 +15,10 @@ const std::string kExplored = kScenarios + "explore/";
 TEST(ExploreCommand, SaysForWhatItIsComplete) {
   const Ran ran = holdfast("explore --deviations 1 " + kExplored + "fair.toml");
   EXPECT_EQ(ran.exit, 0) << ran.out << ran.err;
-  EXPECT_TRUE(ran.says("complete, no violation in any run in which at most one thing goes otherwise"))
+  EXPECT_TRUE(ran.says("complete, no violation in any run in which at most 1 thing goes otherwise"))
       << ran.out;
+  EXPECT_TRUE(ran.says("\n  fault/die at each of its places 1 to 24\n")) << ran.out;
+  EXPECT_TRUE(ran.says("\n  messages take 1ms, 2ms or 600ms\n")) << ran.out;
   const Ran cut = holdfast("explore --runs 10 " + kExplored + "fair.toml");
   EXPECT_EQ(cut.exit, 0) << cut.err;
   EXPECT_TRUE(cut.says("not complete")) << cut.out;
