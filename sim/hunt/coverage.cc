@@ -28,11 +28,11 @@ class Walk {
   }
 
  private:
-  enum class Sort : std::uint64_t { mark, pair, beside_fault, crowd, effect, mark_beside, mark_after };
+  enum class Sort : std::uint64_t { mark, pair, beside_fault, crowd, effect };
 
   void see(const Event& event) {
     if (event.f == Function::fault) return fault(event);
-    if (event.f == Function::mark) return mark(event);
+    if (event.f == Function::mark) return note(Sort::mark, {name(event.key)}, {}, event);
     if (event.f == Function::effect) {
       note(Sort::effect, {name(event.mode)}, {}, event);
       return step("", 0, hash_of(name(event.mode)), event);
@@ -69,24 +69,7 @@ class Walk {
     last = {.before = last.word, .word = word, .party = party};
   }
 
-  // Those of faults have the names that a case gave them: there the kind counts.
-  void mark(const Event& event) {
-    constexpr std::string_view kOfFault = "fault.";
-    std::string_view what = name(event.key);
-    if (what.starts_with(kOfFault)) {
-      const std::string_view rest = what.substr(kOfFault.size());
-      const auto kind = kinds_.find(rest.substr(0, rest.find('.')));
-      if (kind != kinds_.end()) what = kind->second;
-    }
-    note(Sort::mark, {what}, {}, event);
-    for (const auto& [kind, count] : acting_) {
-      if (count > 0) note(Sort::mark_beside, {what, kind}, {}, event);
-    }
-    if (!last_kind_.empty()) note(Sort::mark_after, {what, last_kind_}, {}, event);
-  }
-
   void fault(const Event& event) {
-    if (event.value == 1) last_kind_ = kinds_[std::string(name(event.key))] = name(event.error);
     if (name(event.mode) == checker::kAtOnce) return;
     int& count = acting_[std::string(name(event.error))];
     count += event.value == 1 ? 1 : -1;
@@ -129,9 +112,7 @@ class Walk {
   };
   const checker::History& history_;
   std::map<std::string, Last> last_;
-  std::map<std::string, int> acting_;                      // by kind
-  std::map<std::string, std::string, std::less<>> kinds_;  // by id
-  std::string last_kind_;                                  // of the fault that began last
+  std::map<std::string, int> acting_;  // by kind
   std::uint64_t waiting_ = 0, holding_ = 0;
   std::set<std::uint64_t> seen_;
   std::vector<Feature> found_;
