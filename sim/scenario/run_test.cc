@@ -82,11 +82,12 @@ TEST(Run, ACapOnTimeIsSaid) {
   EXPECT_LE(run.length_ns, 101'000'000);
 }
 
-// Every variant of one shipped file, a few seeds.
+// Every variant of one shipped file, a few of its seeds.
 void expect_met(const std::vector<Scenario>& variants, std::uint64_t seeds) {
   for (const Scenario& scenario : variants) {
     Judge judge(scenario);
-    for (std::uint64_t seed = 1; seed <= seeds; ++seed) judge.add(run_embedded(scenario, seed));
+    const std::uint64_t first = scenario.seeds.at(0);
+    for (std::uint64_t seed = first; seed < first + seeds; ++seed) judge.add(run_embedded(scenario, seed));
     EXPECT_EQ(judge.result(), Tally::Result::met) << scenario.title();
     for (std::size_t i = 0; i < scenario.expectations.size(); ++i) {
       const Tally& tally = judge.tallies()[i];
