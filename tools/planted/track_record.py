@@ -4,7 +4,7 @@
     tools/planted/track_record.py [--hunts N [--runs N] [--real N] [--for TIME] [--jobs N]]    hunts what is missing, then writes
     tools/planted/track_record.py --check | --self-test
 
-Raw results lie in results/data/track-record.json: `build/hunt_planted --record` adds to them, one call after another. From them
+Raw results lie in results/data/hunts/track-record.json: `build/hunt_planted --record` adds to them, one call after another. From them
 this writes results/track-record.md and, where matplotlib is there, results/figures/track_record_*.png. --check: exit 1 if the page
 says anything else than the raw results.
 
@@ -22,7 +22,7 @@ import tomllib
 import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-DATA = "results/data/track-record.json"
+DATA = "results/data/hunts/track-record.json"
 PAGE = "results/track-record.md"
 STRATEGIES = ("all", "no feedback", "no targets", "no swarm")
 Z = 1.959964  # 95%
@@ -255,7 +255,7 @@ What hunts ([`sim/hunt`](../sim/hunt/README.md)) find of what is known to be wro
 $ tools/planted/track_record.py --hunts 30 --runs 1024 --real 3
 ```
 
-which hunts what [`data/track-record.json`](data/track-record.json) lacks, and adds to it: with `--for 10m` one call after another.
+which hunts what [`data/hunts/track-record.json`](data/hunts/track-record.json) lacks, and adds to it: with `--for 10m` one call after another.
 
 **So far: {len(hunted)} of {len(known)} planted versions hunted, {numbers(counts)} {"hunt" if max(counts) == 1 else "hunts"} each with `all`, of {most} runs at most: {len(medians)} are
 found by most of their hunts, half of these within {medians[(len(medians) - 1) // 2] if medians else 0} runs, the slowest within {medians[-1] if medians else 0};
