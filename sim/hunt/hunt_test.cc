@@ -212,6 +212,11 @@ TEST(Hunt, FeedbackComesThroughMore) {
   EXPECT_GT(with, hunt(options).features);
 }
 
+// It converts what its script answers, and an answer may be none of its script's: that is an error of the call.
+TEST(Hunt, GoesOnWhereAPublishedDesignCannotReadAnAnswer) {
+  EXPECT_EQ(hunt({.ground = ground("redisson-fenced"), .seed = 1, .runs = 128}).runs, 128u);
+}
+
 // A lock without an owner: the first to be found by anybody.
 TEST(Hunt, FindsWhatIsWrongAndMakesItSmall) {
   const Ground on = ground("setnx-expire");

@@ -22,8 +22,13 @@ RedissonLock::Told RedissonFenced::ask(Request& request) {
   } catch (const redis::Error& error) {
     throw_lock_error(error, key_, error.may_have_executed());
   }
+  // An answer of another shape, such as corrupt bytes make: the published client fails to convert it.
+  if (checked.answer.reply.items.empty()) {
+    throw Unavailable("lock '" + key_ + "': the answer is none of its script's", key_,
+                      std::string(checked.answer.node), true);
+  }
   Told told;
-  const std::int64_t ttl_ms = checked.answer.reply.items.at(0).integer;
+  const std::int64_t ttl_ms = checked.answer.reply.items.front().integer;
   if (ttl_ms != -1) told.ttl_ms = ttl_ms;
   told.answer = std::move(checked.answer);
   if (!told.ttl_ms && !checked.synced) {
