@@ -212,7 +212,7 @@ TEST(Hunt, FeedbackComesThroughMore) {
   EXPECT_GT(with, hunt(options).features);
 }
 
-// It converts what its script answers, and an answer may be none of its script's: that is an error of the call.
+// An answer that is none of its script's is an error of the call.
 TEST(Hunt, GoesOnWhereAPublishedDesignCannotReadAnAnswer) {
   EXPECT_EQ(hunt({.ground = ground("redisson-fenced"), .seed = 1, .runs = 128}).runs, 128u);
 }
