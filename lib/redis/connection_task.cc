@@ -75,7 +75,9 @@ void Connection::run_task() {
       in_time = runtime_.parker().park_until(until);
       lock.lock();
     }
-    if (!in_time) expire_background();
+    if (in_time) continue;
+    expire_background();
+    wake_settled(lock);  // of a connection that has been silent for too long, all that still wait for it
   }
   turn.rest();
 }

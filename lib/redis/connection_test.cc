@@ -243,6 +243,30 @@ TEST(ConnectionInVirtualTime, SilenceBreaksIt) {
   });
 }
 
+// The reader task may be the one that notices, when all background calls have given up: whoever still waits is told at once.
+TEST(ConnectionInVirtualTime, SilenceThatTheTaskNoticesIsTheEndForAll) {
+  HF_NEEDS_VIRTUAL_TIME();
+  on_ports(Ports::embedded, [](Runtime& runtime, Network&) {
+    Bench bench(runtime, {30ms, 100});
+    Bench::Got answered, late, front;
+    const MonotonicTime begin = runtime.now();
+    Task a = bench.spawn_get(answered, 40ms, true);
+    bench.script.wait_reading();  // by the reader task, for 40 ms
+    Task b = bench.spawn_get(late, 29ms, true);
+    Task c = bench.spawn_get(front, 10s);
+    runtime.sleep_until(begin + 5ms);
+    bench.script.feed("+OK\r\n");
+    a.join();
+    b.join();
+    EXPECT_TRUE(bench.connection->usable()) << "24 ms are no silence yet";
+    c.join();
+    EXPECT_EQ(late.result.outcome, Outcome::timed_out);
+    EXPECT_EQ(front.result.outcome, Outcome::broken);
+    EXPECT_TRUE(front.result.may_have_executed);
+    EXPECT_LT(runtime.now() - begin, 100ms);
+  });
+}
+
 TEST_P(ConnectionOn, TheQueueIsBounded) {
   run([](Runtime& runtime) {
     Bench bench(runtime, {1s, 3});
