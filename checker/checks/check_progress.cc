@@ -4,7 +4,8 @@
 //
 // An orphan may still occupy a free key: a grant whose client died, or whose reply was lost. It lasts for a
 // lease at most, since nobody renews it. So the clock starts at the last of these: the last fault, the end of
-// the last hold, the beginning of the wait. If a fault never healed, a stall is `unknown`.
+// the last hold, the beginning of the wait. If a fault never healed, a stall is `unknown`. From the mark
+// `liveness` on, what acts still is to be borne: the clock starts there, and does not wait for its end.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 
 #include "checker/checks/check_registry.h"
 #include "checker/history/effects.h"
+#include "checker/history/liveness.h"
 #include "checker/holds/holds.h"
 #include "checker/holds/wording.h"
 
@@ -65,7 +67,7 @@ class ProgressCheck : public Check {
       deadlocks();
       std::stable_sort(verdict_.witnesses.begin(), verdict_.witnesses.end(),
                        [](const Witness& a, const Witness& b) { return a.from_ns < b.from_ns; });
-      const std::vector<Symbol> unhealed = unhealed_faults(history_);
+      const std::vector<Symbol> unhealed = borne_ ? std::vector<Symbol>{} : unhealed_faults(history_);
       if (verdict_.violations > 0 && !unhealed.empty()) {
         verdict_.outcome = Outcome::unknown;
         verdict_.reason = fmt::format("{} But the fault `{}` never healed.", verdict_.witnesses.front().why,
@@ -88,8 +90,15 @@ class ProgressCheck : public Check {
    private:
     void gather() {
       const auto& events = history_.events();
+      std::set<Symbol> before;  // acts that began before the mark
       for (const Event& event : events) {
-        if (event.f == Function::fault) calm_ns_ = std::max(calm_ns_, event.time_ns);
+        if (event.f == Function::mark && history_.text(event.key) == kLiveness) {
+          borne_ = true;
+          calm_ns_ = std::max(calm_ns_, event.time_ns);
+        }
+        if (event.f != Function::fault || (borne_ && before.contains(event.id))) continue;
+        calm_ns_ = std::max(calm_ns_, event.time_ns);
+        if (!borne_) before.insert(event.id);
       }
       for (const Hold& hold : build_holds(history_, pairs_, context_.reentrant)) {
         auto& changes = by_key_[hold.key];
@@ -281,6 +290,7 @@ class ProgressCheck : public Check {
     std::string open_question_;
     std::size_t acquires_ = 0, acquires_after_ = 0;
     std::int64_t calm_ns_ = 0, end_ns_ = 0, limit_ns_ = 0;
+    bool borne_ = false;  // what still acts, since the mark `liveness`
   };
 };
 

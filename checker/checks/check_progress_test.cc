@@ -92,6 +92,29 @@ TEST(Progress, TheClockStartsAfterTheLastFault) {
   EXPECT_EQ(run("progress", history_of(twice), progress_context(1000)).outcome, Outcome::unknown);
 }
 
+// From the mark on, what is broken is to be borne: neither does its end count, nor that it has none.
+TEST(Progress, WhatActsSinceTheMarkOfLivenessIsBorne) {
+  const std::string head = R"(
+    1  nemesis info fault f value=1
+    2  c1/0 ok acquire k id=a
+    3  c2/0 invoke acquire k
+    10 c1/0 invoke release k id=a
+    11 c1/0 ok release k id=a
+  )";
+  const std::string mark = "20 nemesis info mark liveness\n", healed = "100 nemesis info fault f value=0\n";
+  EXPECT_EQ(run("progress", history_of(head), progress_context(900)).outcome, Outcome::unknown);
+  const Verdict verdict = run("progress", history_of(head + mark), progress_context(180));
+  expect_violated(verdict, "stall");
+  EXPECT_EQ(verdict.witnesses[0].from_ns, 20 * kMs);
+  expect_violated(run("progress", history_of(head + mark + healed), progress_context(180)), "stall");
+  EXPECT_NE(run("progress", history_of(head + healed), progress_context(180)).outcome, Outcome::violated);
+  // One that begins after it is not borne.
+  const std::string later = "90 nemesis info fault g id=g value=1\n100 nemesis info fault g id=g value=0\n";
+  EXPECT_NE(run("progress", history_of(head + mark + later), progress_context(240)).outcome,
+            Outcome::violated);
+  expect_violated(run("progress", history_of(head + mark + later), progress_context(260)), "stall");
+}
+
 TEST(Progress, OwnersThatWaitForEachOther) {
   const std::string circle = R"(
     1  c1/0 invoke acquire a owner=c1:0

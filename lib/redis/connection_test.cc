@@ -243,7 +243,8 @@ TEST(ConnectionInVirtualTime, SilenceBreaksIt) {
   });
 }
 
-// The reader task may be the one that notices, when all background calls have given up: whoever still waits is told at once.
+// The reader task may be the one that notices, when all background calls have given up: whoever still waits
+// is told at once.
 TEST(ConnectionInVirtualTime, SilenceThatTheTaskNoticesIsTheEndForAll) {
   HF_NEEDS_VIRTUAL_TIME();
   on_ports(Ports::embedded, [](Runtime& runtime, Network&) {

@@ -239,6 +239,7 @@ void Engine::die() {
 
 void Engine::set_witness(KeyspaceWitness* witness) {
   witness_ = witness;
+  scripts_->set_witness(dynamic_cast<ScriptWitness*>(witness));
   tell_loaded();
 }
 

@@ -15,13 +15,15 @@ namespace {
 
 char engine_key;  // its address is a registry key
 
-void on_count(lua_State* lua, lua_Debug*) {
+ScriptEngine& engine_of(lua_State* lua) {
   lua_pushlightuserdata(lua, &engine_key);
   lua_rawget(lua, LUA_REGISTRYINDEX);
   auto* const engine = static_cast<ScriptEngine*>(lua_touserdata(lua, -1));
   lua_pop(lua, 1);
-  engine->count(lua);
+  return *engine;
 }
+
+void on_count(lua_State* lua, lua_Debug*) { engine_of(lua).count(lua); }
 
 }  // namespace
 
@@ -39,7 +41,21 @@ void ScriptEngine::open() {
   set_hook();
 }
 
-void ScriptEngine::set_hook() { lua_sethook(lua_, on_count, LUA_MASKCOUNT, kInstructionsPerCount); }
+// With a witness at each line as well.
+void ScriptEngine::on_hook(lua_State* lua, lua_Debug* where) {
+  ScriptEngine& engine = engine_of(lua);
+  if (where->event == LUA_HOOKCOUNT) return engine.count(lua);
+  if (--engine.lines_left_ == 0) lua_sethook(lua, on_count, LUA_MASKCOUNT, kInstructionsPerCount);
+  engine.witness_->line(where->currentline);
+}
+
+void ScriptEngine::set_hook() {
+  if (witness_ == nullptr) {
+    lua_sethook(lua_, on_count, LUA_MASKCOUNT, kInstructionsPerCount);
+  } else {
+    lua_sethook(lua_, on_hook, LUA_MASKCOUNT | LUA_MASKLINE, kInstructionsPerCount);
+  }
+}
 
 void ScriptEngine::close() {
   return_lua_state(std::move(state_));
@@ -182,6 +198,8 @@ void ScriptEngine::run(Call& call, std::string_view sha1, std::size_t key_count,
     return call.out.error("ERR not enough memory");  // what Lua itself could not say outside a protected call
   }
   set_hook();
+  lines_left_ = kLinesTold;
+  if (witness_ != nullptr) witness_->begins(sha1);
   const std::string name(sha1);          // the words of the request are gone when a script pauses
   const int database = call.session.db;  // a SELECT of the script's is its own
   const int top = lua_gettop(lua_);

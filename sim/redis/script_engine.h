@@ -19,7 +19,9 @@
 #include "sim/redis/command.h"
 #include "sim/redis/script_cache.h"
 #include "sim/redis/script_stack.h"
+#include "sim/redis/script_witness.h"
 
+struct lua_Debug;
 struct lua_State;
 
 namespace holdfast::sim::embedded {
@@ -55,6 +57,8 @@ class ScriptEngine {
   void kill() { killed_ = true; }
   // The script that is paused, if any, ends now and calls no command any more.
   void abandon();
+  // Told from the next script on; nullptr: nobody. It outlives this.
+  void set_witness(ScriptWitness* witness) { witness_ = witness; }
 
   // --- for the functions that scripts call ---
   void charge(std::int64_t instructions) { spent_ += instructions; }
@@ -79,8 +83,11 @@ class ScriptEngine {
   void open();
   void close();
   void set_hook();
+  static void on_hook(lua_State* lua, lua_Debug* where);
 
   Engine& engine_;
+  ScriptWitness* witness_ = nullptr;
+  int lines_left_ = 0;               // that it is told of the script that runs
   std::unique_ptr<LuaState> state_;  // null: no script yet
   LuaHeap* heap_ = nullptr;          // of state_,
   lua_State* lua_ = nullptr;         // and its own

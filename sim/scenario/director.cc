@@ -5,6 +5,8 @@
 #include <exception>
 #include <optional>
 
+#include "checker/history/liveness.h"
+
 namespace holdfast::sim {
 
 struct Director::Actor {
@@ -75,8 +77,8 @@ struct Director::Act {
   Rng times;              // how long it lasts
   Duration lasts{};       // drawn before it acts, if its kind wants to know
   std::int64_t seen = 0;  // of what `until` counts
-  bool over = false;
-  Parker* waiter = nullptr;  // for `over`
+  bool over = false, healed_early = false;
+  Parker* waiter = nullptr;  // for these
 
   Recorder::FaultAct told() const {
     const FaultPlan& plan = actor.plan;
@@ -89,7 +91,7 @@ struct Director::Act {
 
 void Director::Actor::ends_its_acts(std::int64_t nth) {
   for (const auto& act : open) {
-    if (++act->seen < nth) continue;
+    if (!plan.until || ++act->seen < nth) continue;
     act->over = true;
     if (act->waiter != nullptr) act->waiter->unpark();
   }
@@ -125,6 +127,12 @@ void Director::start() {
     act_now(*actor);
   }
   for (const auto& actor : actors_) arm(*actor);
+  if (scenario_.calm) {
+    nemesis([this] {
+      world_.harness().runtime().sleep_for(*scenario_.calm);
+      calm_down();
+    });
+  }
   if (watches_messages) {
     proxy_.watch([this](const Message& message) { on_message(message); },
                  [this](const Message& message) { return may_act(message); });
@@ -256,16 +264,19 @@ void Director::play(Actor& actor) {
 
 void Director::last(Act& act) {
   const FaultPlan& plan = act.actor.plan;
+  Runtime& runtime = world_.harness().runtime();
   Duration more{};
+  act.waiter = &runtime.parker();
   if (plan.until) {
-    act.waiter = &world_.harness().runtime().parker();
-    while (!act.over) act.waiter->park_until(kNever);
-    act.waiter = nullptr;
+    while (!act.over && !act.healed_early) act.waiter->park_until(kNever);
     more = plan.until->delay.draw(act.times);
   } else {
     more = plan.kind->knows_length ? act.lasts : plan.lasts->draw(act.times);
   }
-  world_.harness().runtime().sleep_for(more);
+  const MonotonicTime end = deadline_after(runtime.now(), more);
+  do act.waiter->park_until(end);
+  while (!act.healed_early && runtime.now() < end);
+  act.waiter = nullptr;
   heal(act);
   --busy_;
   idle();
@@ -305,7 +316,7 @@ std::shared_ptr<Director::Act> Director::act(Actor& actor) {
     if (until && until->kind == Trigger::Kind::fault && until->fault == plan.config.id)
       other->ends_its_acts(1);
   }
-  if (plan.until) actor.open.push_back(its);
+  if (plan.heals()) actor.open.push_back(its);
   if (plan.kind->knows_length && plan.lasts) its->lasts = plan.lasts->draw(its->times);
   FaultTargets reach = targets(actor, *its);
   try {
@@ -315,7 +326,40 @@ std::shared_ptr<Director::Act> Director::act(Actor& actor) {
     its->over = true;
   }
   if (plan.kind->at_once && !plan.heals()) --actor.acting;
+  if (!plan.kind->at_once && !plan.heals()) for_good_.push_back(its);
   return its;
+}
+
+// It strikes nobody else than the nodes that stay broken.
+bool Director::stays_broken(const Actor& actor) const {
+  const auto all_stay = [&](const SettingValue& value) {
+    const auto stays = [&](const std::string& name) {
+      const auto& stay = scenario_.stay_broken;
+      return std::find(stay.begin(), stay.end(), name) != stay.end();
+    };
+    if (const auto* const name = std::get_if<std::string>(&value)) return stays(*name);
+    const auto* const names = std::get_if<std::vector<std::string>>(&value);
+    return names != nullptr && !names->empty() && std::all_of(names->begin(), names->end(), stays);
+  };
+  return std::any_of(actor.config.values.begin(), actor.config.values.end(), [&](const auto& value) {
+    return (value.first == "node" || value.first == "between" || value.first == "and") &&
+           all_stay(value.second);
+  });
+}
+
+void Director::calm_down() {
+  armed_ = false;
+  for (const auto& act : std::exchange(for_good_, {})) {
+    if (!stays_broken(act->actor)) heal(*act);
+  }
+  for (const auto& actor : actors_) {
+    if (stays_broken(*actor)) continue;
+    for (const auto& act : actor->open) {
+      act->healed_early = true;
+      if (act->waiter != nullptr) act->waiter->unpark();
+    }
+  }
+  recorder_.mark(checker::kLiveness);
 }
 
 // The first hit since the fault acts is a mark.

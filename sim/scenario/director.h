@@ -58,8 +58,10 @@ class Director {
   void arm(Actor& actor);
   void fire(Actor& actor, bool inline_now);
   void act_now(Actor& actor);  // acts before it returns; the healing is left to a task
-  void last(Act& act);         // [parks] waits for the end of an act that is counted in busy_, and heals it
-  void play(Actor& actor);     // acts, waits, heals; [parks] when it heals
+  void calm_down();            // [parks] no fault acts any more, and all is healed but what may stay broken
+  bool stays_broken(const Actor& actor) const;
+  void last(Act& act);      // [parks] waits for the end of an act that is counted in busy_, and heals it
+  void play(Actor& actor);  // acts, waits, heals; [parks] when it heals
   std::shared_ptr<Act> act(
       Actor& actor);  // [parks] where a real server needs time; null: `during` forbids it
   void hit(Actor& actor);
@@ -87,6 +89,7 @@ class Director {
   Workload& workload_;
   Recorder& recorder_;
   std::vector<std::unique_ptr<Actor>> actors_;  // in the order of the file
+  std::vector<std::shared_ptr<Act>> for_good_;  // acts that the file lets nobody heal
   std::set<std::string> promoted_, restarted_;
   std::map<std::string, Duration> stepped_;  // by party: how far its wall clock stands off
   bool clocks_within_bounds_ = true, armed_ = true;

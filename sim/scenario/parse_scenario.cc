@@ -5,13 +5,16 @@
 #include <filesystem>
 
 #include "checker/checks/check.h"
+#include "checker/history/liveness.h"
 #include "sim/client/lock_kind.h"
 #include "sim/client/no_lock.h"
 #include "sim/client/workload_kind.h"
 #include "sim/cluster/server_settings.h"
 #include "sim/external/external_lock.h"
+#include "sim/scenario/parse_calm.h"
 #include "sim/scenario/parse_cluster.h"
 #include "sim/scenario/parse_fault.h"
+#include "sim/scenario/parse_rare.h"
 #include "sim/scenario/parse_recogniser.h"
 #include "sim/scenario/parse_setting.h"
 #include "sim/scenario/table_reader.h"
@@ -39,8 +42,10 @@ void parse_run(const Value& table, Scenario& scenario) {
   scenario.clock_bound = reader.duration("clock_bound").value_or(scenario.clock_bound);
   scenario.share_percent = reader.percent("share").value_or(scenario.share_percent);
   const std::string order =
-      reader.choice("order", {"random", "first-come", "priorities", "partial-order", "instant"})
+      reader.choice("order", {"random", "first-come", "priorities", "partial-order", "instant", "chains"})
           .value_or("random");
+  scenario.chains = order == "chains";
+  for (const char* const key : {"calm", "stay_broken"}) reader.value(key);
   scenario.order = order == "first-come"      ? OrderKind::first_come
                    : order == "priorities"    ? OrderKind::priorities
                    : order == "partial-order" ? OrderKind::partial_order
@@ -343,7 +348,7 @@ std::string Scenario::folder() const {
 Scenario parse_base(const Value& document, const std::string& file) {
   TableReader root(document, "the file");
   for (const char* const key : {"schema", "name", "about", "run", "cluster", "lock", "workload", "recogniser",
-                                "network", "fault", "expect", "variant"}) {
+                                "network", "rare", "fault", "expect", "variant"}) {
     root.value(key);
   }
   root.finish();  // first, so that a misspelt section is told as such and not as one that is missing
@@ -356,6 +361,7 @@ Scenario parse_base(const Value& document, const std::string& file) {
   scenario.about = root.text("about").value_or("");
   parse_run(section(root, "run"), scenario);
   parse_cluster(section(root, "cluster"), scenario);
+  parse_calm(section(root, "run"), scenario);
   if (root.value("lock") == nullptr) root.missing("lock");
   parse_lock(section(root, "lock"), scenario);
   if (root.value("workload") == nullptr) root.missing("workload");
@@ -369,6 +375,7 @@ Scenario parse_base(const Value& document, const std::string& file) {
   for (std::int64_t i = 1; i <= scenario.workload.clients; ++i)
     names.clients.push_back("c" + std::to_string(i));
   parse_network(section(root, "network"), scenario, names.clients);
+  scenario.rare = parse_rare(section(root, "rare"));
   const std::vector<Value>& faults = list(root, "fault");
   for (const Value& fault : faults) {
     if (const Value* id = fault.find("id"); id != nullptr && id->kind == Value::Kind::text) {
@@ -435,6 +442,8 @@ const std::vector<MarkInfo>& all_marks() {
     marks.push_back({"granted-after-restart", "a node granted a lock after it had been restarted"});
     marks.push_back(
         {std::string(kGrantedDuringFault), "an acquire returned ok while a fault with `for` acted"});
+    marks.push_back({std::string(checker::kLiveness),
+                     "the faults were over and somebody still asked for the lock (`calm`)"});
     marks.push_back({std::string(kObjectsDropped), "a client dropped unused lock objects (`evict`)"});
     for (const WorkloadKind& kind : all_workload_kinds()) {
       marks.insert(marks.end(), kind.marks.begin(), kind.marks.end());

@@ -45,7 +45,7 @@ std::pair<Value*, std::string> find_value(Value& document, const std::string& pa
                                 (ids.empty() ? "a file with faults" : one_of(ids)) + did_you_mean(id, ids));
     }
   } else {
-    const std::vector<std::string> sections = {"run", "cluster", "lock", "workload", "network"};
+    const std::vector<std::string> sections = {"run", "cluster", "lock", "workload", "network", "rare"};
     if (std::find(sections.begin(), sections.end(), top) == sections.end()) {
       throw BadScenario(at, "unknown section `" + top + "`, expected " + one_of(sections) + " or `fault`" +
                                 did_you_mean(top, sections));

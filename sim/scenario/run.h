@@ -12,6 +12,7 @@
 #include "checker/history/history.h"
 #include "sim/scenario/scenario.h"
 #include "sim/world/decisions.h"
+#include "sim/world/world.h"
 
 namespace holdfast::sim {
 

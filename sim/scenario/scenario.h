@@ -18,6 +18,7 @@
 #include "sim/scenario/problem.h"
 #include "sim/scenario/units.h"
 #include "sim/world/order.h"
+#include "sim/world/rare.h"
 
 namespace holdfast::sim {
 
@@ -73,10 +74,14 @@ struct Scenario {
   Duration time = std::chrono::seconds(60);
   Duration progress_bound = std::chrono::seconds(5);  // [run] progress: beyond the longest lease left
   OrderKind order = OrderKind::random;  // [run] order: of tasks that can run at one moment (embedded)
+  bool chains = false;                  // and of messages and timers, by delays (sim/world/chains.h)
   std::int64_t share_percent =
       0;                       // [run] share: of an even share of the grants, each client's; 0: nobody says
   std::int64_t overtakes = 0;  // [lock] overtakes: how often the lock lets a waiter be overtaken
-  Duration clock_bound{};      // [run] clock_bound: steps up to this are within what locks must bear
+  // [run] calm: from then on no fault acts, and all is healed but what strikes these nodes, fewer than half.
+  std::optional<Duration> calm;
+  std::vector<std::string> stay_broken;
+  Duration clock_bound{};  // [run] clock_bound: steps up to this are within what locks must bear
 
   ClusterOptions cluster;
   std::map<std::string, Position> settings_at;  // [cluster.settings]
@@ -84,6 +89,7 @@ struct Scenario {
   WorkloadOptions workload;  // its nodes are filled in when the cluster is up
   DurationRange latency;
   std::map<std::string, DurationRange> far_clients;  // of these clients, instead of `latency`
+  RareOptions rare;                                  // in clients (embedded)
   std::vector<FaultPlan> faults;
   std::vector<Expectation> expectations;
 

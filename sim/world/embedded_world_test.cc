@@ -64,6 +64,38 @@ TEST(World, NothingLeftToRunIsToldWithTheWaiters) {
   }
 }
 
+// Who only yields waits for nothing: such a run would never end.
+TEST(World, TasksThatSpinAreToldByName) {
+  for (const bool others_wait : {false, true}) {
+    const auto world = make_embedded_world({.most_turns_at_a_moment = 10'000});
+    Process& client = world->add_process("c1");
+    client.start("spinner", [&] {
+      client.runtime().sleep_for(1ms);
+      for (;;) client.runtime().yield();
+    });
+    if (others_wait) client.start("sleeper", [&] { client.runtime().sleep_for(1h); });
+    try {
+      world->run([&] { world->harness().runtime().sleep_for(1h); });
+      FAIL() << "no exception";
+    } catch (const std::logic_error& error) {
+      EXPECT_NE(std::string(error.what()).find("time stands still"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("spinner in c1"), std::string::npos) << error.what();
+      EXPECT_EQ(std::string(error.what()).find("sleeper"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(World, ManyTurnsAtOneMomentAreFineWhereTimeGoesOn) {
+  const auto world = make_embedded_world({.most_turns_at_a_moment = 10'000});
+  world->run([&] {
+    Runtime& runtime = world->harness().runtime();
+    for (int round = 0; round < 20; ++round) {
+      for (int i = 0; i < 5'000; ++i) runtime.yield();
+      runtime.sleep_for(1ns);
+    }
+  });
+}
+
 TEST(World, ManyTasks) {
   const auto world = world_of();
   int woken = 0;

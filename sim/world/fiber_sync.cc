@@ -91,8 +91,8 @@ std::cv_status FiberCondition::wait_until(Runtime::MutexImpl& held, MonotonicTim
   Waiter waiter{&self};
   waiters_.push(waiter);
   mutex.unlock();
-  scheduler_.suspend("a condition", clock_, deadline);
-  const bool notified = !waiter.queued;
+  const bool for_no_reason = !scheduler_.suspend_rarely("a condition", clock_, deadline);
+  const bool notified = !waiter.queued || for_no_reason;
   waiters_.remove(waiter);
   if (self.group->dead) {
     mutex.lock_if_free();

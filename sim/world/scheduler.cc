@@ -9,6 +9,7 @@
 #include "lib/runtime/check.h"
 #include "lib/runtime/simulated_forks.h"
 #include "sim/world/fiber_sync.h"
+#include "sim/world/rare.h"
 
 namespace holdfast::sim {
 namespace {
@@ -50,17 +51,18 @@ bool FiberParker::park_until(MonotonicTime deadline) {
   Scheduler& scheduler = *owner_.scheduler;
   HF_CHECK(&scheduler.current() == &owner_, "only the task that owns a parker parks in it");
   if (scheduler.cancelled()) return false;
+  bool for_no_reason = false;
   if (!owner_.permit || owner_.role->blocked) {
     owner_.wants_permit = true;
     if (owner_.permit) {
       scheduler.yield();
     } else {
-      scheduler.suspend("a wake-up", clock_, deadline);
+      for_no_reason = !scheduler.suspend_rarely("a wake-up", clock_, deadline);
     }
     owner_.wants_permit = false;
     if (scheduler.cancelled()) return false;
   }
-  return std::exchange(owner_.permit, false);
+  return std::exchange(owner_.permit, false) || for_no_reason;
 }
 
 void FiberParker::unpark() noexcept {
@@ -196,7 +198,7 @@ bool Scheduler::suspend(const char* what, const ProcessClock& clock, MonotonicTi
     yield();  // else a loop of waits whose deadlines have passed would starve the other fibers
     return false;
   }
-  self.timed_out = false;
+  self.timed_out = self.late = false;
   if (moment != std::numeric_limits<std::int64_t>::max()) {
     self.wake_time = moment;
     self.wake_sequence = next_sequence();
@@ -208,6 +210,17 @@ bool Scheduler::suspend(const char* what, const ProcessClock& clock, MonotonicTi
   suspend(what);
   self.armed = false;
   return !self.timed_out;
+}
+
+bool Scheduler::suspend_rarely(const char* what, const ProcessClock& clock, MonotonicTime deadline) {
+  const std::shared_ptr<Rare>& rare = current_->group->rare;
+  const std::optional<Duration> early = rare ? rare->early() : std::nullopt;
+  const MonotonicTime end = early ? clock.monotonic(now()) + *early : deadline;
+  if (end >= deadline) {
+    suspend(what, clock, deadline);
+    return true;
+  }
+  return suspend(what, clock, end);
 }
 
 void Scheduler::suspend(const char* what) {
@@ -243,12 +256,19 @@ void Scheduler::wake_main() noexcept {
   urgent_.push(main_);
 }
 
+void Scheduler::count_turns() {
+  if (std::exchange(moment_, now()) != moment_) turns_ = 0;
+  turns_ += kPicksBetweenPolls;
+}
+
 Fiber* Scheduler::pick() {
   for (;;) {
     if (Fiber* const fiber = urgent_.pop()) return fiber;
     if (++picks_ >= kPicksBetweenPolls) {
       picks_ = 0;
       if (driver_.polls()) driver_.poll(*this);
+      count_turns();
+      if (stands_still()) return &main_;
     }
     if (gathers()) hold_blocked();
     if (!ready_.empty()) {
@@ -378,6 +398,15 @@ bool Scheduler::next_timer(std::int64_t& time, std::uint64_t& sequence) {
 void Scheduler::fire_next_timer() {
   Fiber& fiber = *fibers_[timers_.top().slot];
   timers_.drop_top();
+  if (fiber.group->rare && !std::exchange(fiber.late, true)) {
+    const Duration late = fiber.group->rare->late(fiber.role->name);
+    if (late.count() > 0) {
+      fiber.wake_time += late.count();
+      fiber.wake_sequence = next_sequence();
+      timers_.arm(fiber.slot, fiber.wake_time, fiber.wake_sequence);
+      return;
+    }
+  }
   fiber.timed_out = true;
   wake(fiber);
 }

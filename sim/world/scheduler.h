@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <list>
 #include <map>
 #include <memory>
@@ -36,6 +37,7 @@
 namespace holdfast::sim {
 
 class FiberMutex;
+class Rare;
 class Scheduler;
 struct Fiber;
 struct FiberGroup;
@@ -87,6 +89,7 @@ struct Fiber {
   bool wants_permit = false;  // suspended in park_until()
   bool timed_out = false;
   bool armed = false;
+  bool late = false;             // its deadline has passed, and it is to be told later
   std::uint32_t slot = 0;        // in the timer heap
   std::uint64_t priority = 0;    // the order's; 0: none yet
   Past::Party* party = nullptr;  // past.h; null: nobody asked
@@ -129,6 +132,7 @@ struct FiberGroup {
   std::uint64_t last_refusal = 0;
   std::uint64_t forks = 0;       // how often it is a fork of the first
   Past::Party* party = nullptr;  // of its tasks, unless they stand apart; null: none yet, or nobody asked
+  std::shared_ptr<Rare> rare;    // null: nothing is rare in it
 };
 
 class Driver {
@@ -173,6 +177,9 @@ class Scheduler {
   // fiber's group is killed. `what` names the wait in the list of waiting tasks.
   bool suspend(const char* what, const ProcessClock& clock, MonotonicTime deadline);
   void suspend(const char* what);
+  // The same for waits that may end for no reason (rare.h): false, it did. Whether the deadline passed it
+  // does not say.
+  bool suspend_rarely(const char* what, const ProcessClock& clock, MonotonicTime deadline);
   void yield();
 
   // Lets a suspended fiber go on; nothing for any other.
@@ -190,8 +197,11 @@ class Scheduler {
   // --- for the thread that runs the world --------------------------------------------------------------
   void adopt_thread() noexcept { main_.context.adopt_thread(); }
   // Runs fibers until `done`, which a fiber sets before it calls wake_main(); only that fiber still runs
-  // until it suspends or ends. False: nothing left to run.
+  // until it suspends or ends. False: nothing left to run, or time stands still.
   bool run_until(const bool& done);
+  // Tasks went on so often at one moment that they will for ever: in virtual time only.
+  bool stands_still() const { return turns_ >= most_turns_; }
+  void most_turns_at_a_moment(std::uint64_t most) { most_turns_ = most; }
   void wake_main() noexcept;
 
   // --- for drivers -------------------------------------------------------------------------------------
@@ -202,7 +212,8 @@ class Scheduler {
   bool anything_ready() const { return !ready_.empty() || !urgent_.empty(); }
   // The next timer in order; false when there is none.
   bool next_timer(std::int64_t& time, std::uint64_t& sequence);
-  // REQUIRES: next_timer() returned true just now.
+  // Its fiber may be late (rare.h): then it goes on at a later timer. REQUIRES: next_timer() returned true
+  // just now.
   void fire_next_timer();
 
  private:
@@ -211,6 +222,7 @@ class Scheduler {
   bool refuse();
   Fiber* pick();
   void hold_blocked();
+  void count_turns();
   void leave(Fiber& self) { go_to_from(self, *pick()); }
   void go_to_from(Fiber& self, Fiber& next);
   void after_switch() noexcept;
@@ -231,7 +243,9 @@ class Scheduler {
   std::uint64_t sequence_ = 0;
   TaskId last_id_ = 0;
   std::uint32_t picks_ = 0;
-  std::vector<std::unique_ptr<Fiber>> fibers_;  // by slot
+  std::int64_t moment_ = -1;  // of the last turns that were counted
+  std::uint64_t turns_ = 0, most_turns_ = std::numeric_limits<std::uint64_t>::max();  // at that moment
+  std::vector<std::unique_ptr<Fiber>> fibers_;                                        // by slot
   std::vector<Fiber*> free_;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lib/runtime/check.h"
+#include "sim/world/rare.h"
 #include "sim/world/sim_listener.h"
 
 namespace holdfast::sim {
@@ -37,6 +38,16 @@ class Retained {
 };
 
 }  // namespace
+
+// What its peer may send before it has read.
+std::size_t SimLink::window_of(SimEnd& end) {
+  std::size_t window = kSimWindowBytes;
+  for (const SimEnd* const side : {&end, &peer(end)}) {
+    if (side->owner != nullptr && side->owner->group_.rare)
+      window = std::min(window, side->owner->group_.rare->window(window));
+  }
+  return window;
+}
 
 void SimLink::send(Kind kind, SimEnd& to, std::uint32_t value) {
   retain();
@@ -96,13 +107,14 @@ IoResult SimLink::read(SimEnd& end, std::span<char> into, MonotonicTime deadline
     if (end.closed) return {IoStatus::closed};
     if (end.reset) return {IoStatus::reset};
     if (end.arrived > 0) {
-      const std::size_t count = std::min(end.arrived, into.size());
+      std::size_t count = std::min(end.arrived, into.size());
+      if (const auto& rare = end.owner->group_.rare) count = rare->part_of(count);
       end.in.copy(count, into.data());
       if (Past* const past = scheduler.past()) past->took({into.data(), count});
       end.in.drop(count);
       end.arrived -= count;
       SimEnd& writer = peer(end);
-      if (writer.writer != nullptr && end.in.size() <= kSimWindowBytes / 4 * 3) wake(writer.writer);
+      if (writer.writer != nullptr && end.in.size() <= window_of(end) / 4 * 3) wake(writer.writer);
       return {IoStatus::ok, count};
     }
     if (end.eof) return {IoStatus::eof};
@@ -123,7 +135,8 @@ IoResult SimLink::write(SimEnd& end, std::string_view bytes, MonotonicTime deadl
     if (end.closed || end.finished) return {IoStatus::closed, written};
     if (end.reset) return {IoStatus::reset, written};
     SimEnd& to = peer(end);
-    const std::size_t room = kSimWindowBytes - std::min(kSimWindowBytes, to.in.size());
+    const std::size_t window = window_of(to);
+    const std::size_t room = window - std::min(window, to.in.size());
     const std::size_t count = std::min(room, bytes.size() - written);
     if (count > 0) {
       to.in.append(bytes.substr(written, count));
@@ -133,7 +146,7 @@ IoResult SimLink::write(SimEnd& end, std::string_view bytes, MonotonicTime deadl
     if (written == bytes.size()) return {IoStatus::ok, written};
     const Waiting waiting(end.writer, scheduler.current());
     if (!scheduler.suspend("room on a stream", end.owner->group_.clock, deadline) && !end.closed &&
-        !end.reset && to.in.size() >= kSimWindowBytes) {
+        !end.reset && to.in.size() >= window) {
       return {scheduler.cancelled() ? IoStatus::closed : IoStatus::timed_out, written};
     }
   }

@@ -64,6 +64,7 @@ class SimLink final : public EventSink {
   void wake(Fiber* fiber) noexcept {
     if (fiber != nullptr) fabric_.scheduler.wake(*fiber);
   }
+  std::size_t window_of(SimEnd& end);
   void arrived(SimEnd& end, std::uint32_t bytes);
   void requested(SimEnd& end);
 

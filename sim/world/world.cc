@@ -53,6 +53,7 @@ FiberProcess& WorldBase::add(std::string name, bool harness) {
                                                       rng(stream), fds()));
   machine.process = processes_.back().get();
   machine.process->set_network(make_network(*machine.process));
+  make_rare(*machine.process);
   return *machine.process;
 }
 
@@ -64,6 +65,21 @@ Process& WorldBase::fork_process(Process& parent, std::string name) {
   FiberProcess& child = add(std::move(name), false);
   child.fork_from(forked);
   return child;
+}
+
+void WorldBase::make_rare(const RareOptions& options, Chains* chains,
+                          std::function<bool(std::string_view)> whose) {
+  HF_CHECK(embedded() && !whose_, "once, in an embedded world");
+  rare_ = options;
+  chains_ = chains;
+  whose_ = std::move(whose);
+  for (const auto& process : processes_) make_rare(*process);
+}
+
+void WorldBase::make_rare(FiberProcess& process) {
+  if (!whose_ || !whose_(process.name())) return;
+  process.group().rare =
+      std::make_shared<Rare>(rare_, chains_, process.name(), rng("rare/" + process.name()));
 }
 
 std::string WorldBase::name_at(std::string_view address) const {
@@ -79,6 +95,17 @@ std::string WorldBase::who_waits() {
       list += "\n  " + fiber->role->name + " in " + group.name + " waits for " + fiber->waits_for +
               " since " + std::to_string(fiber->since - run_began_) + " ns" +
               (fiber->role->blocked ? " (paused)" : "");
+    }
+  }
+  return list;
+}
+
+std::string WorldBase::who_spins() {
+  std::string list;
+  for (const auto& process : processes_) {
+    const FiberGroup& group = process->group();
+    for (const Fiber* fiber = group.first; fiber != nullptr; fiber = fiber->group_next) {
+      if (fiber->state != Fiber::State::suspended) list += "\n  " + fiber->role->name + " in " + group.name;
     }
   }
   return list;
@@ -108,8 +135,10 @@ void WorldBase::run(std::function<void()> body) {
   });
   std::string waiting;
   const bool finished = scheduler().run_until(done);
-  if (!finished && (past() == nullptr || !past()->cut())) waiting = who_waits();
+  const bool spins = !finished && scheduler().stands_still();
+  if (!finished && (past() == nullptr || !past()->cut())) waiting = spins ? who_spins() : who_waits();
   end_processes();
+  if (spins) throw std::logic_error("time stands still, since tasks go on and on without waiting:" + waiting);
   if (!finished) throw std::logic_error("nothing is left to run, and the body still waits:" + waiting);
   if (error) std::rethrow_exception(error);
 }
@@ -131,6 +160,7 @@ class EmbeddedWorld final : public WorldBase {
     if (decisions_ != nullptr) decisions_->clock([this] { return now_ns(); });
     if (decisions_ != nullptr) scheduler_.keep_past(decisions_->past());
     if (options.order.kind != OrderKind::first_come) scheduler_.order(options.order, rng("order"));
+    scheduler_.most_turns_at_a_moment(options.most_turns_at_a_moment);
     add("harness", true);
   }
   ~EmbeddedWorld() override { end_processes(); }

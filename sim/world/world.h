@@ -106,6 +106,8 @@ struct EmbeddedWorldOptions {
   Duration hop = std::chrono::microseconds(20);
   std::size_t stack_bytes = 0;  // 0: 64 KiB, 256 KiB under sanitizers
   OrderOptions order = {};      // of tasks that can run at one moment
+  // run() ends by an error when tasks went on so often while virtual time stood still: they spin.
+  std::uint64_t most_turns_at_a_moment = 50'000'000;
   // Outlives the world; null: the seed alone decides, and nothing is written down.
   Decisions* decisions = nullptr;
 };

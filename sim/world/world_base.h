@@ -8,6 +8,7 @@
 
 #include "sim/world/past.h"
 #include "sim/world/process.h"
+#include "sim/world/rare.h"
 #include "sim/world/world.h"
 
 namespace holdfast::sim {
@@ -29,6 +30,8 @@ class WorldBase : public World {
   }
   Trace& trace() override { return trace_; }
   virtual Past* past() const { return nullptr; }  // past_of()
+  // As ::make_rare().
+  void make_rare(const RareOptions& options, Chains* chains, std::function<bool(std::string_view)> whose);
 
  protected:
   WorldBase(std::uint64_t seed, Decisions* decisions) : seed_(seed), decisions_(decisions) {}
@@ -58,12 +61,17 @@ class WorldBase : public World {
   };
   Machine& machine(const std::string& name);
   std::string who_waits();
+  std::string who_spins();
+  void make_rare(FiberProcess& process);
 
   std::map<std::string, Machine, std::less<>> machines_;
   std::map<std::string, std::string, std::less<>> by_address_;
   std::vector<std::unique_ptr<FiberProcess>> processes_;  // harness first
   bool ran_ = false;
   std::function<void()> on_new_address_;
+  RareOptions rare_;
+  Chains* chains_ = nullptr;
+  std::function<bool(std::string_view)> whose_;  // empty: nothing is rare
 };
 
 }  // namespace holdfast::sim

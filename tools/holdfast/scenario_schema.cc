@@ -96,9 +96,21 @@ std::vector<Key> run_keys() {
        "the check progress is violated when nobody is granted this long after the longest lease left (5s)"},
       {"share", reference("percent"),
        "the check share: of an even share of the grants, what each client gets"},
-      {"order", choice({"random", "first-come", "priorities", "partial-order", "instant"}),
-       "embedded: which of the tasks that can run at one moment goes on (random)"},
+      {"order", choice({"random", "first-come", "priorities", "partial-order", "instant", "chains"}),
+       "embedded: which of the tasks that can run at one moment goes on; chains: messages and timers have "
+       "priorities, and some are put down for up to three leases (random)"},
+      {"calm", duration(),
+       "from then on no fault acts, all is healed but what strikes `stay_broken`, and `progress` is asked "
+       "for"},
+      {"stay_broken", texts(), "nodes that are not healed then, fewer than half of them (none)"},
       {"clock_bound", duration(), "larger clock steps mark a violation as out of bounds (0s)"}};
+}
+
+std::vector<Key> rare_keys() {
+  return {{"reads", reference("percent"), "reads that bring a part of what is there (0%)"},
+          {"wakeups", reference("percent"), "waits that end early, for no reason; half at most (0%)"},
+          {"timers", range(), "waits whose deadline has come end so much later; a second at most (0s)"},
+          {"window", integer(1, 262'144), "bytes that a connection takes before they are read (262144)"}};
 }
 
 Json server_settings() {
@@ -319,11 +331,9 @@ Json set_schema() {
       kinds.emplace_back(one.name);
     }
     workload.front().value = choice(kinds);
-    return std::vector<std::pair<const char*, std::vector<Key>>>{{"run", run_keys()},
-                                                                 {"cluster", cluster_keys()},
-                                                                 {"lock", lock_keys()},
-                                                                 {"workload", workload},
-                                                                 {"network", network_keys()}};
+    return std::vector<std::pair<const char*, std::vector<Key>>>{
+        {"run", run_keys()},    {"cluster", cluster_keys()}, {"lock", lock_keys()},
+        {"workload", workload}, {"network", network_keys()}, {"rare", rare_keys()}};
   }();
   Json properties = Json::object();
   for (const auto& [section, keys] : sections) {
@@ -380,18 +390,20 @@ std::string scenario_schema() {
   const auto list_of = [](const char* name) { return Json{{"type", "array"}, {"items", reference(name)}}; };
   Json expectations = list_of("expect");
   expectations["minItems"] = 1;
-  const Json whole = table({{"schema", {{"const", 1}}, "version of this format", true},
-                            {"name", text(), "how the scenario is called", true},
-                            {"about", text(), "what it shows, in a sentence"},
-                            {"run", table(run_keys()), "seeds and time"},
-                            {"cluster", table(cluster_keys()), "the servers"},
-                            {"lock", table(lock_keys()), "the lock under test", true},
-                            {"workload", workload_schema(), "what the clients do", true},
-                            {"recogniser", recogniser_schema(), "what the commands of a watched lock mean"},
-                            {"network", table(network_keys()), "between clients and servers"},
-                            {"fault", list_of("fault"), "what goes wrong, and when"},
-                            {"expect", expectations, "what the checks must say", true},
-                            {"variant", list_of("variant"), "the same schedule with something changed"}});
+  const Json whole =
+      table({{"schema", {{"const", 1}}, "version of this format", true},
+             {"name", text(), "how the scenario is called", true},
+             {"about", text(), "what it shows, in a sentence"},
+             {"run", table(run_keys()), "seeds and time"},
+             {"cluster", table(cluster_keys()), "the servers"},
+             {"lock", table(lock_keys()), "the lock under test", true},
+             {"workload", workload_schema(), "what the clients do", true},
+             {"recogniser", recogniser_schema(), "what the commands of a watched lock mean"},
+             {"network", table(network_keys()), "between clients and servers"},
+             {"rare", table(rare_keys()), "embedded: what a client's machine does now and then"},
+             {"fault", list_of("fault"), "what goes wrong, and when"},
+             {"expect", expectations, "what the checks must say", true},
+             {"variant", list_of("variant"), "the same schedule with something changed"}});
   Json document = {
       {"$schema", "https://json-schema.org/draft/2020-12/schema"},
       {"title", "Holdfast scenario"},

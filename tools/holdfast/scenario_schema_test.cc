@@ -117,10 +117,11 @@ std::set<std::string> keys_of(const Json& table) {
 struct Sections {
   std::string run = {}, cluster = {}, lock = "kind = \"reentrant\"\n",
               workload = "kind = \"critical-section\"\n";
-  std::string network = {}, more = {}, top = {}, expect = "check = \"lease-exclusion\"\n";
+  std::string network = {}, rare = {}, more = {}, top = {}, expect = "check = \"lease-exclusion\"\n";
   std::string text() const {
     return "schema = 1\nname = \"x\"\n" + top + "[run]\n" + run + "[cluster]\n" + cluster + "[lock]\n" +
-           lock + "[workload]\n" + workload + "[network]\n" + network + "[[expect]]\n" + expect + more;
+           lock + "[workload]\n" + workload + "[network]\n" + network + "[rare]\n" + rare + "[[expect]]\n" +
+           expect + more;
   }
 };
 
@@ -147,6 +148,7 @@ TEST(SchemaAndParser, HaveTheSameKeys) {
   same("cluster", &Sections::cluster);
   same("lock", &Sections::lock);
   same("network", &Sections::network);
+  same("rare", &Sections::rare);
   EXPECT_EQ(keys_of_parser(Sections{.top = kWrong}.text()), keys_of(schema));
   for (const Json& workload : top.at("workload").at("oneOf")) {
     const std::string kind = workload.at("properties").at("kind").at("const");
