@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -121,6 +122,14 @@ class Walk {
 }  // namespace
 
 std::vector<Feature> features_of(const checker::History& history) { return Walk(history).features(); }
+
+std::vector<Feature> join(const std::vector<Feature>& a, const std::vector<Feature>& b) {
+  std::vector<Feature> both;
+  both.reserve(a.size() + b.size());
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both),
+             [](const Feature& one, const Feature& other) { return one.at_ns < other.at_ns; });
+  return both;
+}
 
 std::vector<Feature> Coverage::add(const std::vector<Feature>& features, std::uint64_t run) {
   std::vector<Feature> fresh;

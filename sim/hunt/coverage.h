@@ -2,7 +2,8 @@
 //
 // A feature is something that happened: a mark; one thing after another at one lock (a grant after the loss
 // of another's, a renewal beside a removal), by the same party or another; one thing while a kind of fault
-// acts; how many hold and wait. Features are hashes: what they mean is forgotten.
+// acts; how many hold and wait; and what happened inside the servers (server_watch.h). Features are hashes:
+// what they mean is forgotten.
 //
 // Source: AFL's edges (Zalewski, 2014), of what happened instead of code.
 #pragma once
@@ -22,6 +23,8 @@ struct Feature {
 
 // Each once, by moment. O(events * faults that act at one time).
 std::vector<Feature> features_of(const checker::History& history);
+// Both, by moment. REQUIRES: each is so; none is in both.
+std::vector<Feature> join(const std::vector<Feature>& a, const std::vector<Feature>& b);
 
 class Coverage {
  public:

@@ -67,7 +67,7 @@ void draw_run(const Ground& ground, Value& document, Dice dice) {
   Section run(ground, document, "run");
   run.set("seeds", "1");
   run.set("time", "60s");
-  run.set("order", dice.pick({"random", "random", "priorities", "partial-order"}));
+  run.set("order", dice.pick({"random", "random", "priorities", "partial-order", "chains"}));
 }
 
 // Where servers may forget they do so in many ways; else they keep what they acknowledged.
@@ -114,6 +114,17 @@ std::string workload_of(const LockKind& lock) {
   return lock.latch ? "count-down" : lock.pair ? "transfer" : "critical-section";
 }
 
+// Many small cases find more than few large ones: some two dozen critical sections are a case's share.
+std::uint64_t most_rounds(const Value& document) {
+  constexpr std::uint64_t kSections = 24, kLeast = 2, kMost = 8;
+  const Value& workload = *document.find("workload");
+  const auto number = [&](const char* key) {
+    const Value* const value = workload.find(key);
+    return value == nullptr || value->integer < 1 ? 1 : static_cast<std::uint64_t>(value->integer);
+  };
+  return std::clamp(kSections / (number("clients") * number("threads")), kLeast, kMost);
+}
+
 void draw_workload(const Ground& ground, Value& document, Dice dice) {
   const LockKind& lock = *ground.lock;
   Section table(ground, document, "workload");
@@ -135,7 +146,7 @@ void draw_workload(const Ground& ground, Value& document, Dice dice) {
   }
   if (text_at(document, "workload", "kind") != "critical-section") return;
   table.set("threads", dice.percent(65) ? 1 : dice.between(2, 3));
-  table.set("rounds", dice.between(2, 8));
+  table.set("rounds", dice.between(2, most_rounds(document)));
   table.set("hold", dice.one_in(3) ? dice.range(milliseconds(1), 2 * lease)
                                    : dice.range(microseconds(200), lease / 2));
   table.set("think", dice.one_in(3) ? std::string("0s") : dice.range(microseconds(100), milliseconds(80)));
@@ -147,7 +158,7 @@ void draw_workload(const Ground& ground, Value& document, Dice dice) {
   if (lock.reentrant && dice.one_in(4)) table.set("depth", 2);
   if (dice.one_in(5)) table.set("interrupts", "30%");
   if (lock.registry && dice.one_in(4))
-    table.set("evict", format_duration(dice.log_uniform(milliseconds(1), lease)));
+    table.set("evict", format_duration(dice.log_uniform(lease / 20, lease)));
 }
 
 // A lease that is over after a few round trips is kept by nobody.
@@ -159,6 +170,38 @@ void draw_network(const Ground& ground, Value& document, Dice dice) {
   network.set("latency", dice.one_in(4)   ? dice.range(microseconds(10), slowest)
                          : dice.one_in(3) ? std::string("20us..200us")
                                           : dice.range(microseconds(50), milliseconds(3)));
+}
+
+// Half of the cases have nothing of it, and the others mostly one thing.
+void draw_rare(const Ground& ground, Value& document, Dice dice) {
+  if (dice.one_in(2)) return;
+  Section rare(ground, document, "rare");
+  const Duration lease = *parse_duration(text_at(document, "lock", "lease"));
+  const std::uint64_t first = dice.between(0, 3);
+  const auto wanted = [&](std::uint64_t which) { return which == first || dice.one_in(4); };
+  const auto percent = [&](std::uint64_t most) { return std::to_string(dice.between(1, most)) + "%"; };
+  if (wanted(0)) rare.set("reads", percent(60));
+  if (wanted(1)) rare.set("wakeups", percent(20));
+  if (wanted(2)) {
+    const Duration latest = std::clamp<Duration>(lease / 20, microseconds(20), milliseconds(50));
+    rare.set("timers", "0s.." + format_duration(dice.log_uniform(microseconds(10), latest)));
+  }
+  if (wanted(3)) rare.set("window", dice.between(4, 64) * 16);
+}
+
+// When the faults are over: from then on somebody must get the lock, though a few nodes stay as they are.
+void draw_phases(const Ground& ground, Value& document, Dice dice) {
+  if (!dice.one_in(4)) return;
+  Section run(ground, document, "run");
+  run.set("calm", format_duration(dice.log_uniform(milliseconds(300), seconds(6))));
+  const Value* const nodes = document.find("cluster")->find("nodes");
+  const std::string topology = text_at(document, "cluster", "topology");
+  if (nodes == nullptr || topology != "independent" || !dice.one_in(2)) return;
+  const std::uint64_t most = (nodes->items.size() - 1) / 2;
+  std::vector<Value> broken = nodes->items;
+  while (broken.size() > most)
+    broken.erase(broken.begin() + static_cast<std::ptrdiff_t>(dice.between(0, broken.size() - 1)));
+  if (!broken.empty()) run.set("stay_broken", list_value(std::move(broken)));
 }
 
 // Who asks for no tokens gets none to judge.
@@ -181,6 +224,7 @@ void draw_part(const Ground& ground, Value& document, Part part, const Dice& dic
     case Part::lock: return draw_lock(ground, document, dice.child("lock"));
     case Part::workload: return draw_workload(ground, document, dice.child("workload"));
     case Part::network: return draw_network(ground, document, dice.child("network"));
+    case Part::rare: return draw_rare(ground, document, dice.child("rare"));
     case Part::faults: return draw_faults(ground, document, dice.child("faults"));
   }
 }
@@ -200,6 +244,7 @@ std::string section_name(Part part) {
     case Part::lock: return "lock";
     case Part::workload: return "workload";
     case Part::network: return "network";
+    case Part::rare: return "rare";
     case Part::faults: return "fault";
   }
   return "";
@@ -222,8 +267,9 @@ bool make_fit(const Ground& ground, Value& document) {
 }  // namespace
 
 void put_in_order(Value& document) {
-  static const std::vector<std::string> kOrder = {"schema",   "name",    "about", "run",    "cluster", "lock",
-                                                  "workload", "network", "fault", "expect", "variant"};
+  static const std::vector<std::string> kOrder = {"schema",  "name",  "about",    "run",
+                                                  "cluster", "lock",  "workload", "network",
+                                                  "rare",    "fault", "expect",   "variant"};
   std::stable_sort(document.members.begin(), document.members.end(), [](const Member& a, const Member& b) {
     return std::find(kOrder.begin(), kOrder.end(), a.key) < std::find(kOrder.begin(), kOrder.end(), b.key);
   });
@@ -265,6 +311,7 @@ Value draw_case(const Ground& ground, const Rng& rng) {
   Value document = named_case(ground);
   draw_run(ground, document, dice.child("run"));
   for (const Part part : kParts) draw_part(ground, document, part, dice);
+  draw_phases(ground, document, dice.child("phases"));
   expect_promises(ground, document);
   put_in_order(document);
   if (!make_fit(ground, document))

@@ -14,8 +14,9 @@
 namespace holdfast::sim {
 
 // The parts, in the order in which they are drawn; a later one reads what an earlier one said.
-enum class Part { cluster, lock, workload, network, faults };
-inline constexpr Part kParts[] = {Part::cluster, Part::lock, Part::workload, Part::network, Part::faults};
+enum class Part { cluster, lock, workload, network, rare, faults };
+inline constexpr Part kParts[] = {Part::cluster, Part::lock, Part::workload,
+                                  Part::network, Part::rare, Part::faults};
 
 // What the ground says, and nothing more than a scenario needs besides. It parses if what is given does.
 Value least_case(const Ground& ground);

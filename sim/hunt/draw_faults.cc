@@ -128,6 +128,8 @@ class FaultDrawer {
       case FaultKey::Type::duration: {
         if (key.name == "period")
           return text_value(format_duration(dice_.log_uniform(milliseconds(1), seconds(1))));
+        if (key.name == "threshold")  // the script's instructions are counted one by one
+          return text_value(format_duration(dice_.log_uniform(milliseconds(1), milliseconds(100))));
         const std::string time = format_duration(dice_.about_lease(parties_.lease));
         return text_value((key.name == "by" && dice_.one_in(2) ? "-" : "") + time);
       }

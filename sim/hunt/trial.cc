@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "checker/history/effects.h"
+#include "sim/hunt/server_watch.h"
 #include "sim/scenario/parse_scenario.h"
 
 namespace holdfast::sim {
@@ -87,17 +88,19 @@ Trial try_case(const HuntCase& one, const TrialOptions& options) {
   Decisions own(one.changes);
   try {
     const Scenario scenario = parse_base(one.document, "hunted");
+    ServerWatch servers(scenario);
     const RunResult run = run_once(scenario, {.seed = one.seed,
                                               .keep_history = true,
                                               .decisions = options.decisions != nullptr ? options.decisions
                                                            : one.changes.empty()        ? nullptr
-                                                                                        : &own});
+                                                                                        : &own,
+                                              .observer = options.features ? &servers : nullptr});
     if (options.look) options.look(run);
     trial.trace = run.trace;
     trial.length_ns = run.length_ns;
     trial.grants = run.grants;
     trial.marks = marks_of(run.history);
-    if (options.features) trial.features = features_of(run.history);
+    if (options.features) trial.features = join(features_of(run.history), servers.take_features());
     for (std::size_t i = 0; i < run.verdicts.size(); ++i) {
       const checker::Verdict& verdict = run.verdicts[i];
       if (verdict.outcome == checker::Outcome::unknown) trial.judged = false;
