@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/scenario/write_document.h"
+
 namespace holdfast::sim {
 
 std::string_view to_string(Strategy strategy) {
@@ -10,9 +12,28 @@ std::string_view to_string(Strategy strategy) {
     case Strategy::no_feedback: return "no feedback";
     case Strategy::no_targets: return "no targets";
     case Strategy::no_swarm: return "no swarm";
+    case Strategy::random_order: return "random order";
+    case Strategy::priorities: return "priorities";
+    case Strategy::partial_order: return "partial order";
+    case Strategy::chains: return "chains";
   }
   return "";
 }
+
+namespace {
+
+// As `[run] order` has it; "": drawn.
+std::string order_of(Strategy strategy) {
+  switch (strategy) {
+    case Strategy::random_order: return "random";
+    case Strategy::priorities: return "priorities";
+    case Strategy::partial_order: return "partial-order";
+    case Strategy::chains: return "chains";
+    default: return "";
+  }
+}
+
+}  // namespace
 
 bool has_promise(const std::map<std::string, std::uint64_t>& found, const std::string& wanted) {
   return std::any_of(found.begin(), found.end(), [&](const auto& one) {
@@ -26,6 +47,8 @@ Search search_for(const LockKind& kind, Strategy strategy, std::uint64_t seed, s
   options.feedback = strategy != Strategy::no_feedback;
   options.ground.targets = strategy != Strategy::no_targets;
   options.ground.swarm = strategy != Strategy::no_swarm;
+  if (const std::string order = order_of(strategy); !order.empty())
+    set_key(section_of(options.ground.given, "run"), "order", text_value(order));
   const auto promises = [](const HuntState& state) {
     std::map<std::string, std::uint64_t> found;
     for (const auto& [name, find] : state.finds) {

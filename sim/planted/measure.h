@@ -13,11 +13,22 @@
 
 namespace holdfast::sim {
 
-// How the hunt looks. all: as it does by itself. Each of the others leaves one thing out: no case is changed
-// or gone on with; faults act at times, not at the moments that matter; every case has all kinds of faults.
-enum class Strategy { all, no_feedback, no_targets, no_swarm };
-inline constexpr Strategy kStrategies[] = {Strategy::all, Strategy::no_feedback, Strategy::no_targets,
-                                           Strategy::no_swarm};
+// How the hunt looks. all: as it does by itself. Three leave one thing out: no case is changed or gone on
+// with; faults act at times, not at the moments that matter; every case has all kinds of faults. The others
+// have one order of tasks in all cases, which otherwise is drawn.
+enum class Strategy {
+  all,
+  no_feedback,
+  no_targets,
+  no_swarm,
+  random_order,
+  priorities,
+  partial_order,
+  chains
+};
+inline constexpr Strategy kStrategies[] = {
+    Strategy::all,          Strategy::no_feedback, Strategy::no_targets,    Strategy::no_swarm,
+    Strategy::random_order, Strategy::priorities,  Strategy::partial_order, Strategy::chains};
 std::string_view to_string(Strategy strategy);  // "all", "no feedback", ...
 
 struct Search {

@@ -1,18 +1,16 @@
 // hunt_planted: what hunts find of what is known to be wrong, how soon, and how small it becomes.
 //
 // Hunts wrong versions of our locks and published designs with each strategy, and adds to a record
-// (track_record.h); makes large failing cases small (shrink_table.h); or hunts the locks that ship, of which
-// nothing is to be found. No result depends on the number of jobs.
+// (track_record.h); or makes large failing cases small (shrink_table.h). No result depends on the number of
+// jobs. The locks that ship are hunted by `holdfast hunt` (shipped_locks.py).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <mutex>
 
 #include "sim/scenario/problem.h"
 #include "sim/scenario/units.h"
 #include "tools/holdfast/commands.h"
-#include "tools/holdfast/for_each.h"
 #include "tools/holdfast/output.h"
 #include "tools/planted/make_record.h"
 #include "tools/planted/shrink_table.h"
@@ -21,7 +19,7 @@ namespace holdfast::tools {
 namespace {
 
 struct Arguments {
-  bool list = false, locks = false, shrink = false, no_small = false;
+  bool list = false, shrink = false, no_small = false;
   std::string only, page, record, time, museum = "scenarios/museum";
   std::uint64_t runs = 1'024, hunts = 1, seed = 1, jobs = 2, real = 0;
 };
@@ -36,12 +34,9 @@ void add_flags(CLI::App& app, Arguments& arguments) {
   auto* const record = app.add_option("--record", arguments.record,
                                       "hunt what this track record lacks, and add to it: wrong versions and "
                                       "published designs, with each strategy");
-  auto* const locks =
-      app.add_flag("--locks", arguments.locks, "hunt the locks themselves: nothing is to be found");
   auto* const shrink =
       app.add_flag("--shrink", arguments.shrink, "make large failing cases small, and say what it took");
-  record->excludes(locks)->excludes(shrink);
-  locks->excludes(shrink);
+  record->excludes(shrink);
   app.add_option("--only", arguments.only, "locks whose name has this text");
   app.add_option("--page", arguments.page, "with --shrink: write the page of results/ into this file")
       ->needs(shrink);
@@ -84,30 +79,9 @@ int make_record(const Arguments& arguments) {
   return 0;
 }
 
-// Exit 1: something was found.
-int hunt_locks(const Arguments& arguments) {
-  const std::vector<Subject> subjects = only(sound_subjects(), arguments.only);
-  bool found = false;
-  std::mutex mutex;
-  for_each(static_cast<unsigned>(arguments.jobs), subjects.size() * arguments.hunts, [&](std::size_t i) {
-    const Subject& subject = subjects[i % subjects.size()];
-    const std::uint64_t seed = arguments.seed + i / subjects.size();
-    const sim::Search search = sim::search_for(*subject.kind, sim::Strategy::all, seed, arguments.runs);
-    const std::lock_guard guard(mutex);
-    found = found || search.runs;
-    std::cout << fmt::format("{} (seed {}): {}\n", subject.kind->name, seed,
-                             search.runs
-                                 ? fmt::format("run {}: {}: {}", *search.runs, search.promise, search.why)
-                                 : fmt::format("nothing in {} runs", search.tried))
-              << std::flush;
-  });
-  return found ? 1 : 0;
-}
-
 int run(const Arguments& arguments) {
   sim::add_planted_kinds();
   if (!arguments.record.empty()) return make_record(arguments);
-  if (arguments.locks) return hunt_locks(arguments);
   if (arguments.shrink) {
     if (!arguments.page.empty()) require_writable_file("--page", arguments.page);
     const std::string page = shrink_table(
@@ -115,7 +89,7 @@ int run(const Arguments& arguments) {
     if (!arguments.page.empty()) write_file(arguments.page, page);
     return 0;
   }
-  if (!arguments.list) throw BadUsage("nothing is asked for, expected --list, --record, --locks or --shrink");
+  if (!arguments.list) throw BadUsage("nothing is asked for, expected --list, --record or --shrink");
   for (const sim::PlantedVersion& version : sim::planted_versions())
     std::cout << fmt::format("{:<44} {:<17} {}\n", version.name, version.base, version.broken);
   return 0;

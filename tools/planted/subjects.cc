@@ -57,16 +57,6 @@ std::vector<Subject> published_subjects(const std::string& museum) {
   return subjects;
 }
 
-std::vector<Subject> sound_subjects() {
-  std::vector<Subject> subjects;
-  for (const sim::PlantedVersion& version : sim::planted_versions()) {
-    const sim::LockKind* const kind = sim::find_lock_kind(version.base);
-    if (std::none_of(subjects.begin(), subjects.end(), [&](const Subject& one) { return one.kind == kind; }))
-      subjects.push_back({.kind = kind});
-  }
-  return subjects;
-}
-
 std::vector<Subject> only(std::vector<Subject> subjects, const std::string& text) {
   std::erase_if(subjects,
                 [&](const Subject& one) { return one.kind->name.find(text) == std::string_view::npos; });

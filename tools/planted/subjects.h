@@ -21,8 +21,6 @@ struct Subject {
 std::vector<Subject> planted_subjects();
 // Each published design. `museum`: a folder of scenario files. Throws BadScenario.
 std::vector<Subject> published_subjects(const std::string& museum);
-// The locks of which there are planted versions: nothing is to be found.
-std::vector<Subject> sound_subjects();
 
 // Those whose name has this text.
 std::vector<Subject> only(std::vector<Subject> subjects, const std::string& text);
