@@ -74,11 +74,12 @@ class ScriptEngine {
 
  private:
   struct Script {
-    int function;  // registry reference
-    bool shebang;
-    bool no_writes;
-    bool allow_stale;
-    bool allow_oom;
+    int function = 0;  // registry reference
+    bool shebang = false;
+    bool no_writes = false;
+    bool allow_stale = false;
+    bool allow_oom = false;
+    bool idles = false;  // an endless loop around nothing: its counts need not be executed
   };
   void open();
   void close();
@@ -94,7 +95,7 @@ class ScriptEngine {
   StringMap<Script> scripts_;
   Call* call_ = nullptr;
   bool read_only_ = false;
-  bool wrote_ = false, killed_ = false, abandoned_ = false;
+  bool wrote_ = false, killed_ = false, abandoned_ = false, idles_ = false;
   std::int64_t spent_ = 0;  // instructions for which no time has passed yet
   std::uint64_t seen_given_out_ = 0;
   bool allow_oom_ = false;

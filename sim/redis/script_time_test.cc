@@ -102,6 +102,29 @@ TEST(ScriptTime, WhoLeavesDuringItsScriptTakesNothingWithIt) {
   EXPECT_EQ(s.ask("GET k", 2), "$1\r\nv\r\n");
 }
 
+// The plainest endless loop is not executed instruction by instruction. Nobody may see that: another one, which
+// is, does the same at the same time.
+TEST(ScriptTime, AnIdleLoopTakesTheTimeOfOneThatIsExecuted) {
+  const auto life = [](const std::string& loop, std::int64_t patience_us) {
+    LocalServer s;
+    std::string all = s.ask("CONFIG SET busy-reply-threshold 3");
+    all += s.ask("EVAL \"" + loop + "\" 0", 1);
+    for (int step = 0; step < 20; ++step) {
+      s.pass(std::chrono::microseconds(patience_us));
+      all += s.ask("PING", 2) + s.take(2) + "|";
+      if (step == 12) all += s.ask("SCRIPT KILL", 3) + s.take(3) + "|";
+      const std::string answer = s.take(1);
+      all += answer.substr(0, answer.find(" script: ")) + "|";  // then its digest follows
+    }
+    return all;
+  };
+  for (const std::int64_t patience_us : {300, 700, 1000, 1700}) {
+    const std::string executed = life("while true do  end", patience_us);
+    EXPECT_NE(executed.find("-ERR Script killed by user"), std::string::npos) << patience_us;
+    EXPECT_EQ(life("while true do end", patience_us), executed) << patience_us;
+  }
+}
+
 // Nobody kills it: the run ends all the same, when its world does.
 TEST(ScriptTime, AnEndlessScriptEndsWithItsWorld) {
   const auto run = oracle::play_embedded({"send EVAL \"while true do end\" 0", "advance 20s", "2: GET k"});
