@@ -130,6 +130,9 @@ class PermitLimits {
  public:
   PermitLimits(const History& history, std::int64_t initial) : initial_(initial) {
     const auto& events = history.events();
+    if (std::none_of(events.begin(), events.end(), [](const Event& e) { return e.f == Function::resize; })) {
+      return;
+    }
     const Pairs pairs = pair_events(history);
     for (std::size_t i = 0; i < events.size(); ++i) {
       const Event& event = events[i];

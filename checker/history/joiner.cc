@@ -11,31 +11,27 @@ Joiner::Joined Joiner::take_of_many(const Event& event, std::size_t position) {
   const Symbol name = event.f == Function::other ? event.error : 0;
   Open& open = many_[{event.process, event.f, name, event.key}];
   if (event.type == EventType::invoke) {
-    open.by_id[event.id].push_back(position);
-    open.all.insert(position);
+    open.by_id.emplace(event.id, position);
+    open.all.emplace(position, event.id);
     return {};
   }
-  std::size_t found = kNowhere;
-  if (event.id == 0) {
-    if (!open.all.empty()) found = *open.all.begin();
-  } else {
+  auto found = event.id == 0 ? open.all.begin() : open.all.end();
+  if (event.id != 0) {
     for (const Symbol id : {event.id, Symbol{0}}) {
-      const auto same = open.by_id.find(id);
-      if (found == kNowhere && same != open.by_id.end()) found = same->second.front();
+      const auto same = open.by_id.lower_bound({id, 0});
+      if (found == open.all.end() && same != open.by_id.end() && same->first == id) {
+        found = open.all.find(same->second);
+      }
     }
   }
-  if (found == kNowhere) {
+  if (found == open.all.end()) {
     const bool alone = event.f == Function::other || event.f == Function::resize;
     return {kNowhere, alone ? Problem::none : Problem::no_invocation};
   }
+  const std::size_t invocation = found->first;
+  open.by_id.erase({found->second, invocation});
   open.all.erase(found);
-  for (auto id = open.by_id.begin(); id != open.by_id.end(); ++id) {
-    if (id->second.front() != found) continue;
-    id->second.pop_front();
-    if (id->second.empty()) open.by_id.erase(id);
-    break;
-  }
-  return {found, Problem::none};
+  return {invocation, Problem::none};
 }
 
 std::string describe(const History& names, const Event& event, const Joiner::Joined& joined,

@@ -8,13 +8,13 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "checker/history/history.h"
@@ -82,10 +82,10 @@ class Joiner {
   };
   static constexpr std::size_t kLanes = 4;
   static_assert(static_cast<std::size_t>(Pairing::many) == kLanes);
-  // Several open ones, by acquisition.
+  // Several open ones: their acquisitions by position, and their positions by acquisition.
   struct Open {
-    std::map<Symbol, std::deque<std::size_t>> by_id;
-    std::set<std::size_t> all;
+    std::map<std::size_t, Symbol> all;
+    std::set<std::pair<Symbol, std::size_t>> by_id;
   };
   static Problem problem_of_one(const Event& event) {
     const bool told = event.type == EventType::ok || event.type == EventType::info;
