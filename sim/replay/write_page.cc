@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -15,32 +14,15 @@
 #include "generated/replay_strip.h"
 #include "generated/replay_style.h"
 #include "generated/replay_view.h"
+#include "sim/replay/page_parts.h"
 
 namespace holdfast::sim {
 namespace {
 
-constexpr std::array kScripts = {kReplayModel, kReplayStrip, kReplayView, kReplayInput, kReplayMain};
-
-// Numbers that JavaScript has no exact word for are texts.
-constexpr std::uint64_t kMostExact = std::uint64_t{1} << 53;
-
-// Text inside a <script> element: valid JSON, and no `<` in it.
-std::string json(std::string_view text) {
-  std::string out = nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  for (std::size_t at = 0; (at = out.find('<', at)) != std::string::npos;) out.replace(at, 1, "\\u003c");
-  return out;
-}
-
-// Microseconds, as a number of JSON.
-std::string time(std::int64_t ns) {
-  if (ns % 1000 == 0) return std::to_string(ns / 1000);
-  const std::int64_t whole = ns / 1000, rest = std::abs(ns % 1000);
-  return fmt::format("{}{}.{:03}", ns < 0 && whole == 0 ? "-" : "", whole, rest);
-}
-std::string time(const std::optional<std::int64_t>& ns) { return ns ? time(*ns) : "null"; }
-
-std::string exact(std::uint64_t number) {
-  return number <= kMostExact ? std::to_string(number) : fmt::format("\"0x{:016x}\"", number);
+PageParts parts() {
+  return {.body = kReplayPage,
+          .styles = {kReplayStyle},
+          .scripts = {kReplayModel, kReplayStrip, kReplayView, kReplayInput, kReplayMain}};
 }
 
 class Writer {
@@ -51,18 +33,18 @@ class Writer {
     out_ << fmt::format(
         "{{\"title\":{},\"about\":{},\"lock\":{},\"seed\":{},\"trace\":\"{:016x}\",\"reproduce\":{},"
         "\"end\":{},\"cut\":{},\"keysLeftOut\":{},\"sentinels\":{}",
-        json(replay_.title), json(replay_.about), json(replay_.lock), exact(replay_.seed), replay_.trace,
-        json(reproduce), time(replay_.end_ns), time(replay_.cut_ns), replay_.keys_left_out,
-        replay_.sentinels);
+        json_text(replay_.title), json_text(replay_.about), json_text(replay_.lock), json_exact(replay_.seed),
+        replay_.trace, json_text(reproduce), json_time(replay_.end_ns), json_time(replay_.cut_ns),
+        replay_.keys_left_out, replay_.sentinels);
     names("servers", replay_.servers);
     names("threads", replay_.threads);
     list("verdicts", replay_.verdicts, [](const Replay::Verdict& one) {
-      return fmt::format("[{},{},{}]", json(one.check), json(one.outcome), json(one.reason));
+      return fmt::format("[{},{},{}]", json_text(one.check), json_text(one.outcome), json_text(one.reason));
     });
     list("places", replay_.places, [](const Replay::Place& one) {
-      return fmt::format("[{},{},{},{},{},{},{},{},{}]", json(one.check), json(one.kind), json(one.key),
-                         json(one.why), time(one.at_ns), time(one.from_ns), time(one.to_ns),
-                         nlohmann::json(one.threads).dump(), time(one.first_ns));
+      return fmt::format("[{},{},{},{},{},{},{},{},{}]", json_text(one.check), json_text(one.kind),
+                         json_text(one.key), json_text(one.why), json_time(one.at_ns), json_time(one.from_ns),
+                         json_time(one.to_ns), nlohmann::json(one.threads).dump(), json_time(one.first_ns));
     });
     list("told", replay_.told, [this](const Replay::Told& one) {
       return fmt::format("[{},{},{},{}]", static_cast<int>(one.sort), string(one.who), string(one.text),
@@ -72,26 +54,26 @@ class Writer {
     list("messages", replay_.messages, [this](const Replay::Message& one) {
       return fmt::format("[{},{},{},{},{},{},{},{},{},{},{}]", string(one.from), string(one.to),
                          static_cast<int>(one.direction), one.replication ? 1 : 0, one.connection,
-                         string(one.text), one.bytes, static_cast<int>(one.meant), time(one.delay_ns),
+                         string(one.text), one.bytes, static_cast<int>(one.meant), json_time(one.delay_ns),
                          one.fate ? static_cast<int>(*one.fate) : -1, one.routine ? 1 : 0);
     });
     list("drawings", replay_.drawings, [this](const Replay::Drawing& one) {
       const Drawn& drawn = one.drawn;
       return fmt::format("[{},{},{},{},{},{},{}]", string(one.stream), one.number,
-                         static_cast<int>(drawn.kind), exact(drawn.low), exact(drawn.high),
-                         exact(drawn.value), one.fixed ? 1 : 0);
+                         static_cast<int>(drawn.kind), json_exact(drawn.low), json_exact(drawn.high),
+                         json_exact(drawn.value), one.fixed ? 1 : 0);
     });
     list("standings", replay_.standings, [](const Replay::Server& one) {
-      return fmt::format("[{},{},{}]", one.server, static_cast<int>(one.standing), time(one.clock_ns));
+      return fmt::format("[{},{},{}]", one.server, static_cast<int>(one.standing), json_time(one.clock_ns));
     });
     list("beliefs", replay_.beliefs, [this](const Replay::Belief& one) { return belief(one); });
     list("pauses", replay_.pauses, [this](const Replay::Pause& one) {
       return fmt::format("[{},{},{}]", string(one.party), string(one.act), one.begins ? 1 : 0);
     });
     list("steps", replay_.steps, [](const Replay::Step& one) {
-      return fmt::format("[{},{},{}]", time(one.at_ns), static_cast<int>(one.kind), one.at);
+      return fmt::format("[{},{},{}]", json_time(one.at_ns), static_cast<int>(one.kind), one.at);
     });
-    list("strings", strings_, [](const std::string& one) { return json(one); });
+    list("strings", strings_, [](const std::string& one) { return json_text(one); });
     out_ << "}";
   }
 
@@ -103,7 +85,7 @@ class Writer {
   }
 
   void names(std::string_view name, const std::vector<std::string>& all) {
-    list(name, all, [](const std::string& one) { return json(one); });
+    list(name, all, [](const std::string& one) { return json_text(one); });
   }
 
   template <typename T, typename F>
@@ -131,8 +113,8 @@ class Writer {
     for (const Replay::Claim& claim : one.claims) {
       claims +=
           fmt::format("{}[{},{},{},{},{},{},{},{}]", claims.empty() ? "" : ",", string(claim.key),
-                      string(claim.id), static_cast<int>(claim.state), time(claim.since_ns),
-                      time(claim.until_ns), string(claim.token), string(claim.mode), string(claim.note));
+                      string(claim.id), static_cast<int>(claim.state), json_time(claim.since_ns),
+                      json_time(claim.until_ns), string(claim.token), string(claim.mode), string(claim.note));
     }
     return fmt::format("[{},{},{},[{}]]", one.thread, one.dead ? 1 : 0, string(one.doing), claims);
   }
@@ -146,19 +128,17 @@ class Writer {
 }  // namespace
 
 void write_page(const Replay& replay, const std::string& reproduce, std::ostream& out) {
-  std::string_view page = kReplayPage;
-  const auto until = [&](std::string_view mark) {
-    const std::size_t at = page.find(mark);
-    out << page.substr(0, at);
-    page.remove_prefix(at + mark.size());
-  };
-  until("/*STYLE*/");
-  out << kReplayStyle;
-  until("/*DATA*/");
+  write_parts(
+      parts(), [&](std::ostream& data) { write_data(replay, reproduce, data); }, out);
+}
+
+void write_data(const Replay& replay, const std::string& reproduce, std::ostream& out) {
   Writer(replay, out).write(reproduce);
-  until("/*SCRIPT*/");
-  for (const std::string_view script : kScripts) out << script << "\n";
-  out << page;
+}
+
+void write_empty_page(std::ostream& out) {
+  write_parts(
+      parts(), [](std::ostream& data) { data << kDataMark; }, out);
 }
 
 }  // namespace holdfast::sim

@@ -6,6 +6,7 @@
 
 #include <iosfwd>
 #include <string>
+#include <string_view>
 
 #include "sim/replay/replay.h"
 
@@ -13,5 +14,10 @@ namespace holdfast::sim {
 
 // `reproduce`: the line that makes this page again, shown on it.
 void write_page(const Replay& replay, const std::string& reproduce, std::ostream& out);
+
+// In two parts, for a page that has several: the data, and the page with a mark in their place.
+inline constexpr std::string_view kDataMark = "/*DATA*/";
+void write_data(const Replay& replay, const std::string& reproduce, std::ostream& out);
+void write_empty_page(std::ostream& out);
 
 }  // namespace holdfast::sim

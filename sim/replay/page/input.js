@@ -79,8 +79,6 @@ function goToPlace(at) {
   show(begin - span * 0.25, Math.max(time, begin) + span * 0.6);
   goTo(placeStep(place), false);
 }
-const sentence = text => text.charAt(0).toUpperCase() + text.slice(1);
-
 function toggleStop(name) {
   stops[name] = !stops[name];
   if (name === 'routine' && stops.routine) stops.messages = true;
@@ -90,23 +88,11 @@ function toggleStop(name) {
   render();
 }
 
-const systemDark = matchMedia('(prefers-color-scheme: dark)');
-let chosenTheme = null;
-function setTheme(name) {
-  document.documentElement.dataset.theme = name;
+function themed() {
   readColours();
   hatches.clear();
   if (lanes.length) drawStrip(timeOf(cursor.step));
 }
-function toggleTheme() {
-  chosenTheme = document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark';
-  setTheme(chosenTheme);
-}
-function toggleHelp(on = $('help').hidden) {
-  $('help').hidden = !on;
-  $('helped').setAttribute('aria-expanded', String(on));
-}
-
 const zoomed = by => {
   zoom(by, timeOf(cursor.step));
   render();
@@ -218,8 +204,5 @@ function connect() {
   addEventListener('resize', () => {
     resizeStrip();
     render();
-  });
-  systemDark.addEventListener('change', () => {
-    if (!chosenTheme) setTheme(systemDark.matches ? 'dark' : 'light');
   });
 }

@@ -1,5 +1,6 @@
 // Main: fills the page, connects its buttons, opens at the first violation.
 function begin() {
+  document.body.classList.toggle('inside', parent !== window); // the page around it says what this is
   document.title = `replay: ${D.title}, seed ${D.seed}`;
   $('title').textContent = `${D.title}, seed ${D.seed}`;
   $('title').title = D.about;
@@ -63,6 +64,7 @@ window.replay = {
   }),
   goTo,
   stepAt,
+  setTheme,
   standing: () => stateAt(cursor.step),
 };
 begin();

@@ -14,7 +14,6 @@
 //   D.places      [check, kind, key, why, at, from, to, [thread], first grant]: what the checks found
 //
 // Texts of rows are numbers of D.strings.
-const $ = id => document.getElementById(id);
 const D = JSON.parse($('data').textContent),
   S = D.strings,
   STEPS = D.steps,
@@ -45,13 +44,6 @@ function settled(step) {
 }
 const timeOf = step => (step < 0 ? 0 : STEPS[step][0]);
 
-const number = n => n.toLocaleString('en');
-const many = (n, one, more = one + 's') => `${number(n)} ${n === 1 ? one : more}`;
-const timeText = us => `${(Math.floor(us) / 1000).toFixed(3)} ms`;
-function spanText(us) {
-  const abs = Math.abs(us);
-  return abs >= 2e6 ? `${(us / 1e6).toFixed(2)} s` : abs >= 1e3 ? `${(us / 1e3).toFixed(1)} ms` : `${Math.round(us)} µs`;
-}
 const clientOf = name => name.split('/')[0];
 const clients = [...new Set(D.threads.map(clientOf))];
 const colourOf = client => {

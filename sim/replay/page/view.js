@@ -1,10 +1,4 @@
 // View: the cards of a moment: clients, messages, servers, what is decided next, what happened.
-function element(tag, className, ...children) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  made.append(...children.filter(child => child !== null && child !== undefined && child !== ''));
-  return made;
-}
 function chip(text, client, title) {
   const made = element('span', 'chip', text);
   made.style.setProperty('--of', colourOf(client));
