@@ -3,19 +3,13 @@
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <vector>
 
+#include "sim/explore/lineage.h"
 #include "sim/explore/steered.h"
 #include "sim/hunt/draw_case.h"
 #include "sim/scenario/write_document.h"
 
 namespace holdfast::sim {
 namespace {
-
-HuntCase case_of(const ExploreOptions& options) {
-  HuntCase one{.document = least_case(options.ground), .seed = options.seed};
-  set_key(section_of(one.document, "run"), "order", text_value("instant"));  // each choice is a decision
-  put_in_order(one.document);
-  return one;
-}
 
 // What is kept of a run until its turn comes.
 struct Ran {
@@ -28,8 +22,15 @@ struct Ran {
 
 }  // namespace
 
+HuntCase explored_case(const ExploreOptions& options) {
+  HuntCase one{.document = least_case(options.ground), .seed = options.seed};
+  set_key(section_of(one.document, "run"), "order", text_value("instant"));  // each choice is a decision
+  put_in_order(one.document);
+  return one;
+}
+
 ExploreState explore(const ExploreOptions& options) {
-  const HuntCase one = case_of(options);
+  const HuntCase one = explored_case(options);
   ExploreState state;
   boost::unordered_flat_set<std::uint64_t> histories;
   std::vector<Ran> ran;
@@ -57,6 +58,7 @@ ExploreState explore(const ExploreOptions& options) {
       all.places = values.places;
       all.of_a_draw.insert(values.of_a_draw.begin(), values.of_a_draw.end());
     }
+    if (options.lineage != nullptr) options.lineage->add(chooser, !trial.failures.empty());
     if (chooser.joined()) return true;
     state.virtual_ns += trial.length_ns;
     state.grants += trial.grants;
@@ -65,12 +67,12 @@ ExploreState explore(const ExploreOptions& options) {
     histories.insert(its.history);
     state.histories = histories.size();
     if (options.told) options.told(trial, its.history);
-    if (trial.failures.empty()) return true;
+    if (trial.failures.empty() || state.violation) return true;
     HuntCase found = one;
     found.changes = its.changes;
     state.violation = {
         .failure = trial.failures.front(), .one = std::move(found), .otherwise = its.otherwise};
-    return false;
+    return options.go_on;
   };
   state.search = search({.deviations = options.deviations,
                          .of_kind = {options.orders, options.times, options.faults},

@@ -30,6 +30,8 @@
 
 namespace holdfast::sim {
 
+class Lineage;
+
 // Kinds of decisions, each of which may have a bound of its own.
 enum class Turn : std::uint8_t { order, time, fault };
 
@@ -74,13 +76,19 @@ struct ExploreOptions {
   std::uint32_t orders = kAll, times = kAll, faults = kAll;  // of these at most
   bool twice = true;                                         // a time may also be twice the shortest
   bool reduce = true;
+  std::string forget = {};  // for tests: what parties share is not told of names that begin so (past.h)
+  bool go_on = false;       // also after a broken promise; the first one is told of
   std::uint64_t most_runs = UINT64_MAX;
   std::function<void(std::size_t count, const std::function<void(std::size_t)>& one)> for_each = {};
   std::function<bool(const ExploreState&)> stop = {};  // asked between batches
   // Told of each run that went to its end, in the order of the search, with the digest of its history that is
   // the same for all orders of events of one time of different processes.
   std::function<void(const Trial&, std::uint64_t history)> told = {};
+  Lineage* lineage = nullptr;  // is told of each run (lineage.h)
 };
+
+// What is run, in which nothing is decided yet. Throws BadScenario.
+HuntCase explored_case(const ExploreOptions& options);
 
 // Deterministic: what it finds does not depend on `for_each`.
 ExploreState explore(const ExploreOptions& options);

@@ -26,21 +26,26 @@ std::string purpose_of(const std::string& stream) {
 
 }  // namespace
 
-Steered::Steered(const HuntCase& one, const ExploreOptions& options, Chooser& chooser)
-    : options_(options), chooser_(chooser) {
+Steered::Steered(const HuntCase& one, const ExploreOptions& options, Chooser& chooser,
+                 std::vector<Noted>* noted)
+    : options_(options), chooser_(chooser), noted_(noted) {
   Decisions decisions;
   decisions.steer([this](const std::string& stream, std::uint64_t number, const Drawn& drawn) {
     return settle(stream, number, drawn);
   });
   decisions.keep_past(past_);
+  past_.forget(options.forget);
   if (options_.reduce) {
     past_.on_moment([this](bool crossed) {
       if (crossed) chooser_.crossed();
       return chooser_.moment(past_.state());
     });
   }
-  trial_ = try_case(one, {.decisions = &decisions,
-                          .look = [this](const RunResult& run) { history_ = digest_of_same(run.history); }});
+  const auto look = [this](const RunResult& run) {
+    history_ = digest_of_same(run.history);
+    if (!run.history.events().empty()) begin_ns_ = run.history.events().front().time_ns;
+  };
+  trial_ = try_case(one, {.decisions = &decisions, .look = look});
   if (past_.crossed()) chooser_.crossed();
   if (past_.cut()) trial_ = {};
 }
@@ -76,7 +81,9 @@ std::uint64_t Steered::settle(const std::string& stream, std::uint64_t number, c
   if (found != of_stream.end()) {
     value = found->second;
   } else if (values.size() > 1) {
-    const Turn turn = drawn.kind == Drawn::Kind::chance ? Turn::fault : Turn::time;
+    const bool chance = drawn.kind == Drawn::Kind::chance;
+    const Turn turn = chance ? Turn::fault : Turn::time;
+    note(chance ? Noted::Kind::chance : Noted::Kind::time, stream, number, values);
     const std::uint32_t choice =
         chooser_.choose(static_cast<std::uint32_t>(values.size()), static_cast<std::size_t>(turn));
     value = values[choice];
@@ -90,6 +97,17 @@ std::uint64_t Steered::settle(const std::string& stream, std::uint64_t number, c
   return value;
 }
 
+void Steered::note(Noted::Kind kind, const std::string& stream, std::uint64_t number,
+                   std::vector<std::uint64_t> values, std::vector<std::string> tasks) {
+  if (noted_ == nullptr) return;
+  noted_->push_back({.kind = kind,
+                     .stream = stream,
+                     .number = number,
+                     .at_ns = past_.now_ns(),
+                     .values = std::move(values),
+                     .tasks = std::move(tasks)});
+}
+
 // Of the tasks that can run: those of the party that goes on as usual, and those that have nothing to do with
 // it at this moment, as far as one knows.
 std::uint64_t Steered::order(std::uint64_t number, const Drawn& drawn) {
@@ -100,6 +118,7 @@ std::uint64_t Steered::order(std::uint64_t number, const Drawn& drawn) {
     if (!alike[i]) apart |= std::uint64_t{1} << i;
   }
   const auto choices = static_cast<std::uint32_t>(drawn.high - drawn.low + 1);
+  if (noted_ != nullptr) note(Noted::Kind::order, std::string(kOrder), number, {}, past_.tasks());
   const std::uint32_t choice = chooser_.choose(choices, static_cast<std::size_t>(Turn::order), apart);
   settled_[std::string(kOrder)][number] = choice;
   if (choice > 0) otherwise_.push_back({std::string(kOrder), drawn.kind, number, 0, choice});
@@ -113,6 +132,7 @@ std::uint64_t Steered::place(const std::string& stream, const Drawn& drawn) {
   its.places = true;
   its.of_a_draw.insert({settled, drawn.low});
   for (std::uint64_t value = drawn.low; value < drawn.high; ++value) {
+    note(Noted::Kind::place, stream, value);
     if (chooser_.choose(2, static_cast<std::size_t>(Turn::fault)) == 0) continue;
     otherwise_.push_back({stream, drawn.kind, 0, settled, value});
     past_.took(value);

@@ -24,7 +24,8 @@ std::uint64_t key_of(std::string_view name) {
 }  // namespace
 
 struct Past::Party {
-  explicit Party(std::uint64_t its_key) : key(its_key) {}
+  Party(std::string its_name, std::uint64_t its_key) : name(std::move(its_name)), key(its_key) {}
+  const std::string name;
   const std::uint64_t key;  // of its name
   Trace digest;
   std::uint64_t tasks = 0;    // so far
@@ -48,11 +49,12 @@ Past::~Past() = default;
 Past::Party& Past::party(std::string_view name) {
   const auto found = parties_.find(name);
   if (found != parties_.end()) return *found->second;
-  return *parties_.emplace(std::string(name), std::make_unique<Party>(key_of(name))).first->second;
+  return *parties_.emplace(std::string(name), std::make_unique<Party>(std::string(name), key_of(name)))
+              .first->second;
 }
 
 void Past::share(std::string_view name, Access access) {
-  if (runs_ == nullptr) return;
+  if (runs_ == nullptr || (!forgotten_.empty() && name.starts_with(forgotten_))) return;
   const auto found = things_.find(name);
   Thing& thing = found != things_.end() ? found->second : things_[std::string(name)];
   if (thing.moment != moment_) {
@@ -179,9 +181,20 @@ void Past::reach(Party& party) {
 }
 
 void Past::choice(const FiberQueue& ready) {
+  choosing_ = &ready;
   alike_.clear();
   for (const Fiber* fiber = ready.head(); fiber != nullptr; fiber = fiber->queue_next)
     alike_.push_back(fiber->party == ready.head()->party);
+}
+
+std::vector<std::string> Past::tasks() const {
+  std::vector<std::string> names;
+  for (const Fiber* fiber = choosing_ == nullptr ? nullptr : choosing_->head(); fiber != nullptr;
+       fiber = fiber->queue_next) {
+    const bool own = fiber->party == nullptr || fiber->party == fiber->group->party;
+    names.push_back(own ? fiber->group->name + "/" + fiber->role->name : fiber->party->name);
+  }
+  return names;
 }
 
 void Past::asks_to_connect(std::string_view where) {
