@@ -321,11 +321,18 @@ class RealCluster final : public Cluster {
     }
     Runtime& runtime = world_.harness().runtime();
     const MonotonicTime limit = deadline_after(runtime.now(), std::chrono::seconds(60));
-    while (!in_sync()) {
-      if (runtime.now() >= limit)
-        throw std::runtime_error("replicas do not come in sync with node " + node(0).name());
-      runtime.sleep_for(std::chrono::milliseconds(5));
-    }
+    const auto wait_for = [&](const auto& done) {
+      for (; !done(); runtime.sleep_for(std::chrono::milliseconds(5))) {
+        if (runtime.now() >= limit)
+          throw std::runtime_error("replicas do not come in sync with node " + node(0).name());
+      }
+    };
+    wait_for([&] { return in_sync(); });
+    // A primary sends what comes after its data from a replica's first acknowledgement on, a second later. So
+    // it has something to send that changes no key; in a Redis Cluster nodes publish past their replicas.
+    for (std::size_t i = 0; i < nodes_.size() && options_.topology != Topology::cluster; ++i)
+      if (!starts_as_replica(options_, i)) node(i).call({"PUBLISH", "holdfast:in-sync", ""});
+    if (options_.topology != Topology::cluster) wait_for([&] { return replicas_have_all(); });
     if (!sentinels_.empty()) start_sentinels();
     if (options_.topology == Topology::cluster) watch_roles();
   }
@@ -440,7 +447,20 @@ class RealCluster final : public Cluster {
     return door;
   }
 
-  // Both sides must say so: a primary counts a replica as online only after its first acknowledgement.
+  // What the first primaries have sent. A replica of a replica gets the same bytes.
+  bool replicas_have_all() {
+    const auto has = [&](std::size_t of, const char* field) {
+      return info_field(node(of).call({"INFO", "replication"}).text, field);
+    };
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      std::size_t root = i;
+      while (starts_as_replica(options_, root)) root = first_primary_of(options_, root);
+      if (root != i && has(i, "slave_repl_offset") != has(root, "master_repl_offset")) return false;
+    }
+    return true;
+  }
+
+  // Both sides must say so.
   bool in_sync() {
     std::map<std::size_t, int> replicas;  // by whom they follow
     for (std::size_t i = 0; i < nodes_.size(); ++i) {

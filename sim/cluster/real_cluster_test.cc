@@ -35,6 +35,16 @@ TEST(RealCluster, StartsInSyncWithRoles) {
   });
 }
 
+// In sync means that the primary's writes are on their way: the first one too, not only those that come after
+// a replica's next acknowledgement.
+TEST(RealCluster, WhenItHasStartedWritesAreReplicated) {
+  with_cluster(replicated(), [](Scene& scene) {
+    const std::string info = scene.ask("r2", {"INFO", "replication"}).text;
+    EXPECT_EQ(info.find("slave_repl_offset:0\r\n"), std::string::npos) << info;
+    EXPECT_EQ(scene.ask("r1", {"DBSIZE"}).integer, 0);
+  });
+}
+
 TEST(RealCluster, AReplicaFollowsAReplica) {
   ClusterOptions options = replicated();
   options.nodes = {"r1", "r2", "r3"};
