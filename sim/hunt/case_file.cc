@@ -213,6 +213,22 @@ std::string how_to_run(const CaseFile& file, unsigned seeds) {
                      file.name);
 }
 
+// Whether it is a file for real servers as well. Nothing: nobody made it small, so nobody asked.
+std::string on_real_servers(const CaseFile& file, const Shrunk& shrunk) {
+  if (shrunk.runs == 0) return "";
+  if (!file.decisions.empty())
+    return "It is one of the embedded world: real servers decide for themselves.\n";
+  if (shrunk.seeds_of_20 < kSeeds)
+    return "It is one of the embedded world: on real servers, as on its seeds, it shows by chance.\n";
+  if (shrunk.late_of_20 < kSeeds)
+    return fmt::format(
+        "It lives on times that a busy machine may not keep: where messages and waits come late it shows on "
+        "{} "
+        "of\n20 seeds. On real servers (--world real) it may not show each time.\n",
+        shrunk.late_of_20);
+  return fmt::format("It shows where messages and waits come late, too; on real servers: --world real\n");
+}
+
 // A "#" within the name of a stream begins none.
 std::string without_comment(const std::string& line) {
   for (std::size_t at = line.find('#'); at != std::string::npos; at = line.find('#', at + 1)) {
@@ -272,8 +288,16 @@ CaseFile case_file(const Ground& ground, const Shrunk& shrunk, const Failure& fa
   file.controlled = !found.empty();
   if (file.controlled) set_key(document, "variant", list_value(std::move(found)));
   put_in_order(document);
-  file.toml = to_toml(document, story + how_to_run(file, with_decisions));
+  const std::string real = on_real_servers(file, shrunk);
+  file.toml = to_toml(document, story + how_to_run(file, with_decisions) +
+                                    (real.empty() || !file.decisions.empty() ? "" : "\n") + real);
   return file;
+}
+
+void add_comment(CaseFile& file, const std::string& line) {
+  std::size_t at = 0;
+  while (file.toml.compare(at, 1, "#") == 0) at = file.toml.find('\n', at) + 1;
+  file.toml.insert(at, "# " + line + "\n");
 }
 
 CaseFile case_file_of_harness(const HuntCase& one, const Failure& failure) {

@@ -17,9 +17,11 @@ struct CaseFile {
   std::string decisions;    // "" the seeds of the file are enough
   bool controlled = false;  // it has a variant in which the promise holds
 };
-// `story`: lines of comment, "" none.
+// `story`: lines of comment, "" none. Below them stands what real servers make of it.
 CaseFile case_file(const Ground& ground, const Shrunk& shrunk, const Failure& failure,
                    const std::string& story);
+// One more line of its comment, the last.
+void add_comment(CaseFile& file, const std::string& line);
 // A run that the harness could not end, as it was. REQUIRES: failure.of_harness()
 CaseFile case_file_of_harness(const HuntCase& one, const Failure& failure);
 

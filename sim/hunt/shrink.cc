@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "sim/hunt/draw_case.h"
 #include "sim/hunt/shrink_candidates.h"
 #include "sim/hunt/shrink_decisions.h"
+#include "sim/hunt/shrink_late.h"
 #include "sim/hunt/shrink_triggers.h"
 #include "sim/scenario/units.h"
 #include "sim/scenario/write_document.h"
@@ -116,12 +118,13 @@ class Shrinker {
     limit_ = options_.runs;
     score_ = seeds_that_show(best_.document);
     keep_few_decisions();
+    if (score_ == kSeedsThatShow) take_its_time();
     name_plainly();
     if (score_ == kSeedsThatShow) {
       best_.seed = 1;
       best_.changes = {};
     }
-    return {.one = best_, .runs = runs_, .seeds_of_20 = score_};
+    return {.one = best_, .runs = runs_, .seeds_of_20 = score_, .late_of_20 = late_};
   }
 
  private:
@@ -250,7 +253,8 @@ class Shrinker {
     return shown;
   }
 
-  // Takes the first that shows on more seeds; or, if all show it already, that has fewer faults at times.
+  // Takes the first that shows on more seeds, with no more in it; or, if all show it already, that has fewer
+  // faults at times.
   bool raise(const Candidates& candidates) {
     const bool full = score_ == kSeedsThatShow;
     const std::size_t times = faults_at_times(best_.document);
@@ -258,6 +262,7 @@ class Shrinker {
     for (const Candidate& candidate : candidates) {
       if (over()) return false;
       if (full && faults_at_times(candidate.document) >= times) continue;
+      if (size_of(candidate.document).parts() > size_of(best_.document).parts()) continue;
       if (!fits(ground_, candidate.document) || same(candidate.document, best_.document)) continue;
       const unsigned than = full ? score_ - 1 : score_;
       const unsigned shown = more_seeds_that_show(candidate.document, than);
@@ -287,6 +292,59 @@ class Shrinker {
       candidates.insert(candidates.end(), keys.begin(), keys.end());
       if (!raise(candidates)) return;
     }
+  }
+
+  // On how many seeds of late machines it shows: of all of them, and on the one that shows least. Less is
+  // said of a case that shows on no more than `than` of all.
+  struct Shown {
+    unsigned sum = 0, least = 0;
+  };
+  Shown on_late_machines(const Value& document, unsigned than) {
+    constexpr unsigned kEnoughToTell = 6;
+    constexpr unsigned kAll = kSeedsThatShow * static_cast<unsigned>(std::size(kLateMachines));
+    unsigned sum = 0, least = kSeedsThatShow, asked = 0;
+    for (const Lateness& late : kLateMachines) {
+      const Value there = on_late_machine(document, late);
+      const unsigned before = sum;
+      for (std::uint64_t seed = 1; seed <= kSeedsThatShow; ++seed) {
+        if (sum + kAll - asked <= than) return {.sum = sum};
+        ++asked;
+        sum += shows({.document = there, .seed = seed}) ? 1 : 0;
+        const bool few = sum * kAll <= than * kEnoughToTell / 2 && sum < kEnoughToTell;
+        if (asked == kEnoughToTell && than > 0 && few) return {.sum = sum};
+      }
+      least = std::min(least, sum - before);
+    }
+    return {.sum = sum, .least = least};
+  }
+
+  // Every seed shows it, and that stays so.
+  void take_its_time() {
+    if (over()) return;
+    Shown now = on_late_machines(best_.document, 0);
+    while (!over() && now.least < kSeedsThatShow && take_longer(now)) {
+    }
+    late_ = now.least;
+  }
+
+  // The first that shows on more seeds of late machines.
+  bool take_longer(Shown& now) {
+    Candidates candidates = event_triggers(best_);
+    ++runs_;
+    const Candidates longer = longer_times(best_.document);
+    candidates.insert(candidates.end(), longer.begin(), longer.end());
+    for (const Candidate& candidate : candidates) {
+      if (over()) return false;
+      if (!fits(ground_, candidate.document) || same(candidate.document, best_.document)) continue;
+      const Shown then = on_late_machines(candidate.document, now.sum);
+      if (then.sum <= now.sum) continue;
+      HuntCase one{.document = candidate.document};
+      if (!all_seeds_show(one)) continue;
+      best_ = std::move(one);
+      now = then;
+      return true;
+    }
+    return false;
   }
 
   // Where the scenario alone shows it on some seeds only. With all that was drawn fixed every seed shows it.
@@ -323,14 +381,15 @@ class Shrinker {
   std::uint64_t runs_ = 0, limit_ = 0;
   std::uint64_t doubtful_ = 1;
   unsigned score_ = 0;  // on how many of the seeds 1..20 the document shows it
+  unsigned late_ = 0;   // and beside a load, too
   std::set<std::uint64_t> tried_;
 };
 
 }  // namespace
 
-std::uint64_t Size::cost() const {
-  return 2'000 * faults + 600 * tasks + 300 * nodes + 20 * operations + 10 * keys + length;
-}
+std::uint64_t Size::parts() const { return 2'000 * faults + 600 * tasks + 300 * nodes + 20 * operations; }
+
+std::uint64_t Size::cost() const { return parts() + 10 * keys + length; }
 
 Size size_of(const Value& document) {
   Size size;

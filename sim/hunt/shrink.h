@@ -11,7 +11,9 @@
 //    of drawn ones, for as long as more of the seeds 1 to 20 show it.
 // 4. What is left: rounder and shorter times, smaller numbers, and all of the second step once more; from
 //    here on each candidate has to show it on all of these seeds, if the case does.
-// 5. A case that some of the seeds do not show keeps the few decisions with which every seed shows it.
+// 5. A case that some of the seeds do not show keeps the few decisions with which every seed shows it; one
+//    that all of them show, but not on a machine that is late (shrink_late.h), gets messages in the place of
+//    delays, and longer times.
 //
 // The same case gives the same result, whatever else runs.
 #pragma once
@@ -37,12 +39,15 @@ struct Shrunk {
   HuntCase one;
   std::uint64_t runs = 0;    // that it cost
   unsigned seeds_of_20 = 0;  // on how many of the seeds 1..20 it shows, without the case's own changes
+  // On how many it shows on each late machine, too (kLateMachines); 0 unless all seeds show it.
+  unsigned late_of_20 = 0;
 };
 
 // What is counted of a case: less is simpler.
 struct Size {
   std::size_t faults = 0, clients = 0, tasks = 0, nodes = 0, operations = 0, keys = 0, length = 0;
   std::uint64_t cost() const;
+  std::uint64_t parts() const;  // of that: what there is, not how it is said
 };
 Size size_of(const Value& document);
 

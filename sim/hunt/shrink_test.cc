@@ -10,6 +10,7 @@
 #include "sim/hunt/case_file.h"
 #include "sim/hunt/shrink_candidates.h"
 #include "sim/hunt/shrink_decisions.h"
+#include "sim/hunt/shrink_late.h"
 #include "sim/hunt/shrink_triggers.h"
 #include "sim/scenario/parse_scenario.h"
 #include "sim/scenario/write_document.h"
@@ -145,6 +146,63 @@ check = "progress"
   EXPECT_TRUE(first_grant);
 }
 
+TEST(ShrinkTriggers, ACommandThatWasSentTakesThePlaceOfADelayAndItsClientThatOfAny) {
+  const HuntCase one{.document = document(R"(
+[[fault]]
+id = "r"
+kind = "reset-before-request"
+after = { event = "lock.granted", delay = "3ms" }
+[[expect]]
+check = "progress"
+)")};
+  bool expire = false, of_event = false;
+  for (const Candidate& candidate : event_triggers(one)) {
+    const Value& fault = candidate.document.find("fault")->items[0];
+    if (const Value* const command = fault.find("after")->find("message")) {
+      EXPECT_NE(command->text, "EVAL") << "this lock sends none";
+      expire = expire || command->text == "EXPIRE";
+    }
+    const Value* const client = fault.find("client");
+    of_event = of_event || (client != nullptr && client->text == kEventClient);
+  }
+  EXPECT_TRUE(expire);
+  EXPECT_TRUE(of_event);
+}
+
+std::string text_at(const Value& table, const char* key) {
+  const Value* const value = table.find(key);
+  return value == nullptr ? "" : value->text;
+}
+
+TEST(ShrinkLate, ALateMachineIsLateInAllThatSomebodyWaitsFor) {
+  const Value late = on_late_machine(document(R"(
+[[fault]]
+id = "r"
+kind = "restart"
+node = "r1"
+at = "1s"
+[[fault]]
+id = "p"
+kind = "pause-client"
+client = "c1"
+after = { fault = "r", delay = "2ms" }
+for = "20ms"
+)"),
+                                     {.message = std::chrono::milliseconds(5),
+                                      .wait = std::chrono::milliseconds(30),
+                                      .start = std::chrono::milliseconds(60)});
+  EXPECT_EQ(text_at(*late.find("network"), "latency"), "0s..5ms");
+  EXPECT_EQ(text_at(*late.find("workload"), "start"), "0s..5ms");
+  EXPECT_EQ(text_at(*late.find("workload"), "hold"), "10ms..40ms");
+  EXPECT_EQ(text_at(*late.find("lock"), "lease"), "1s") << "a server keeps it";
+  const std::vector<Value>& faults = late.find("fault")->items;
+  EXPECT_EQ(text_at(faults[0], "kind"), "crash") << "a restart takes its time";
+  EXPECT_EQ(text_at(faults[0], "for"), "1ms..91ms");
+  EXPECT_EQ(text_at(faults[0], "at"), "1s..1030ms");
+  EXPECT_EQ(text_at(*faults[1].find("after"), "delay"), "2ms..32ms");
+  EXPECT_EQ(text_at(faults[1], "for"), "20ms..50ms");
+}
+
 // A failure that needs one hold to last for so long, among hundreds of draws.
 TEST(ShrinkDecisions, TheOneThatMattersIsLeft) {
   HuntCase one{.document = document("[[expect]]\ncheck = \"progress\"\n"), .seed = 5};
@@ -244,6 +302,39 @@ TEST(Shrink, LeavesWhatMattersAndIsTheSameEachTime) {
   EXPECT_EQ(again.runs, shrunk.runs);
 }
 
+// The next holder comes in the last 0.4 ms of a hold: on every seed, and hardly ever on real servers.
+TEST(Shrink, GivesTimeToWhatLivesOnPartsOfAMillisecond) {
+  const Ground on = ground_of(*find_lock_kind("setnx-expire"));
+  HuntCase one{.document = document(R"(
+[[fault]]
+id = "restart"
+kind = "restart"
+node = "r1"
+after = { event = "lock.granted" }
+[[expect]]
+check = "no-foreign-release"
+)")};
+  Value& workload = section_of(one.document, "workload");
+  set_key(workload, "clients", integer_value(2));
+  set_key(workload, "rounds", integer_value(1));
+  set_key(workload, "hold", text_value("100ms"));
+  const std::string promise = "no-foreign-release/foreign-removal";
+  ASSERT_TRUE(try_case(one).shows(promise));
+  const auto late_seeds = [&](const Value& of) {
+    unsigned shown = 0;
+    for (std::uint64_t seed = 1; seed <= kSeedsThatShow; ++seed) {
+      const Value there = on_late_machine(of, kLateMachines[0]);
+      shown += try_case({.document = there, .seed = seed}).shows(promise) ? 1 : 0;
+    }
+    return shown;
+  };
+  EXPECT_LE(late_seeds(one.document), 10u);
+  const Shrunk shrunk = shrink(on, one, promise);
+  EXPECT_EQ(shrunk.seeds_of_20, kSeedsThatShow) << to_toml(shrunk.one.document);
+  EXPECT_GE(shrunk.late_of_20, 18u) << to_toml(shrunk.one.document);
+  EXPECT_GE(late_seeds(shrunk.one.document), shrunk.late_of_20);
+}
+
 TEST(Shrink, CostsNoMoreThanItMay) {
   const Ground on = ground_of(*find_lock_kind("setnx-expire"));
   const std::string promise = "no-foreign-release/foreign-removal";
@@ -278,6 +369,29 @@ check = "no-foreign-release"
                                  "marks = [\"fault.pause-client\"]", "\"without-pause-client\""})
     EXPECT_NE(file.toml.find(said), std::string::npos) << said << "\n" << file.toml;
   EXPECT_TRUE(file.decisions.empty());
+}
+
+// Who takes it to real servers learns before whether that is worth while.
+TEST(CaseFile, SaysWhetherItIsOneForRealServers) {
+  const Ground on = ground_of(*find_lock_kind("setnx-expire"));
+  const Failure failure{.check = "progress", .kind = "stall", .shape = "", .why = ""};
+  const auto says = [&](const Shrunk& shrunk, const std::string& what) {
+    CaseFile file = case_file(on, shrunk, failure, "The story.\n\nThe end.");
+    add_comment(file, "The last line.");
+    EXPECT_NE(file.toml.find(what), std::string::npos) << what << "\n" << file.toml;
+    EXPECT_NE(file.toml.find("\n# The last line.\nschema = 1"), std::string::npos) << file.toml;
+    parse_toml(file.toml, "case.toml");
+  };
+  Shrunk shrunk{
+      .one = {.document = document("[[expect]]\ncheck = \"progress\"\n")}, .runs = 9, .seeds_of_20 = 20};
+  shrunk.late_of_20 = 20;
+  says(shrunk, "on real servers: --world real");
+  shrunk.late_of_20 = 7;
+  says(shrunk, "it shows on 7 of\n# 20 seeds");
+  shrunk.seeds_of_20 = 4;
+  says(shrunk, "it shows by chance");
+  shrunk.one.changes.reseeds = {{.at_ns = 1, .seed = 2}};
+  says(shrunk, "real servers decide for themselves");
 }
 
 }  // namespace

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/client/run_events.h"
+#include "sim/fault/fault.h"
+#include "sim/proxy/proxy.h"
 #include "sim/scenario/parse_scenario.h"
 #include "sim/scenario/run.h"
+#include "sim/scenario/run_observer.h"
 #include "sim/scenario/units.h"
 #include "sim/scenario/write_document.h"
 
@@ -46,6 +50,30 @@ struct Happened {
   std::int64_t at_ns;
 };
 
+// Which commands clients send in a run, but for those that open a connection.
+class SentCommands final : public RunObserver {
+ public:
+  void begins(World&, Proxy& proxy, Cluster&) override {
+    const auto see = [this](const Message& message) {
+      static const std::set<std::string_view> kOpening = {"",     "HELLO",    "CLIENT", "AUTH", "SELECT",
+                                                          "PING", "SENTINEL", "ROLE",   "INFO", "CLUSTER"};
+      if (message.direction != Direction::request || !message.link.of_client()) return;
+      if (!kOpening.contains(message.command)) names_.emplace(message.command);
+    };
+    proxy.watch(see, [](const Message&) { return false; });
+  }
+  embedded::KeyspaceWitness* witness(const std::string&, embedded::KeyspaceWitness* also) override {
+    return also;
+  }
+  void records(Recorder&) override {}
+  void ends() override {}
+
+  const std::set<std::string>& names() const { return names_; }
+
+ private:
+  std::set<std::string> names_;
+};
+
 // One leading digit: what a person would write.
 Duration rounded(Duration time) {
   std::int64_t unit = 1;
@@ -68,7 +96,7 @@ class Triggers {
     RunResult run;
     try {
       run = run_once(parse_base(one.document, "hunted"),
-                     {.seed = one.seed, .keep_history = true, .decisions = &decisions});
+                     {.seed = one.seed, .keep_history = true, .decisions = &decisions, .observer = &sent_});
     } catch (const std::exception&) {
       return;  // no moment is known
     }
@@ -90,7 +118,7 @@ class Triggers {
       if (after != nullptr && !by_fault) at_who_comes_by(fault);
       const auto acted = acted_.find(fault.find("id")->text);
       if ((after == nullptr || by_fault || delayed) && acted != acted_.end()) at_events(acted->second);
-      if (after == nullptr) at_messages();
+      if (after == nullptr || by_fault || delayed) at_messages();
       if (fault.find("for") != nullptr) until_events();
     }
     return std::move(out_);
@@ -135,7 +163,7 @@ class Triggers {
   }
 
   void at_messages() {
-    for (const char* const command : {"SET", "EVALSHA", "EVAL", "GET", "DEL"}) {
+    for (const std::string& command : sent_.names()) {
       for (const char* const phase : {"request", "reply"}) {
         for (const std::int64_t nth : {1, 2}) {
           Value after;
@@ -158,13 +186,19 @@ class Triggers {
     }
   }
 
+  // Whom it strikes, if it names one or can: who the event or the message comes from.
   void at_who_comes_by(const Value& fault) {
     const Value* const client = fault.find("client");
-    if (client == nullptr || client->kind != Value::Kind::text || client->text == kEventClient) return;
+    if (client != nullptr && (client->kind != Value::Kind::text || client->text == kEventClient)) return;
+    const FaultKind* const kind = find_fault_kind(fault.find("kind")->text);
+    const bool may = kind != nullptr && std::any_of(kind->keys.begin(), kind->keys.end(),
+                                                    [](const FaultKey& key) { return key.name == "client"; });
+    if (!may) return;
     offer([&](Value& changed) { set_key(changed, "client", text_value(std::string(kEventClient))); });
   }
 
   const Value& document_;
+  SentCommands sent_;
   std::vector<Happened> happened_;
   std::map<std::string, std::int64_t, std::less<>> acted_;  // by fault: its first act
   std::size_t at_ = 0;
