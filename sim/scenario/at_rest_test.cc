@@ -54,6 +54,30 @@ TEST_P(AtRest, AllPermitsAreAskedForAtOnce) {
   EXPECT_EQ(run.grants, 6u);
 }
 
+// A fault that comes again and again and is slow to act, since its server loads, is waited for as well.
+TEST(AtRestEmbedded, AFaultThatIsAboutToActIsNotOver) {
+  const std::string text = file("kind = \"redisson\"\n[cluster]\npersistence = \"aof-always\"\n",
+                                "wait = \"1ms\"\n"
+                                R"([[fault]]
+id = "again"
+kind = "read-only-moment"
+every = "190ms"
+node = "r1"
+for = "1ms"
+[[fault]]
+id = "loading"
+kind = "loading"
+after = { message = "EVALSHA" }
+node = "r1"
+for = "340ms"
+)");
+  const Scenario scenario = parse_scenarios(text, "rest.toml").front();
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const RunResult run = run_once(scenario, {.seed = seed});
+    EXPECT_EQ(run.verdicts.front().outcome, Outcome::holds) << seed << ": " << run.verdicts.front().reason;
+  }
+}
+
 // SETNX, then EXPIRE: who dies between the two leaves a lock that nobody gets.
 TEST_P(AtRest, ALockWithoutExpiryIsFoundOnTheServerAndByWhoAsks) {
   const RunResult run = play(file("kind = \"setnx-expire\"\n", R"(wait = "200ms"

@@ -161,7 +161,11 @@ void Director::arm(Actor& actor) {
       nemesis([this, &actor] {
         for (;;) {
           world_.harness().runtime().sleep_for(actor.plan.trigger.time.draw(actor.rng));
-          if (actor.acting == 0) play(actor);
+          if (actor.acting > 0) continue;
+          ++busy_;  // a server may need its time
+          play(actor);
+          --busy_;
+          idle();
         }
       });
       return;
