@@ -1,5 +1,6 @@
 #include "tools/holdfast/memory.h"
 
+#include <malloc.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -62,6 +63,13 @@ void on_terminate() {
 }
 
 }  // namespace
+
+void keep_freed_memory() {
+  constexpr int kMiB = 1 << 20;
+  mallopt(M_MMAP_THRESHOLD, 8 * kMiB);
+  mallopt(M_TRIM_THRESHOLD, 512 * kMiB);
+  mallopt(M_TOP_PAD, kMiB);
+}
 
 void tell_of_no_memory() { other_end = std::set_terminate(on_terminate); }
 
