@@ -102,8 +102,8 @@ TEST(ScriptTime, WhoLeavesDuringItsScriptTakesNothingWithIt) {
   EXPECT_EQ(s.ask("GET k", 2), "$1\r\nv\r\n");
 }
 
-// The plainest endless loop is not executed instruction by instruction. Nobody may see that: another one, which
-// is, does the same at the same time.
+// The plainest endless loop is not executed instruction by instruction. Nobody may see that: another one,
+// which is, does the same at the same time.
 TEST(ScriptTime, AnIdleLoopTakesTheTimeOfOneThatIsExecuted) {
   const auto life = [](const std::string& loop, std::int64_t patience_us) {
     LocalServer s;
