@@ -79,10 +79,15 @@ ExploreState explore(const ExploreOptions& options) {
                          .most_runs = options.most_runs,
                          .run = run,
                          .take = take,
-                         .stop = [&](const SearchState& now) {
-                           state.search = now;
-                           return options.stop && options.stop(state);
-                         }});
+                         .gone_into =
+                             [&](const Chooser& chooser, std::uint32_t point) {
+                               if (options.lineage != nullptr) options.lineage->gone_into(chooser, point);
+                             },
+                         .stop =
+                             [&](const SearchState& now) {
+                               state.search = now;
+                               return options.stop && options.stop(state);
+                             }});
   return state;
 }
 

@@ -26,10 +26,22 @@ void Lineage::add(const Chooser& chooser, bool broke) {
   for (const Chooser::Moment& moment : chooser.moments()) {
     if (!moment.state) continue;
     const auto [found, is_new] = states_.try_emplace(*moment.state, place);
-    if (chooser.joined() && &moment == &chooser.moments().back()) run.same_as = found->second;
+    if (!chooser.joined() || &moment != &chooser.moments().back()) continue;
+    run.same_from = run.points;
+    run.same_as = found->second;
   }
   run.end = chooser.joined() ? End::joined : broke ? End::broke : End::kept;
   runs_.push_back(run);
+}
+
+void Lineage::gone_into(const Chooser& chooser, std::uint32_t point) {
+  Run& run = runs_.back();
+  if (point >= run.points) return;
+  for (const Chooser::Moment& moment : chooser.moments()) {
+    if (moment.first != point || !moment.state) continue;
+    run.same_from = point;
+    run.same_as = states_.at(*moment.state);
+  }
 }
 
 Path Lineage::path(std::size_t run) const {

@@ -130,26 +130,31 @@ class Search {
       ++state_.runs;
       state_.deviations = std::max(state_.deviations, static_cast<std::uint32_t>(chooser.path().size()));
       if (!options_.take(i, chooser)) return false;
-      expand(chooser);
+      const std::uint32_t until = expand(chooser);
+      if (options_.gone_into) options_.gone_into(chooser, until);
     }
     return all && !(options_.stop && options_.stop(state_));
   }
 
   // Writes down what can go otherwise: after the last deviation; and before it, if what comes first at that
-  // moment has turned out to matter.
-  void expand(const Chooser& chooser) {
+  // moment has turned out to matter. Until which point: from there on it goes as a way that was run before.
+  std::uint32_t expand(const Chooser& chooser) {
     const Path& path = chooser.path();
     const auto& moments = chooser.moments();
     const auto size = static_cast<std::uint32_t>(chooser.asked().size());
     Node node{.path = path, .first = path.empty() ? 0 : path.back().point + 1};
     Deviations used;         // before the point
     std::size_t before = 0;  // deviations
+    std::uint32_t until = size;
     for (std::size_t m = 0; m < moments.size(); ++m) {
       const Chooser::Moment& moment = moments[m];
       const std::uint32_t end = m + 1 < moments.size() ? moments[m + 1].first : size;
       const bool gone_into = end < node.first;  // by the way that this one comes from
       if (moment.first >= node.first && moment.first < end && moment.state) {
-        if (seen_.covers(*moment.state, used)) break;
+        if (seen_.covers(*moment.state, used)) {
+          until = moment.first;
+          break;
+        }
         seen_.add(*moment.state, used);
         state_.states = seen_.size();
       }
@@ -168,6 +173,7 @@ class Search {
     while (!node.choices.empty() && node.choices.back() == 1) node.choices.pop_back();
     if (!node.choices.empty())
       by_size_[static_cast<std::uint32_t>(path.size()) + 1].children.add(std::move(node));
+    return until;
   }
 
   void alternatives_after(Node& node, std::uint32_t point, const Chooser::Point& asked, bool crossed,

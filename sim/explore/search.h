@@ -111,6 +111,9 @@ struct SearchOptions {
   std::function<void(std::vector<Chooser>&)> run = {};
   // Of a run, in the order of the search: false ends it. `at` is its place in the last call of `run`.
   std::function<bool(std::size_t at, const Chooser&)> take = {};
+  // Told after that, of a run that did not end it: its decisions before that point may go otherwise in ways
+  // of their own. From there on another way of the same batch had been in its state.
+  std::function<void(const Chooser&, std::uint32_t point)> gone_into = {};
   // Asked now and then; true ends the search where it is.
   std::function<bool(const SearchState&)> stop = {};
 };

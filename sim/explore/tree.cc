@@ -84,6 +84,7 @@ class Grown {
                             .last = runs[run].last,
                             .points = runs[run].points,
                             .end = runs[run].end,
+                            .same_from = runs[run].same_from,
                             .same_as = std::uint64_t{runs[run].same_as} + 1,
                             .open = open_[run]});
     }
@@ -144,6 +145,7 @@ class Grown {
     if (!used.within(
             {.all = options_.deviations, .of_kind = {options_.orders, options_.times, options_.faults}}))
       return Branch::beyond;
+    if (point >= lineage_.runs()[run].same_from) return Branch::seen;
     const bool apart = choice < 64 && (asked.apart >> choice & 1) != 0;
     HF_CHECK(!complete_ || (apart && !crossed), "what is not left out was run");
     return apart && !crossed ? Branch::apart : Branch::ended;

@@ -23,6 +23,7 @@ struct ExploreTree {
   enum class Branch : std::uint8_t {
     run,     // it is a run of the tree
     cut,     // it was run, and is not in the tree
+    seen,    // it is gone into in the run as which this one goes from there on
     apart,   // it comes to the same: who would go first has nothing to do with who usually does
     beyond,  // too much would go otherwise
     ended,   // the search had ended
@@ -37,7 +38,9 @@ struct ExploreTree {
     Deviation last = {};       // the decision of its parent at which it departs
     std::uint32_t points = 0;  // decisions
     Lineage::End end = Lineage::End::kept;
-    std::uint64_t same_as = 0;  // joined: the number of the first run that was in the state
+    // From that decision on it goes as the run of that number; joined: it ended there.
+    std::uint32_t same_from = UINT32_MAX;
+    std::uint64_t same_as = 0;
     // Of the runs that come from it, and from these: how many, and how many of them broke a promise.
     std::uint64_t below = 0, broke_below = 0;
     bool open = false;

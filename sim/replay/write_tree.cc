@@ -68,14 +68,15 @@ class TreeWriter {
   std::string run(const ExploreTree::Run& run) {
     const std::string decisions =
         listed(run.decisions, [this](const ExploreTree::Decision& one) { return decision(one); });
-    return fmt::format("[{},{},{},{},{},{},{},{},{},{}]", run.number, run.parent, run.last.point,
+    const std::string from = run.same_from == UINT32_MAX ? "null" : std::to_string(run.same_from);
+    return fmt::format("[{},{},{},{},{},{},{},{},{},{},{}]", run.number, run.parent, run.last.point,
                        run.last.choice, run.points, static_cast<int>(run.end), run.same_as, run.below,
-                       run.broke_below, run.open ? decisions : "null");
+                       run.broke_below, run.open ? decisions : "null", from);
   }
 
   std::string decision(const ExploreTree::Decision& one) {
     std::string branches;
-    for (const ExploreTree::Branch branch : one.branches) branches += "rcabe"[static_cast<int>(branch)];
+    for (const ExploreTree::Branch branch : one.branches) branches += "rcsabe"[static_cast<int>(branch)];
     const std::string options =
         one.what.kind == Noted::Kind::order
             ? listed(one.what.tasks, json_text)

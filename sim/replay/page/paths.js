@@ -1,11 +1,11 @@
 // Paths: the data of the tree, and where the cursor may be in it. Times are microseconds since the first event.
 //
-//   D.runs      [number, parent, point, choice, points, end, same as, below, broke below, decisions | null]
+//   D.runs      [number, parent, point, choice, points, end, same as, below, broke below, decisions | null, same from | null]
 //               parent: a place in D.runs; point, choice: the decision of the parent at which it departs, and what it
-//               came to there; points: decisions in all; end: a name of ENDS; same as: the number of the first run that
-//               was in the state in which this one ended; below: how many runs come from it; decisions: those after its
-//               departure, null: they are not on the page
-//   decision    [time, kind (a name of KINDS), stream, number, options, branches]
+//               came to there; points: decisions in all; end: KEPT, JOINED or BROKE; same from, same as: from that decision
+//               on it goes as the run of that number, JOINED: it ended there; below: how many runs come from it;
+//               decisions: those after its departure, null: they are not on the page
+//   decision    [time, kind (ORDER, ...), stream, number, options, branches]
 //   D.options   of a decision: names of tasks, or values, the usual one first
 //   branches    a letter for each alternative, see BRANCHES
 //   D.shown     numbers of the runs that are recorded; each is the text of an element run-NUMBER
@@ -19,6 +19,7 @@ const ORDER = 0, TIME = 1, CHANCE = 2, PLACE = 3;
 const BRANCHES = {
   r: 'run',
   c: 'run, and not on this page: it is too large for one',
+  s: 'run from another one, which was in this state before',
   a: 'not run: it comes to the same, whichever of the two goes first',
   b: `not run: beyond the bound (${D.bound})`,
   e: 'not run: the search had ended',

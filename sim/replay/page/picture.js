@@ -26,7 +26,7 @@ function resizeStrip(lanes) {
 function square(c, x, y, size, branch, child, chosen) {
   const broke = child !== undefined && (RUNS[child][5] === BROKE || RUNS[child][8] > 0);
   c.fillStyle = c.strokeStyle =
-    branch === 'r' ? (broke ? C.bad : RUNS[child][5] === JOINED ? C.dim : C.ok) : branch === 'c' ? C.a : C.down;
+    branch === 'r' ? (broke ? C.bad : RUNS[child][5] === JOINED ? C.dim : C.ok) : branch === 'c' ? C.a : branch === 's' ? C.dim : C.down;
   c.lineWidth = 1;
   if (branch === 'r') {
     const small = RUNS[child][5] === JOINED ? 1 : 0;
@@ -36,7 +36,7 @@ function square(c, x, y, size, branch, child, chosen) {
     c.moveTo(x - size / 2, y + size / 2);
     c.lineTo(x + size / 2, y + size / 2);
     c.stroke();
-  } else if (branch === 'c') c.strokeRect(x - size / 2 + 0.5, y + 0.5, size - 1, size - 1);
+  } else if (branch === 'c' || branch === 's') c.strokeRect(x - size / 2 + 0.5, y + 0.5, size - 1, size - 1);
   else c.fillRect(x - 1, y + size / 2 - 1, 2, 2);
   if (chosen) {
     c.strokeStyle = C.a;
@@ -93,7 +93,7 @@ function drawStrip(run, at, chosen) {
         branches = S[decision[5]];
       // Of many those that were run first.
       let shown = [...branches].map((branch, i) => [branch, i + 1]);
-      if (shown.length > MOST_SQUARES) shown = shown.sort((a, b) => 'rcabe'.indexOf(a[0]) - 'rcabe'.indexOf(b[0])).slice(0, MOST_SQUARES);
+      if (shown.length > MOST_SQUARES) shown = shown.sort((a, b) => 'rcsabe'.indexOf(a[0]) - 'rcabe'.indexOf(b[0])).slice(0, MOST_SQUARES);
       shown.forEach(([branch, choice], row) => {
         const child = childOf(one, point, choice),
           x = X(point, length),

@@ -51,14 +51,15 @@ function showPath() {
       return item;
     }),
   );
-  const [, , , , points, end, same] = RUNS[cursor.run];
+  const [, , , , points, end, same, , , , from] = RUNS[cursor.run];
   const below = belowText(cursor.run);
   $('end').className = markOf(cursor.run);
   $('end').replaceChildren(element('b', '', `${cursor.run === 0 ? 'It' : `Run ${number(numberOf(cursor.run))}`} ${endText(cursor.run)}`),
     ...(end === BROKE ? [`: ${D.violation[1]}`] : ['.']), below ? ` ${sentence(below)}.` : '',
+    end !== JOINED && from !== null ? ` From decision ${number(from + 1)} on it goes as run ${number(same)}, so nothing departs from it any more.` : '',
     isOpen(cursor.run) ? '' : ` Its ${number(points - knownOf(cursor.run))} decisions after its departure are as usual, and not on this page.`);
   const there = placeOf.get(same);
-  if (end === JOINED && there !== undefined && there !== cursor.run) {
+  if (from !== null && there !== undefined && there !== cursor.run) {
     const button = element('button', '', `to run ${number(same)}`);
     button.onclick = () => enter(there);
     $('end').append(' ', button);
@@ -78,7 +79,7 @@ function choiceRow(decision, choice) {
   if (choice === taken) row.append(element('span', 'tag warn', 'so it goes here'));
   const text =
     there === undefined
-      ? BRANCHES[branch]
+      ? branch === 's' ? `${BRANCHES.s}: run ${number(RUNS[ownerOf(cursor.run, cursor.at)][6])}` : BRANCHES[branch]
       : there === cursor.run
         ? 'this run'
         : `${there === 0 ? 'the usual run' : `run ${number(numberOf(there))}`}: ${endText(there)}`;
@@ -334,7 +335,7 @@ function begin() {
   const sign = (className, text) => element('span', '', element('i', `mark ${className}`), text);
   $('legend').replaceChildren(
     sign('kept', 'another run: keeps all promises'), sign('joined', 'ended in a state that was seen'), sign('broke', 'breaks a promise, or one below it'),
-    sign('none a', 'comes to the same: not run'), sign('none c', 'run, not on this page'), sign('none b', 'beyond the bound'),
+    sign('none a', 'comes to the same: not run'), sign('none c', 'run, not on this page'), sign('none s', 'run from another one'), sign('none b', 'beyond the bound'),
   );
   connect();
   readColours();
