@@ -144,6 +144,22 @@ void CommandLine::add_explore() {
       ->default_val(std::max(1u, std::thread::hardware_concurrency()));
   explore->add_option("--out", explore_.out, "write the run that breaks a promise into this folder")
       ->type_name("DIR");
+  auto* page =
+      explore
+          ->add_option("--page", explore_.page,
+                       "write the tree of what was run as one HTML page to walk through by hand, "
+                       "which loads nothing: at each "
+                       "decision what else it may come to, which run that is and how it ends, or why "
+                       "it need not be run; the first runs and the one that breaks a promise with the "
+                       "cursor of `replay`")
+          ->type_name("FILE");
+  explore
+      ->add_option("--show", explore_.shown, "these runs, too, with that cursor: their numbers on the page")
+      ->type_name("RUN")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->needs(page);
+  explore->add_flag("--open", explore_.open, "open the page in a browser (by xdg-open)")->needs(page);
   add_terminal_flags(*explore);
 }
 

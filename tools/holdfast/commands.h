@@ -85,6 +85,9 @@ struct ExploreArguments {
   std::uint64_t seed = 1;
   unsigned jobs = 1;
   std::string out;
+  std::string page;                  // the tree as a page, "" none
+  std::vector<std::uint64_t> shown;  // runs that are recorded on it, beside those that are anyway
+  bool open = false;                 // the page, in a browser
   Terminal terminal = {};
 };
 

@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "sim/explore/explore.h"
+#include "sim/explore/lineage.h"
 #include "sim/hunt/case_file.h"
 #include "sim/scenario/units.h"
 #include "tools/holdfast/case_story.h"
 #include "tools/holdfast/commands.h"
 #include "tools/holdfast/escape.h"
+#include "tools/holdfast/explore_page.h"
 #include "tools/holdfast/for_each.h"
 #include "tools/holdfast/interrupt.h"
 #include "tools/holdfast/output.h"
@@ -86,15 +88,14 @@ std::string bound_of(const ExploreArguments& arguments) {
   return text.empty() ? "anything goes otherwise" : text;
 }
 
-// What it is complete for, a line each.
-std::string complete_for(const ExploreArguments& arguments, const sim::ExploreState& state) {
-  std::string text =
-      fmt::format("  orders of tasks, and of messages and timers of one time{}\n",
-                  arguments.reduce ? ", but for orders of what has nothing to do with each other" : "");
-  for (const auto& [purpose, values] : state.values)
-    text += "  " + for_terminal(values_text(purpose, values), arguments.terminal) + "\n";
-  text += fmt::format("  names and jitter as seed {} gives them\n", arguments.seed);
-  return text;
+// What it is complete for.
+std::vector<std::string> complete_for(const ExploreArguments& arguments, const sim::ExploreState& state) {
+  std::vector<std::string> lines = {
+      fmt::format("orders of tasks, and of messages and timers of one time{}",
+                  arguments.reduce ? ", but for orders of what has nothing to do with each other" : "")};
+  for (const auto& [purpose, values] : state.values) lines.push_back(values_text(purpose, values));
+  lines.push_back(fmt::format("names and jitter as seed {} gives them", arguments.seed));
+  return lines;
 }
 
 // The file of the run, below --out; "" without it.
@@ -139,11 +140,13 @@ ExitCode tell_violation(const ExploreArguments& arguments, const sim::Ground& gr
 ExitCode explore_command(const ExploreArguments& arguments) {
   const sim::Ground ground = sim::ground_of_file(arguments.file);
   if (!arguments.out.empty()) require_writable_folder("--out", arguments.out);
+  if (!arguments.page.empty()) require_writable_file("--page", arguments.page);
   keep_interrupts();
   const auto start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   Progress progress(0, "runs", false);
-  const sim::ExploreState state = sim::explore({
+  sim::Lineage lineage;
+  const sim::ExploreOptions options{
       .ground = ground,
       .seed = arguments.seed,
       .deviations = arguments.deviations,
@@ -159,12 +162,17 @@ ExitCode explore_command(const ExploreArguments& arguments) {
             progress.tell([&] { return progress_line(now, seconds()); });
             return interrupted();
           },
-  });
+      .lineage = arguments.page.empty() ? nullptr : &lineage,
+  };
+  const sim::ExploreState state = sim::explore(options);
   const double explored = seconds();
   progress.clear();
   ExitCode code = state.violation ? tell_violation(arguments, ground, state) : kMet;
   const sim::SearchState& search = state.search;
   const std::string bound = bound_of(arguments);
+  const std::vector<std::string> lines = complete_for(arguments, state);
+  std::string complete;
+  for (const std::string& line : lines) complete += "  " + for_terminal(line, arguments.terminal) + "\n";
   print_out(fmt::format(
       "{}: {}: {} ({} of them to the end), {}, {} histories, {} to {} decisions in a run, {}, {:.1f} virtual "
       "hours, {:.1f} s, {:.0f}/s\n{}",
@@ -175,9 +183,13 @@ ExitCode explore_command(const ExploreArguments& arguments) {
       many(search.runs, "execution"), search.runs - search.joined, many(search.states, "state"),
       state.histories, search.least_points, search.most_points, many(state.grants, "grant"),
       static_cast<double>(state.virtual_ns) / 3.6e12, explored,
-      static_cast<double>(search.runs) / std::max(explored, 1e-3), complete_for(arguments, state)));
+      static_cast<double>(search.runs) / std::max(explored, 1e-3), complete));
   if (state.unjudged > 0)
     print_out(fmt::format("{} in which a check had nothing to say\n", many(state.unjudged, "run")));
+  if (!arguments.page.empty()) {
+    const ExplorePage page{.bound = bound, .complete_for = lines};
+    if (!write_explore_page(arguments, options, state, lineage, page)) code = worse(code, kOutput);
+  }
   if (interrupted()) return worse(code, kInterrupted);
   return code;
 }

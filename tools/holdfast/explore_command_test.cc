@@ -42,6 +42,24 @@ TEST(ExploreCommand, WritesARunThatBreaksAPromise) {
   EXPECT_EQ(again.exit, 0) << again.out;
 }
 
+TEST(ExploreCommand, WritesTheTreeAsAPage) {
+  const TemporaryFolder folder;
+  const std::string page = folder.path() + "/tree.html";
+  const Ran ran = holdfast("explore " + kExplored + "failover.toml --show 40,9000 --page " + page);
+  EXPECT_EQ(ran.exit, 1) << ran.err;
+  EXPECT_TRUE(ran.says("page " + page + ": 59 of 59 runs, 59 of them with all their decisions")) << ran.out;
+  EXPECT_TRUE(ran.says("run 9000, of --show, is none of these: there are 59")) << ran.out;
+  const std::string text = read_text(page);
+  for (const char* const shown : {"run-1", "run-40", "run-59"})
+    EXPECT_NE(text.find("<script id=\"" + std::string(shown) + "\""), std::string::npos) << shown;
+  EXPECT_EQ(text.find("<script id=\"run-41\""), std::string::npos);
+  EXPECT_EQ(text.find("<script src"), std::string::npos) << "it loads nothing";
+  EXPECT_NE(text.find("holdfast explore " + kExplored + "failover.toml --page"), std::string::npos);
+  EXPECT_EQ(holdfast("explore " + kExplored + "failover.toml --open").exit, 64);
+  EXPECT_EQ(holdfast("explore " + kExplored + "failover.toml --show 3").exit, 64);
+  EXPECT_EQ(holdfast("explore " + kExplored + "failover.toml --page " + folder.path()).exit, 74);
+}
+
 TEST(ExploreCommand, SaysWhatIsWrong) {
   EXPECT_EQ(holdfast("explore nothing.toml").exit, 64);
   EXPECT_EQ(holdfast("explore fair").exit, 64);
