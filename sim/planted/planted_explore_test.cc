@@ -1,7 +1,8 @@
 // The reduction of explorations, on planted versions of our locks: within a tiny bound it comes to the same
-// histories as the full search, and to a broken promise where that comes to one, and nowhere else.
+// histories as the full search, and to the same broken promises, and to none where that comes to none.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -38,52 +39,72 @@ after  = { message = "EVALSHA", nth = "1..24" }
 }
 
 struct Found {
-  std::string promise;
-  std::uint32_t deviations = 0;
+  std::set<std::string> promises;
   std::set<std::uint64_t> histories;
-  ExploreState state;
+  SearchState search;
 };
 
+// All that is broken, not only what is first.
 Found found_in(ExploreOptions options, bool reduce) {
   Found found;
   options.reduce = reduce;
-  options.told = [&](const Trial&, std::uint64_t history) { found.histories.insert(history); };
-  found.state = explore(options);
-  found.deviations = found.state.search.deviations;
-  if (found.state.violation) found.promise = found.state.violation->failure.promise();
+  options.go_on = true;
+  options.told = [&](const Trial& trial, std::uint64_t history) {
+    found.histories.insert(history);
+    for (const Failure& failure : trial.failures) found.promises.insert(failure.promise());
+  };
+  found.search = explore(options).search;
   return found;
 }
 
-bool is_of(const PlantedVersion& version, const std::set<std::string_view>& bases) {
-  return bases.contains(version.base) && version.make_latches == nullptr;
+// The promises that both searches see broken.
+std::set<std::string> compare(const LockKind& kind) {
+  const ExploreOptions options = tiny(kind);
+  const Found full = found_in(options, false), reduced = found_in(options, true);
+  EXPECT_TRUE(full.search.complete && reduced.search.complete) << kind.name;
+  EXPECT_EQ(full.promises, reduced.promises) << kind.name;
+  EXPECT_EQ(full.histories, reduced.histories) << kind.name;
+  EXPECT_LT(reduced.search.runs, full.search.runs) << kind.name;
+  return full.promises;
 }
 
-void compare(const std::set<std::string_view>& bases, std::size_t every) {
+const LockKind& planted(const std::string& name) {
   add_planted_kinds();
-  std::size_t number = 0, whole = 0;
+  return *find_lock_kind("planted-" + name);
+}
+
+// What they break is known; the locks that they are wrong versions of break nothing.
+TEST(PlantedExplore, TheReductionSeesWhatTheFullSearchSees) {
+  const std::map<std::string, std::set<std::string>> broken = {
+      {"reentrant-hand-over-and-delete", {"lease-exclusion/double-grant", "truth/ledger-wrong"}},
+      {"reentrant-deaf-waiter-served", {"at-rest/no-expiry"}},
+      {"fenced-short-way-overwrites", {"lease-exclusion/double-grant", "truth/record-overwritten"}},
+      {"fair-dead-head-stays", {"at-rest/not-free"}},
+      {"fair-short-way-past-the-queue", {"fair-order/overtaken"}},
+  };
+  for (const auto& [name, promises] : broken) EXPECT_EQ(compare(planted(name)), promises) << name;
+  for (const char* const sound : {"reentrant", "fenced", "fair"})
+    EXPECT_EQ(compare(*find_lock_kind(sound)), std::set<std::string>()) << sound;
+}
+
+// The comparison can fail: where a fault acts is counted over all clients. If that is not told, messages of
+// two clients at one moment are taken for apart, and what comes of the other order is missed.
+TEST(PlantedExplore, WhatIsNotToldIsMissed) {
+  ExploreOptions options = tiny(planted("reentrant-deaf-waiter-served"));
+  options.forget = "proxy/";
+  const Found full = found_in(options, false), reduced = found_in(options, true);
+  EXPECT_NE(full.histories, reduced.histories);
+}
+
+TEST(LongPlantedExplore, TheReductionSeesWhatTheFullSearchSeesOfAll) {
+  const std::set<std::string_view> bases = {"reentrant", "fenced",          "fair", "spin", "read-write",
+                                            "semaphore", "permit-semaphore"};
+  std::size_t broke = 0;
   for (const PlantedVersion& version : planted_versions()) {
-    if (!is_of(version, bases) || number++ % every != 0) continue;
-    const ExploreOptions options = tiny(*find_lock_kind("planted-" + std::string(version.name)));
-    const Found full = found_in(options, false), reduced = found_in(options, true);
-    EXPECT_EQ(full.promise.empty(), reduced.promise.empty())
-        << version.name << ": " << full.promise << ", reduced: " << reduced.promise;
-    EXPECT_LE(reduced.state.search.runs, full.state.search.runs) << version.name;
-    if (full.promise.empty()) {
-      EXPECT_EQ(full.histories, reduced.histories) << version.name;
-      ++whole;
-    } else {
-      EXPECT_EQ(full.deviations, reduced.deviations) << version.name;
-    }
+    if (!bases.contains(version.base) || version.make_latches != nullptr) continue;
+    if (!compare(planted(std::string(version.name))).empty()) ++broke;
   }
-  EXPECT_GT(whole, 0u);
-}
-
-TEST(PlantedExplore, TheReductionFindsWhatTheFullSearchFinds) {
-  compare({"reentrant", "fair", "read-write", "semaphore"}, 12);
-}
-
-TEST(LongPlantedExplore, TheReductionFindsWhatTheFullSearchFindsOfAll) {
-  compare({"reentrant", "fenced", "fair", "spin", "read-write", "semaphore", "permit-semaphore"}, 1);
+  EXPECT_GT(broke, 5u);
 }
 
 }  // namespace
