@@ -49,6 +49,10 @@ void CommandLine::add_hunt() {
           "grants lost in failovers, servers that forget, clocks that jump (published designs)")
       ->type_name("BOUNDS")
       ->check(Choice({"promised", "anything"}));
+  hunt->add_option("--real", hunt_.real,
+                   "run each find so often on redis-server processes as well, and say how often it shows")
+      ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000}));
   hunt->add_option("--shard", hunt_shard_,
                    "K/N: of all runs each Nth, from the Kth; needs --no-feedback and --runs")
       ->type_name("K/N");

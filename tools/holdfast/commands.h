@@ -63,8 +63,9 @@ struct HuntArguments {
   unsigned jobs = 1;
   Shard shard;
   bool feedback = true, targets = true, swarm = true, shrink = true;
-  std::string out, json;  // "" none
-  std::string resume;     // what an earlier hunt wrote, a folder or a file; "" a new hunt
+  std::uint64_t real = 0;  // so often is each find run on real servers
+  std::string out, json;   // "" none
+  std::string resume;      // what an earlier hunt wrote, a folder or a file; "" a new hunt
   Terminal terminal = {};
 };
 

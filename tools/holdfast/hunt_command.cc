@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "lib/testing/server/child_process.h"
+#include "lib/testing/server/redis_process.h"
 #include "sim/hunt/hunt.h"
 #include "sim/scenario/parse_scenario.h"
 #include "tools/holdfast/commands.h"
@@ -87,6 +89,7 @@ std::string title_of(const HuntRecord& record) {
 }  // namespace
 
 ExitCode hunt_command(const HuntArguments& arguments) {
+  if (arguments.real > 0 && find_program("redis-server").empty()) throw MissingServer();
   HuntRecord record = arguments.resume.empty() ? new_hunt(arguments) : earlier_hunt(arguments);
   std::string out = arguments.out, json = arguments.json;
   if (!arguments.resume.empty() && out.empty() && json.empty()) {  // where it came from
@@ -122,7 +125,11 @@ ExitCode hunt_command(const HuntArguments& arguments) {
   record.seconds = before + seconds();
   if (!record.joined.empty()) record.joined.front().runs += record.state.runs - runs_before;
   screen.clear();
-  return end_hunt(record, {.jobs = arguments.jobs, .out = out, .json = json, .terminal = arguments.terminal});
+  return end_hunt(record, {.jobs = arguments.jobs,
+                           .real = arguments.real,
+                           .out = out,
+                           .json = json,
+                           .terminal = arguments.terminal});
 }
 
 }  // namespace holdfast::tools

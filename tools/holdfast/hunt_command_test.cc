@@ -67,6 +67,25 @@ TEST(HuntCommand, WritesWhatItFindsAsFilesThatRun) {
   EXPECT_EQ(run.exit, 0) << run.out;
 }
 
+// What is written is run on real servers, and what came of it said in the file and on the screen.
+TEST(HuntCommand, RunsWhatItFindsOnRealServers) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() + "/long_hold.toml", out = folder.path() + "/found";
+  std::ofstream(file)
+      << "schema = 1\nname = \"long-hold\"\n[lock]\nkind = \"setnx-expire\"\nlease = \"1s\"\n"
+         "[cluster]\ntopology = \"single\"\n[workload]\nkind = \"critical-section\"\n"
+         "clients = 2\nrounds = 1\nhold = \"2s\"\n[[fault]]\nid = \"none\"\nkind = \"script-flush\"\n"
+         "node = \"r1\"\nat = \"1ms\"\n[[expect]]\ncheck = \"no-foreign-release\"\n";
+  const Ran hunted = holdfast("hunt --runs 64 --real 2 --out " + out + " " + file);
+  EXPECT_EQ(hunted.exit, 1) << hunted.err;
+  EXPECT_TRUE(hunted.says("on real servers it shows in 2 of 2 runs")) << hunted.out;
+  std::ifstream found(out + "/setnx-expire-foreign-removal.toml");
+  const std::string text((std::istreambuf_iterator<char>(found)), {});
+  EXPECT_NE(text.find("# Tried: on real servers it shows in 2 of 2 runs\nschema = 1"), std::string::npos)
+      << text;
+  EXPECT_EQ(holdfast("hunt setnx-expire --real 0").exit, 64);
+}
+
 // Decisions of a file are obeyed: the first hold of the only client lasts as long as they say.
 TEST(RunCommand, ObeysAFileOfDecisions) {
   const TemporaryFolder folder;

@@ -94,6 +94,21 @@ std::string size_text(const sim::Value& document) {
          many(size.operations, "operation");
 }
 
+std::string real_text(const RealCheck& real) {
+  if (!real.cannot.empty()) return "real servers cannot run it: " + real.cannot;
+  return fmt::format("on real servers it shows in {} of {} runs", real.violated, real.runs());
+}
+
+// One after another, whatever the jobs are: what else runs makes a machine late.
+void run_on_real_servers(std::vector<ToldFind>& told, std::uint64_t runs) {
+  for (ToldFind& find : told) {
+    if (find.failure.of_harness() || interrupted()) continue;
+    find.real = on_real_servers(find.shrunk.one.document, find.failure.promise(), runs, interrupted);
+    if (find.real->runs() > 0 || !find.real->cannot.empty())
+      add_comment(find.file, "Tried: " + real_text(*find.real));
+  }
+}
+
 std::string report(const ToldFind& find, const HuntRecord& record, const std::string& path,
                    const Terminal& terminal) {
   std::string text = fmt::format("{} {}: first in run {}{}, in {} run{}\n", bad_sign(terminal),
@@ -103,11 +118,15 @@ std::string report(const ToldFind& find, const HuntRecord& record, const std::st
   if (find.failure.of_harness())
     text += "    a defect of the harness: " + for_terminal(find.failure.why, terminal) + "\n";
   if (find.shrunk.runs > 0) {
-    text += fmt::format("    from {} to {}, in {} runs; shows on {} of 20 seeds{}\n",
+    const bool chance =
+        find.shrunk.seeds_of_20 == sim::kSeedsThatShow && find.shrunk.late_of_20 < sim::kSeedsThatShow;
+    text += fmt::format("    from {} to {}, in {} runs; shows on {} of 20 seeds{}{}\n",
                         size_text(find.first->first.document), size_text(find.shrunk.one.document),
                         find.shrunk.runs, find.shrunk.seeds_of_20,
+                        chance ? fmt::format(", {} on a late machine", find.shrunk.late_of_20) : "",
                         find.file.controlled ? "" : "; no variant in which it holds");
   }
+  if (find.real) text += "    " + for_terminal(real_text(*find.real), terminal) + "\n";
   if (!path.empty()) text += fmt::format("    {}\n", for_terminal(path, terminal));
   return text;
 }
@@ -142,6 +161,7 @@ ExitCode end_hunt(HuntRecord& record, const EndArguments& arguments) {
   std::vector<ToldFind> told = of_one_name_each(make_small(record, arguments.jobs));
   for_each(arguments.jobs, told.size(),
            [&](std::size_t i) { told[i].file = file_of(told[i], record.ground); });
+  if (arguments.real > 0) run_on_real_servers(told, arguments.real);
   ExitCode code = told.empty() ? kMet : kFailed;
   for (const ToldFind& find : told) {
     std::string path;

@@ -14,7 +14,8 @@ inline constexpr const char* kHuntFile = "hunt.json";
 
 struct EndArguments {
   unsigned jobs = 1;
-  std::string out, json;  // "" none
+  std::uint64_t real = 0;  // so often is each find run on real servers
+  std::string out, json;   // "" none
   Terminal terminal = {};
 };
 

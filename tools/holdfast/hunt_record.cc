@@ -52,6 +52,11 @@ Json json_of(const ToldFind& told) {
   one["first_seed"] = told.first->seed;
   one["shrunk_in"] = told.shrunk.runs;
   one["shows_on_of_20_seeds"] = told.shrunk.seeds_of_20;
+  one["shows_late_on_of_20_seeds"] = told.shrunk.late_of_20;
+  if (told.real) {
+    one["real_runs"] = told.real->runs();
+    one["real_runs_that_show_it"] = told.real->violated;
+  }
   one["controlled"] = told.file.controlled;
   one["file"] = told.file.name + ".toml";
   one["scenario"] = told.file.toml;
@@ -72,6 +77,7 @@ Json json_of(const sim::Find& find, const SmallFind* small) {
   made["case"] = json_of(small->shrunk.one);
   made["shrunk_in"] = small->shrunk.runs;
   made["shows_on_of_20_seeds"] = small->shrunk.seeds_of_20;
+  made["shows_late_on_of_20_seeds"] = small->shrunk.late_of_20;
   return one;
 }
 
@@ -264,9 +270,11 @@ HuntRecord hunt_record(const Json& document, const std::string& path) {
     for (const Json& one : document.at("violations")) {
       if (!one.contains("small")) continue;
       const Json& made = one.at("small");
-      sim::Shrunk shrunk{.one = case_from(made.at("case")),
-                         .runs = number_of(made.at("shrunk_in")),
-                         .seeds_of_20 = static_cast<unsigned>(number_of(made.at("shows_on_of_20_seeds")))};
+      sim::Shrunk shrunk{
+          .one = case_from(made.at("case")),
+          .runs = number_of(made.at("shrunk_in")),
+          .seeds_of_20 = static_cast<unsigned>(number_of(made.at("shows_on_of_20_seeds"))),
+          .late_of_20 = static_cast<unsigned>(number_of(made.at("shows_late_on_of_20_seeds")))};
       record.small[failure_from(one).name()] = {.failure = failure_from(made), .shrunk = std::move(shrunk)};
     }
   });

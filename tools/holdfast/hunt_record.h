@@ -16,6 +16,7 @@
 #include "sim/hunt/hunt.h"
 #include "sim/hunt/shrink.h"
 #include "tools/holdfast/json_file.h"
+#include "tools/holdfast/real_check.h"
 #include "tools/holdfast/shard.h"
 
 namespace holdfast::tools {
@@ -33,6 +34,7 @@ struct ToldFind {
   std::uint64_t count = 0;  // of their runs
   sim::Shrunk shrunk;
   sim::CaseFile file;
+  std::optional<RealCheck> real = std::nullopt;  // nullopt: not asked for
 };
 
 struct HuntRecord {

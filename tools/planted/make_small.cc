@@ -2,13 +2,13 @@
 
 #include <exception>
 
-#include "lib/testing/server/temporary_folder.h"
 #include "sim/hunt/case_file.h"
 #include "sim/hunt/shrink_decisions.h"
 #include "sim/scenario/parse_scenario.h"
 #include "sim/scenario/run.h"
 #include "sim/scenario/write_document.h"
 #include "tools/holdfast/case_story.h"
+#include "tools/holdfast/real_check.h"
 
 namespace holdfast::tools {
 namespace {
@@ -43,19 +43,10 @@ void with_ours(SmallFailure& small, const Subject& subject, Value document, cons
 void on_real_servers(SmallFailure& small, const Value& document, const std::string& check,
                      std::uint64_t runs) {
   if (runs == 0) return;
-  try {
-    const sim::Scenario scenario = sim::parse_base(document, "real");
-    sim::require_world(scenario, /*embedded=*/false);
-    Tally tally;
-    for (std::uint64_t seed = 1; seed <= runs; ++seed) {
-      const TemporaryFolder folder;
-      count(sim::run_once(scenario, {.embedded = false, .seed = seed, .folder = folder.path()}), scenario,
-            check, tally);
-    }
-    small.real = tally;
-  } catch (const std::exception& problem) {  // BadScenario: they cannot do it
-    small.why_not_real = problem.what();
-  }
+  const RealCheck real = on_real_servers(document, check, runs);
+  small.why_not_real = real.cannot;
+  if (real.cannot.empty())
+    small.real = Tally{.holds = real.holds, .violated = real.violated, .unknown = real.unknown};
 }
 
 }  // namespace
