@@ -40,10 +40,9 @@ void with_ours(SmallFailure& small, const Subject& subject, Value document, cons
   }
 }
 
-void on_real_servers(SmallFailure& small, const Value& document, const std::string& check,
-                     std::uint64_t runs) {
+void run_on_real_servers(SmallFailure& small, const Value& document, std::uint64_t runs) {
   if (runs == 0) return;
-  const RealCheck real = on_real_servers(document, check, runs);
+  const RealCheck real = on_real_servers(document, small.promise, runs);
   small.why_not_real = real.cannot;
   if (real.cannot.empty())
     small.real = Tally{.holds = real.holds, .violated = real.violated, .unknown = real.unknown};
@@ -70,7 +69,7 @@ SmallFailure make_small(const Subject& subject, const sim::Search& search, std::
   small.controlled = file.controlled;
   small.scenario = file.toml;
   with_ours(small, subject, shrunk.one.document, failure.check);
-  on_real_servers(small, shrunk.one.document, failure.check, real);
+  run_on_real_servers(small, shrunk.one.document, real);
   return small;
 }
 
