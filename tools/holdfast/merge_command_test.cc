@@ -42,7 +42,7 @@ class Merge : public ::testing::Test {
 
 // More finds than shards; a number of runs that the shards do not share evenly.
 TEST_F(Merge, ShardsOfAHuntAreOneHunt) {
-  const std::string hunt = "hunt setnx-expire --no-feedback --runs 200 --seed 1 ";
+  const std::string hunt = "hunt setnx-expire --no-feedback --runs 80 --seed 1 ";
   const Ran one = holdfast(hunt + "--out " + at("one"));
   EXPECT_EQ(one.exit, 1) << one.err;
   for (const char* const k : {"3", "1", "2"})
