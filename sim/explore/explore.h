@@ -76,8 +76,7 @@ struct ExploreOptions {
   std::uint32_t orders = kAll, times = kAll, faults = kAll;  // of these at most
   bool twice = true;                                         // a time may also be twice the shortest
   bool reduce = true;
-  std::string forget = {};  // for tests: what parties share is not told of names that begin so (past.h)
-  bool go_on = false;       // also after a broken promise; the first one is told of
+  bool go_on = false;  // also after a broken promise; the first one is told of
   std::uint64_t most_runs = UINT64_MAX;
   std::function<void(std::size_t count, const std::function<void(std::size_t)>& one)> for_each = {};
   std::function<bool(const ExploreState&)> stop = {};  // asked between batches

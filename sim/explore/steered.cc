@@ -34,7 +34,6 @@ Steered::Steered(const HuntCase& one, const ExploreOptions& options, Chooser& ch
     return settle(stream, number, drawn);
   });
   decisions.keep_past(past_);
-  past_.forget(options.forget);
   if (options_.reduce) {
     past_.on_moment([this](bool crossed) {
       if (crossed) chooser_.crossed();

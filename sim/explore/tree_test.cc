@@ -54,7 +54,7 @@ TEST(ExploreTree, HasEachRunWhereItDeparts) {
   EXPECT_GT(branches(tree, Branch::beyond), runs);
   EXPECT_EQ(branches(tree, Branch::ended) + branches(tree, Branch::cut), 0u);
   std::uint64_t joined = 0;
-  std::int64_t before = 0;
+  std::int64_t before = INT64_MIN;  // what is set up comes before the first event
   for (const ExploreTree::Decision& decision : tree.runs.front().decisions) {
     EXPECT_GE(decision.what.at_ns, before);
     before = decision.what.at_ns;

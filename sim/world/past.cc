@@ -54,7 +54,7 @@ Past::Party& Past::party(std::string_view name) {
 }
 
 void Past::share(std::string_view name, Access access) {
-  if (runs_ == nullptr || (!forgotten_.empty() && name.starts_with(forgotten_))) return;
+  if (runs_ == nullptr) return;
   const auto found = things_.find(name);
   Thing& thing = found != things_.end() ? found->second : things_[std::string(name)];
   if (thing.moment != moment_) {

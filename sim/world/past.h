@@ -63,8 +63,6 @@ class Past {
   std::uint64_t state() const;
   bool crossed() const { return crossed_; }  // two parties were in each other's way, at this moment so far
   bool cut() const { return cut_; }          // on_moment() said so
-  // For tests: what is shared under names that begin so is not told, as if a place had been forgotten.
-  void forget(std::string names) { forgotten_ = std::move(names); }
   // Of those among whom one is to be chosen just now: whether it is of the party of the first.
   const std::vector<bool>& alike() const { return alike_; }
   std::vector<std::string> tasks() const;       // and their names: "c1/worker", "proxy/c1→r1"
@@ -93,7 +91,6 @@ class Past {
   std::function<bool(bool)> told_;
   std::vector<bool> alike_;
   const FiberQueue* choosing_ = nullptr;
-  std::string forgotten_;
   Party* runs_ = nullptr;  // whose task runs; null: none does
   Fiber* running_ = nullptr;
   std::uint64_t moment_ = 1;
