@@ -140,7 +140,7 @@ def source_of(version):
     """The file of sim/planted that has it."""
     folder = os.path.join(ROOT, "sim/planted")
     for name in sorted(os.listdir(folder)):
-        if name.endswith(".cc"):
+        if name.endswith(".cc") and not name.endswith("_test.cc"):
             with open(os.path.join(folder, name), encoding="utf-8") as handle:
                 if f'"{version}"' in handle.read():
                     return f"../sim/planted/{name}"
@@ -167,15 +167,20 @@ ASKED = {"lease-exclusion", "no-foreign-release", "progress", "told-in-time", "f
 
 # --- the page ---------------------------------------------------------------------------------------------------------------
 
+def begun_strategies(record):
+    """Those that have hunted planted versions; one that never did would leave nothing to compare."""
+    return [one for one in STRATEGIES if any(record.hunts(name, one) for name in record.planted())] or [STRATEGIES[0]]
+
+
 def pooled(record, strategy):
-    """The hunts of all planted versions that a hunt should find; only of seeds with which all strategies have hunted, so that they
-    compare."""
-    hunts = []
+    """The hunts of all planted versions that a hunt should find; only of seeds with which all strategies have hunted that have hunted at
+    all, so that they compare."""
+    hunts, begun = [], begun_strategies(record)
     for name in record.planted():
         if record.subjects[name]["escapes"]:
             continue
         by_seed = dict(zip(sorted(record.rows.get((name, strategy), {}), key=int), record.hunts(name, strategy)))
-        common = set.intersection(*(set(record.rows.get((name, other), {})) for other in STRATEGIES))
+        common = set.intersection(*(set(record.rows.get((name, other), {})) for other in begun))
         hunts += [hunt for seed, hunt in by_seed.items() if seed in common]
     return hunts
 
@@ -200,7 +205,7 @@ def strategies_table(record):
         shares = [found_within(hunts, runs) if everything or runs <= most else None for runs in (16, 64, 256, 1024)]
         sooner = later = 0
         for name in record.planted():
-            if not all(record.hunts(name, other) for other in STRATEGIES):
+            if not all(record.hunts(name, other) for other in begun_strategies(record)):
                 continue
             ours, theirs = median(record.hunts(name, "all")), median(record.hunts(name, strategy))
             sooner += (ours or math.inf) < (theirs or math.inf)
@@ -240,6 +245,11 @@ def museum_table(record):
     return table(["entry", "lock", "promise broken", *SHOWN], rows)
 
 
+def orders_figure(record):
+    """The link to the figure of the orders, once there is something to compare."""
+    return "![orders](figures/track_record_within.png)\n" if any(one in ORDERS for one in begun_strategies(record)) else ""
+
+
 def page(record):
     known = [name for name in record.planted() if not record.subjects[name]["escapes"]]
     hunted = [name for name in known if record.hunts(name, "all")]
@@ -271,13 +281,12 @@ it where not all did; `>`: more than half did not within so many runs.
 act at times, not at the moments that matter; `no swarm`, every case has all kinds of faults. Four have one order of tasks and messages
 in all cases ([`[run] order`](../scenarios/README.md)), which is drawn otherwise: `random order`, a random walk; `priorities` (PCT);
 `partial order` (POS); `chains` (in the manner of PCTCP). Share of the hunts of planted versions that have found theirs, with 95%
-intervals, over the seeds with which all have hunted. Hunts of one version are not independent of each other: the intervals are rather
+intervals, over the seeds with which all of the table have hunted. Hunts of one version are not independent of each other: the intervals are rather
 too narrow.
 
 {strategies_table(record)}
 ![what each part of the hunt is worth](figures/track_record_survival.png)
-![orders](figures/track_record_within.png)
-
+{orders_figure(record)}
 ## Planted versions
 
 Sizes are those of the first find and of what shrinking ([`sim/hunt/shrink.h`](../sim/hunt/shrink.h)) made of it: faults / tasks (clients
@@ -348,6 +357,8 @@ def figures(record, folder):
     save(figure, "track_record_survival.png")
 
     shown = [one for one in pools if one[0] == "all" or one[0] in ORDERS]
+    if len(shown) < 2:
+        return
     figure, axes = plt.subplots(figsize=(8, 3.4))
     steps = [runs for runs in (4, 16, 64, 256, 1024) if runs <= end]
     for i, (strategy, hunts) in enumerate(shown):
@@ -423,7 +434,7 @@ class TrackRecordTest(unittest.TestCase):
 
     def test_strategies_are_compared_over_the_same_seeds(self):
         record = self.record()
-        self.assertEqual(pooled(record, "all"), [], "the others have not hunted")
+        self.assertEqual(pooled(record, "all"), [(3, True), (64, False)], "the others have not hunted at all")
         for strategy in STRATEGIES[1:]:
             record.rows["planted-a", strategy] = {"2": {"tried": 64, "found": {"q": 5}}, "3": {"tried": 64, "found": {}}}
         self.assertEqual(pooled(record, "all"), [(64, False)])
