@@ -254,7 +254,17 @@ Fleet::Equipment Fleet::equip(ClientRecorder& recorder, const std::string& name,
 
 void Fleet::run_client(Client& client, Process& process) {
   Runtime& runtime = process.runtime();
-  const Equipment own = equip(*client.recorder, client.name, process);
+  // A published design may start tasks before anybody asks for a lock: who cannot is started again.
+  const auto equipment = [&] {
+    for (;;) {
+      try {
+        return equip(*client.recorder, client.name, process);
+      } catch (const std::system_error&) {
+        runtime.sleep_for(options_.retry_pause);
+      }
+    }
+  };
+  const Equipment own = equipment();
   struct Shown {
     Client& of;
     const std::uint64_t incarnation = of.incarnation;

@@ -167,6 +167,44 @@ for = "2s"
       << errors(run, "c1", Function::release);
 }
 
+// This design starts its renewals with the program, before anybody asks for a lock.
+TEST(ClientTroubleEmbedded, AProgramThatCannotStartItsTasksIsStartedAgain) {
+  const Scenario scenario = parse_scenarios(R"(schema = 1
+name = "trouble"
+[run]
+seeds = "1"
+[lock]
+kind = "annotation-renewing"
+lease = "2s"
+[workload]
+kind = "critical-section"
+clients = 2
+rounds = 20
+hold = "10ms..20ms"
+[[fault]]
+id = "no-threads"
+kind = "thread-limit"
+client = "c1"
+role = "watchdog"
+after = { event = "client.started", client = "c1" }
+for = "500ms"
+[[expect]]
+check = "progress"
+)",
+                                            "trouble.toml")
+                                .front();
+  int met = 0;  // the limit comes before the program's first task, or after it
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const RunResult run = run_once(scenario, {.seed = seed, .keep_history = true});
+    const auto& events = run.history.events();
+    met += std::any_of(events.begin(), events.end(), [&](const Event& event) {
+      return event.f == Function::mark && run.history.text(event.key) == "fault.no-threads";
+    });
+    EXPECT_EQ(run.grants, 40u) << "they do all of their rounds when they can, seed " << seed;
+  }
+  EXPECT_GT(met, 0);
+}
+
 TEST_P(ClientTrouble, AThreadLimitThatNobodyMeetsIsNotReached) {
   const RunResult run = play("reentrant", R"(clients = 2
 rounds = 5
