@@ -156,11 +156,14 @@ CommandFault::CommandFault(std::string kind, std::string node, Command command, 
 Healing CommandFault::act(FaultTargets& targets) {
   ClusterNode& node = node_of(targets, node_);
   if (!node.running()) return {};
-  const std::uint64_t asked = node.incarnation();
+  const std::uint64_t before = node.incarnation();
   const bool first = heals_.empty() || node.in_force(kind_)++ == 0;
   if (first && !ask_patiently(targets, node, [&] { node.administer(command_); })) return {};
   targets.hit();
   if (heals_.empty()) return {};
+  // Started again meanwhile: then it was the new one that did it, and is to be healed.
+  const std::uint64_t asked = node.incarnation();
+  if (asked != before) ++node.in_force(kind_);
   return [kind = kind_, name = node_, heals = heals_, asked](FaultTargets& later) {
     ClusterNode& node = node_of(later, name);
     if (!node.running() || node.incarnation() != asked) return;

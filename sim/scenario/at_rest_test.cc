@@ -78,6 +78,27 @@ for = "340ms"
   }
 }
 
+// A fault that was asked of a server and took effect on the one that was started again is healed there.
+TEST(AtRestEmbedded, AFaultThatARestartOvertookIsHealed) {
+  const std::string text = file("kind = \"spin\"\n[cluster]\npersistence = \"aof-always\"\n", R"([[fault]]
+id = "full"
+kind = "memory-full"
+after = { event = "client.started" }
+node = "r1"
+for = "500ms"
+[[fault]]
+id = "restart"
+kind = "restart"
+after = { event = "lock.requested" }
+node = "r1"
+)");
+  const Scenario scenario = parse_scenarios(text, "rest.toml").front();
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const RunResult run = run_once(scenario, {.seed = seed});
+    EXPECT_EQ(run.verdicts.front().outcome, Outcome::holds) << seed << ": " << run.verdicts.front().reason;
+  }
+}
+
 // SETNX, then EXPIRE: who dies between the two leaves a lock that nobody gets.
 TEST_P(AtRest, ALockWithoutExpiryIsFoundOnTheServerAndByWhoAsks) {
   const RunResult run = play(file("kind = \"setnx-expire\"\n", R"(wait = "200ms"
