@@ -28,7 +28,8 @@ Watchdog::Watchdog(Store& store, LateRelease& late_release, const LockOptions& o
       mutex_(runtime_),
       changed_(runtime_),
       observer_(store, options.observer),
-      task_(runtime_, "watchdog") {}
+      task_(runtime_, "watchdog"),
+      second_(runtime_, "watchdog") {}
 
 Watchdog::~Watchdog() {
   try {
@@ -38,6 +39,7 @@ Watchdog::~Watchdog() {
       changed_.notify_all();
     }
     task_.join();
+    second_.join();
     for (std::stop_source& lost : untold_) lost.request_stop();
   } catch (const TaskCancelled&) {
   }
@@ -52,12 +54,15 @@ bool Watchdog::watch(std::shared_ptr<Hold> hold, MonotonicTime sent_at) {
       hold->renew ? std::min(hold->next_renewal, hold->valid_until()) : hold->valid_until();
   holds_.push_back(std::move(hold));
   stays_until_ = first;
-  if (!task_.running()) {
-    if (task_.start([this] { run(); })) return true;
-    remove(*holds_.back());
-    return false;
-  }
-  if (first < asleep_until_) changed_.notify_all();
+  if (is_told_of(first)) return true;
+  remove(*holds_.back());
+  return false;
+}
+
+bool Watchdog::is_told_of(MonotonicTime first) {
+  if (!task_.running()) return task_.start([this] { run(); });
+  if (first < renews_until_ && !second_.running()) return second_.start([this] { tell_during_renewal(); });
+  if (first < std::max(asleep_until_, renews_until_)) changed_.notify_all();
   return true;
 }
 
@@ -143,16 +148,26 @@ void Watchdog::tell_lost_outside(Hold& hold, std::string_view reason) {
   observer_.tell(loss(hold, reason));
   std::optional<std::stop_source> lost = note_loss(hold);
   if (lost) {
-    untold_.push_back(std::move(*lost));
+    {
+      const std::scoped_lock guard(mutex_);
+      untold_.push_back(std::move(*lost));
+    }
     tell_untold();
   }
   tidy_after_loss(hold);
 }
 
 void Watchdog::tell_untold() {
-  std::erase_if(untold_, [this](const std::stop_source& lost) {
+  std::vector<std::stop_source> losses;
+  {
+    const std::scoped_lock guard(mutex_);
+    losses.swap(untold_);
+  }
+  std::erase_if(losses, [this](const std::stop_source& lost) {
     return store_.run_callback([lost]() mutable { lost.request_stop(); });
   });
+  const std::scoped_lock guard(mutex_);
+  untold_.insert(untold_.end(), losses.begin(), losses.end());
 }
 
 void Watchdog::run() {
@@ -168,14 +183,14 @@ void Watchdog::run() {
     }
     if (const Holds expired = take_expired(now); !expired.empty()) {
       guard.unlock();
-      for (const auto& hold : expired) {
-        tell_lost_outside(*hold, now >= hold->valid_until() ? kExpired : kTaskEnded);
-      }
+      tell_expired(expired, now);
       guard.lock();
     } else if (const Holds batch = due(now); !batch.empty()) {
       guard.unlock();
       renew(batch);
       guard.lock();
+      renews_until_ = MonotonicTime::min();
+      if (second_.running()) changed_.notify_all();
     } else {
       asleep_until_ = next_wake();
       changed_.wait_until(guard, asleep_until_);
@@ -183,6 +198,31 @@ void Watchdog::run() {
     }
   }
   turn.rest();
+}
+
+void Watchdog::tell_during_renewal() {
+  std::unique_lock guard(mutex_);
+  BackgroundTask::Turn turn(second_);
+  while (!closing_ && renews_until_ != MonotonicTime::min()) {
+    const MonotonicTime now = runtime_.now();
+    if (const Holds expired = take_expired(now); !expired.empty()) {
+      guard.unlock();
+      tell_expired(expired, now);
+      guard.lock();
+    } else {
+      MonotonicTime first = renews_until_;
+      for (const auto& hold : holds_) first = std::min(first, hold->valid_until());
+      if (first == renews_until_) break;
+      changed_.wait_until(guard, first);
+    }
+  }
+  turn.rest();
+}
+
+void Watchdog::tell_expired(const Holds& expired, MonotonicTime now) {
+  for (const auto& hold : expired) {
+    tell_lost_outside(*hold, now >= hold->valid_until() ? kExpired : kTaskEnded);
+  }
 }
 
 Watchdog::Holds Watchdog::take_expired(MonotonicTime now) {
@@ -229,6 +269,7 @@ void Watchdog::renew(const Holds& holds) {
     const std::scoped_lock guard(mutex_);
     for (const auto& hold : holds_) deadline = std::min(deadline, hold->valid_until());
     for (const auto& hold : holds) hold->renewal_unanswered = true;
+    renews_until_ = deadline;
   }
   const std::string lease_ms = milliseconds_text(lease_);
   std::vector<std::string_view> keys, args{lease_ms};

@@ -6,7 +6,8 @@
 //   acquisition: it names the owner, so it can neither extend a successor's record nor bring one back.
 // - A renewal that fails is tried again within the lease. One whose confirmation comes after the old
 //   valid_until does not revive the hold.
-// - The loss is told at valid_until at the latest, at once when the server no longer knows the owner.
+// - The loss is told at valid_until at the latest, at once when the server no longer knows the owner. A hold
+//   that is granted during a renewal, and may end before the answer to it, gets a second task until then.
 // - A hold that is not to be renewed is only watched for its end.
 // - After LockOptions::max_renewals the lease is left to run out.
 // - When the task that holds the lock has ended without releasing it, renewing stops.
@@ -64,17 +65,20 @@ class Watchdog {
   static constexpr std::size_t kBatch = 100;
 
   void run();
-  Holds take_expired(MonotonicTime now);     // under the mutex; unwatches them
-  Holds due(MonotonicTime now) const;        // under the mutex
-  MonotonicTime next_wake() const;           // under the mutex
-  std::shared_ptr<Hold> remove(Hold& hold);  // under the mutex
-  void renew(const Holds& holds);            // [parks]
+  void tell_during_renewal();                          // the second task
+  [[nodiscard]] bool is_told_of(MonotonicTime first);  // under the mutex; false: by no task
+  Holds take_expired(MonotonicTime now);               // under the mutex; unwatches them
+  Holds due(MonotonicTime now) const;                  // under the mutex
+  MonotonicTime next_wake() const;                     // under the mutex
+  std::shared_ptr<Hold> remove(Hold& hold);            // under the mutex
+  void renew(const Holds& holds);                      // [parks]
   void renewal_failed(const Holds& holds, std::string_view node, std::string_view why);
   std::optional<std::stop_source> note_loss(Hold& hold);
   static LockEvent loss(const Hold& hold, std::string_view reason);
   void tidy_after_loss(Hold& hold);
   void tell_lost(Hold& hold, std::string_view reason);          // by a task of the application
   void tell_lost_outside(Hold& hold, std::string_view reason);  // by the watchdog's own
+  void tell_expired(const Holds& expired, MonotonicTime now);
   void tell_untold();
 
   Store& store_;
@@ -87,11 +91,12 @@ class Watchdog {
   Condition changed_;
   Holds holds_;
   MonotonicTime asleep_until_ = MonotonicTime::min();  // min: awake
+  MonotonicTime renews_until_ = MonotonicTime::min();  // min: no renewal is under way
   MonotonicTime stays_until_{};                        // though nothing is held: the next hold may come soon
   bool closing_ = false;
   ObserverQueue observer_;                // is told what the task sees
-  std::vector<std::stop_source> untold_;  // the task's own: losses for which no task could be started yet
-  BackgroundTask task_;
+  std::vector<std::stop_source> untold_;  // losses for which no task could be started yet
+  BackgroundTask task_, second_;
 };
 
 }  // namespace holdfast
