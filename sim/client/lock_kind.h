@@ -106,7 +106,10 @@ struct LockKind {
   bool pair = false;            // takes "<key>:a" and "<key>:b" at once, and nothing else
   bool registry = false;        // its objects are kept by a registry, which drops those that are unused
   bool latch = false;           // no lock, but a count-down latch: workload "count-down"
-  bool own_lease = false;       // an acquire can be given a lease of its own: LockSpace::obtain_leased()
+  // Lock::acquisition() is of one acquisition and none after it: a command that names it is of that one,
+  // however late. Else it may name an owner, who has it again and again.
+  bool names_acquisitions = false;
+  bool own_lease = false;  // an acquire can be given a lease of its own: LockSpace::obtain_leased()
   Duration lease = std::chrono::seconds(30);  // of a scenario that names none: the design's own default
   // Its lock() gives up by itself after this long, by default. None: it waits until it is granted.
   std::optional<Duration> wait_timeout = std::nullopt;

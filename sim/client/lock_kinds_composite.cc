@@ -140,6 +140,7 @@ std::vector<LockKind> composite_lock_kinds() {
        .promises_validity = true,
        .counts_permits = true,
        .tokens = true,
+       .names_acquisitions = true,
        .make = make_permit_semaphore,
        .read_effects = semaphore_effects},
       {.name = "multi",
@@ -147,6 +148,7 @@ std::vector<LockKind> composite_lock_kinds() {
        .reentrant = true,
        .promises_validity = true,
        .pair = true,
+       .names_acquisitions = true,
        .make = make_multi,
        .read_effects = reentrant_effects},
   };

@@ -15,7 +15,8 @@ using checker::Symbol;
 
 class Keeper {
  public:
-  explicit Keeper(Recorder& recorder) : recorder_(recorder) {}
+  Keeper(const LockKind& kind, Recorder& recorder)
+      : named_once_(kind.names_acquisitions), recorder_(recorder) {}
 
   void keep(const LedgerEntry& entry) {
     checker::History& history = recorder_.history();
@@ -30,7 +31,7 @@ class Keeper {
       if (!effect.of_process.empty()) recorder_.stands_for(effect.of_process, entry.client);
       ClientRecorder& client = recorder_.client(std::string(entry.client));
       operation.id = effect.record.empty() ? client.last_acquisition(effect.key)
-                     : effect.f == checker::Function::store_grant || effect.shared_record
+                     : !named_once_ && (effect.f == checker::Function::store_grant || effect.shared_record)
                          ? client.asked_acquisition(effect.record)
                          : client.acquisition(effect.record);
     }
@@ -65,6 +66,7 @@ class Keeper {
     Symbol id = 0, process = 0, key = 0, owner = 0, node = 0;
   };
 
+  const bool named_once_;
   Recorder& recorder_;
   std::vector<Operation> open_;  // by slot
 };
@@ -73,7 +75,7 @@ class Keeper {
 
 void keep_ledger(Proxy& proxy, const LockKind& kind, Recorder& recorder) {
   if (kind.read_effects == nullptr) return;
-  auto keeper = std::make_shared<Keeper>(recorder);
+  auto keeper = std::make_shared<Keeper>(kind, recorder);
   proxy.watch(make_ledger(kind, [keeper](const LedgerEntry& entry) { keeper->keep(entry); }),
               [](const Message&) { return false; });
 }

@@ -17,6 +17,7 @@ namespace holdfast::sim {
 namespace {
 
 using checker::Event;
+using checker::EventType;
 using checker::Function;
 using checker::History;
 
@@ -272,6 +273,46 @@ for    = "10ms"
   const checker::Truth truth = compare(run.history, true);
   EXPECT_TRUE(truth.wrong.empty()) << told(truth);
   EXPECT_EQ(truth.by_fault, 1U) << told(truth);
+}
+
+// A server that had forgotten the script is asked once more, and the lock was released meanwhile: the vote is
+// the old acquisition's, however late it comes.
+TEST(TruthRuns, AVoteAfterTheReleaseIsOfItsOwnAcquisition) {
+  const Scenario scenario = parse_scenarios(R"(schema = 1
+name  = "late-votes"
+about = "A majority votes, and the lock is released before the rest has"
+[run]
+seeds = "1..300"
+order = "chains"
+[cluster]
+topology = "independent"
+nodes    = ["r1", "r2", "r3", "r4", "r5"]
+[lock]
+kind  = "redlock"
+lease = "1s"
+[workload]
+kind    = "critical-section"
+clients = 1
+rounds  = 1
+[network]
+latency = "200us"
+[[expect]]
+check = "truth"
+)",
+                                            "late-votes.toml")
+                                .front();
+  int late = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    const RunResult run = run_once(scenario, {.seed = seed, .keep_history = true});
+    const checker::Truth truth = compare(run.history, true);
+    ASSERT_TRUE(truth.wrong.empty()) << "seed " << seed << "\n" << told(truth);
+    bool released = false;
+    for (const Event& event : run.history.events()) {
+      released = released || (event.f == Function::release && event.type == EventType::ok);
+      late += released && is_record(run.history, event) && event.value == checker::Value(1) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(late, 0);
 }
 
 // The first lock of a pair is taken on r1, the second on r2: the claim is that of the first.
