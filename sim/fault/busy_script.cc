@@ -28,29 +28,34 @@ bool is_busy(ClusterNode& node) {
 bool occupy(FaultTargets& targets, ClusterNode& node, Duration threshold) {
   const auto set = [&] { node.administer(threshold_command(threshold)); };
   if (!ask_patiently(targets, node, set)) return false;
-  // Nobody waits for its answer. When its task gives up, the script goes on.
-  const auto over = std::make_shared<bool>(false);
-  targets.world.harness().start(kKind, [&node, over, &runtime = targets.world.harness().runtime()] {
+  // Nobody waits for its answer. Its task asks again until the script runs; when it gives up, that goes on.
+  struct Asked {
+    bool busy = false, over = false;
+  };
+  const auto asked = std::make_shared<Asked>();
+  const std::uint64_t incarnation = node.incarnation();
+  const auto lives = [&node, incarnation] { return node.running() && node.incarnation() == incarnation; };
+  targets.world.harness().start(kKind, [&node, asked, lives, &runtime = targets.world.harness().runtime()] {
     for (bool later = true; later;) {
       later = false;
       try {
         node.administer(std::vector<std::string>{"EVAL", "while true do end", "0"});
       } catch (const NodeRefuses& refusal) {  // it loads its data just now, or the script was killed
-        later = refusal.for_now() && node.running();
-      } catch (const std::exception&) {  // the node died
+        later = refusal.for_now();
+      } catch (const std::exception&) {  // the connection broke, maybe before the script ran
+        later = true;
       }
+      later = later && !asked->busy && lives();
       if (later) runtime.sleep_for(kLook);
     }
-    *over = true;
+    asked->over = true;
   });
-  const std::uint64_t asked = node.incarnation();
-  bool busy = false;
-  while (!busy && node.running() && node.incarnation() == asked) {
-    if (*over) throw std::runtime_error("node " + node.name() + " did not run a script without an end");
+  while (!asked->busy && lives()) {
+    if (asked->over) throw std::runtime_error("node " + node.name() + " did not run a script without an end");
     targets.world.harness().runtime().sleep_for(kLook);
-    if (!ask_patiently(targets, node, [&] { busy = is_busy(node); })) return false;
+    if (!ask_patiently(targets, node, [&] { asked->busy = is_busy(node); })) return false;
   }
-  return busy;
+  return asked->busy;
 }
 
 // Returns when the script has ended.

@@ -501,6 +501,36 @@ TEST_P(FaultOnServers, WhoDiesTakesItsScriptAlong) {
   });
 }
 
+// Whoever asks for the script may lose his connection before it runs.
+TEST_P(FaultOnServers, AServerThatLoadsItsDataIsBusyAfterwards) {
+  const int cuts =
+      GetParam() == Kind::embedded ? 50 : 4;  // more than a few in a row end the test's own calls
+  play(Persistence::none, [cuts](Servers& servers) {
+    Runtime& harness = servers.world.harness().runtime();
+    const SettingValues node = {{"node", std::string("r1")}};
+    const auto loading = servers.make("loading", node), busy = servers.make("busy-script", node),
+               cut = servers.make("kill-connection", node);
+    loading->act(servers.targets);
+    bool acts = false;
+    servers.world.harness().start("nemesis", [&] {
+      busy->act(servers.targets);
+      acts = true;
+    });
+    for (int i = 0; i < cuts; ++i) {
+      cut->act(servers.targets);
+      harness.sleep_for(1ms + 7us);
+    }
+    EXPECT_FALSE(acts);
+    loading->heal(servers.targets);
+    while (!acts) harness.sleep_for(1ms);
+    const std::string answer = servers.ask("r1", "PING");
+    EXPECT_TRUE(answer == kBusy || answer == "+PONG")
+        << answer;  // the script died with who had asked to load
+    busy->heal(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "PING"), "+PONG");
+  });
+}
+
 void load_for_a_while(Servers& servers, bool keeps) {
   const SettingValues node = {{"node", std::string("r1")}};
   int hits = 0;
