@@ -94,6 +94,16 @@ void draw_cluster(const Ground& ground, Value& document, Dice dice) {
                                  : "aof-always");
 }
 
+// A replica that waits for the answer of a primary whose power is gone asks again after repl-timeout, a minute
+// where nobody says less: until then nobody has a grant that waits for a replica.
+void give_up_soon(const Ground& ground, Value& document) {
+  Value settings;
+  settings.kind = Value::Kind::table;
+  set_key(settings, "repl-timeout", integer_value(2));
+  set_key(settings, "repl-ping-replica-period", integer_value(1));
+  Section(ground, document, "cluster").set("settings", std::move(settings));
+}
+
 void draw_lock(const Ground& ground, Value& document, Dice dice) {
   const LockKind& lock = *ground.lock;
   Section table(ground, document, "lock");
@@ -107,7 +117,10 @@ void draw_lock(const Ground& ground, Value& document, Dice dice) {
   if (lock.tokens && dice.one_in(3)) table.set("fencing", flag_value(true));
   if (!lock.historic && !lock.counts_permits && dice.one_in(6)) table.set("renew", flag_value(false));
   const bool replicated = text_at(document, "cluster", "topology") == "primary-replica";
-  if (replicated && lock.promises_validity && dice.one_in(4)) table.set("replicas", 1);
+  if (replicated && lock.promises_validity && dice.one_in(4)) {
+    table.set("replicas", 1);
+    give_up_soon(ground, document);
+  }
 }
 
 std::string workload_of(const LockKind& lock) {

@@ -47,6 +47,9 @@ const std::set<std::string_view>& harmless_kinds() {
   return kKinds;
 }
 
+// A permit that has an id is renewed by nobody, and its end is told to nobody.
+bool is_watched(const LockKind& lock) { return lock.records_of() != "permit-semaphore"; }
+
 // Of what a file expects, a hunt asks for what a lock can break: not for marks to be reached, and not for
 // what the file says is violated.
 void keep_promises(Value& document) {
@@ -81,18 +84,25 @@ bool bears(const FaultPlan& fault, const LockKind&, const ClusterOptions& cluste
 }
 
 std::vector<std::string> promises_of(const LockKind& lock, Ground::Bounds bounds) {
-  if (lock.latch) return {"latch", "progress"};
+  if (lock.latch) return {"latch"};
   std::vector<std::string> checks = {"lease-exclusion", "no-foreign-release", "progress"};
   // Where servers forget, what they hold and what was promised part by themselves.
   if (bounds == Ground::Bounds::promised && !lock.historic && find_decoder(lock.records_of()) != nullptr)
     checks.emplace_back("truth");
-  // The end of a permit that has an id is told to nobody.
-  if (lock.promises_validity && lock.records_of() != "permit-semaphore") checks.emplace_back("told-in-time");
+  if (lock.promises_validity && is_watched(lock)) checks.emplace_back("told-in-time");
   if (lock.tokens) checks.emplace_back("fencing-monotonic");
   if (lock.fair && bounds == Ground::Bounds::promised && !lock.historic) checks.emplace_back("fair-order");
   // A published design may leave a lock for somebody who never comes.
   if (bounds == Ground::Bounds::promised && !lock.historic) checks.emplace_back("at-rest");
   return checks;
+}
+
+std::vector<std::string> marks_of(const LockKind& lock) {
+  if (lock.latch) return {"latch.set", "latch.counted", "latch.waiting", "latch.opened", "client.crashed"};
+  std::vector<std::string> marks = {"lock.granted", "lock.waiting", "lock.refused", "lock.released",
+                                    "client.crashed"};
+  if (lock.promises_validity && is_watched(lock)) marks.insert(marks.end(), {"lock.renewed", "lock.lost"});
+  return marks;
 }
 
 Ground ground_of(const LockKind& lock) {

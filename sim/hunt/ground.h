@@ -33,6 +33,8 @@ Ground ground_of_file(const std::string& path);
 
 // The checks that a violation is looked for with: of a hardened lock, what it promises.
 std::vector<std::string> promises_of(const LockKind& lock, Ground::Bounds bounds);
+// The marks that every hunt of the lock has to reach.
+std::vector<std::string> marks_of(const LockKind& lock);
 // Whether the lock says that it bears this fault in this cluster.
 bool bears(const FaultPlan& fault, const LockKind& lock, const ClusterOptions& cluster);
 

@@ -138,6 +138,35 @@ TEST(HuntDraws, OnlyPromisesAreAskedFor) {
   EXPECT_THAT(asked("", "false"), ::testing::Not(::testing::Contains("fencing-monotonic")));
 }
 
+// What is missed of them is told: nothing that the lock cannot do.
+TEST(HuntDraws, EachLockHasMarksThatItsHuntsReach) {
+  using ::testing::Contains;
+  using ::testing::Not;
+  const auto marks = [](std::string_view lock) { return marks_of(*find_lock_kind(lock)); };
+  EXPECT_THAT(marks("reentrant"), Contains("lock.lost"));
+  EXPECT_THAT(marks("permit-semaphore"), Not(Contains("lock.lost"))) << "nobody is told";
+  EXPECT_THAT(marks("count-down-latch"), Not(Contains("lock.granted")));
+  for (const char* const lock : {"count-down-latch", "permit-semaphore"}) {
+    const HuntState state = hunt({.ground = ground(lock), .seed = 1, .runs = 192, .feedback = false});
+    for (const std::string& mark : marks(lock))
+      EXPECT_TRUE(state.marks.contains(mark)) << lock << ": " << mark;
+  }
+}
+
+// Else a replica that lost its primary without notice keeps a grant that waits for it for a minute.
+TEST(HuntDraws, WhoWaitsForReplicasHasServersThatGiveUpSoon) {
+  const Ground reentrant = ground("reentrant");
+  int waits = 0;
+  for (int i = 0; i < 200; ++i) {
+    const Value document = draw_case(reentrant, Rng::derive(7, std::to_string(i)));
+    const Value* const settings = document.find("cluster")->find("settings");
+    const bool waits_for_replicas = document.find("lock")->find("replicas") != nullptr;
+    waits += waits_for_replicas ? 1 : 0;
+    ASSERT_EQ(settings != nullptr && settings->find("repl-timeout") != nullptr, waits_for_replicas);
+  }
+  EXPECT_GT(waits, 0);
+}
+
 TEST(HuntDraws, ALeaseLastsForMoreThanAFewMessages) {
   const Ground reentrant = ground("reentrant");
   for (int number = 0; number < 200; ++number) {

@@ -171,7 +171,7 @@ ExitCode end_hunt(HuntRecord& record, const EndArguments& arguments) {
   }
   if (!told.empty() && arguments.out.empty()) print_out("\n" + told.front().file.toml);
   std::string missed;
-  for (const std::string& mark : missed_marks(record.state)) missed += (missed.empty() ? "" : ", ") + mark;
+  for (const std::string& mark : missed_marks(record)) missed += (missed.empty() ? "" : ", ") + mark;
   if (!missed.empty()) print_out(fmt::format("never reached: {}\n", missed));
   const auto keep = [&](const std::string& path) {
     if (!try_to_write([&] { write_file(path, text_of(to_json(record, told))); })) code = worse(code, kOutput);

@@ -189,12 +189,9 @@ sim::HuntState state_from(const Json& document) {
 
 }  // namespace
 
-std::vector<std::string> missed_marks(const sim::HuntState& state) {
-  std::vector<std::string> missed;
-  for (const char* const mark : {"lock.granted", "lock.waiting", "lock.refused", "lock.renewed", "lock.lost",
-                                 "lock.released", "client.crashed"}) {
-    if (!state.marks.contains(mark)) missed.emplace_back(mark);
-  }
+std::vector<std::string> missed_marks(const HuntRecord& record) {
+  std::vector<std::string> missed = sim::marks_of(*record.ground.lock);
+  std::erase_if(missed, [&](const std::string& mark) { return record.state.marks.contains(mark); });
   return missed;
 }
 
@@ -224,7 +221,7 @@ Json to_json(const HuntRecord& record, const std::vector<ToldFind>& told) {
   document["singletons"] = state.singletons;
   document["corpus"] = state.corpus;
   document["trace"] = hex_of(state.trace);
-  document["never_reached"] = missed_marks(state);
+  document["never_reached"] = missed_marks(record);
   document["marks"] = Json::object();
   for (const auto& [mark, runs] : state.marks) document["marks"][mark] = runs;
   document["finds"] = Json::array();

@@ -64,7 +64,7 @@ bool is_hunt(const Json& document);
 // Throws BadUsage, of `path`.
 HuntRecord hunt_record(const Json& document, const std::string& path);
 
-// Marks that any lock can reach, and nobody did.
-std::vector<std::string> missed_marks(const sim::HuntState& state);
+// Marks that hunts of this lock have to reach, and this one did not.
+std::vector<std::string> missed_marks(const HuntRecord& record);
 
 }  // namespace holdfast::tools
