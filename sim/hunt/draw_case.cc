@@ -94,8 +94,8 @@ void draw_cluster(const Ground& ground, Value& document, Dice dice) {
                                  : "aof-always");
 }
 
-// A replica that waits for the answer of a primary whose power is gone asks again after repl-timeout, a minute
-// where nobody says less: until then nobody has a grant that waits for a replica.
+// A replica that waits for the answer of a primary whose power is gone asks again after repl-timeout, a
+// minute where nobody says less: until then nobody has a grant that waits for a replica.
 void give_up_soon(const Ground& ground, Value& document) {
   Value settings;
   settings.kind = Value::Kind::table;
