@@ -101,7 +101,6 @@ ExitCode guarded(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  keep_freed_memory();
   prepare_output();
   tell_of_no_memory();
   const ExitCode code = guarded(argc, argv);

@@ -1,6 +1,5 @@
 #include "tools/holdfast/memory.h"
 
-#include <malloc.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -13,6 +12,12 @@
 #include <utility>
 
 #include "tools/holdfast/exit_code.h"
+
+// Where tcmalloc says what it has to say; absent where the program has another malloc()
+// (tools/cmake/allocator.cmake).
+namespace tcmalloc {
+extern void (*log_message_writer)(const char* message, int length) __attribute__((weak));
+}
 
 namespace holdfast::tools {
 namespace {
@@ -47,6 +52,15 @@ void on_no_memory() {
   sched_yield();
 }
 
+// tcmalloc tells of each failure before it reports it to its caller, which tells it in our words, and aborts
+// where it has no room for its own lists.
+void on_word_of_tcmalloc(const char* message, int length) {
+  const std::string_view words(message, static_cast<std::size_t>(length));
+  if (words.find("Out of memory") != words.npos) end();
+  if (words.find("allocation failed") == words.npos)
+    static_cast<void>(!write(STDERR_FILENO, words.data(), words.size()));
+}
+
 std::terminate_handler other_end = nullptr;
 
 void on_terminate() {
@@ -64,14 +78,10 @@ void on_terminate() {
 
 }  // namespace
 
-void keep_freed_memory() {
-  constexpr int kMiB = 1 << 20;
-  mallopt(M_MMAP_THRESHOLD, 8 * kMiB);
-  mallopt(M_TRIM_THRESHOLD, 512 * kMiB);
-  mallopt(M_TOP_PAD, kMiB);
+void tell_of_no_memory() {
+  other_end = std::set_terminate(on_terminate);
+  if (&tcmalloc::log_message_writer != nullptr) tcmalloc::log_message_writer = on_word_of_tcmalloc;
 }
-
-void tell_of_no_memory() { other_end = std::set_terminate(on_terminate); }
 
 MemoryReserve::MemoryReserve() {
   const std::lock_guard guard(mutex);

@@ -10,12 +10,8 @@ namespace holdfast::tools {
 inline constexpr const char* kNoMemory =
     "no memory left; raise the limit (ulimit -v), use fewer --jobs, or run less at once";
 
-// What is freed stays with the program, up to half a GiB, and blocks below 8 MiB come out of it: each run
-// grows a history and buffers, and the system fills every page that it gives with zeros. Call it first.
-void keep_freed_memory();
-
 // Ends the program with kNoMemory and exit 70, not with a signal, when std::bad_alloc meets a thread that
-// cannot unwind. Call it first.
+// cannot unwind; tcmalloc does not say it in its own words. Call it first.
 void tell_of_no_memory();
 
 // A reserve, and a handler (std::set_new_handler) that gives it back when an allocation fails. A later

@@ -52,11 +52,11 @@ PROVIDERS = {
     "nlohmann_json": "nlohmann-json3-dev", "GTest": "libgtest-dev", "benchmark": "libbenchmark-dev",
     "Boost": "libboost-context1.81-dev", "hiredis": "libhiredis-dev", "lua5.1": "liblua5.1-0-dev",
     "lua5.1-cjson": "lua-cjson-dev", "lua5.1-bitop": "lua-bitop-dev", "Python3": "python3", "ccache": "ccache",
-    "valgrind": "valgrind",
+    "valgrind": "valgrind", "libtcmalloc_minimal": "libgoogle-perftools-dev",
 }
 HEADERS = {
     "toml++/": "libtomlplusplus-dev", "CLI/": "libcli11-dev", "rapidcheck": "librapidcheck-dev", "boost/": "libboost1.81-dev",
-    "gmock/": "libgmock-dev", "valgrind/": "valgrind",
+    "gmock/": "libgmock-dev", "valgrind/": "valgrind", "gperftools/": "libgoogle-perftools-dev",
 }
 SOUGHT = re.compile(r"^\s*(?:find_package\((\S+)|pkg_check_modules\(\w+ REQUIRED(?: IMPORTED_TARGET)? ([^)]+)|find_program\(\w+ ([\w.+-]+))")
 SYSTEM_INCLUDE = re.compile(r"^\s*#\s*include\s+<([^>]+)>")

@@ -11,7 +11,6 @@
 #include "sim/scenario/problem.h"
 #include "sim/scenario/units.h"
 #include "tools/holdfast/commands.h"
-#include "tools/holdfast/memory.h"
 #include "tools/holdfast/output.h"
 #include "tools/planted/make_record.h"
 #include "tools/planted/shrink_table.h"
@@ -100,7 +99,6 @@ int run(const Arguments& arguments) {
 }  // namespace holdfast::tools
 
 int main(int argc, char** argv) {
-  holdfast::tools::keep_freed_memory();
   CLI::App app("what hunts find of what is known to be wrong, and how soon", "hunt_planted");
   holdfast::tools::Arguments arguments;
   holdfast::tools::add_flags(app, arguments);
