@@ -271,7 +271,7 @@ which hunts what [`data/hunts/track-record.json`](data/hunts/track-record.json) 
 
 **So far: {len(hunted)} of {len(known)} planted versions hunted, {numbers(counts)} {"hunt" if max(counts) == 1 else "hunts"} each with `all`, of {most:,} runs at most: {len(medians)} are
 found by most of their hunts, half of these within {medians[(len(medians) - 1) // 2] if medians else 0} runs, the slowest within {medians[-1] if medians else 0:,};
-{len(never) or "none"} by no hunt. {len(record.planted()) - len(known)} more are not to be found, for the reason that stands with them.** "–": not hunted yet. A cell has the median of the runs
+{f"{len(never)} by none" if never else "no version is left"}. {len(record.planted()) - len(known)} more are not to be found, for the reason that stands with them.** "–": not hunted yet. A cell has the median of the runs
 until a promise was broken (Kaplan and Meier: hunts that ended without a find are censored), and in brackets how many hunts found
 it where not all did; `>`: more than half did not within so many runs.
 
