@@ -6,6 +6,7 @@
 #include "sim/explore/lineage.h"
 #include "sim/explore/steered.h"
 #include "sim/hunt/draw_case.h"
+#include "sim/scenario/parse_scenario.h"
 #include "sim/scenario/write_document.h"
 
 namespace holdfast::sim {
@@ -31,13 +32,14 @@ HuntCase explored_case(const ExploreOptions& options) {
 
 ExploreState explore(const ExploreOptions& options) {
   const HuntCase one = explored_case(options);
+  const Scenario parsed = parse_base(one.document, "hunted");
   ExploreState state;
   boost::unordered_flat_set<std::uint64_t> histories;
   std::vector<Ran> ran;
   const auto run = [&](std::vector<Chooser>& choosers) {
     ran.assign(choosers.size(), {});
     const auto one_of_them = [&](std::size_t i) {
-      Steered steered(one, options, choosers[i]);
+      Steered steered(one, options, choosers[i], nullptr, &parsed);
       ran[i].values = steered.values();
       ran[i].history = steered.history();
       if (!steered.trial().failures.empty()) {

@@ -27,7 +27,7 @@ std::string purpose_of(const std::string& stream) {
 }  // namespace
 
 Steered::Steered(const HuntCase& one, const ExploreOptions& options, Chooser& chooser,
-                 std::vector<Noted>* noted)
+                 std::vector<Noted>* noted, const Scenario* parsed)
     : options_(options), chooser_(chooser), noted_(noted) {
   Decisions decisions;
   decisions.steer([this](const std::string& stream, std::uint64_t number, const Drawn& drawn) {
@@ -44,7 +44,7 @@ Steered::Steered(const HuntCase& one, const ExploreOptions& options, Chooser& ch
     history_ = digest_of_same(run.history);
     if (!run.history.events().empty()) begin_ns_ = run.history.events().front().time_ns;
   };
-  trial_ = try_case(one, {.decisions = &decisions, .look = look});
+  trial_ = try_case(one, {.decisions = &decisions, .parsed = parsed, .look = look});
   if (past_.crossed()) chooser_.crossed();
   if (past_.cut()) trial_ = {};
 }

@@ -25,8 +25,9 @@ struct Noted {
 class Steered {
  public:
   // `noted`: has each decision, in the order in which the chooser was asked; null: nobody wants to know.
+  // `parsed`: the document of `one`; null: it is parsed here.
   Steered(const HuntCase& one, const ExploreOptions& options, Chooser& chooser,
-          std::vector<Noted>* noted = nullptr);
+          std::vector<Noted>* noted = nullptr, const Scenario* parsed = nullptr);
   Steered(const Steered&) = delete;
   Steered& operator=(const Steered&) = delete;
 

@@ -87,7 +87,9 @@ Trial try_case(const HuntCase& one, const TrialOptions& options) {
   Trial trial;
   Decisions own(one.changes);
   try {
-    const Scenario scenario = parse_base(one.document, "hunted");
+    std::optional<Scenario> own_parsed;
+    if (options.parsed == nullptr) own_parsed = parse_base(one.document, "hunted");
+    const Scenario& scenario = options.parsed != nullptr ? *options.parsed : *own_parsed;
     ServerWatch servers(scenario);
     const RunResult run = run_once(scenario, {.seed = one.seed,
                                               .keep_history = true,

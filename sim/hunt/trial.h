@@ -51,6 +51,7 @@ struct Trial {
 struct TrialOptions {
   bool features = false;
   Decisions* decisions = nullptr;                   // in the place of the case's own changes
+  const Scenario* parsed = nullptr;                 // the document, if it was parsed before
   std::function<void(const RunResult&)> look = {};  // told of a run that came to its end
 };
 
