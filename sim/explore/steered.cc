@@ -37,7 +37,7 @@ Steered::Steered(const HuntCase& one, const ExploreOptions& options, Chooser& ch
   if (options_.reduce) {
     past_.on_moment([this](bool crossed) {
       if (crossed) chooser_.crossed();
-      return chooser_.moment(past_.state());
+      return chooser_.moment(past_.state(options_.forgotten));
     });
   }
   const auto look = [this](const RunResult& run) {

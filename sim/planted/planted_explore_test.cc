@@ -87,6 +87,31 @@ TEST(PlantedExplore, TheReductionSeesWhatTheFullSearchSees) {
     EXPECT_EQ(compare(*find_lock_kind(sound)), std::set<std::string>()) << sound;
 }
 
+// The comparison can fail, on a lock and a promise: this version reckons its lease from the reply, so that
+// its record expires while it still holds. A reduction is planted that takes states for equal in which
+// clients and connections went through different things, as if that followed from the server's past.
+TEST(PlantedExplore, AStateThatForgetsClientsMissesWhatTheFullSearchSees) {
+  ExploreOptions options = tiny(planted("reentrant-grant-counts-from-reply"));
+  const std::set<std::string> broken = {"truth/record-expired"};
+  const Found full = found_in(options, false), reduced = found_in(options, true);
+  EXPECT_EQ(full.promises, broken);
+  EXPECT_EQ(reduced.promises, broken);
+  EXPECT_EQ(full.histories, reduced.histories);
+  options.forgotten = {"c1", "c2", "connection/"};
+  const Found wrong = found_in(options, true);
+  EXPECT_TRUE(wrong.search.complete) << "it believes that it saw all";
+  EXPECT_EQ(wrong.promises, std::set<std::string>());
+  EXPECT_LT(wrong.histories.size(), full.histories.size());
+}
+
+// Nor does what a server went through follow from what the others did: they may learn of it only later.
+TEST(PlantedExplore, AStateThatForgetsTheServerMissesHistories) {
+  ExploreOptions options = tiny(planted("reentrant-hand-over-and-delete"));
+  const Found full = found_in(options, false);
+  options.forgotten = {"r1"};
+  EXPECT_LT(found_in(options, true).histories.size(), full.histories.size());
+}
+
 TEST(LongPlantedExplore, TheReductionSeesWhatTheFullSearchSeesOfAll) {
   const std::set<std::string_view> bases = {"reentrant", "fenced",          "fair", "spin", "read-write",
                                             "semaphore", "permit-semaphore"};

@@ -1,5 +1,6 @@
 #include "sim/world/past.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/world/scheduler.h"
@@ -112,9 +113,13 @@ void Past::meet_all() {
   for (const auto& [name, party] : parties_) reach(*party);
 }
 
-std::uint64_t Past::state() const {
+std::uint64_t Past::state(const std::vector<std::string>& without) const {
   std::uint64_t sum = order_;
-  for (const auto& [name, party] : parties_) sum += mixed(party->key, party->digest.digest());
+  for (const auto& [name, party] : parties_) {
+    const auto begins = [&its = name](const std::string& with) { return its.starts_with(with); };
+    if (std::any_of(without.begin(), without.end(), begins)) continue;
+    sum += mixed(party->key, party->digest.digest());
+  }
   Trace all;
   all.add(sum);
   all.add(static_cast<std::uint64_t>(now_));

@@ -59,8 +59,9 @@ class Past {
   // Called when a moment has come: all that is due has come up, and nothing of it has run. `crossed`: of the
   // moment before. False: the run ends here.
   void on_moment(std::function<bool(bool crossed)> told) { told_ = std::move(told); }
-  // Of the moment that has come. REQUIRES: no turn of it was taken yet.
-  std::uint64_t state() const;
+  // Of the moment that has come. REQUIRES: no turn of it was taken yet. `without`: parties whose names begin
+  // so are left out, as if what they have gone through followed from the others; tests show that it does not.
+  std::uint64_t state(const std::vector<std::string>& without = {}) const;
   bool crossed() const { return crossed_; }  // two parties were in each other's way, at this moment so far
   bool cut() const { return cut_; }          // on_moment() said so
   // Of those among whom one is to be chosen just now: whether it is of the party of the first.
