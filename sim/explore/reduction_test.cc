@@ -172,6 +172,7 @@ TEST(Reduction, AllOrdersComeToTheSameEnds) {
     const Found reduced = ends_of(program, true, kAll);
     EXPECT_EQ(reduced.ends, full.ends) << "seed " << seed;
     EXPECT_TRUE(reduced.search.complete);
+    EXPECT_EQ(reduced.search.left, 0u) << "seed " << seed;
     EXPECT_LE(reduced.search.runs, full.search.runs) << "seed " << seed;
     full_runs += full.search.runs;
     reduced_runs += reduced.search.runs;

@@ -1,6 +1,7 @@
 #include "sim/explore/search.h"
 
 #include <algorithm>
+#include <bit>
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <deque>
 #include <map>
@@ -65,6 +66,14 @@ class Children {
   std::uint32_t at_ = 0, choice_ = 1;
 };
 
+// The ways of one more deviation than that node.
+std::uint64_t children_of(const Node& node) {
+  std::uint64_t count = 0;
+  for (const std::uint8_t choices : node.choices) count += choices - 1u;
+  for (const auto& [at, choices] : node.left_out) count -= static_cast<std::uint64_t>(std::popcount(choices));
+  return count;
+}
+
 std::uint64_t digest_of(const Path& path, std::size_t count, Deviation last) {
   Trace trace;
   for (std::size_t i = 0; i < count; ++i) trace.add(std::uint64_t{path[i].point} << 32 | path[i].choice);
@@ -79,6 +88,7 @@ class Search {
 
   SearchState go() {
     by_size_[0].apart.emplace_back();
+    state_.left = 1;
     for (;;) {
       std::vector<Path> paths;
       gather(paths);
@@ -128,6 +138,7 @@ class Search {
         state_.most_points = std::max(state_.most_points, points);
       }
       ++state_.runs;
+      --state_.left;
       state_.deviations = std::max(state_.deviations, static_cast<std::uint32_t>(chooser.path().size()));
       if (!options_.take(i, chooser)) return false;
       const std::uint32_t until = expand(chooser);
@@ -171,6 +182,7 @@ class Search {
       }
     }
     while (!node.choices.empty() && node.choices.back() == 1) node.choices.pop_back();
+    state_.left += children_of(node);
     if (!node.choices.empty())
       by_size_[static_cast<std::uint32_t>(path.size()) + 1].children.add(std::move(node));
     return until;
@@ -200,6 +212,7 @@ class Search {
       Path found(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(before));
       found.push_back(other);
       by_size_[static_cast<std::uint32_t>(found.size())].apart.push_back(std::move(found));
+      ++state_.left;
     }
   }
 

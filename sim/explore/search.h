@@ -97,7 +97,10 @@ struct SearchState {
   std::uint64_t states = 0;                         // that differ, at which something was decided
   std::uint32_t deviations = 0;                     // the most of a way so far
   std::uint64_t least_points = 0, most_points = 0;  // decisions with alternatives in a run to its end
-  bool complete = false;
+  // Ways that are known and were not run. Each that is run may show more; those with the most deviations show
+  // almost none.
+  std::uint64_t left = 0;
+  bool complete = false;  // else it is for one deviation less than `deviations`, if that was not the first
 };
 
 inline constexpr std::uint32_t kAll = UINT32_MAX;

@@ -91,8 +91,13 @@ TEST(Search, AMostOfRunsIsNotComplete) {
   EXPECT_EQ(some.size(), 20u);
   EXPECT_FALSE(state.complete);
   EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin()));
+  EXPECT_GT(state.left, 0u);
+  EXPECT_LE(state.runs + state.left, all.size()) << "those that nobody knows of yet are not counted";
+  ways(tree, {.deviations = 3, .most_runs = all.size() - 2}, &state);
+  EXPECT_EQ(state.left, 2u);
   ways(tree, {.deviations = 3, .most_runs = all.size()}, &state);
   EXPECT_TRUE(state.complete);
+  EXPECT_EQ(state.left, 0u);
 }
 
 TEST(Search, EndsWhereItIsTold) {

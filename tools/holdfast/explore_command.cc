@@ -41,9 +41,9 @@ std::string told(const sim::Otherwise& one) {
 }
 
 std::string progress_line(const sim::ExploreState& state, double seconds) {
-  return fmt::format("{} executions, {:.0f}/s, {} otherwise, {} states", state.search.runs,
+  return fmt::format("{} executions, {:.0f}/s, {} otherwise, {} states, at least {} left", state.search.runs,
                      static_cast<double>(state.search.runs) / std::max(seconds, 1e-3),
-                     state.search.deviations, state.search.states);
+                     state.search.deviations, state.search.states, state.search.left);
 }
 
 // "1ms, 2ms or 600ms"
@@ -86,6 +86,17 @@ std::string bound_of(const ExploreArguments& arguments) {
   std::string text;
   for (const std::string& bound : bounds) text += (text.empty() ? "" : ", ") + bound;
   return text.empty() ? "anything goes otherwise" : text;
+}
+
+// How far it came. Runs with fewer deviations come first.
+std::string came_to(const sim::SearchState& search) {
+  std::string before;
+  if (search.deviations == 1) before = "the usual run was run, ";
+  if (search.deviations > 1)
+    before = fmt::format("all of these runs in which at most {} go{} otherwise were run, ",
+                         many(search.deviations - 1, "thing"), search.deviations == 2 ? "es" : "");
+  return fmt::format("{}at least {} {} left\n", before, many(search.left, "execution"),
+                     search.left == 1 ? "is" : "are");
 }
 
 // What it is complete for.
@@ -184,6 +195,7 @@ ExitCode explore_command(const ExploreArguments& arguments) {
       state.histories, search.least_points, search.most_points, many(state.grants, "grant"),
       static_cast<double>(state.virtual_ns) / 3.6e12, explored,
       static_cast<double>(search.runs) / std::max(explored, 1e-3), complete));
+  if (!search.complete && !state.violation) print_out(came_to(search));
   if (state.unjudged > 0)
     print_out(fmt::format("{} in which a check had nothing to say\n", many(state.unjudged, "run")));
   if (!arguments.page.empty()) {

@@ -22,6 +22,11 @@ TEST(ExploreCommand, SaysForWhatItIsComplete) {
   const Ran cut = holdfast("explore --runs 10 " + kExplored + "fair.toml");
   EXPECT_EQ(cut.exit, 0) << cut.err;
   EXPECT_TRUE(cut.says("not complete")) << cut.out;
+  EXPECT_TRUE(cut.says("\nthe usual run was run, at least ")) << cut.out;
+  EXPECT_FALSE(ran.says(" left\n")) << ran.out;
+  const Ran later = holdfast("explore --no-twice --runs 300 " + kExplored + "fair.toml");
+  EXPECT_TRUE(later.says("\nall of these runs in which at most 1 thing goes otherwise were run, at least "))
+      << later.out;
 }
 
 TEST(ExploreCommand, WritesARunThatBreaksAPromise) {
