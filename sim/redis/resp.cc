@@ -304,8 +304,7 @@ bool parse_long_real(std::string_view text, long double& value) {
 std::string format_real(double value) {
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   char text[64];
-  const int length = std::snprintf(text, sizeof text, "%.17g", value);
-  return {text, static_cast<std::size_t>(length)};
+  return {text, std::to_chars(text, std::end(text), value, std::chars_format::general, 17).ptr};
 }
 
 std::string format_long_real(long double value) {

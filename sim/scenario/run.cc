@@ -14,6 +14,7 @@
 #include "checker/linearizability/linearizability.h"
 #include "sim/client/recorder.h"
 #include "sim/client/workload.h"
+#include "sim/client/workload_kind.h"
 #include "sim/cluster/cluster.h"
 #include "sim/external/external_lock.h"
 #include "sim/proxy/chain_rule.h"
@@ -145,7 +146,7 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
   workload.proxy = stage.proxy.get();
   workload.replicated = has_replicas(cluster.topology);
   if (workload.cluster) workload.primaries = cluster.election.primaries;
-  workload.folder = scenario.folder();
+  if (find_workload_kind(workload.kind)->programs) workload.folder = scenario.folder();
   workload.run_folder = options.folder;
   for (const auto& node : stage.cluster->nodes()) workload.nodes.push_back({node->name(), node->endpoint()});
   for (const auto& sentinel : stage.cluster->sentinels())

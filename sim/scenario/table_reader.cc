@@ -47,12 +47,11 @@ std::optional<std::string> TableReader::choice(std::string_view key,
                                                const std::vector<std::string>& choices) {
   const Value* found = value(key);
   if (found == nullptr) return std::nullopt;
-  const std::string expected = one_of(choices);
-  const std::string& text = text_of(*found, key, expected);
-  if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
-    wrong(*found, key, expected + did_you_mean(text, choices));
+  if (found->kind != Value::Kind::text) wrong(*found, key, one_of(choices));
+  if (std::find(choices.begin(), choices.end(), found->text) == choices.end()) {
+    wrong(*found, key, one_of(choices) + did_you_mean(found->text, choices));
   }
-  return text;
+  return found->text;
 }
 
 std::optional<bool> TableReader::flag(std::string_view key) {
