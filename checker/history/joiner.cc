@@ -1,5 +1,7 @@
 #include "checker/history/joiner.h"
 
+#include <utility>
+
 #include "checker/history/history_jsonl.h"
 #include "checker/history/packed_history.h"
 
@@ -11,10 +13,17 @@ Joiner::Joined Joiner::take_of_many(const Event& event, std::size_t position) {
   const Symbol name = event.f == Function::other ? event.error : 0;
   Open& open = many_[{event.process, event.f, name, event.key}];
   if (event.type == EventType::invoke) {
-    open.by_id.emplace(event.id, position);
-    open.all.emplace(position, event.id);
+    if (open.only == kNowhere && open.all.empty()) {
+      open.only = position;
+      open.id_of_only = event.id;
+      return {};
+    }
+    if (open.only != kNowhere) open.add(std::exchange(open.only, kNowhere), open.id_of_only);
+    open.add(position, event.id);
     return {};
   }
+  if (open.only != kNowhere && (event.id == 0 || open.id_of_only == event.id || open.id_of_only == 0))
+    return {std::exchange(open.only, kNowhere), Problem::none};
   auto found = event.id == 0 ? open.all.begin() : open.all.end();
   if (event.id != 0) {
     for (const Symbol id : {event.id, Symbol{0}}) {

@@ -82,10 +82,18 @@ class Joiner {
   };
   static constexpr std::size_t kLanes = 4;
   static_assert(static_cast<std::size_t>(Pairing::many) == kLanes);
-  // Several open ones: their acquisitions by position, and their positions by acquisition.
+  // Open ones. Mostly there is one: `only`, and then nothing is in the others. Several: their acquisitions by
+  // position, and their positions by acquisition.
   struct Open {
+    std::size_t only = kNowhere;
+    Symbol id_of_only = 0;
     std::map<std::size_t, Symbol> all;
     std::set<std::pair<Symbol, std::size_t>> by_id;
+
+    void add(std::size_t position, Symbol id) {
+      all.emplace(position, id);
+      by_id.emplace(id, position);
+    }
   };
   static Problem problem_of_one(const Event& event) {
     const bool told = event.type == EventType::ok || event.type == EventType::info;
