@@ -192,6 +192,18 @@ TEST(ToldInTime, EachPauseEndsByItself) {
   EXPECT_EQ(told_at_35(longer).outcome, Outcome::holds) << "a pause that nobody ended";
 }
 
+// What telling may take goes on after a pause that begins in the midst of it.
+TEST(ToldInTime, APauseInTheMidstOfTellingIsNotCounted) {
+  const auto told_at = [](const std::string& when) {
+    return run("told-in-time", history_of("1 c1/0 ok acquire k id=a valid=10\n"
+                                          "10.5 nemesis info effect gc id=gc#1 mode=paused node=c1\n"
+                                          "20 nemesis info effect gc id=gc#1 mode=resumed node=c1\n" +
+                                          when + " c1/watchdog ok lost k id=a\n40 c2/0 invoke acquire j\n"));
+  };
+  EXPECT_EQ(told_at("20.4").outcome, Outcome::holds);
+  expect_violated(told_at("20.6"), "told-late");
+}
+
 // --- no-foreign-release -----------------------------------------------------------------------------------
 
 std::string foreign_release(const std::string& between) {

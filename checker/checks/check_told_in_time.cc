@@ -1,7 +1,7 @@
 // told-in-time: a holder is told by valid_until that its lease is over.
 //
-// A client that is paused then must be told when it runs again. A grant whose lease was over when acquire
-// returned is late from its beginning.
+// A client that is paused then must be told when it runs again; while it is paused, what telling may take does
+// not go by. A grant whose lease was over when acquire returned is late from its beginning.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,8 +33,7 @@ class ToldInTime : public Check {
       if (!hold.has_claim()) continue;
       ++claims;
       const bool expired = hold.expired_at_return();
-      std::int64_t due_ns = pauses.awake_from(hold.client, hold.valid_until_ns);
-      due_ns = due_ns > kForever - context.told_slack_ns ? kForever : due_ns + context.told_slack_ns;
+      const std::int64_t due_ns = pauses.has_run(hold.client, hold.valid_until_ns, context.told_slack_ns);
       const std::int64_t believed_ns = HOLDFAST_PLANTED(never_told_holds) && hold.to_ns == kForever
                                            ? hold.from_ns
                                            : std::min(hold.to_ns, end_ns);

@@ -128,13 +128,18 @@ Pauses::Pauses(const History& history) {
   for (auto& [party, intervals] : intervals_) std::sort(intervals.begin(), intervals.end());
 }
 
-std::int64_t Pauses::awake_from(std::string_view party, std::int64_t time_ns) const {
-  const auto found = intervals_.find(party);
-  if (found == intervals_.end()) return time_ns;
-  for (const auto& [begin_ns, end_ns] : found->second) {
-    if (begin_ns <= time_ns && time_ns < end_ns) time_ns = end_ns;
+std::int64_t Pauses::has_run(std::string_view party, std::int64_t time_ns, std::int64_t running_ns) const {
+  if (const auto found = intervals_.find(party); found != intervals_.end()) {
+    for (const auto& [begin_ns, end_ns] : found->second) {
+      if (end_ns <= time_ns) continue;
+      if (begin_ns > time_ns) {
+        if (begin_ns - time_ns >= running_ns) break;
+        running_ns -= begin_ns - time_ns;
+      }
+      time_ns = end_ns;
+    }
   }
-  return time_ns;
+  return time_ns > kOpen - running_ns ? kOpen : time_ns + running_ns;
 }
 
 }  // namespace holdfast::checker

@@ -58,8 +58,9 @@ class Pauses {
  public:
   explicit Pauses(const History& history);
 
-  // The first moment from `time_ns` on at which `party` runs; kForever when it does not run again.
-  std::int64_t awake_from(std::string_view party, std::int64_t time_ns) const;
+  // When `party` has run for `running_ns` from `time_ns` on, the time of its pauses not counted; 0: when it
+  // runs then or next. kForever when it does not run so long again.
+  std::int64_t has_run(std::string_view party, std::int64_t time_ns, std::int64_t running_ns) const;
   bool any(std::string_view party) const { return intervals_.contains(party); }
 
  private:
