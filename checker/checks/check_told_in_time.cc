@@ -1,7 +1,7 @@
 // told-in-time: a holder is told by valid_until that its lease is over.
 //
-// A client that is paused then must be told when it runs again; while it is paused, what telling may take does
-// not go by. A grant whose lease was over when acquire returned is late from its beginning.
+// A client that is paused then must be told when it runs again; while it is paused, what telling may take
+// does not go by. A grant whose lease was over when acquire returned is late from its beginning.
 #include <fmt/format.h>
 
 #include <algorithm>
