@@ -213,19 +213,14 @@ class EmbeddedNode final : public ClusterNode {
                   [&process, options, disk = disk_, memory = memory_, presence = presence_]() mutable {
                     options.disk = disk.get();
                     if (options.cluster) options.cluster->memory = memory.get();
-                    RedisServer server(process.runtime(), process.network(), options);
-                    presence->server = &server;
-                    const auto gone = [&] {
+                    // It is gone then as a process is that exits, whatever its tasks wait for.
+                    options.on_end = [presence] {
                       presence->server = nullptr;
                       presence->ended = true;
                     };
-                    try {
-                      server.serve();
-                    } catch (...) {
-                      gone();
-                      throw;
-                    }
-                    gone();
+                    RedisServer server(process.runtime(), process.network(), options);
+                    presence->server = &server;
+                    server.serve();
                   });
     Runtime& harness = world_.harness().runtime();
     const std::shared_ptr<Presence> mine = presence_;

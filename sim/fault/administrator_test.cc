@@ -181,5 +181,24 @@ TEST_P(AdministratorFault, AShutdownDoesNotWaitWhenItIsToldNotTo) {
   });
 }
 
+// A replica that waits for the answer of a primary which is out of reach is gone all the same.
+TEST_P(AdministratorFault, AShutdownDoesNotWaitForAPrimaryThatIsOutOfReach) {
+  play(Persistence::none, [](Servers& servers) {
+    const auto partition =
+        servers.make("partition", {{"between", std::string("r1")}, {"and", std::string("r2")}});
+    partition->act(servers.targets);
+    const SettingValues r2 = {{"node", std::string("r2")}};
+    servers.make("restart", r2)->act(servers.targets);
+    servers.world.harness().runtime().sleep_for(100ms);
+    const MonotonicTime since = servers.world.harness().runtime().now();
+    servers.make("shutdown", r2)->act(servers.targets);
+    if (servers.world.embedded()) {
+      EXPECT_LT(servers.world.harness().runtime().now() - since, 500ms);
+    }
+    EXPECT_FALSE(servers.cluster.find("r2")->running());
+    partition->heal(servers.targets);
+  });
+}
+
 }  // namespace
 }  // namespace holdfast::sim

@@ -30,7 +30,7 @@ class ClientPause final : public Fault {
       ClusterNode& node = node_of(later, name);
       if (!node.running() || node.incarnation() != asked || --node.in_force(kKind) > 0) return;
       const CommandFault::Command over =
-          all ? CommandFault::Command{"PING"} : CommandFault::Command{"CLIENT", "UNPAUSE"};
+          all ? CommandFault::Command{"ECHO", "over"} : CommandFault::Command{"CLIENT", "UNPAUSE"};
       ask_patiently(later, node, [&] { node.administer(over); });
     };
   }

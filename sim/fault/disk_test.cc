@@ -162,5 +162,22 @@ TEST_P(DiskFault, AReplicaIsSentEverythingAgainAndAgain) {
   });
 }
 
+// A pause of all is over when the server answers: by PING it would answer an error.
+TEST_P(DiskFault, APauseOfAllEndsWhereTheDiskIsFull) {
+  play_single(Persistence::aof_everysec, [](Servers& servers) {
+    const auto full = servers.make("disk-full", of("r1"));
+    const auto pause =
+        servers.make("client-pause", {{"node", std::string("r1")}, {"of", std::string("all")}});
+    full->act(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "SET k 1"), "+OK");
+    EXPECT_EQ(servers.ask("r1", "PING"), kMisconf);
+    servers.targets.lasts = 100ms;
+    pause->act(servers.targets);
+    pause->heal(servers.targets);
+    full->heal(servers.targets);
+    EXPECT_TRUE(servers.comes_to("r1", "SET k 2", "+OK"));
+  });
+}
+
 }  // namespace
 }  // namespace holdfast::sim

@@ -118,20 +118,22 @@ void restart_node(FaultTargets& targets, ClusterNode& node, bool keep_disk) {
 }
 
 bool ask_patiently(FaultTargets& targets, ClusterNode& node, const std::function<void()>& what) {
-  constexpr int kLostConnections = 5;
+  constexpr std::chrono::seconds kMostSilence(1);  // it may be on its way down
+  Runtime& harness = targets.world.harness().runtime();
   const std::uint64_t asked = node.incarnation();
-  for (int lost = 0;;) {
+  for (MonotonicTime heard = harness.now();;) {
     try {
       what();
       return true;
     } catch (const NodeRefuses& refusal) {
       if (!node.running() || node.incarnation() != asked) return false;
       if (!refusal.for_now()) throw;
+      heard = harness.now();
     } catch (const std::exception&) {
       if (!node.running() || node.incarnation() != asked) return false;
-      if (++lost > kLostConnections) throw;
+      if (harness.now() - heard > kMostSilence) throw;
     }
-    targets.world.harness().runtime().sleep_for(std::chrono::milliseconds(1));
+    harness.sleep_for(std::chrono::milliseconds(1));
     if (!node.running() || node.incarnation() != asked) return false;
   }
 }

@@ -47,9 +47,10 @@ Healing take_down(FaultTargets& targets, const std::string& name, void (ClusterN
 // [parks] Starts a node that is dead, and tells so (unless it was killed again meanwhile).
 void restart_node(FaultTargets& targets, ClusterNode& node, bool keep_disk);
 
-// [parks] Does `what` to a node that runs, again and again while it answers BUSY or LOADING, and a few times
-// where the connection breaks: another fault may throw out all clients, this one, too. So doing it twice must
-// be as doing it once. False: it died before it was done. Errors: those of `what`.
+// [parks] Does `what` to a node that runs, again and again while it answers BUSY or LOADING, and for a second
+// where connections break: another fault may throw out all clients, this one, too, or the node is on its way
+// down. So doing it twice must be as doing it once. False: it died before it was done. Errors: those of
+// `what`.
 bool ask_patiently(FaultTargets& targets, ClusterNode& node, const std::function<void()>& what);
 
 // Tells a hit whenever a client gets an error with this code from that node. To be removed by the healing.

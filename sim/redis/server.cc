@@ -106,6 +106,7 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
     for (const auto& [id, session] : engine_->sessions()) {
       if (session->transport != nullptr) session->transport->close();
     }
+    if (options_.on_end) std::exchange(options_.on_end, nullptr)();
     link_->stop();
     if (cluster_) {
       cluster_->stop();
