@@ -35,7 +35,7 @@ struct RedisServerOptions {
   embedded::KeyspaceWitness* witness = nullptr;                    // outlives the server
   // It is a node of a Redis Cluster, and follows whom that says.
   std::optional<embedded::ClusterNodeOptions> cluster = std::nullopt;
-  // It takes no more connections, and those that it had are closed; some of its tasks may still wait for others.
+  // It takes no more connections, and those that it had are closed; its tasks may still wait for others.
   std::function<void()> on_end = {};
   bool loads = false;  // answers LOADING until finish_loading(), as one that has much to load
 };
