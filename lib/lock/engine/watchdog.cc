@@ -50,19 +50,18 @@ bool Watchdog::watch(std::shared_ptr<Hold> hold, MonotonicTime sent_at) {
   HF_CHECK(hold->place == Hold::kUnwatched, "a hold is watched once");
   hold->next_renewal = sent_at + lease_ / 3;
   hold->place = holds_.size();
-  const MonotonicTime first =
-      hold->renew ? std::min(hold->next_renewal, hold->valid_until()) : hold->valid_until();
+  const MonotonicTime end = hold->valid_until();
+  stays_until_ = hold->renew ? std::min(hold->next_renewal, end) : end;
   holds_.push_back(std::move(hold));
-  stays_until_ = first;
-  if (is_told_of(first)) return true;
+  if (wake_for(stays_until_, end)) return true;
   remove(*holds_.back());
   return false;
 }
 
-bool Watchdog::is_told_of(MonotonicTime first) {
+bool Watchdog::wake_for(MonotonicTime first, MonotonicTime end) {
   if (!task_.running()) return task_.start([this] { run(); });
-  if (first < renews_until_ && !second_.running()) return second_.start([this] { tell_during_renewal(); });
-  if (first < std::max(asleep_until_, renews_until_)) changed_.notify_all();
+  if (end < renews_until_ && !second_.running()) return second_.start([this] { tell_during_renewal(); });
+  if (first < asleep_until_ || end < renews_until_) changed_.notify_all();
   return true;
 }
 

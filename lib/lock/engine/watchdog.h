@@ -65,13 +65,15 @@ class Watchdog {
   static constexpr std::size_t kBatch = 100;
 
   void run();
-  void tell_during_renewal();                          // the second task
-  [[nodiscard]] bool is_told_of(MonotonicTime first);  // under the mutex; false: by no task
-  Holds take_expired(MonotonicTime now);               // under the mutex; unwatches them
-  Holds due(MonotonicTime now) const;                  // under the mutex
-  MonotonicTime next_wake() const;                     // under the mutex
-  std::shared_ptr<Hold> remove(Hold& hold);            // under the mutex
-  void renew(const Holds& holds);                      // [parks]
+  void tell_during_renewal();  // the second task
+  // Under the mutex: a task is there when a hold is to be looked at, and at its end. False: none could be
+  // started.
+  [[nodiscard]] bool wake_for(MonotonicTime first, MonotonicTime end);
+  Holds take_expired(MonotonicTime now);     // under the mutex; unwatches them
+  Holds due(MonotonicTime now) const;        // under the mutex
+  MonotonicTime next_wake() const;           // under the mutex
+  std::shared_ptr<Hold> remove(Hold& hold);  // under the mutex
+  void renew(const Holds& holds);            // [parks]
   void renewal_failed(const Holds& holds, std::string_view node, std::string_view why);
   std::optional<std::stop_source> note_loss(Hold& hold);
   static LockEvent loss(const Hold& hold, std::string_view reason);
