@@ -118,20 +118,23 @@ void restart_node(FaultTargets& targets, ClusterNode& node, bool keep_disk) {
 }
 
 bool ask_patiently(FaultTargets& targets, ClusterNode& node, const std::function<void()>& what) {
+  constexpr int kLostConnections = 5;              // another fault may throw out all clients
   constexpr std::chrono::seconds kMostSilence(1);  // it may be on its way down
   Runtime& harness = targets.world.harness().runtime();
   const std::uint64_t asked = node.incarnation();
-  for (MonotonicTime heard = harness.now();;) {
+  MonotonicTime first_lost{};
+  for (int lost = 0;;) {
     try {
       what();
       return true;
     } catch (const NodeRefuses& refusal) {
       if (!node.running() || node.incarnation() != asked) return false;
       if (!refusal.for_now()) throw;
-      heard = harness.now();
+      lost = 0;
     } catch (const std::exception&) {
       if (!node.running() || node.incarnation() != asked) return false;
-      if (harness.now() - heard > kMostSilence) throw;
+      if (++lost == 1) first_lost = harness.now();
+      if (lost > kLostConnections && harness.now() - first_lost > kMostSilence) throw;
     }
     harness.sleep_for(std::chrono::milliseconds(1));
     if (!node.running() || node.incarnation() != asked) return false;
