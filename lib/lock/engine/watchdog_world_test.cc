@@ -6,11 +6,13 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <string_view>
 
 #include "lib/lock/reentrant/reentrant_lock.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/redis/client.h"
+#include "lib/testing/failing_spawns.h"
 #include "sim/cluster/cluster.h"
 #include "sim/proxy/proxy.h"
 #include "sim/proxy/rules.h"
@@ -38,7 +40,7 @@ std::shared_ptr<sim::Rule> late_replies(std::string_view key, std::int64_t from,
   return sim::make_nth_message_rule(std::move(rule));
 }
 
-void in_a_client(const std::function<void(Runtime&, redis::Client&)>& body) {
+void in_a_client(const std::function<void(sim::Process&, redis::Client&)>& body) {
   const auto world = sim::make_embedded_world({.seed = 1});
   std::unique_ptr<sim::Cluster> cluster;
   std::unique_ptr<sim::Proxy> proxy;
@@ -55,7 +57,7 @@ void in_a_client(const std::function<void(Runtime&, redis::Client&)>& body) {
       for (const redis::Script* script : {&kReentrantAcquire, &kReentrantRelease, &kReentrantRenew}) {
         client.call({"SCRIPT", "LOAD", script->text});
       }
-      body(process.runtime(), client);
+      body(process, client);
     });
     world->harness().runtime().sleep_for(5s);
   });
@@ -63,7 +65,8 @@ void in_a_client(const std::function<void(Runtime&, redis::Client&)>& body) {
 
 TEST(WatchdogInAWorld, AGrantDuringARenewalIsToldOfItsEndInTime) {
   bool ran = false;
-  in_a_client([&](Runtime& runtime, redis::Client& client) {
+  in_a_client([&](sim::Process& process, redis::Client& client) {
+    Runtime& runtime = process.runtime();
     ReentrantLocks locks(client, {.lease = kLease});
     const auto renewed = locks.obtain("renewed"), late = locks.obtain("late");
     renewed->lock();
@@ -78,6 +81,35 @@ TEST(WatchdogInAWorld, AGrantDuringARenewalIsToldOfItsEndInTime) {
     EXPECT_GE(*told, until);
     EXPECT_LT(*told - until, 1ms);
     EXPECT_TRUE(renewed->is_held_by_me()) << "its renewal went on meanwhile";
+    renewed->unlock();
+    ran = true;
+  });
+  EXPECT_TRUE(ran);
+}
+
+TEST(WatchdogInAWorld, AGrantDuringARenewalThatNobodyCanWatchIsGivenBack) {
+  bool ran = false;
+  in_a_client([&](sim::Process& process, redis::Client& direct) {
+    testing::FailingSpawns runtime(process.runtime());
+    redis::Client client(runtime, process.network(), direct.options());
+    ReentrantLocks locks(client, {.lease = kLease});
+    const auto renewed = locks.obtain("renewed"), late = locks.obtain("late");
+    renewed->lock();
+    runtime.sleep_for(kAskedAfter);
+    runtime.fail_next(1, "watchdog");  // the first one runs: it is the one for the time of the renewal
+    try {
+      late->lock();
+      ADD_FAILURE() << "nobody would tell its end in time";
+    } catch (const Unavailable& error) {
+      EXPECT_NE(std::string(error.what()).find("it was given back"), std::string::npos) << error.what();
+    }
+    EXPECT_EQ(runtime.to_fail(), 0);
+    EXPECT_FALSE(late->is_held_by_me());
+    EXPECT_EQ(direct.call({"EXISTS", "late"}).reply.integer, 0);
+    runtime.sleep_for(kLease);
+    EXPECT_TRUE(renewed->is_held_by_me());
+    EXPECT_TRUE(late->try_lock_for(1s)) << "nothing was disabled";
+    late->unlock();
     renewed->unlock();
     ran = true;
   });
