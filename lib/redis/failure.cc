@@ -37,6 +37,15 @@ constexpr std::array kTable = {
         "the hash slot of its keys is on its way to another node"},
     Row{"UNBLOCKED", Meaning::again, true},
     Row{"IOERR", Meaning::again, true},
+    // Of a survivor's guard (lib/lock/store/survivor_guard.lua), before the lock's own script.
+    Row{"FOREIGNREPLICA", Meaning::again, true,
+        "a replica that is none of SurvivorOptions::members follows the primary: take it away, or add it to "
+        "the members"},
+    Row{"OTHERCONSTANTS", Meaning::final, true,
+        "all clients of a set must have the same SurvivorOptions: see `holdfast survivor status`"},
+    Row{"EVICTS", Meaning::final, true, "set maxmemory-policy to noeviction on all members"},
+    Row{"TOKENAHEAD", Meaning::final, true,
+        "the server's clock is behind that of an earlier primary by more than SurvivorOptions::skew"},
     // Another node can.
     Row{"READONLY", Meaning::primary, true,
         "the node is a replica: list all nodes of the set, so that the primary can be found"},

@@ -109,6 +109,8 @@ struct LockKind {
   // Lock::acquisition() is of one acquisition and none after it: a command that names it is of that one,
   // however late. Else it may name an owner, who has it again and again.
   bool names_acquisitions = false;
+  // What it promises stands on a replicated set whose primaries fail, restart and disagree.
+  bool survives_failover = false;
   bool own_lease = false;  // an acquire can be given a lease of its own: LockSpace::obtain_leased()
   Duration lease = std::chrono::seconds(30);  // of a scenario that names none: the design's own default
   // Its lock() gives up by itself after this long, by default. None: it waits until it is granted.

@@ -27,6 +27,10 @@ std::shared_ptr<historic::Redisson> make_redisson(
     const LockSpaceOptions& options, historic::RedissonRenewals::Persistence persistence =
                                          historic::RedissonRenewals::Persistence::stops_at_failure);
 
+// What a survivor is asked for: whoever serves the set is a member, and a tenth of a lease is for clocks that
+// disagree.
+LockOptions survivor_options(const LockSpaceOptions& options);
+
 // Several locks as one.
 using JoinLocks = std::function<std::shared_ptr<Lock>(std::vector<std::shared_ptr<Lock>> members)>;
 // The space of the kind `multi`: each of its locks is the reentrant locks "<key>:a" and "<key>:b", joined.

@@ -63,6 +63,11 @@ std::unique_ptr<LockSpace> make_redlock(const LockSpaceOptions& options) {
       std::make_unique<Redlocks>(options.nodes, RedlockOptions{.lock = options.lock}));
 }
 
+template <class Kind>
+std::unique_ptr<LockSpace> make_survivor(const LockSpaceOptions& options) {
+  return std::make_unique<RegisteredSpace>(std::make_unique<Kind>(options.client, survivor_options(options)));
+}
+
 // Latches that look again once a lease, in case a message is lost.
 class HardenedLatch final : public Latch {
  public:
@@ -97,6 +102,17 @@ std::unique_ptr<LatchSpace> make_hardened_latches(const LockSpaceOptions& option
 }
 
 }  // namespace
+
+LockOptions survivor_options(const LockSpaceOptions& options) {
+  LockOptions lock = options.lock;
+  SurvivorOptions& survivor = lock.survivor.emplace();
+  for (const redis::Node& node : options.client.options().nodes) {
+    survivor.members.push_back(node.endpoint.to_string());
+  }
+  survivor.longest_lease = lock.lease;
+  survivor.skew = std::chrono::floor<std::chrono::milliseconds>(lock.lease / 10);
+  return lock;
+}
 
 std::vector<LockKind> hardened_lock_kinds() {
   return {
@@ -153,6 +169,28 @@ std::vector<LockKind> hardened_lock_kinds() {
        .names_acquisitions = true,
        .make = make_space<FencedLocks>,
        .read_effects = reentrant_effects},
+      {.name = "survivor",
+       .about = "as reentrant, and no failover, restart or split brain grants it twice: acknowledged by a "
+                "majority, quarantine",
+       .reentrant = true,
+       .promises_validity = true,
+       .tokens = true,
+       .registry = true,
+       .names_acquisitions = true,
+       .survives_failover = true,
+       .make = make_survivor<ReentrantLocks>,
+       .read_effects = survivor_effects},
+      {.name = "survivor-fair",
+       .about = "as survivor, first come, first served",
+       .reentrant = true,
+       .promises_validity = true,
+       .fair = true,
+       .tokens = true,
+       .registry = true,
+       .names_acquisitions = true,
+       .survives_failover = true,
+       .make = make_survivor<FairLocks>,
+       .read_effects = survivor_effects},
       {.name = "read-write",
        .about = "many readers or one writer; downgrade; fair as an option",
        .reentrant = true,

@@ -1,11 +1,13 @@
 #include "sim/client/record_scripts.h"
 
 #include <charconv>
+#include <string>
 #include <utility>
 
 #include "lib/lock/read_write/read_write_scripts.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/lock/semaphore/semaphore_scripts.h"
+#include "lib/lock/store/survivor_scripts.h"
 
 namespace holdfast::sim {
 namespace {
@@ -186,6 +188,22 @@ std::vector<StoreEffect> effects_by(std::span<const RecordScript> scripts, bool 
 
 std::vector<StoreEffect> reentrant_effects(const Command& command, const Reply& reply) {
   return effects_by(kReentrantScripts, true, command, reply);
+}
+std::vector<StoreEffect> survivor_effects(const Command& command, const Reply& reply) {
+  ScriptCall call;
+  for (const GuardedScript& each : guarded_scripts()) {
+    if (!calls(command, *each.guarded, call)) continue;
+    if (call.keys.empty() || call.args.size() < 3 || call.args.back() == "look") return {};
+    // As the lock without a guard would have sent it, and been answered.
+    call.keys.pop_back();
+    call.args.resize(call.args.size() - 2);
+    const std::string count = std::to_string(call.keys.size());
+    Command inner{"EVALSHA", each.plain->sha1, count};
+    inner.insert(inner.end(), call.keys.begin(), call.keys.end());
+    inner.insert(inner.end(), call.args.begin(), call.args.end());
+    return reentrant_effects(inner, reply.items.size() == 3 ? reply.items[0] : reply);
+  }
+  return reentrant_effects(command, reply);
 }
 std::vector<StoreEffect> redisson_effects(const Command& command, const Reply& reply) {
   return effects_by(kRedissonScripts, false, command, reply);

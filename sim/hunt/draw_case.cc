@@ -70,6 +70,16 @@ void draw_run(const Ground& ground, Value& document, Dice dice) {
   run.set("order", dice.pick({"random", "random", "priorities", "partial-order", "chains"}));
 }
 
+// A replica that waits for the answer of a primary whose power is gone asks again after repl-timeout, a
+// minute where nobody says less: until then nobody has a grant that waits for a replica.
+void give_up_soon(const Ground& ground, Value& document) {
+  Value settings;
+  settings.kind = Value::Kind::table;
+  set_key(settings, "repl-timeout", integer_value(2));
+  set_key(settings, "repl-ping-replica-period", integer_value(1));
+  Section(ground, document, "cluster").set("settings", std::move(settings));
+}
+
 // Where servers may forget they do so in many ways; else they keep what they acknowledged.
 void draw_cluster(const Ground& ground, Value& document, Dice dice) {
   Section cluster(ground, document, "cluster");
@@ -79,6 +89,13 @@ void draw_cluster(const Ground& ground, Value& document, Dice dice) {
     cluster.set("topology", "independent");
     cluster.set("nodes", texts(numbered("r", dice.percent(80) ? 3 : 5)));
     cluster.set("persistence", anything ? dice.pick({"none", "aof-always", "aof-everysec"}) : "aof-always");
+    return;
+  }
+  if (ground.lock->survives_failover) {
+    cluster.set("topology", dice.percent(75) ? "primary-replica" : "sentinel");
+    cluster.set("nodes", texts(numbered("r", 3)));
+    cluster.set("persistence", dice.pick({"none", "none", "aof-always", "aof-everysec", "aof-no", "rdb"}));
+    give_up_soon(ground, document);
     return;
   }
   const std::uint64_t which = dice.between(1, 100);
@@ -94,16 +111,6 @@ void draw_cluster(const Ground& ground, Value& document, Dice dice) {
                                  : "aof-always");
 }
 
-// A replica that waits for the answer of a primary whose power is gone asks again after repl-timeout, a
-// minute where nobody says less: until then nobody has a grant that waits for a replica.
-void give_up_soon(const Ground& ground, Value& document) {
-  Value settings;
-  settings.kind = Value::Kind::table;
-  set_key(settings, "repl-timeout", integer_value(2));
-  set_key(settings, "repl-ping-replica-period", integer_value(1));
-  Section(ground, document, "cluster").set("settings", std::move(settings));
-}
-
 void draw_lock(const Ground& ground, Value& document, Dice dice) {
   const LockKind& lock = *ground.lock;
   Section table(ground, document, "lock");
@@ -117,7 +124,7 @@ void draw_lock(const Ground& ground, Value& document, Dice dice) {
   if (lock.tokens && dice.one_in(3)) table.set("fencing", flag_value(true));
   if (!lock.historic && !lock.counts_permits && dice.one_in(6)) table.set("renew", flag_value(false));
   const bool replicated = text_at(document, "cluster", "topology") == "primary-replica";
-  if (replicated && lock.promises_validity && dice.one_in(4)) {
+  if (replicated && lock.promises_validity && !lock.survives_failover && dice.one_in(4)) {
     table.set("replicas", 1);
     give_up_soon(ground, document);
   }

@@ -47,6 +47,14 @@ const std::set<std::string_view>& harmless_kinds() {
   return kKinds;
 }
 
+// What becomes of servers, their data and their roles, where a lock bears that.
+const std::set<std::string_view>& changes_servers() {
+  static const std::set<std::string_view> kKinds = {
+      "crash",  "power-loss", "restart",           "loading", "shutdown",  "promote",
+      "demote", "failover",   "sentinel-failover", "refuse",  "disk-full", "stale-reads"};
+  return kKinds;
+}
+
 // A permit that has an id is renewed by nobody, and its end is told to nobody.
 bool is_watched(const LockKind& lock) { return lock.records_of() != "permit-semaphore"; }
 
@@ -70,10 +78,11 @@ void keep_promises(Value& document) {
 
 }  // namespace
 
-bool bears(const FaultPlan& fault, const LockKind&, const ClusterOptions& cluster) {
+bool bears(const FaultPlan& fault, const LockKind& lock, const ClusterOptions& cluster) {
   const std::string_view kind = fault.kind->name;
   if (harmless_kinds().contains(kind)) return true;
   const bool of_client = text_of(fault, "client") != nullptr;
+  if (lock.survives_failover && changes_servers().contains(kind)) return true;
   // The wall clock of a client is asked for nothing.
   if (kind == "clock-step" || kind == "clock-strobe") return of_client;
   if (kind == "crash" && of_client) return true;
@@ -85,6 +94,10 @@ bool bears(const FaultPlan& fault, const LockKind&, const ClusterOptions& cluste
 
 std::vector<std::string> promises_of(const LockKind& lock, Ground::Bounds bounds) {
   if (lock.latch) return {"latch"};
+  // Nobody is granted where no majority is left, and old primaries keep what they have.
+  if (lock.survives_failover) {
+    return {"lease-exclusion", "no-foreign-release", "told-in-time", "fencing-monotonic"};
+  }
   std::vector<std::string> checks = {"lease-exclusion", "no-foreign-release", "progress"};
   // Where servers forget, what they hold and what was promised part by themselves.
   if (bounds == Ground::Bounds::promised && !lock.historic && find_decoder(lock.records_of()) != nullptr)

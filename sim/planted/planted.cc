@@ -78,8 +78,9 @@ LockKind planted_kind(const PlantedVersion& version) {
 const std::vector<PlantedVersion>& planted_versions() {
   static const std::vector<PlantedVersion> versions = [] {
     std::vector<PlantedVersion> all;
-    for (const auto& rows : {planted_reentrant(), planted_read_write(), planted_semaphore(),
-                             planted_redisson(), planted_clients(), planted_spaces(), planted_composite()})
+    for (const auto& rows :
+         {planted_reentrant(), planted_read_write(), planted_semaphore(), planted_redisson(),
+          planted_clients(), planted_spaces(), planted_composite(), planted_survivor()})
       all.insert(all.end(), rows.begin(), rows.end());
     return all;
   }();
@@ -89,7 +90,7 @@ const std::vector<PlantedVersion>& planted_versions() {
 const std::vector<PlantedVersion>& planted_controls() {
   static const std::vector<PlantedVersion> controls = [] {
     std::vector<PlantedVersion> all;
-    for (const auto& rows : {client_controls(), space_controls(), composite_controls()})
+    for (const auto& rows : {client_controls(), space_controls(), composite_controls(), survivor_controls()})
       all.insert(all.end(), rows.begin(), rows.end());
     return all;
   }();

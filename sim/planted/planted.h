@@ -73,8 +73,10 @@ std::vector<PlantedVersion> planted_redisson();
 std::vector<PlantedVersion> planted_clients();
 std::vector<PlantedVersion> planted_spaces();
 std::vector<PlantedVersion> planted_composite();
+std::vector<PlantedVersion> planted_survivor();
 std::vector<PlantedVersion> client_controls();
 std::vector<PlantedVersion> space_controls();
 std::vector<PlantedVersion> composite_controls();
+std::vector<PlantedVersion> survivor_controls();
 
 }  // namespace holdfast::sim

@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kWithoutExpiry = R"(
 local found = {}
 for _, key in ipairs(redis.call('KEYS', '*')) do
-  if redis.call('PTTL', key) == -1 then
+  if redis.call('PTTL', key) == -1 and key ~= 'holdfast:survivor' then -- which belongs to no lock
     found[#found + 1] = redis.call('TYPE', key)['ok'] .. ' ' .. #key .. ':' .. key
   end
 end

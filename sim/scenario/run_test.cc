@@ -115,6 +115,7 @@ TEST(Run, HistoricScenariosMeetTheirExpectations) { expect_folder_met("scenarios
 TEST(Run, ArticleScenariosMeetTheirExpectations) { expect_folder_met("scenarios/articles", 2, 5); }
 TEST(Run, MuseumScenariosMeetTheirExpectations) { expect_folder_met("scenarios/museum", 3, 40); }
 TEST(Run, ExploredScenariosMeetTheirExpectations) { expect_folder_met("scenarios/explore", 20, 5); }
+TEST(Run, SurvivorScenariosMeetTheirExpectations) { expect_folder_met("scenarios/survivor", 5, 5); }
 TEST(Run, NeedsScenariosMeetTheirExpectations) { expect_folder_met("scenarios/articles/needs", 2, 3); }
 
 // The table of results/articles.md says "no" of a lock that this file has no variant for.

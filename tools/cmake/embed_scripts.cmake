@@ -1,9 +1,11 @@
-# holdfast_embed_scripts(TARGET NAME FOLDER): one redis::Script per *.lua below FOLDER, in a generated header
+# holdfast_embed_scripts(TARGET NAME FOLDER [GUARD FILE GUARDED SCRIPT...]): one redis::Script per *.lua below FOLDER, in a generated header
 # generated/NAME.h: namespace holdfast::NAME { inline constexpr redis::Script reentrant_acquire{...}; }
 # and kAll, pointers to all of them.
+# GUARD: of each SCRIPT, too, survivor_SCRIPT: the text of FILE with the script in the place of its line --SCRIPT.
 # The file's bytes are the script's bytes, so the SHA-1 is the one that Redis computes.
 
 function(holdfast_embed_scripts target name folder)
+  cmake_parse_arguments(ARG "" "GUARD" "GUARDED" ${ARGN})
   file(GLOB_RECURSE scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.lua)
   set(body "// Generated from the *.lua below ${folder}. Do not edit.\n#pragma once\n\n#include \"lib/redis/script.h\"\n\n")
   string(APPEND body "namespace holdfast::${name} {\n")
@@ -15,6 +17,14 @@ function(holdfast_embed_scripts target name folder)
     file(SHA1 ${script} sha1)
     string(APPEND body "inline constexpr redis::Script ${id}{\"${id}\", R\"~lua~(${text})~lua~\",\n    \"${sha1}\"};\n")
     string(APPEND all "    &${id},\n")
+    if(ARG_GUARD AND id IN_LIST ARG_GUARDED)
+      # The line --SCRIPT of the guard becomes the script.
+      file(READ ${PROJECT_SOURCE_DIR}/${ARG_GUARD} guard)
+      string(REPLACE "--SCRIPT\n" "${text}" text "${guard}")
+      string(SHA1 sha1 "${text}")
+      string(APPEND body "inline constexpr redis::Script survivor_${id}{\"survivor_${id}\", R\"~lua~(${text})~lua~\",\n    \"${sha1}\"};\n")
+      string(APPEND all "    &survivor_${id},\n")
+    endif()
   endforeach()
   string(APPEND body "inline constexpr const redis::Script* kAll[] = {\n${all}};\n")
   string(APPEND body "}  // namespace holdfast::${name}\n")

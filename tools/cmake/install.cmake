@@ -20,6 +20,7 @@ set(HOLDFAST_PUBLIC_HEADERS
     lib/lock/api/lock.h
     lib/lock/api/locks.h
     lib/lock/api/observer.h
+    lib/lock/api/survivor.h
     lib/lock/api/owner.h
     lib/lock/api/registry.h
     lib/lock/fair/fair_lock.h

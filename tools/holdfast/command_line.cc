@@ -242,6 +242,7 @@ void CommandLine::add_rest() {
   external->positionals_at_end();
 
   add_proxy();
+  add_survivor();
 
   schema = app.add_subcommand("schema",
                               "print the JSON schema of scenario files\n"

@@ -21,7 +21,7 @@ struct CommandLine {
 
   CLI::App app;
   CLI::App *run, *check, *hunt, *merge, *explore, *show, *replay, *list, *redis, *proxy, *bench, *plot,
-      *external, *schema, *completion, *man;
+      *external, *survivor, *schema, *completion, *man;
   CLI::App* help;
 
   RunArguments run_arguments(const std::string& command) const;
@@ -35,6 +35,7 @@ struct CommandLine {
   RedisArguments redis_arguments() const;
   ExternalArguments external_arguments(const std::string& command) const;
   ProxyArguments proxy_arguments() const;
+  SurvivorArguments survivor_arguments() const;
 
   std::string result, figures;  // plot
   std::string what;             // list
@@ -53,6 +54,7 @@ struct CommandLine {
   void add_bench();
   void add_proxy();
   void add_rest();
+  void add_survivor();
 
   RunArguments run_;
   std::string world_ = "embedded", seed_, seeds_, keep_ = "failed", shard_;
@@ -68,6 +70,8 @@ struct CommandLine {
   RedisArguments redis_;
   ExternalArguments external_;
   ProxyArguments proxy_;
+  SurvivorArguments survivor_;
+  std::string members_, longest_lease_, skew_;
   std::vector<std::string> redis_config_;
   std::string redis_primary_, interval_;
   std::string color_ = "auto";

@@ -14,6 +14,7 @@
 #include "tools/holdfast/exit_code.h"
 #include "tools/holdfast/run_plan.h"
 #include "tools/holdfast/shard.h"
+#include "tools/holdfast/survivor_survey.h"
 #include "tools/holdfast/terminal.h"
 
 namespace holdfast::tools {
@@ -106,6 +107,13 @@ struct ProxyArguments {
   Terminal terminal = {};
 };
 
+struct SurvivorArguments {
+  std::string what;         // init | status
+  SurvivorOptions options;  // of `status` the members alone
+  Access access;
+  bool change = false;  // init: other constants than those that are there
+};
+
 // `bench` and `plot`: tools/bench/bench.h.
 ExitCode run_command(const RunArguments& arguments);
 ExitCode check_command(const CheckArguments& arguments);
@@ -126,6 +134,9 @@ ExitCode external_command(const ExternalArguments& arguments);
 ExitCode proxy_command(const ProxyArguments& arguments);
 // Throws Missing when no proxy answers.
 ExitCode proxy_top_command(const ProxyArguments& arguments);
+// Writes or reads the constants of a set of servers. kFailed: it is not as it should be; kMissing: a server
+// does not answer.
+ExitCode survivor_command(const SurvivorArguments& arguments);
 ExitCode list_command(const std::string& what);  // locks | faults | checks | models | marks | events
 
 }  // namespace holdfast::tools

@@ -68,6 +68,7 @@ ExitCode dispatch(int argc, char** argv) {
     const ProxyArguments arguments = line.proxy_arguments();
     return arguments.what == "top" ? proxy_top_command(arguments) : proxy_command(arguments);
   }
+  if (*line.survivor) return survivor_command(line.survivor_arguments());
   if (*line.plot) return plot_command(line.result, line.figures);
   if (*line.bench) return bench_command(line.bench_arguments(argc, argv));
   return run_command(line.run_arguments(command));

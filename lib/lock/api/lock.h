@@ -25,6 +25,7 @@
 #include "lib/lock/api/any_duration.h"
 #include "lib/lock/api/errors.h"
 #include "lib/lock/api/observer.h"
+#include "lib/lock/api/survivor.h"
 #include "lib/runtime/runtime.h"
 
 namespace holdfast {
@@ -43,8 +44,11 @@ struct LockOptions {
   // asked for again as if no server had answered. 0: grants are not waited for.
   int replicas = 0;
   Duration replica_timeout = std::chrono::milliseconds(500);  // how long a grant waits for its replicas
-  LockObserver* observer = nullptr;                           // outlives the lock
-  std::size_t max_waiters = 65536;  // tasks of this process that may queue for one key; more: Unavailable
+  // A grant survives failover, restart and split brain, where the kind of lock can (survivor.h). Then
+  // `replicas` does not count.
+  std::optional<SurvivorOptions> survivor = std::nullopt;
+  LockObserver* observer = nullptr;  // outlives the lock
+  std::size_t max_waiters = 65536;   // tasks of this process that may queue for one key; more: Unavailable
 };
 
 // The moment at which a wait that begins now is over. Throws std::invalid_argument for a wait below zero.

@@ -169,7 +169,7 @@ void Attempt::unknown_form(std::string_view what, const redis::Answer& answer) {
 }
 
 bool Attempt::accept(const redis::Answer& answer) {
-  const MonotonicTime valid_until = lease_end(answer.sent_at, lease_);
+  const MonotonicTime valid_until = lease_end(answer.sent_at, lease_, context_.options);
   const MonotonicTime now = context_.runtime.now();
   if (now >= valid_until) return false;
   if (answer.reply.items.size() > 2) {
@@ -201,7 +201,7 @@ bool Attempt::accept_call() {
   const std::uint64_t token = called_token_.load();
   called_holder_ = 0;
   const LockOptions& options = context_.options;
-  if (ticket != ticket_ || options.replicas > 0) return false;
+  if (ticket != ticket_ || options.replicas > 0 || options.survivor) return false;
   if (options.fencing && token == 0) return false;
   const MonotonicTime now = context_.runtime.now();
   const Duration kept = lease_ + lease_ / 3 - std::chrono::milliseconds(1);  // in whole ms on the server

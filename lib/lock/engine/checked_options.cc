@@ -1,9 +1,11 @@
 #include "lib/lock/engine/checked_options.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
 #include "lib/lock/engine/key_names.h"
+#include "lib/lock/engine/lease.h"
 
 namespace holdfast {
 
@@ -17,8 +19,48 @@ Duration checked_lease(Duration lease) {
   return lease;
 }
 
+Duration checked_lease(Duration lease, const LockOptions& options) {
+  checked_lease(lease);
+  if (!options.survivor) return lease;
+  if (lease > options.survivor->longest_lease) {
+    throw std::invalid_argument("survivor: a lease longer than longest_lease would outlive a quarantine");
+  }
+  if (lease <= 2 * lease_margin(lease, options)) {
+    throw std::invalid_argument("survivor: drift and skew take more than half of such a lease");
+  }
+  return lease;
+}
+
+namespace {
+
+void check(const SurvivorOptions& survivor) {
+  checked_lease(survivor.longest_lease);
+  if (survivor.members.empty()) {
+    throw std::invalid_argument("survivor: who are the members? Three at least, where one may fail");
+  }
+  for (const std::string& member : survivor.members) {
+    const std::size_t colon = member.rfind(':');
+    const bool sound = colon != std::string::npos && colon > 0 && colon + 1 < member.size() &&
+                       member.find_first_not_of("0123456789", colon + 1) == std::string::npos &&
+                       member.find_first_of(" \t\r\n") == std::string::npos;
+    if (!sound) throw std::invalid_argument("survivor: the member '" + member + "', expected \"host:port\"");
+    if (std::count(survivor.members.begin(), survivor.members.end(), member) > 1) {
+      throw std::invalid_argument("survivor: the member " + member + " is named twice");
+    }
+  }
+  if (survivor.drift_ppm < 0 || survivor.drift_ppm > 500'000) {
+    throw std::invalid_argument("survivor: drift_ppm from 0 to 500000");
+  }
+  if (survivor.skew < milliseconds(0) || survivor.skew % milliseconds(1) != Duration::zero()) {
+    throw std::invalid_argument("survivor: the skew in whole milliseconds, not below zero");
+  }
+}
+
+}  // namespace
+
 LockOptions checked_options(LockOptions options) {
-  checked_lease(options.lease);
+  if (options.survivor) check(*options.survivor);
+  checked_lease(options.lease, options);
   if (options.token_lifetime <= Duration::zero()) {
     throw std::invalid_argument("token_lifetime: more than nothing; a token is kept for a lease at least");
   }

@@ -1,6 +1,7 @@
 // How long a lease may be trusted.
 #pragma once
 
+#include "lib/lock/api/lock.h"
 #include "lib/runtime/time.h"
 
 namespace holdfast {
@@ -15,5 +16,9 @@ constexpr Duration lease_margin(Duration lease) { return lease / 100 + std::chro
 constexpr MonotonicTime lease_end(MonotonicTime sent_at, Duration lease) {
   return sent_at + lease - lease_margin(lease);
 }
+
+// The same of a lock with these options: a survivor names its own drift and skew.
+Duration lease_margin(Duration lease, const LockOptions& options);
+MonotonicTime lease_end(MonotonicTime sent_at, Duration lease, const LockOptions& options);
 
 }  // namespace holdfast

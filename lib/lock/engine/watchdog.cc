@@ -294,7 +294,7 @@ void Watchdog::renew(const Holds& holds) {
     return;
   }
 
-  const MonotonicTime extended = lease_end(answer.sent_at, lease_);
+  const MonotonicTime extended = lease_end(answer.sent_at, lease_, options_);
   Holds renewed, refused, failed;
   std::string why;
   {

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <stdexcept>
 #include <vector>
 
 #include "lib/lock/engine/checked_options.h"
+#include "lib/lock/store/survivor_scripts.h"
 
 namespace holdfast {
 namespace {
@@ -24,7 +26,12 @@ WireLock::WireLock(std::shared_ptr<LockContext> context, Wire wire)
       turn_(wire_->local_queue
                 ? std::make_shared<LocalQueue>(context_->runtime, context_->options.max_waiters)
                 : nullptr),
-      mutex_(context_->runtime) {}
+      mutex_(context_->runtime) {
+  if (context_->options.survivor && !has_guard(*wire_->acquire)) {
+    throw std::invalid_argument("lock '" + key() +
+                                "': this kind of lock has no form that survives a failover");
+  }
+}
 
 WireLock::~WireLock() {
   if (context_->forked()) return;  // the holds are the parent's
@@ -51,7 +58,7 @@ bool WireLock::try_lock_until(MonotonicTime deadline, std::stop_token stop) {
 }
 
 bool WireLock::try_lock_leased(Duration lease, MonotonicTime deadline, std::stop_token stop) {
-  checked_lease(lease);
+  checked_lease(lease, context_->options);
   const bool wait = deadline > runtime().now();
   if (!wait) deadline = deadline_after(runtime().now(), context_->store.options().command_timeout);
   return acquire_within({.wait = wait, .deadline = deadline, .stop = std::move(stop), .lease = lease});

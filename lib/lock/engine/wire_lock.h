@@ -84,6 +84,7 @@ class WireLock : public Lock {
   bool reenter(Hold& hold, const Patience& patience);
   void give_back(Hold& hold, MonotonicTime deadline);
   [[noreturn]] void give_back_unwatched(const std::shared_ptr<Hold>& hold);
+  bool moves() const;
   const Mine* mine() const;  // under the mutex; null: the caller does not hold it
   Mine* mine() { return const_cast<Mine*>(std::as_const(*this).mine()); }
   LockLost lost_error(const Hold& hold) const;

@@ -51,8 +51,13 @@ Detached parsed(const std::string& text) {
 
 }  // namespace
 
+// Whether a hold can go to another owner.
+bool WireLock::moves() const {
+  return wire_->adopt != nullptr && !context_->store.undoes_refusals() && !context_->options.survivor;
+}
+
 void WireLock::extend(Duration lease) {
-  checked_lease(lease);
+  checked_lease(lease, context_->options);
   context_->check_process(key());
   const std::shared_ptr<Hold> hold = my_hold();
   if (!hold) throw NotOwner("lock '" + key() + "': the calling task does not hold it", key(), "", false);
@@ -75,7 +80,7 @@ void WireLock::extend(Duration lease) {
     }
     throw lost_error(*hold);
   }
-  raise(hold->valid_until_ns, lease_end(answer.sent_at, lease));
+  raise(hold->valid_until_ns, lease_end(answer.sent_at, lease, context_->options));
   context_->tell({.kind = LockEvent::Kind::extended,
                   .key = key(),
                   .acquisition = hold->owner,
@@ -87,7 +92,7 @@ void WireLock::extend(Duration lease) {
 }
 
 std::string WireLock::detach() {
-  if (wire_->adopt == nullptr || context_->store.undoes_refusals()) return Lock::detach();
+  if (!moves()) return Lock::detach();
   const std::shared_ptr<Hold> hold = take(std::max(1, hold_count()));
   if (hold->turn) hold->turn->pass();
   context_->tell({.kind = LockEvent::Kind::released,
@@ -100,7 +105,7 @@ std::string WireLock::detach() {
 }
 
 bool WireLock::adopt(const std::string& detached) {
-  if (wire_->adopt == nullptr || context_->store.undoes_refusals()) return Lock::adopt(detached);
+  if (!moves()) return Lock::adopt(detached);
   const Detached from = parsed(detached);
   context_->check_process(key());
   if (wire_->reentry != Wire::Reentry::another_hold && my_hold()) {

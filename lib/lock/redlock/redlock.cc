@@ -15,6 +15,9 @@ LockOptions checked(LockOptions options) {
     throw std::invalid_argument(
         "replicas: the servers of a Redlock are no replicas; a majority of them has each grant");
   }
+  if (options.survivor) {
+    throw std::invalid_argument("survivor: of one replicated set; the servers of a Redlock are independent");
+  }
   return options;
 }
 

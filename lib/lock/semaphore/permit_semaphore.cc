@@ -1,6 +1,7 @@
 #include "lib/lock/semaphore/permit_semaphore.h"
 
 #include <array>
+#include <stdexcept>
 
 #include "lib/lock/engine/attempt.h"
 #include "lib/lock/engine/checked_options.h"
@@ -30,6 +31,8 @@ std::optional<Permit> granted(LockContext& context, const std::shared_ptr<const 
 
 // A permit is not renewed: who waited gets a whole lease from the grant on.
 LockOptions not_renewed(LockOptions options) {
+  if (options.survivor)
+    throw std::invalid_argument("survivor: a semaphore has no form that survives a failover");
   options.renew = false;
   return options;
 }

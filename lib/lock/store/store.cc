@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/lock/store/release_batch.h"
+#include "lib/lock/store/client_store.h"
+#include "lib/lock/store/survivor_store.h"
 #include "lib/redis/error.h"
 #include "lib/redis/failure.h"
 #include "lib/redis/hash_slot.h"
@@ -20,42 +21,10 @@
 namespace holdfast {
 namespace {
 
-using Command = std::vector<std::string_view>;
-
-Command script_call(std::string_view name, std::string_view script, std::string_view count,
-                    redis::Arguments keys, redis::Arguments args) {
-  Command command{name, script, count};
-  command.insert(command.end(), keys.begin(), keys.end());
-  command.insert(command.end(), args.begin(), args.end());
-  return command;
-}
-
-bool is_unknown_script(const redis::Reply& reply) {
-  return reply.is_error() && redis::meaning_of(reply.text) == redis::Meaning::unknown;
-}
-
-redis::CallOptions on_lane(redis::CallOptions options, redis::Lane lane) {
-  options.lane = lane;
-  return options;
-}
-
-std::string place_of(const redis::ClientOptions& options) {
-  std::vector<std::string> addresses;
-  for (const redis::Node& node : options.nodes) addresses.push_back(node.endpoint.to_string());
-  if (!options.sentinels.empty()) {  // then the nodes are names only
-    addresses.assign(1, options.primary_name);
-    for (const redis::Node& sentinel : options.sentinels) addresses.push_back(sentinel.endpoint.to_string());
-  }
-  std::sort(addresses.begin(), addresses.end());
-  std::string place;
-  for (const std::string& address : addresses) place.append(address).append(1, ',');
-  return place + std::to_string(options.database);
-}
-
-class OneRedis final : public Store {
+class OneRedis final : public ClientStore {
  public:
   OneRedis(redis::Client& client, const LockOptions& options)
-      : client_(client),
+      : ClientStore(client),
         replicas_(options.replicas),
         replica_timeout_(options.replica_timeout),
         renewals_(client.runtime(), "renewal") {}
@@ -78,25 +47,6 @@ class OneRedis final : public Store {
     if (client_.options().cluster && args.size() > 2) return renew_by_slot(script, keys, args, options);
     return renew_together(script, keys, args, options);
   }
-  redis::Answer call(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
-                     const redis::CallOptions& options) override {
-    return client_.eval(script, keys, args, options);
-  }
-  std::vector<std::optional<redis::Error>> release_all(std::span<const Release> releases,
-                                                       const redis::CallOptions& options) override {
-    return release_together(client_, releases, options);
-  }
-  bool run_callback(std::function<void()> callback) override {
-    return client_.run_callback(std::move(callback));
-  }
-  std::unique_ptr<redis::Subscription> subscribe(const std::string& channel,
-                                                 std::function<void(std::string_view)> on_message,
-                                                 std::function<void()> on_subscribed) override {
-    return client_.subscribe(channel, std::move(on_message), std::move(on_subscribed));
-  }
-  std::string place() const override { return place_of(client_.options()); }
-  Runtime& runtime() noexcept override { return client_.runtime(); }
-  const redis::ClientOptions& options() const noexcept override { return client_.options(); }
 
  private:
   redis::Answer renew_together(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
@@ -118,7 +68,6 @@ class OneRedis final : public Store {
   redis::Answer acknowledged(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                              const redis::CallOptions& options, bool (*refused)(const redis::Reply&));
 
-  redis::Client& client_;
   const int replicas_;
   const Duration replica_timeout_;
   TaskPool renewals_;  // of several nodes of a Cluster at once
@@ -262,6 +211,7 @@ std::vector<std::optional<redis::Error>> Store::release_all(std::span<const Rele
 }
 
 std::unique_ptr<Store> make_store(redis::Client& client, const LockOptions& options) {
+  if (options.survivor) return std::make_unique<SurvivorStore>(client, options);
   return std::make_unique<OneRedis>(client, options);
 }
 

@@ -1,0 +1,217 @@
+#include "lib/lock/store/survivor_store.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <stdexcept>
+#include <utility>
+
+#include "lib/lock/engine/wire.h"
+#include "lib/lock/store/survivor_scripts.h"
+#include "lib/redis/error.h"
+#include "lib/redis/failure.h"
+
+namespace holdfast {
+namespace {
+
+using redis::Reply;
+
+// Of a renewal that only looks: no lease that is left is less than this, so it changes nothing.
+constexpr std::string_view kNoLease = "-1";
+
+// Seconds since each replica connected, as CLIENT LIST says it.
+std::vector<std::int64_t> ages_of(std::string_view list) {
+  std::vector<std::int64_t> ages;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find('\n'), list.size());
+    const std::string_view line = list.substr(0, end);
+    list.remove_prefix(std::min(end + 1, list.size()));
+    const std::size_t at = line.find(" age=");
+    if (at == std::string_view::npos) continue;
+    std::int64_t age = 0;
+    std::from_chars(line.data() + at + 5, line.data() + line.size(), age);
+    ages.push_back(age);
+  }
+  return ages;
+}
+
+bool has_no_effect(const Reply& item) { return item.type != Reply::Type::integer || item.integer == 0; }
+
+bool has(const std::vector<std::string>& members, std::string_view address) {
+  return std::find(members.begin(), members.end(), address) != members.end();
+}
+
+}  // namespace
+
+struct SurvivorStore::Round {
+  std::string_view node;
+  MonotonicTime sent_at{};
+  Reply answer;       // of the first script, without the guard's words
+  Stint first, last;  // when that ran, and at the last look
+  Replicas replicas;
+  std::vector<Reply> stands;  // by the last look
+};
+
+SurvivorStore::SurvivorStore(redis::Client& client, const LockOptions& options)
+    : ClientStore(client),
+      majority_(options.survivor->members.size() / 2),
+      members_(options.survivor->members),
+      quarantine_(quarantine_of(*options.survivor)),
+      replica_timeout_ms_(milliseconds_text(options.replica_timeout)),
+      constants_(survivor_constants(*options.survivor)) {
+  if (client.options().cluster) {
+    throw std::invalid_argument("survivor: not on a Redis Cluster; give it a replicated set of its own");
+  }
+  if (!client.options().sentinels.empty()) return;  // the nodes are names only
+  for (const redis::Node& node : client.options().nodes) {
+    const std::string address = node.endpoint.to_string();
+    if (!has(members_, address)) {
+      throw std::invalid_argument("survivor: the client's node " + address + " is none of the members");
+    }
+  }
+}
+
+redis::Answer SurvivorStore::acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,
+                                     const redis::CallOptions& options) {
+  const std::vector<std::string_view> record(wire.renew_keys.begin(), wire.renew_keys.end());
+  const std::array<std::string_view, 2> look{kNoLease, args[0]};
+  return acknowledged({*wire.acquire, keys, args, Purpose::acquire},
+                      {*wire.renew, record, look, Purpose::look}, on_lane(options, redis::Lane::replicas));
+}
+
+redis::Answer SurvivorStore::renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                                   const redis::CallOptions& options) {
+  std::vector<std::string_view> look(args.begin(), args.end());
+  look[0] = kNoLease;
+  return acknowledged({script, keys, args, Purpose::renew}, {script, keys, look, Purpose::look},
+                      on_lane(options, redis::Lane::replica_leases));
+}
+
+std::size_t SurvivorStore::needed(Purpose purpose, const Replicas& replicas) const {
+  if (majority_ == 0) return 0;  // the server is the only member
+  return majority_ + (purpose == Purpose::acquire ? replicas.young : 0);
+}
+
+std::size_t SurvivorStore::waits_for(Purpose) const { return majority_; }
+
+bool SurvivorStore::is_member(std::string_view node) const {
+  for (const redis::Node& known : client_.options().nodes) {
+    const std::string address = known.endpoint.to_string();
+    if (node == (known.name.empty() ? address : known.name)) return has(members_, address);
+  }
+  return has(members_, node);  // Sentinels name it by its address
+}
+
+void SurvivorStore::give_up(std::string_view node, const std::string& why) const {
+  throw redis::failure(redis::Error::Kind::unavailable, node, "EVALSHA", true, why);
+}
+
+SurvivorStore::Command SurvivorStore::command(const Call& call, std::string_view count, bool by_text) const {
+  const redis::Script& script = guarded(call.script);
+  std::vector<std::string_view> keys(call.keys.begin(), call.keys.end());
+  keys.push_back(kSurvivorMark);
+  std::vector<std::string_view> args(call.args.begin(), call.args.end());
+  args.push_back(constants_);
+  args.push_back(call.purpose == Purpose::acquire ? "acquire"
+                 : call.purpose == Purpose::renew ? "renew"
+                                                  : "look");
+  return script_call(by_text ? "EVAL" : "EVALSHA", by_text ? script.text : script.sha1, count, keys, args);
+}
+
+SurvivorStore::Round SurvivorStore::ask(const Call& first, std::size_t replicas, const Call& look,
+                                        const redis::CallOptions& options) {
+  const std::string first_count = std::to_string(first.keys.size() + 1);
+  const std::string look_count = std::to_string(look.keys.size() + 1), wanted = std::to_string(replicas);
+  // The list comes before WAIT: whoever is counted is on it, or has joined since, which the last look sees.
+  std::array<Command, 4> commands{
+      command(first, first_count, false), Command{"CLIENT", "LIST", "TYPE", "replica"},
+      Command{"WAIT", wanted, replica_timeout_ms_}, command(look, look_count, false)};
+  std::vector<redis::Answer> answers = client_.call_all(commands, options);
+  if (is_unknown_script(answers[0].reply) || is_unknown_script(answers[3].reply)) {
+    commands[0] = command(first, first_count, true);
+    commands[3] = command(look, look_count, true);
+    answers = client_.call_all(commands, options);
+  }
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i].reply.is_error()) throw client_.refusal(commands[i][0], answers[i]);
+  }
+  Round round;
+  round.node = answers[0].node;
+  round.sent_at = answers[0].sent_at;
+  const auto unwrap = [&](Reply& reply, Reply& answer, Stint& stint) {
+    std::vector<Reply>& items = reply.items;
+    if (items.size() != 3 || items[2].type != Reply::Type::integer) {
+      give_up(round.node, "the script gave an answer of an unknown form");
+    }
+    answer = std::move(items[0]);
+    stint = {std::move(items[1].text), items[2].integer};
+  };
+  Reply stands;
+  unwrap(answers[0].reply, round.answer, round.first);
+  unwrap(answers[3].reply, stands, round.last);
+  round.stands = std::move(stands.items);
+  for (const std::int64_t age : ages_of(answers[1].reply.text)) {
+    ++round.replicas.connected;
+    if (std::chrono::seconds(age) < quarantine_) ++round.replicas.young;
+  }
+  round.replicas.acknowledged = static_cast<std::size_t>(std::max<std::int64_t>(0, answers[2].reply.integer));
+  return round;
+}
+
+redis::Answer SurvivorStore::acknowledged(const Call& does, const Call& look,
+                                          const redis::CallOptions& options) {
+  Round round = ask(does, waits_for(does.purpose), look, options);
+  const bool acquires = does.purpose == Purpose::acquire;
+  redis::Answer answer{std::move(round.answer), round.node, round.sent_at};
+  std::vector<Reply>& items = answer.reply.items;
+  // Refused: nothing that replicas would have to have.
+  if (acquires ? items.empty() || has_no_effect(items[0])
+               : std::all_of(items.begin(), items.end(), has_no_effect)) {
+    return answer;
+  }
+  if (!is_member(answer.node)) give_up(answer.node, "the server is none of the members");
+  const Stint stint = round.first;
+  if (const std::size_t all = needed(does.purpose, round.replicas);
+      round.replicas.young > 0 && round.replicas.acknowledged < all) {
+    round = ask(look, all, look, options);
+    if (!same_stint(stint, round.first))
+      give_up(answer.node, "the primary or its replicas changed meanwhile");
+  }
+  if (!same_stint(stint, round.last)) give_up(answer.node, "the primary or its replicas changed meanwhile");
+  if (const std::size_t all = needed(does.purpose, round.replicas); round.replicas.acknowledged < all) {
+    const std::string young =
+        all == majority_ ? "" : ", of whom " + std::to_string(all - majority_) + " joined too lately";
+    give_up(answer.node, "only " + std::to_string(round.replicas.acknowledged) + " of " +
+                             std::to_string(all) + " replicas" + young + " acknowledged it within " +
+                             replica_timeout_ms_ + " ms");
+  }
+  if (acquires) {
+    if (round.stands.size() != 1 || has_no_effect(round.stands[0])) {
+      give_up(answer.node, "its record was gone at the last look");
+    }
+  } else if (round.stands.size() != items.size()) {
+    give_up(answer.node, "the last look gave an answer of an unknown form");
+  } else {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (has_no_effect(round.stands[i])) items[i] = std::move(round.stands[i]);
+    }
+  }
+  return answer;
+}
+
+Duration quarantine_of(const SurvivorOptions& options) {
+  const Duration longest = options.longest_lease;
+  const Duration drifted = longest + longest / 1'000'000 * options.drift_ppm;
+  return std::chrono::ceil<std::chrono::milliseconds>(drifted) + options.skew + std::chrono::milliseconds(5);
+}
+
+std::string survivor_constants(const SurvivorOptions& options) {
+  std::vector<std::string> members = options.members;
+  std::sort(members.begin(), members.end());
+  std::string text = " 1 " + milliseconds_text(options.longest_lease) + ' ' +
+                     std::to_string(options.drift_ppm) + ' ' + milliseconds_text(options.skew) + ' ';
+  for (const std::string& member : members) text.append(member).append(1, ' ');
+  return text;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,94 @@
+// SurvivorStore: one replicated set whose grants survive a failover, a restart and a split brain: survivor.h.
+//
+// A grant or a renewal is four commands in one round trip on a connection that nobody else uses: the lock's
+// script with the guard around it, the list of replicas, WAIT, and a last look: the same primary, none
+// joined, the record still there. A second round trip is needed where young replicas acknowledged, too: they
+// do not count, and WAIT does not say who they were.
+//
+// After what Redis says of WAIT (https://redis.io/docs/latest/commands/wait/): acknowledgements alone do not
+// make it consistent. tools/model/survivor.pml is the model of these rules.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/lock/api/survivor.h"
+#include "lib/lock/store/client_store.h"
+
+namespace holdfast {
+
+// The name of the mark: the same for all locks of a set.
+inline constexpr std::string_view kSurvivorMark = "holdfast:survivor";
+
+// How long a server that is new in its role grants nothing: as survivor_guard.lua reckons it.
+Duration quarantine_of(const SurvivorOptions& options);
+// As they stand in the mark and go with each call.
+std::string survivor_constants(const SurvivorOptions& options);
+
+class SurvivorStore : public ClientStore {
+ public:
+  // `client` outlives it. Throws std::invalid_argument: a client of a Cluster, or one of a node that is no
+  // member.
+  SurvivorStore(redis::Client& client, const LockOptions& options);
+
+  redis::Answer acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,
+                        const redis::CallOptions& options) override;
+  std::optional<redis::Answer> set_if_absent(std::string_view, std::string_view, std::string_view,
+                                             const redis::CallOptions&) override {
+    return std::nullopt;
+  }
+  redis::Answer renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                      const redis::CallOptions& options) override;
+
+ protected:
+  enum class Purpose { acquire, renew, look };
+  // A time for which a server was a primary, and nobody joined it.
+  struct Stint {
+    std::string replication_id;
+    std::int64_t joined = 0;  // how many replicas have, so far
+    friend bool operator==(const Stint&, const Stint&) = default;
+  };
+  struct Replicas {
+    std::size_t connected = 0;
+    std::size_t young = 0;  // of these
+    std::size_t acknowledged = 0;
+  };
+  // The rules, one by one, so that a test can weaken each and show that it is needed.
+  // How many replicas have to acknowledge. A renewal may count on those who joined lately: its claim goes on
+  // only where no other began.
+  virtual std::size_t needed(Purpose purpose, const Replicas& replicas) const;
+  // Nothing was missed between the first look and the last one.
+  virtual bool same_stint(const Stint& first, const Stint& last) const { return first == last; }
+  virtual bool is_member(std::string_view node) const;
+  // What is sent with WAIT.
+  virtual std::size_t waits_for(Purpose purpose) const;
+
+  const std::size_t majority_;  // of the members, without the server itself
+
+ private:
+  struct Call {
+    const redis::Script& script;
+    redis::Arguments keys, args;
+    Purpose purpose;
+  };
+  struct Round;
+
+  // `does`, until enough members have it, and `look`, which says item by item whether it still stands.
+  redis::Answer acknowledged(const Call& does, const Call& look, const redis::CallOptions& options);
+  // [parks] One round trip: `first`, who the replicas are, WAIT for `replicas` of them, and a last look.
+  Round ask(const Call& first, std::size_t replicas, const Call& look, const redis::CallOptions& options);
+  Command command(const Call& call, std::string_view count, bool by_text) const;
+  // Throws redis::Error: it does not count, though it may stand on the server.
+  [[noreturn]] void give_up(std::string_view node, const std::string& why) const;
+
+  const std::vector<std::string> members_;
+  const Duration quarantine_;
+  const std::string replica_timeout_ms_, constants_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,437 @@
+// LockOptions::survivor on a primary with two replicas, real servers and embedded ones; the proxy freezes
+// what goes to a replica.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "lib/lock/fair/fair_lock.h"
+#include "lib/lock/read_write/read_write_lock.h"
+#include "lib/lock/redisson/redisson_lock.h"
+#include "lib/lock/redlock/redlock.h"
+#include "lib/lock/reentrant/reentrant_lock.h"
+#include "lib/lock/semaphore/permit_semaphore.h"
+#include "lib/lock/semaphore/semaphore.h"
+#include "lib/lock/store/survivor_store.h"
+#include "lib/testing/peer.h"
+#include "lib/testing/server/temporary_folder.h"
+#include "sim/cluster/cluster.h"
+#include "sim/proxy/proxy.h"
+#include "sim/proxy/rules.h"
+#include "sim/world/world.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Fixture;
+using testing::RecordingObserver;
+using testing::Where;
+using Kind = LockEvent::Kind;
+
+// As the age of a link is known in whole seconds, replicas are old two seconds after they joined.
+constexpr Duration kLease = 1500ms;
+
+// r1, its replicas r2 and r3, and who asks them.
+struct Set {
+  Runtime& runtime;
+  Network& network;
+  sim::Proxy& proxy;
+  sim::Cluster& cluster;
+
+  std::string address(const std::string& node) const { return cluster.find(node)->endpoint().to_string(); }
+  redis::ClientOptions nodes(const std::vector<std::string>& names = {"r1", "r2", "r3"}) const {
+    redis::ClientOptions options{.command_timeout = 2s};
+    for (const std::string& name : names) options.nodes.push_back({name, cluster.find(name)->endpoint()});
+    return options;
+  }
+  SurvivorOptions survivor() const {
+    return {.members = {address("r1"), address("r2"), address("r3")}, .longest_lease = kLease, .skew = 50ms};
+  }
+  LockOptions options() const {
+    return {.lease = kLease, .fencing = true, .replica_timeout = 100ms, .survivor = survivor()};
+  }
+  std::string administer(const std::string& node, const std::vector<std::string>& command) const {
+    return cluster.find(node)->administer(command);
+  }
+  redis::Reply ask(const std::string& node, std::initializer_list<std::string_view> command) const {
+    redis::Client client(runtime, network, nodes({node}));
+    return client.call(command).reply;
+  }
+  // What goes to that replica, and its acknowledgements, stop on their way.
+  sim::RuleId freeze(const std::string& replica) const {
+    return proxy.add_rule(sim::make_hold_rule([replica](const sim::Link& link) {
+      const bool its = link.replication && link.from == replica;
+      return sim::Lanes{.request = its, .reply = its};
+    }));
+  }
+  // r1 dies, `next` is the primary, and the other one follows it.
+  void fail_over(const std::string& next) const {
+    cluster.find("r1")->crash();
+    cluster.find(next)->promote();
+    cluster.demote(next == "r2" ? "r3" : "r2", next);
+  }
+};
+
+struct Peer {
+  explicit Peer(const Set& set) : Peer(set, set.nodes(), set.options()) {}
+  Peer(const Set& set, redis::ClientOptions nodes, LockOptions options)
+      : observer(set.runtime),
+        client(set.runtime, set.network, std::move(nodes)),
+        locks(client, with_observer(std::move(options))) {}
+  LockOptions with_observer(LockOptions options) {
+    options.observer = &observer;
+    return options;
+  }
+  std::shared_ptr<Lock> obtain(const std::string& key) { return locks.obtain(key); }
+  // Past the quarantine, and until the replicas are old.
+  void begin() {
+    const auto first = obtain("first");
+    ASSERT_TRUE(first->try_lock_for(20s));
+    first->unlock();
+  }
+
+  RecordingObserver observer;
+  redis::Client client;
+  ReentrantLocks locks;
+};
+
+class Survivor : public ::testing::TestWithParam<Where> {
+ protected:
+  static bool embedded() { return GetParam() == Where::embedded; }
+  static void run(const std::function<void(Set&)>& body) {
+    const TemporaryFolder folder;
+    const auto world = embedded() ? sim::make_embedded_world({}) : sim::make_real_world({});
+    std::unique_ptr<sim::Proxy> proxy;
+    std::unique_ptr<sim::Cluster> cluster;
+    world->run([&] {
+      proxy = std::make_unique<sim::Proxy>(*world);
+      const sim::ClusterOptions options{
+          .topology = sim::Topology::primary_replica, .nodes = {"r1", "r2", "r3"}, .folder = folder.path()};
+      cluster = embedded() ? sim::make_embedded_cluster(*world, *proxy, options)
+                           : sim::make_real_cluster(*world, *proxy, options);
+      cluster->start();
+      Set set{world->harness().runtime(), world->harness().network(), *proxy, *cluster};
+      body(set);
+      if (!embedded()) cluster.reset();
+    });
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Worlds, Survivor, ::testing::Values(Where::embedded, Where::event_loop),
+                         [](const auto& info) {
+                           return info.param == Where::embedded ? "embedded" : "real";
+                         });
+
+TEST_P(Survivor, ANewPrimaryGrantsNothingUntilItsQuarantineIsOver) {
+  run([](Set& set) {
+    Peer peer(set);
+    const MonotonicTime began = set.runtime.now();
+    const auto lock = peer.obtain("k");
+    EXPECT_FALSE(lock->try_lock());
+    EXPECT_EQ(set.ask("r1", {"EXISTS", "k"}).integer, 0);
+    ASSERT_TRUE(lock->try_lock_for(20s));
+    EXPECT_GE(set.runtime.now() - began, quarantine_of(set.survivor()) - 5ms);
+    EXPECT_TRUE(lock->token().has_value());
+    lock->release();
+    EXPECT_TRUE(lock->try_lock()) << "it was over once and for all";
+    lock->release();
+  });
+}
+
+TEST_P(Survivor, AGrantStandsOnAMajorityAndItsClaimEndsBeforeItsRecord) {
+  run([](Set& set) {
+    Peer peer(set);
+    peer.begin();
+    const auto lock = peer.obtain("k");
+    lock->lock();
+    const auto on = [&](const std::string& node) {
+      return set.ask(node, {"GET", "k"}).text == lock->acquisition() ? 1 : 0;
+    };
+    EXPECT_GE(on("r1") + on("r2") + on("r3"), 2);
+    const LockOptions options = set.options();
+    EXPECT_LE(lock->remaining_lease().value(), kLease - 15ms - options.survivor->skew);
+    EXPECT_GT(set.ask("r1", {"PTTL", "k"}).integer * 1ms, lock->remaining_lease().value());
+    lock->release();
+  });
+}
+
+TEST_P(Survivor, APromotedReplicaThatLacksAGrantGrantsItToNobodyElse) {
+  run([](Set& set) {
+    Peer peer(set), other(set);
+    peer.begin();
+    set.freeze("r2");
+    const auto lock = peer.obtain("k");
+    lock->lock();  // r3 has it
+    const std::uint64_t token = lock->token().value();
+    MonotonicTime told = kNever;
+    const std::stop_callback lost(lock->lost(), [&] { told = set.runtime.now(); });
+    set.fail_over("r2");
+    EXPECT_EQ(set.ask("r2", {"EXISTS", "k"}).integer, 0);
+    const auto again = other.obtain("k");
+    EXPECT_TRUE(again->try_lock_for(30s));
+    EXPECT_LE(told, set.runtime.now()) << "who held it before knew that it was lost";
+    EXPECT_FALSE(lock->is_held_by_me());
+    EXPECT_GT(again->token().value(), token);
+    again->release();
+    lock->unlock();
+  });
+}
+
+TEST_P(Survivor, AHoldIsRenewedThroughAFailoverToAReplicaThatHasIt) {
+  run([](Set& set) {
+    Peer peer(set);
+    peer.begin();
+    const auto lock = peer.obtain("k");
+    lock->lock();
+    set.runtime.sleep_for(200ms);  // both have it
+    set.fail_over("r2");
+    const std::size_t before = peer.observer.count(Kind::renewed);
+    while (lock->is_held_by_me() && peer.observer.count(Kind::renewed) < before + 2) {
+      set.runtime.sleep_for(10ms);
+    }
+    // The other replica has joined lately, but a renewal may count on it.
+    EXPECT_TRUE(lock->is_held_by_me());
+    lock->unlock();
+  });
+}
+
+TEST_P(Survivor, WithoutAMajorityNothingIsGrantedAndWhatWasIsLostInTime) {
+  run([](Set& set) {
+    Peer peer(set);
+    peer.begin();
+    const auto lock = peer.obtain("k");
+    lock->lock();
+    MonotonicTime told = kNever;
+    const std::stop_callback lost(lock->lost(), [&] { told = set.runtime.now(); });
+    set.freeze("r2");
+    set.freeze("r3");
+    const MonotonicTime frozen = set.runtime.now();
+    try {
+      static_cast<void>(peer.obtain("other")->try_lock_for(300ms));
+      ADD_FAILURE() << "nobody acknowledged it";
+    } catch (const Unavailable& error) {
+      EXPECT_NE(std::string(error.what()).find("only 0 of 1 replicas acknowledged"), std::string::npos)
+          << error.what();
+    }
+    while (told == kNever && set.runtime.now() < frozen + 20s) set.runtime.sleep_for(10ms);
+    EXPECT_LE(told, frozen + kLease);
+    EXPECT_FALSE(lock->is_held_by_me());
+    lock->unlock();
+  });
+}
+
+TEST_P(Survivor, WhoJoinedLatelyDoesNotCount) {
+  run([](Set& set) {
+    Peer peer(set);
+    peer.begin();
+    set.freeze("r3");
+    // r2 comes back, in a moment: its acknowledgement alone is none.
+    set.administer("r2", {"REPLICAOF", "NO", "ONE"});
+    set.cluster.demote("r2", "r1");
+    while (set.administer("r2", {"INFO", "replication"}).find("master_link_status:up") == std::string::npos) {
+      set.runtime.sleep_for(5ms);
+    }
+    try {
+      EXPECT_FALSE(peer.obtain("k")->try_lock_for(500ms));
+    } catch (const Unavailable& error) {
+      EXPECT_NE(std::string(error.what()).find("joined too lately"), std::string::npos) << error.what();
+    }
+    const auto lock = peer.obtain("k");
+    for (int i = 0; i < 200 && !lock->is_held_by_me(); ++i) {
+      try {
+        static_cast<void>(lock->try_lock_for(1s));
+      } catch (const Unavailable&) {
+      }
+    }
+    EXPECT_TRUE(lock->is_held_by_me()) << "it is old by now";
+    lock->unlock();
+  });
+}
+
+TEST_P(Survivor, AStrangerAmongTheReplicasStopsGrants) {
+  run([](Set& set) {
+    LockOptions options = set.options();
+    options.survivor->members.back() = "192.0.2.1:6379";
+    Peer peer(set, set.nodes({"r1", "r2"}), options);
+    try {
+      static_cast<void>(peer.obtain("k")->try_lock_for(200ms));
+      ADD_FAILURE() << "r3 is none of the members";
+    } catch (const Unavailable& error) {
+      EXPECT_NE(std::string(error.what()).find("FOREIGNREPLICA " + set.address("r3")), std::string::npos)
+          << error.what();
+    }
+  });
+}
+
+TEST_P(Survivor, OtherConstantsAreRefused) {
+  run([](Set& set) {
+    Peer peer(set);
+    peer.begin();
+    std::vector<LockOptions> others(4, set.options());
+    others[0].survivor->longest_lease += 1s;
+    others[1].survivor->skew += 1ms;
+    others[2].survivor->drift_ppm += 1;
+    others[3].survivor->members.push_back("192.0.2.1:6379");
+    for (const LockOptions& options : others) {
+      Peer other(set, set.nodes(), options);
+      try {
+        static_cast<void>(other.obtain("k")->try_lock_for(1s));
+        ADD_FAILURE() << "the set has other constants";
+      } catch (const Rejected& error) {
+        EXPECT_NE(std::string(error.what()).find("OTHERCONSTANTS"), std::string::npos) << error.what();
+      }
+    }
+    // In another order they are the same.
+    LockOptions turned = set.options();
+    std::reverse(turned.survivor->members.begin(), turned.survivor->members.end());
+    Peer same(set, set.nodes(), turned);
+    EXPECT_TRUE(same.obtain("k")->try_lock_for(10s));
+  });
+}
+
+TEST_P(Survivor, AServerThatForgotEverythingIsNewInItsRole) {
+  run([](Set& set) {
+    Peer peer(set), other(set);
+    peer.begin();
+    const auto lock = peer.obtain("k");
+    lock->lock();
+    MonotonicTime told = kNever;
+    const std::stop_callback lost(lock->lost(), [&] { told = set.runtime.now(); });
+    set.administer("r1", {"FLUSHALL"});
+    const auto again = other.obtain("k");
+    EXPECT_FALSE(again->try_lock());
+    EXPECT_TRUE(again->try_lock_for(20s));
+    EXPECT_LE(told, set.runtime.now());
+    again->release();
+    lock->unlock();
+  });
+}
+
+TEST_P(Survivor, AServerThatMayEvictLocksIsRefused) {
+  if (embedded()) GTEST_SKIP() << "the embedded server evicts nothing";
+  run([](Set& set) {
+    set.administer("r1", {"CONFIG", "SET", "maxmemory-policy", "volatile-ttl"});
+    Peer peer(set);
+    try {
+      static_cast<void>(peer.obtain("k")->try_lock_for(1s));
+      ADD_FAILURE();
+    } catch (const Rejected& error) {
+      EXPECT_NE(std::string(error.what()).find("noeviction"), std::string::npos) << error.what();
+    }
+  });
+}
+
+TEST_P(Survivor, ATokenAheadOfTheClockIsRefused) {
+  run([](Set& set) {
+    Peer peer(set);
+    peer.begin();
+    set.administer("r1", {"SET", "holdfast:token:{k}", "9000000000000000"});
+    try {
+      static_cast<void>(peer.obtain("k")->try_lock_for(1s));
+      ADD_FAILURE() << "after a failover tokens would fall";
+    } catch (const Rejected& error) {
+      EXPECT_NE(std::string(error.what()).find("TOKENAHEAD"), std::string::npos) << error.what();
+    }
+  });
+}
+
+TEST_P(Survivor, OneWhoWaitsIsWokenAndHeldInTurn) {
+  run([](Set& set) {
+    Peer peer(set);
+    peer.begin();
+    redis::Client client(set.runtime, set.network, set.nodes());
+    FairLocks fair(client, set.options());
+    const auto lock = fair.obtain("k");
+    lock->lock();
+    int granted = 0;
+    std::vector<Task> waiters;
+    for (int i = 0; i < 3; ++i) {
+      waiters.push_back(set.runtime.spawn("waiter", [&] {
+        lock->lock();
+        ++granted;
+        lock->release();
+      }));
+    }
+    set.runtime.sleep_for(300ms);
+    EXPECT_EQ(granted, 0);
+    lock->release();
+    for (Task& waiter : waiters) waiter.join();
+    EXPECT_EQ(granted, 3);
+  });
+}
+
+TEST_P(Survivor, ARestartWithoutDiskIsNewInItsRole) {
+  run([](Set& set) {
+    Peer peer(set), other(set);
+    peer.begin();
+    const auto lock = peer.obtain("k");
+    lock->lock();
+    MonotonicTime told = kNever;
+    const std::stop_callback lost(lock->lost(), [&] { told = set.runtime.now(); });
+    set.cluster.find("r1")->crash();
+    set.cluster.find("r1")->restart(false);
+    const auto again = other.obtain("k");
+    EXPECT_TRUE(again->try_lock_for(30s));
+    EXPECT_LE(told, set.runtime.now());
+    again->release();
+    lock->unlock();
+  });
+}
+
+TEST_P(Survivor, WhatItCannotDoIsSaid) {
+  run([](Set& set) {
+    Peer peer(set);
+    peer.begin();
+    const auto lock = peer.obtain("k");
+    EXPECT_THROW(static_cast<void>(lock->try_lock_leased(kLease + 1ms, kNever)), std::invalid_argument);
+    lock->lock();
+    EXPECT_THROW(lock->extend(kLease + 1ms), std::invalid_argument);
+    lock->extend(kLease);
+    EXPECT_THROW(static_cast<void>(lock->detach()), Unsupported);
+    EXPECT_TRUE(lock->is_held_by_me());
+    lock->release();
+    EXPECT_THROW(static_cast<void>(lock->adopt("00000000-0000-0000-0000-000000000000:1")), Unsupported);
+
+    LockOptions options = set.options();
+    options.fencing = false;
+    EXPECT_THROW(RedissonLocks(peer.client, options).obtain("r"), std::invalid_argument);
+    EXPECT_THROW(ReadWriteLocks(peer.client, {.lock = options}).obtain("r"), std::invalid_argument);
+    EXPECT_THROW(Semaphores(peer.client, {.lock = options}).obtain("r"), std::invalid_argument);
+    EXPECT_THROW(PermitSemaphore(peer.client, "r", {.lock = options}), std::invalid_argument);
+    EXPECT_THROW(Redlocks({&peer.client}, {.lock = options}), std::invalid_argument);
+  });
+}
+
+TEST_P(Survivor, OptionsThatMakeNoSenseAreRefused) {
+  run([](Set& set) {
+    redis::Client client(set.runtime, set.network, set.nodes());
+    const auto refused = [&](const std::function<void(LockOptions&)>& change) {
+      LockOptions options = set.options();
+      change(options);
+      EXPECT_THROW(ReentrantLocks(client, options), std::invalid_argument);
+    };
+    refused([](LockOptions& of) { of.survivor->members.clear(); });
+    refused([](LockOptions& of) { of.survivor->members.push_back(of.survivor->members[0]); });
+    refused([](LockOptions& of) { of.survivor->members.push_back("nowhere"); });
+    refused([](LockOptions& of) { of.survivor->members.push_back("a b:1"); });
+    refused([](LockOptions& of) { of.survivor->members[0] = "192.0.2.1:6379"; });  // r1 is none of them
+    refused([](LockOptions& of) { of.lease = of.survivor->longest_lease + 1ms; });
+    refused([](LockOptions& of) { of.survivor->skew = of.lease / 2; });
+    refused([](LockOptions& of) { of.survivor->skew = -1ms; });
+    refused([](LockOptions& of) { of.survivor->drift_ppm = -1; });
+    refused([](LockOptions& of) { of.survivor->longest_lease = 1ms; });
+    redis::ClientOptions cluster = set.nodes();
+    cluster.cluster = true;
+    redis::Client of_cluster(set.runtime, set.network, cluster);
+    EXPECT_THROW(ReentrantLocks(of_cluster, set.options()), std::invalid_argument);
+  });
+}
+
+}  // namespace
+}  // namespace holdfast

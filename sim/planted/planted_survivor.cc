@@ -1,0 +1,136 @@
+// Wrong versions of the survivor: the guard around its scripts with one rule less, and stores that count
+// acknowledgements otherwise.
+#include <algorithm>
+#include <memory>
+
+#include "lib/lock/reentrant/reentrant_scripts.h"
+#include "lib/lock/store/survivor_scripts.h"
+#include "lib/lock/store/survivor_store.h"
+#include "sim/client/lock_kind_rows.h"
+#include "sim/planted/planted.h"
+#include "sim/planted/planted_store.h"
+
+namespace holdfast::sim {
+namespace {
+
+class AnyAge final : public SurvivorStore {
+ public:
+  using SurvivorStore::SurvivorStore;
+  std::size_t needed(Purpose, const Replicas&) const override { return majority_; }
+};
+
+class AllConnected final : public SurvivorStore {
+ public:
+  using SurvivorStore::SurvivorStore;
+  std::size_t needed(Purpose, const Replicas& replicas) const override { return replicas.connected; }
+};
+
+class MajorityOfConnected final : public SurvivorStore {
+ public:
+  using SurvivorStore::SurvivorStore;
+  std::size_t needed(Purpose, const Replicas& replicas) const override {
+    return (replicas.connected + 1) / 2;
+  }
+};
+
+class RenewalsUnacknowledged final : public SurvivorStore {
+ public:
+  using SurvivorStore::SurvivorStore;
+  std::size_t needed(Purpose purpose, const Replicas& replicas) const override {
+    return purpose == Purpose::renew ? 0 : SurvivorStore::needed(purpose, replicas);
+  }
+  std::size_t waits_for(Purpose purpose) const override {
+    return purpose == Purpose::renew ? 0 : SurvivorStore::waits_for(purpose);
+  }
+};
+
+class NoAcknowledgements final : public SurvivorStore {
+ public:
+  using SurvivorStore::SurvivorStore;
+  std::size_t needed(Purpose, const Replicas&) const override { return 0; }
+  std::size_t waits_for(Purpose) const override { return 0; }
+};
+
+class NoLastLook final : public SurvivorStore {
+ public:
+  using SurvivorStore::SurvivorStore;
+  bool same_stint(const Stint&, const Stint&) const override { return true; }
+};
+
+template <class OfStore>
+decltype(LockKind::make) on() {
+  return [](const LockSpaceOptions& options) {
+    LockSpaceOptions with = options;
+    with.lock = survivor_options(options);
+    return planted_space({.wire_of = reentrant_wire,
+                          .wrap = [lock = with.lock](redis::Client& client, std::unique_ptr<Store>) {
+                            return std::make_unique<OfStore>(client, lock);
+                          }})(with);
+  };
+}
+
+}  // namespace
+
+std::vector<PlantedVersion> planted_survivor() {
+  const redis::Script *const acquire = &guarded(kReentrantAcquire), *const renew = &guarded(kReentrantRenew);
+  constexpr std::string_view kQuarantine =
+      "local quarantine = math.ceil(longest * (1 + drift / 1000000)) + skew + 5";
+  return {
+      {.name = "survivor-no-quarantine",
+       .base = "survivor",
+       .broken = "a server that is new in its role grants at once",
+       .edits = {{acquire, "  if now < ends then", "  if now < 0 then"}}},
+      {.name = "survivor-short-quarantine",
+       .base = "survivor",
+       .broken = "a quarantine lasts a quarter of the longest lease",
+       .edits = {{acquire, kQuarantine, "local quarantine = math.ceil(longest / 4)"},
+                 {renew, kQuarantine, "local quarantine = math.ceil(longest / 4)"}}},
+      {.name = "survivor-knows-no-promotion",
+       .base = "survivor",
+       .broken = "whose mark it is that the data have makes no difference",
+       .edits = {{acquire, "if kept_id ~= id then", "if not kept_id then"},
+                 {renew, "if kept_id ~= id then", "if not kept_id then"}}},
+      {.name = "survivor-repeated-acquire-in-quarantine",
+       .base = "survivor",
+       .broken = "who asks again, and whose record is there, is granted in quarantine",
+       .within = 60'000,
+       .edits = {{acquire, "  if now < ends then",
+                  "  if now < ends and redis.call('get', KEYS[1]) ~= ARGV[1] then"}}},
+      {.name = "survivor-any-age",
+       .base = "survivor",
+       .broken = "a replica that joined a moment ago counts",
+       .within = 60'000,
+       .make = on<AnyAge>()},
+      {.name = "survivor-all-of-the-connected",
+       .base = "survivor",
+       .broken = "all replicas that are connected have a grant, and nobody counts how many that are",
+       .make = on<AllConnected>()},
+      {.name = "survivor-majority-of-the-connected",
+       .base = "survivor",
+       .broken = "a majority is one of the replicas that are connected, and not of the members",
+       .make = on<MajorityOfConnected>()},
+      {.name = "survivor-renewals-unacknowledged",
+       .base = "survivor",
+       .broken = "a renewal counts that no replica has",
+       .make = on<RenewalsUnacknowledged>()},
+      {.name = "survivor-no-acknowledgements",
+       .base = "survivor",
+       .broken = "quarantine alone: a primary that is cut off goes on granting",
+       .make = on<NoAcknowledgements>()},
+      {.name = "survivor-no-last-look",
+       .base = "survivor",
+       .broken = "nobody looks whether the primary has changed, or a replica has joined, while replicas "
+                 "acknowledged",
+       .within = 60'000,
+       .make = on<NoLastLook>()},
+  };
+}
+
+std::vector<PlantedVersion> survivor_controls() {
+  return {{.name = "survivor-as-it-is",
+           .base = "survivor",
+           .broken = "nothing: the store that ships, made as the wrong ones are",
+           .make = on<SurvivorStore>()}};
+}
+
+}  // namespace holdfast::sim

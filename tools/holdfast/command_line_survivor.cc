@@ -1,0 +1,72 @@
+// The command line of `holdfast survivor`.
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "lib/lock/engine/checked_options.h"
+#include "sim/scenario/units.h"
+#include "tools/holdfast/command_line.h"
+#include "tools/holdfast/command_page.h"
+
+namespace holdfast::tools {
+
+void CommandLine::add_survivor() {
+  survivor = app.add_subcommand(
+      "survivor",
+      "set up servers whose locks survive a failover, or say how they are\n"
+      "`init` gives a primary and its replicas their constants and refuses what is unsafe; `status` shows "
+      "roles, "
+      "quarantine, lag and what is held. lib/SURVIVOR.md says what for. The password is read from "
+      "$HOLDFAST_REDIS_PASSWORD.");
+  survivor->add_option("WHAT", survivor_.what, "what to do")
+      ->required()
+      ->type_name("WHAT")
+      ->check(Choice({"init", "status"}));
+  survivor
+      ->add_option("--members", members_, "all servers that may become the primary, with commas between them")
+      ->required()
+      ->type_name("HOST:PORT,...");
+  survivor->add_option("--longest-lease", longest_lease_, "init: no client asks for a longer one (\"30s\")")
+      ->type_name("TIME");
+  survivor->add_option("--drift", survivor_.options.drift_ppm, "init: how fast any clock may run, in ppm")
+      ->type_name("PPM")
+      ->capture_default_str();
+  survivor->add_option("--skew", skew_, "init: by how much clocks may step and differ (\"100ms\")")
+      ->type_name("TIME");
+  survivor->add_flag("--change", survivor_.change, "init: the set has other constants, which these replace");
+  survivor->add_option("--user", survivor_.access.user, "the user on all members")->type_name("NAME");
+}
+
+SurvivorArguments CommandLine::survivor_arguments() const {
+  SurvivorArguments arguments = survivor_;
+  const bool sets_up = arguments.what == "init";
+  for (const char* flag : {"--longest-lease", "--drift", "--skew", "--change"}) {
+    if (!sets_up && survivor->count(flag) > 0)
+      throw BadUsage(std::string("survivor: ") + flag + " is a flag of `holdfast survivor init`");
+  }
+  for (std::size_t at = 0; at <= members_.size();) {
+    const std::size_t end = std::min(members_.find(',', at), members_.size());
+    arguments.options.members.push_back(members_.substr(at, end - at));
+    at = end + 1;
+  }
+  const auto time = [](const char* flag, const std::string& text, Duration& into) {
+    if (text.empty()) return;
+    const auto given = sim::parse_duration(text);
+    if (!given)
+      throw BadUsage(std::string("survivor: ") + flag + ": `" + text + "`, expected a time such as 10s");
+    into = *given;
+  };
+  time("--longest-lease", longest_lease_, arguments.options.longest_lease);
+  time("--skew", skew_, arguments.options.skew);
+  try {
+    checked_options({.lease = arguments.options.longest_lease, .survivor = arguments.options});
+  } catch (const std::invalid_argument& error) {
+    throw BadUsage(error.what());
+  }
+  if (const char* const password = std::getenv("HOLDFAST_REDIS_PASSWORD"))
+    arguments.access.password = password;
+  return arguments;
+}
+
+}  // namespace holdfast::tools

@@ -1,0 +1,211 @@
+// `holdfast survivor`: sets up servers whose locks survive a failover, and says how they are.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/lock/engine/checked_options.h"
+#include "lib/lock/engine/wire.h"
+#include "lib/lock/store/survivor_store.h"
+#include "lib/net/socket_network.h"
+#include "lib/redis/client.h"
+#include "lib/redis/error.h"
+#include "lib/runtime/thread_runtime.h"
+#include "sim/scenario/units.h"
+#include "tools/holdfast/commands.h"
+#include "tools/holdfast/escape.h"
+#include "tools/holdfast/output.h"
+#include "tools/holdfast/survivor_survey.h"
+
+namespace holdfast::tools {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMostHeld = 100;
+constexpr Duration kUntilAllHaveIt = std::chrono::seconds(10);
+
+std::string time_text(std::int64_t ms) { return sim::format_duration(milliseconds(ms)); }
+
+// What stands in the table about a member's mark.
+std::string mark_text(const MemberState& member, const MemberState* primary) {
+  if (!member.mark) return "none";
+  if (member.primary) {
+    return member.knows_its_role() ? "of its own time as the primary"
+                                   : "of an earlier primary: it begins a quarantine";
+  }
+  const bool same =
+      primary != nullptr && primary->mark && primary->mark->replication_id == member.mark->replication_id;
+  return same ? "as the primary's" : "not the primary's";
+}
+
+void print_members(const std::vector<MemberState>& members) {
+  const MemberState* const primary = primary_of(members);
+  std::size_t widest = 6;
+  for (const MemberState& member : members) widest = std::max(widest, member.address.size());
+  print_out(
+      fmt::format("{:<{}}  {:<8} {:<5} {:>9}  {}\n", "member", widest, "role", "link", "behind", "mark"));
+  for (const MemberState& member : members) {
+    if (!member.trouble.empty()) {
+      print_out(fmt::format("{:<{}}  cannot be asked\n", member.address, widest));
+      continue;
+    }
+    const std::int64_t behind =
+        primary == nullptr ? 0 : std::max<std::int64_t>(0, primary->offset - member.offset);
+    print_out(fmt::format("{:<{}}  {:<8} {:<5} {:>9}  {}\n", member.address, widest,
+                          member.primary ? "primary" : "replica",
+                          member.primary   ? ""
+                          : member.link_up ? "up"
+                                           : "down",
+                          member.primary ? "" : fmt::format("{} B", behind), mark_text(member, primary)));
+  }
+}
+
+void print_problems(const std::vector<std::string>& problems) {
+  for (const std::string& problem : problems) print_out("✗ " + problem + "\n");
+}
+
+redis::ClientOptions of_primary(const MemberState& primary, const Access& access) {
+  const std::size_t colon = primary.address.rfind(':');
+  return {.nodes = {{primary.address,
+                     {primary.address.substr(0, colon),
+                      static_cast<std::uint16_t>(std::stoi(primary.address.substr(colon + 1)))}}},
+          .user = access.user,
+          .password = access.password,
+          .connect_timeout = access.patience,
+          .command_timeout = access.patience};
+}
+
+ExitCode status(const SurvivorArguments& arguments, Runtime& runtime, Network& network) {
+  const std::vector<MemberState> members =
+      survey(runtime, network, arguments.options.members, arguments.access);
+  const std::vector<std::string> problems = problems_of(members, std::nullopt);
+  const MemberState* const primary = primary_of(members);
+  print_members(members);
+  if (primary != nullptr && primary->mark) {
+    print_out("\n" + describe_constants(primary->mark->constants) + "\n");
+    const std::int64_t left = primary->mark->quarantine_ends - primary->now;
+    if (!primary->knows_its_role()) {
+      print_out("quarantine  begins with the next request\n");
+    } else if (left > 0) {
+      print_out("quarantine  " + time_text(left) + " left: nothing is granted until then\n");
+    } else {
+      print_out("quarantine  over for " + time_text(-left) + "\n");
+    }
+    redis::Client client(runtime, network, of_primary(*primary, arguments.access));
+    try {
+      const std::vector<HeldLock> held = held_on(client, kMostHeld);
+      print_out(fmt::format("held        {}{}\n", held.size(), held.size() == kMostHeld ? " or more" : ""));
+      for (const HeldLock& lock : held) {
+        print_out(fmt::format("  {}  by {}, {} left\n", for_terminal(lock.key), lock.owner,
+                              time_text(lock.left_ms)));
+      }
+    } catch (const redis::Error& error) {
+      print_out(fmt::format("held        not known: {}\n", error.what()));
+    }
+  } else if (primary != nullptr) {
+    print_out("\nno mark: `holdfast survivor init` sets it up, or the first client does\n");
+  }
+  if (!problems.empty()) print_out("\n");
+  print_problems(problems);
+  const bool unasked = std::any_of(members.begin(), members.end(),
+                                   [](const MemberState& member) { return !member.trouble.empty(); });
+  return unasked ? kMissing : problems.empty() ? kMet : kFailed;
+}
+
+// [parks] Until each of `addresses` has that mark. Who has not.
+std::vector<std::string> without_mark(Runtime& runtime, Network& network,
+                                      const std::vector<std::string>& addresses, const Access& access,
+                                      const std::string& constants) {
+  const MonotonicTime until = runtime.now() + kUntilAllHaveIt;
+  for (;;) {
+    std::vector<std::string> missing;
+    for (const MemberState& member : survey(runtime, network, addresses, access)) {
+      if (!member.mark || member.mark->constants != constants) missing.push_back(member.address);
+    }
+    if (missing.empty() || runtime.now() >= until) return missing;
+    runtime.sleep_for(milliseconds(100));
+  }
+}
+
+ExitCode init(const SurvivorArguments& arguments, Runtime& runtime, Network& network) {
+  const std::string constants = survivor_constants(arguments.options);
+  const std::vector<MemberState> members =
+      survey(runtime, network, arguments.options.members, arguments.access);
+  const MemberState* const primary = primary_of(members);
+  std::vector<std::string> problems =
+      problems_of(members, arguments.change && primary != nullptr && primary->mark
+                               ? std::optional(primary->mark->constants)
+                               : std::optional(constants));
+  const std::optional<SurvivorMark> before = primary == nullptr ? std::nullopt : primary->mark;
+  const bool changes = before && before->constants != constants;
+  std::vector<std::string> all = arguments.options.members;
+  if (changes && arguments.change) {
+    for (const std::string& old : members_in(before->constants)) {
+      if (std::find(all.begin(), all.end(), old) == all.end()) all.push_back(old);
+    }
+    // A change before the last one has come everywhere could be undone by a failover.
+    for (const std::string& missing :
+         without_mark(runtime, network, members_in(before->constants), arguments.access, before->constants)) {
+      problems.push_back(
+          missing + " has not the constants from before the change: wait for it, or for the last change");
+    }
+  }
+  if (!problems.empty()) {
+    print_members(members);
+    print_out("\n");
+    print_problems(problems);
+    if (changes && !arguments.change) print_out("to change them: holdfast survivor init --change\n");
+    print_out("nothing was changed\n");
+    return kFailed;
+  }
+  const Duration quarantine = std::max(quarantine_of(arguments.options),
+                                       changes ? quarantine_in(before->constants) : Duration::zero());
+  if (!before || changes || !primary->knows_its_role()) {
+    // One value, as the guard writes it. The clock is the server's.
+    constexpr std::string_view kWrite = R"(
+      local time = redis.call('time')
+      local id = redis.call('info', 'replication'):match('master_replid:(%x+)')
+      local ends = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
+      return redis.call('set', KEYS[1], string.format('%s %.0f%s', id, ends, ARGV[2])))";
+    redis::Client client(runtime, network, of_primary(*primary, arguments.access));
+    const std::string ms = milliseconds_text(quarantine);
+    client.call({"EVAL", kWrite, "1", kSurvivorMark, ms, constants});
+  }
+  const std::vector<std::string> missing = without_mark(runtime, network, all, arguments.access, constants);
+  if (!missing.empty()) {
+    for (const std::string& address : missing) print_out("✗ " + address + " does not have it yet\n");
+    print_out("the change is not complete: run the same command again until it is\n");
+    return kFailed;
+  }
+  print_out(describe_constants(constants) + "\n");
+  print_out(fmt::format("all members have it; {}\n",
+                        !before || changes
+                            ? "the first grant is " + sim::format_duration(quarantine) + " away"
+                            : "it was set up before"));
+  print_out(
+      "Deny CONFIG RESETSTAT, SWAPDB and DEBUG to everybody on all members (ACL SETUSER ... "
+      "-config|resetstat -swapdb "
+      "-debug).\n");
+  if (changes)
+    print_out("Every client now needs the same SurvivorOptions; those with the old ones are refused.\n");
+  return kMet;
+}
+
+}  // namespace
+
+ExitCode survivor_command(const SurvivorArguments& arguments) {
+  ThreadRuntime runtime;
+  SocketNetwork network(runtime);
+  try {
+    return arguments.what == "init" ? init(arguments, runtime, network) : status(arguments, runtime, network);
+  } catch (const redis::Error& error) {
+    print_err(fmt::format("holdfast: survivor: {}\n", error.what()));
+    return kMissing;
+  }
+}
+
+}  // namespace holdfast::tools

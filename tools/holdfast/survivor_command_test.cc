@@ -1,0 +1,161 @@
+// `holdfast survivor` on three real servers.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/net/socket_network.h"
+#include "lib/runtime/thread_runtime.h"
+#include "lib/testing/server/redis_process.h"
+#include "tools/holdfast/survivor_survey.h"
+#include "tools/holdfast/testing/run_tool.h"
+
+namespace holdfast::tools {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Set {
+  TemporaryFolder folder;
+  ThreadRuntime runtime;
+  SocketNetwork network{runtime};
+  std::vector<std::unique_ptr<RedisProcess>> servers;
+
+  explicit Set(int count) {
+    for (int i = 0; i < count; ++i) {
+      servers.push_back(std::make_unique<RedisProcess>(
+          runtime, network,
+          RedisProcessOptions{.folder = folder.path() + "/" + std::to_string(i),
+                              .settings = {"--save", "", "--repl-diskless-sync-delay", "0"}}));
+      servers.back()->start();
+    }
+  }
+  std::string address(std::size_t i) const { return servers.at(i)->endpoint().to_string(); }
+  std::string members() const { return " --members " + address(0) + "," + address(1) + "," + address(2); }
+  void follow(std::size_t replica, std::size_t primary) {
+    servers.at(replica)->call(
+        {"REPLICAOF", "127.0.0.1", std::to_string(servers.at(primary)->endpoint().port)});
+    for (int i = 0; i < 3000; ++i) {
+      const std::string info = servers.at(replica)->call({"INFO", "replication"}).text;
+      if (info.find("master_link_status:up") != std::string::npos) return;
+      runtime.sleep_for(10ms);
+    }
+    FAIL() << "it does not come in";
+  }
+};
+
+TEST(SurvivorCommand, SetsUpRefusesAndTells) {
+  Set set(4);
+  const std::string init = "survivor init --longest-lease 2s" + set.members();
+  const std::string status = "survivor status" + set.members();
+
+  Ran ran = holdfast(init);
+  EXPECT_EQ(ran.exit, 1) << ran.out << ran.err;
+  EXPECT_TRUE(ran.says("are primaries: make all but one of them replicas")) << ran.out;
+  EXPECT_TRUE(ran.says("nothing was changed")) << ran.out;
+  EXPECT_TRUE(set.servers[0]->call({"GET", "holdfast:survivor"}).is_nil());
+
+  set.follow(1, 0);
+  set.follow(2, 0);
+  set.servers[1]->call({"CONFIG", "SET", "maxmemory-policy", "volatile-ttl"});
+  ran = holdfast(init);
+  EXPECT_EQ(ran.exit, 1);
+  EXPECT_TRUE(ran.says(set.address(1) + " may evict locks: its maxmemory-policy is volatile-ttl")) << ran.out;
+  set.servers[1]->call({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+
+  set.follow(3, 0);
+  ran = holdfast(init);
+  EXPECT_EQ(ran.exit, 1);
+  EXPECT_TRUE(ran.says("has the replica " + set.address(3) + ", which is no member")) << ran.out;
+  set.servers[3]->call({"REPLICAOF", "NO", "ONE"});
+  while (set.servers[0]->call({"INFO", "replication"}).text.find("slave2:") != std::string::npos) {
+    set.runtime.sleep_for(10ms);
+  }
+
+  ran = holdfast(status);
+  EXPECT_EQ(ran.exit, 0) << ran.out << ran.err;
+  EXPECT_TRUE(ran.says("no mark: `holdfast survivor init` sets it up")) << ran.out;
+
+  ran = holdfast(init);
+  EXPECT_EQ(ran.exit, 0) << ran.out << ran.err;
+  EXPECT_TRUE(ran.says("all members have it; the first grant is 2.125s away") ||
+              ran.says("all members have it; the first grant is 2125ms away"))
+      << ran.out;
+  EXPECT_TRUE(ran.says("CONFIG RESETSTAT")) << ran.out;
+  ran = holdfast(init);
+  EXPECT_EQ(ran.exit, 0) << ran.out;
+  EXPECT_TRUE(ran.says("it was set up before")) << ran.out;
+
+  ran = holdfast(status);
+  EXPECT_EQ(ran.exit, 0) << ran.out << ran.err;
+  EXPECT_TRUE(ran.says("longest lease 2s, drift 10000 ppm, skew 100ms")) << ran.out;
+  EXPECT_TRUE(ran.says("of its own time as the primary")) << ran.out;
+  EXPECT_TRUE(ran.says("as the primary's")) << ran.out;
+  EXPECT_TRUE(ran.says("quarantine  ")) << ran.out;
+
+  // What is held is told; what is no lock is not.
+  set.servers[0]->call({"SET", "orders", "01234567-89ab-cdef-0123-456789abcdef:7", "PX", "60000"});
+  set.servers[0]->call({"SET", "note", "nothing"});
+  ran = holdfast(status);
+  EXPECT_TRUE(ran.says("held        1\n  orders  by 01234567-89ab-cdef-0123-456789abcdef:7, ")) << ran.out;
+
+  // Other constants only when that is meant.
+  const std::string longer = "survivor init --longest-lease 3s" + set.members();
+  ran = holdfast(longer);
+  EXPECT_EQ(ran.exit, 1) << ran.out;
+  EXPECT_TRUE(ran.says("to change them: holdfast survivor init --change")) << ran.out;
+  ran = holdfast(longer + " --change");
+  EXPECT_EQ(ran.exit, 0) << ran.out << ran.err;
+  EXPECT_TRUE(ran.says("longest lease 3s")) << ran.out;
+  ran = holdfast(init + " --change");
+  EXPECT_EQ(ran.exit, 0) << ran.out;
+  EXPECT_TRUE(ran.says("the first grant is 3.135s away") || ran.says("the first grant is 3135ms away"))
+      << "as long as the longer one asks for: " << ran.out;
+
+  // A member that is away.
+  set.servers[2]->kill();
+  ran = holdfast(status);
+  EXPECT_EQ(ran.exit, 69) << ran.out;
+  EXPECT_TRUE(ran.says("cannot be asked")) << ran.out;
+
+  // A primary that is new in its role says so.
+  set.servers[0]->kill();
+  set.servers[1]->call({"REPLICAOF", "NO", "ONE"});
+  ran = holdfast(status);
+  EXPECT_TRUE(ran.says("of an earlier primary: it begins a quarantine")) << ran.out;
+  EXPECT_TRUE(ran.says("0 of 2 replicas follow the primary, 1 are needed: nothing is granted")) << ran.out;
+}
+
+TEST(SurvivorCommand, SaysWhatIsWrongWithItsFlags) {
+  const auto wrong = [](const std::string& arguments, const std::string& why) {
+    const Ran ran = holdfast("survivor " + arguments);
+    EXPECT_EQ(ran.exit, 64) << arguments << ": " << ran.out;
+    EXPECT_NE(ran.err.find(why), std::string::npos) << ran.err;
+  };
+  const std::string three = " --members a:1,b:2,c:3";
+  wrong("status", "--members");
+  wrong("look" + three, "init");
+  wrong("init --members a:1,b,c:3", "the member 'b', expected \"host:port\"");
+  wrong("init --members a:1,a:1,c:3", "a:1 is named twice");
+  wrong("init --longest-lease soon" + three, "`soon`, expected a time such as 10s");
+  wrong("init --longest-lease 100ms --skew 90ms" + three, "more than half of such a lease");
+  wrong("status --change" + three, "--change is a flag of `holdfast survivor init`");
+}
+
+TEST(SurvivorMark, IsReadAsItIsWritten) {
+  EXPECT_FALSE(parse_mark(""));
+  EXPECT_FALSE(parse_mark("abc"));
+  EXPECT_FALSE(parse_mark("abc 12"));
+  const auto mark = parse_mark("abc 12 1 2000 10000 100 a:1 b:2 ");
+  ASSERT_TRUE(mark);
+  EXPECT_EQ(mark->replication_id, "abc");
+  EXPECT_EQ(mark->quarantine_ends, 12);
+  EXPECT_EQ(mark->constants, " 1 2000 10000 100 a:1 b:2 ");
+  EXPECT_EQ(members_in(mark->constants), (std::vector<std::string>{"a:1", "b:2"}));
+  EXPECT_EQ(quarantine_in(mark->constants), 2125ms);
+  EXPECT_EQ(quarantine_in(" 2 2000 10000 100 a:1 "), 0ms);
+}
+
+}  // namespace
+}  // namespace holdfast::tools
