@@ -92,8 +92,11 @@ void draw_cluster(const Ground& ground, Value& document, Dice dice) {
     return;
   }
   if (ground.lock->survives_failover) {
-    cluster.set("topology", dice.percent(75) ? "primary-replica" : "sentinel");
-    cluster.set("nodes", texts(numbered("r", 3)));
+    // Alone, a server has to know by itself that it has forgotten something.
+    const std::string topology =
+        dice.pick({"single", "primary-replica", "primary-replica", "primary-replica", "sentinel"});
+    cluster.set("topology", topology);
+    cluster.set("nodes", texts(numbered("r", topology == "single" ? 1 : 3)));
     cluster.set("persistence", dice.pick({"none", "none", "aof-always", "aof-everysec", "aof-no", "rdb"}));
     give_up_soon(ground, document);
     return;

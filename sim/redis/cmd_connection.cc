@@ -134,7 +134,7 @@ std::string describe(Engine& engine, const Session& s, std::size_t argv_bytes) {
   if (flags.empty()) flags = "N";
   const std::int64_t now = engine.mono_ms();
   return "id=" + std::to_string(s.id) + " addr=" + s.peer + " laddr=" + s.local + " fd=8 name=" + s.name +
-         " age=" + std::to_string((now - s.opened_ms) / 1000) +
+         " age=" + std::to_string(now / 1000 - s.opened_ms / 1000) +
          " idle=" + std::to_string((now - s.active_ms) / 1000) + " flags=" + flags +
          " db=" + std::to_string(s.db) + " sub=" + std::to_string(s.channels.size()) +
          " psub=" + std::to_string(s.patterns.size()) + " ssub=" + std::to_string(s.shard_channels.size()) +

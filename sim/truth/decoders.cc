@@ -208,6 +208,8 @@ const std::map<std::string_view, Decoder>& decoders() {
       {"non-reentrant", string},
       {"fair", string},
       {"spin", string},
+      {"survivor", string},
+      {"survivor-fair", string},
       {"fenced", string},
       {"redlock", string},
       {"multi", string},

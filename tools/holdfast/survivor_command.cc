@@ -120,13 +120,19 @@ ExitCode status(const SurvivorArguments& arguments, Runtime& runtime, Network& n
 std::vector<std::string> without_mark(Runtime& runtime, Network& network,
                                       const std::vector<std::string>& addresses, const Access& access,
                                       const std::string& constants) {
+  // They are asked one after the other: only where nobody changed his role or history meanwhile, all have it
+  // at one moment.
   const MonotonicTime until = runtime.now() + kUntilAllHaveIt;
-  for (;;) {
-    std::vector<std::string> missing;
+  for (std::vector<std::string> ids_before;;) {
+    std::vector<std::string> missing, ids;
     for (const MemberState& member : survey(runtime, network, addresses, access)) {
       if (!member.mark || member.mark->constants != constants) missing.push_back(member.address);
+      ids.push_back(member.replication_id + (member.primary ? " primary" : " " + member.follows));
     }
-    if (missing.empty() || runtime.now() >= until) return missing;
+    const bool twice = missing.empty() && ids == ids_before;
+    if (twice) return {};
+    if (runtime.now() >= until) return missing.empty() ? addresses : missing;
+    ids_before = missing.empty() ? std::move(ids) : std::vector<std::string>();
     runtime.sleep_for(milliseconds(100));
   }
 }

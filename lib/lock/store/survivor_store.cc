@@ -19,6 +19,10 @@ using redis::Reply;
 // Of a renewal that only looks: no lease that is left is less than this, so it changes nothing.
 constexpr std::string_view kNoLease = "-1";
 
+// The server takes the difference of two whole seconds, and looks at its clock ten times a second only: a
+// replica may have connected so much later than its age says.
+constexpr Duration kAgeMayBeOff = std::chrono::milliseconds(1200);
+
 // Seconds since each replica connected, as CLIENT LIST says it.
 std::vector<std::int64_t> ages_of(std::string_view list) {
   std::vector<std::int64_t> ages;
@@ -152,7 +156,7 @@ SurvivorStore::Round SurvivorStore::ask(const Call& first, std::size_t replicas,
   round.stands = std::move(stands.items);
   for (const std::int64_t age : ages_of(answers[1].reply.text)) {
     ++round.replicas.connected;
-    if (std::chrono::seconds(age) < quarantine_) ++round.replicas.young;
+    if (std::chrono::seconds(age) < quarantine_ + kAgeMayBeOff) ++round.replicas.young;
   }
   round.replicas.acknowledged = static_cast<std::size_t>(std::max<std::int64_t>(0, answers[2].reply.integer));
   return round;

@@ -35,7 +35,7 @@ using testing::RecordingObserver;
 using testing::Where;
 using Kind = LockEvent::Kind;
 
-// As the age of a link is known in whole seconds, replicas are old two seconds after they joined.
+// As the age of a link is known in whole seconds, replicas are old three seconds after they joined.
 constexpr Duration kLease = 1500ms;
 
 // r1, its replicas r2 and r3, and who asks them.
