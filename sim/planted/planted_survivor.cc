@@ -57,6 +57,13 @@ class NoLastLook final : public SurvivorStore {
   bool same_stint(const Stint&, const Stint&) const override { return true; }
 };
 
+// Of versions that planted_survivor_test.cc shows in scenarios of their own.
+constexpr std::string_view kAgesBearIt =
+    "of a set the ages of links alone bear that (tools/model): a new primary has young replicas only";
+constexpr std::string_view kLongStory =
+    "it takes a split, a promotion and a replica that changes sides, each at its time: scenarios/survivor "
+    "has it";
+
 template <class OfStore>
 decltype(LockKind::make) on() {
   return [](const LockSpaceOptions& options) {
@@ -79,49 +86,56 @@ std::vector<PlantedVersion> planted_survivor() {
       {.name = "survivor-no-quarantine",
        .base = "survivor",
        .broken = "a server that is new in its role grants at once",
+       .within = 60'000,
        .edits = {{acquire, "  if now < ends then", "  if now < 0 then"}}},
       {.name = "survivor-short-quarantine",
        .base = "survivor",
        .broken = "a quarantine lasts a quarter of the longest lease",
+       .within = 60'000,
        .edits = {{acquire, kQuarantine, "local quarantine = math.ceil(longest / 4)"},
                  {renew, kQuarantine, "local quarantine = math.ceil(longest / 4)"}}},
       {.name = "survivor-knows-no-promotion",
        .base = "survivor",
        .broken = "whose mark it is that the data have makes no difference",
+       .escapes = kAgesBearIt,
        .edits = {{acquire, "if kept_id ~= id then", "if not kept_id then"},
                  {renew, "if kept_id ~= id then", "if not kept_id then"}}},
       {.name = "survivor-repeated-acquire-in-quarantine",
        .base = "survivor",
        .broken = "who asks again, and whose record is there, is granted in quarantine",
-       .within = 60'000,
+       .escapes = kAgesBearIt,
        .edits = {{acquire, "  if now < ends then",
                   "  if now < ends and redis.call('get', KEYS[1]) ~= ARGV[1] then"}}},
       {.name = "survivor-any-age",
        .base = "survivor",
        .broken = "a replica that joined a moment ago counts",
-       .within = 60'000,
+       .escapes = kLongStory,
        .make = on<AnyAge>()},
       {.name = "survivor-all-of-the-connected",
        .base = "survivor",
        .broken = "all replicas that are connected have a grant, and nobody counts how many that are",
+       .within = 60'000,
        .make = on<AllConnected>()},
       {.name = "survivor-majority-of-the-connected",
        .base = "survivor",
        .broken = "a majority is one of the replicas that are connected, and not of the members",
+       .within = 60'000,
        .make = on<MajorityOfConnected>()},
       {.name = "survivor-renewals-unacknowledged",
        .base = "survivor",
        .broken = "a renewal counts that no replica has",
+       .escapes = kLongStory,
        .make = on<RenewalsUnacknowledged>()},
       {.name = "survivor-no-acknowledgements",
        .base = "survivor",
        .broken = "quarantine alone: a primary that is cut off goes on granting",
+       .within = 60'000,
        .make = on<NoAcknowledgements>()},
       {.name = "survivor-no-last-look",
        .base = "survivor",
        .broken = "nobody looks whether the primary has changed, or a replica has joined, while replicas "
                  "acknowledged",
-       .within = 60'000,
+       .escapes = kLongStory,
        .make = on<NoLastLook>()},
   };
 }
