@@ -262,7 +262,9 @@ inline drop(cl) {
 }
 /* The epoch of x has changed: what is under way there cannot be confirmed. */
 inline stint_over(x) {
-#ifndef NO_CONFIRM
+#ifdef NO_CONFIRM
+  skip
+#else
   if
   :: p[0] && ps[0] == x -> drop(0)
   :: else
@@ -745,6 +747,9 @@ active proctype world() {
       any_node();
       any_primary();
       s != n && up[n] != s;
+#ifdef TWO_KEYS
+      if :: i = 0 :: i = 1 fi;
+#endif
       d_step {
         CHANGE;
         unlink(n);
@@ -753,6 +758,9 @@ active proctype world() {
         copy(s, n);
 #ifdef JOINS
         y[s] = QSERVER + SKEW(s);
+#ifdef TWO_KEYS
+        y[s] = (i -> 0 : y[s]);
+#endif
 #endif
 #ifdef BARE_WAIT
         ghost[s] = ghost[s] & (15 - (1 << n));
