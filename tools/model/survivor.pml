@@ -23,6 +23,11 @@
 #ifndef TTL
 #define TTL (LEASE + STEPS)
 #endif
+#if defined(RAISE) || defined(LOWER)
+#define CONSTANTS
+#define LONG (LEASE + 2) /* the greater lease cap, and the greater Q */
+#define Q    LONG
+#endif
 #ifndef Q
 #define Q (LEASE + STEPS)
 #endif
@@ -37,11 +42,17 @@
 #else
 #define QSERVER Q
 #endif
-#if defined(NO_CONFIRM) || defined(NO_JOIN_CHECK) || defined(SUBSET_AT_CONFIRM)
+#if defined(NO_CONFIRM) || defined(NO_JOIN_CHECK) || defined(SUBSET_AT_CONFIRM) || defined(REVIVE)
 #define SPLIT
+#endif
+#ifdef RELEASE_BY_OWNER
+#define NO_SORT_CLIENTS
 #endif
 #ifdef MIXED_CAPS
 #define LEASE_OF(c) (LEASE + 2 * (c))
+#elif defined(CONSTANTS)
+#define LEASE_OF(c) (caps[c] -> LONG : LEASE)
+#define NO_SORT_CLIENTS
 #else
 #define LEASE_OF(c) LEASE
 #endif
@@ -57,7 +68,12 @@
 #define NO_SORT_CLIENTS
 #else
 #define MEMBER(c, n) ((n) != STRANGER)
-#define ACKS(c)      1
+#ifdef WITHOUT_SERVER /* nobody asks whether the server is a member: it does not count towards the majority */
+#define ACKS(c) 2
+#define SERVER_ANYBODY
+#else
+#define ACKS(c) 1
+#endif
 #endif
 #ifdef MIXED_CAPS
 #define NO_SORT_CLIENTS
@@ -90,6 +106,16 @@ byte steps = STEPS;
 byte last[NODES]; /* the counter: 0 = before now, 1 = now, 2 = a tick ahead ... */
 byte top;         /* what the resource has installed, likewise */
 #endif
+#ifdef CONSTANTS
+byte con[NODES];  /* the stored constants: 0 absent, 1 for LEASE, 2 for LONG */
+byte knows[2];    /* those that a client carries */
+bool caps[2];     /* the client takes long leases */
+bool complete;    /* the operator has found the new constants everywhere */
+byte seen;
+#endif
+#ifdef RELEASE_BY_OWNER
+bool late[2];     /* a release is under way */
+#endif
 #ifdef NO_FRESH_TOKEN
 byte rtok[NODES]; /* the token in the record */
 #endif
@@ -115,13 +141,35 @@ int key[3];
 #define LINKED(x, m)  (up[x] == (m) && (x) != (m))
 #define FREE_FOR(x, cl) (rec[x] == 0 || rl[x] <= SKEW(x) || rec[x] == (cl) + 1)
 #define HAS(x, cl)    (rec[x] == (cl) + 1 && rl[x] > SKEW(x))
-#define SETTLED(x)    (y[x] <= SKEW(x))
-#define OLD(x)        (y[x] <= SKEW(up[x]))
+#ifdef CONSTANTS
+#define SLACK (knows[c] == 1 -> LONG - LEASE : 0) /* the client waits for the shorter Q */
+#ifdef UNSTORED
+#define AGREES true
+#elif defined(ABSENT_IS_MINE)
+#define AGREES (con[s] == knows[c] || con[s] == 0)
+#else
+#define AGREES (con[s] == knows[c])
+#endif
+#else
+#define SLACK  0
+#define AGREES true
+#endif
+#define SETTLED(x)    (y[x] <= SKEW(x) + SLACK)
+#define OLD(x)        (y[x] <= SKEW(up[x]) + SLACK)
+#ifdef LAZY_MARK /* the quarantine begins when the first script meets the new epoch */
+#define UNMARKED 100
+#define MARK     UNMARKED
+#else
+#define MARK (QSERVER + SKEW(n))
+#endif
 
 /* The data set of node f goes to node x. */
 inline copy(f, x) {
   rec[x] = rec[f];
   rl[x] = rl[f];
+#ifdef CONSTANTS
+  con[x] = con[f];
+#endif
 #ifdef TOKENS
   last[x] = last[f];
 #endif
@@ -133,6 +181,9 @@ inline copy(f, x) {
 inline wipe(x) {
   rec[x] = 0;
   rl[x] = 0;
+#ifdef CONSTANTS
+  con[x] = 0;
+#endif
 #ifdef TOKENS
   last[x] = 0;
 #endif
@@ -147,7 +198,12 @@ inline spread() {
   do
   :: k < NODES ->
     if
-    :: LINKED(k, s) && ((a >> k) & 1) -> copy(s, k)
+    :: LINKED(k, s) && ((a >> k) & 1) ->
+#ifdef BLIND_REPLICAS
+      skip
+#else
+      copy(s, k)
+#endif
     :: else
     fi;
     k++
@@ -286,6 +342,11 @@ inline swap_members(x, z) {
   SWAP(y, x, z);
   SWAP(rec, x, z);
   SWAP(rl, x, z);
+#ifdef CONSTANTS
+  SWAP(con, x, z);
+  t = ((seen >> (x)) ^ (seen >> (z))) & 1;
+  seen = seen ^ ((t << (x)) | (t << (z)));
+#endif
 #ifdef TOKENS
   SWAP(last, x, z);
 #endif
@@ -389,9 +450,12 @@ inline tidy() {
   do
   :: k < 3 ->
     key[k] = (PRIMARY(k) -> 0 : (up[k] == NONE -> 1 : (up[k] == STRANGER -> 2 : 3)));
-    key[k] = ((key[k] * 8 + y[k]) * 4 + rec[k]) * 8 + rl[k];
+    key[k] = ((key[k] * 128 + y[k]) * 4 + rec[k]) * 8 + rl[k];
 #ifdef TOKENS
     key[k] = key[k] * 8 + last[k];
+#endif
+#ifdef CONSTANTS
+    key[k] = (key[k] * 4 + con[k]) * 2 + ((seen >> k) & 1);
 #endif
 #ifdef SPLIT
     key[k] = (key[k] * 4 + ak[k]) * 4 + (p[0] && ps[0] == k) * 2 + (p[1] && ps[1] == k);
@@ -414,19 +478,27 @@ inline tidy() {
   :: key[0] > key[1] -> swap_members(0, 1)
   :: else
   fi;
-  /* Among equal keys: by whom they follow. */
   key[0] = 0; key[1] = 0; key[2] = 0;
 #endif
   c = 0; s = 0; a = 0; n = 0; i = 0; j = 0; k = 0; t = 0; need = 0; got = 0; bad = 0
 }
 
+#ifdef REVIVE
+#define OVERTAKEN(cl) false
+#else
+#define OVERTAKEN(cl) ((p[cl] & 1) == 0 && v[cl] == 0) /* a renewal that comes after the claim's end */
+#endif
 #define LESS(q) q = (q > 0 -> q - 1 : 0)
 
 inline tick() {
   k = 0;
   do
   :: k < NODES ->
+#ifdef LAZY_MARK
+    y[k] = (y[k] == UNMARKED -> UNMARKED : (y[k] > 0 -> y[k] - 1 : 0));
+#else
     LESS(y[k]);
+#endif
     LESS(rl[k]);
 #ifdef TOKENS
     LESS(last[k]);
@@ -450,11 +522,11 @@ inline tick() {
   LESS(pv[0]);
   LESS(pv[1]);
   if
-  :: p[0] && (pv[0] == 0 || ((p[0] & 1) == 0 && v[0] == 0)) -> drop(0)
+  :: p[0] && (pv[0] == 0 || OVERTAKEN(0)) -> drop(0)
   :: else
   fi;
   if
-  :: p[1] && (pv[1] == 0 || ((p[1] & 1) == 0 && v[1] == 0)) -> drop(1)
+  :: p[1] && (pv[1] == 0 || OVERTAKEN(1)) -> drop(1)
   :: else
   fi
 #endif
@@ -506,6 +578,44 @@ inline any_node() { if :: n = 0 :: n = 1 :: n = 2 :: n = 3 fi }
 #define COUNTER_FITS true
 #endif
 
+#ifdef CONSTANTS
+#ifdef READ_ONE_BY_ONE
+#define FOUND ((seen & 7) == 7)
+#elif defined(MAJORITY_HAS)
+#define FOUND ((con[0] == NEW) + (con[1] == NEW) + (con[2] == NEW) >= 2)
+#elif defined(STRANGERS_TOO)
+#define FOUND (con[0] == NEW && con[1] == NEW && con[2] == NEW && con[3] == NEW)
+#else
+#define FOUND (con[0] == NEW && con[1] == NEW && con[2] == NEW)
+#endif
+#ifdef RAISE
+#define MAY_WRITE true
+#ifdef OLD_CLIENT
+#define MAY_KNOW (c == 0)
+#define MAY_CAP  (!caps[c] && complete && knows[c] == 2)
+#elif defined(CAP_FIRST)
+#define MAY_KNOW false
+#define MAY_CAP  (!caps[c])
+#else
+#define MAY_KNOW true
+#define MAY_CAP  (!caps[c] && complete && knows[0] == 2 && knows[1] == 2)
+#endif
+#else
+#define SHORT_ONLY (!caps[0] && !caps[1] && v[0] <= LEASE && v[1] <= LEASE)
+#define MAY_CAP    caps[c]
+#ifdef Q_FIRST
+#define MAY_WRITE true
+#define MAY_KNOW  true
+#elif defined(NO_WAIT_FOR_LONG_LEASES)
+#define MAY_WRITE (!caps[0] && !caps[1])
+#define MAY_KNOW  MAY_WRITE
+#else
+#define MAY_WRITE SHORT_ONLY
+#define MAY_KNOW  SHORT_ONLY
+#endif
+#endif
+#endif
+
 #ifdef SPLIT
 inline begin(what) {
   p[c] = what;
@@ -549,11 +659,32 @@ active proctype world() {
     y[3] = 0;
     up[3] = NONE
   }
+#ifdef CONSTANTS
+  d_step {
+#ifdef RAISE
+    con[0] = 1; con[1] = 1; con[2] = 1; con[3] = 1;
+    knows[0] = 1; knows[1] = 1
+#else
+    con[0] = 2; con[1] = 2; con[2] = 2; con[3] = 2;
+    knows[0] = 2; knows[1] = 2;
+    caps[0] = 1; caps[1] = 1
+#endif
+  }
+#endif
   atomic {
     if
     :: up[3] = NONE
     :: up[3] = 0
     fi
+#if STEPS > 0
+    ;
+    if
+    :: ahead = NONE
+    :: ahead = 0
+    :: ahead = 1
+    :: ahead = 3
+    fi
+#endif
   }
   do
   /* Time. */
@@ -562,9 +693,9 @@ active proctype world() {
   /* Acquire: the script; without SPLIT also WAIT and confirm. */
   :: atomic {
       any_client();
-      v[c] == 0 && IDLE(c);
+      IDLE(c); /* who holds may acquire, too: an old command that arrives late; nobody takes its answer */
       any_primary();
-      SERVER_FITS && MAY_ACQUIRE && FREE_FOR(s, c) && COUNTER_FITS;
+      SERVER_FITS && AGREES && MAY_ACQUIRE && FREE_FOR(s, c) && COUNTER_FITS;
       any_replicas();
       d_step {
         count(AGE_ASKED);
@@ -584,15 +715,27 @@ active proctype world() {
 #endif
           rec[s] = c + 1;
           rl[s] = TTL_OF(c) + SKEW(s);
+#ifdef CONSTANTS
+          con[s] = knows[c];
+#endif
           spread();
 #ifdef SPLIT
-          begin(1);
+          if
+          :: v[c] == 0 ->
+            begin(1);
 #ifdef TOKENS
-          pt[c] = i
+            pt[c] = i
 #endif
+          :: else
+          fi
 #else
           if
-          :: got >= need ->
+          :: got >= need && v[c] == 0 ->
+#if REACH == 1
+            assert(!(PRIMARY(0) && s != 0 && rec[0] == 2 - c)) /* beside another primary with another's record */
+#elif REACH == 2
+            assert(need == ACKS(c)) /* with a young replica */
+#endif
             claim(c, LEASE_OF(c));
 #ifdef TOKENS
             install(i)
@@ -611,7 +754,7 @@ active proctype world() {
       any_client();
       v[c] > 0 && IDLE(c);
       any_primary();
-      SERVER_FITS && HAS(s, c);
+      SERVER_FITS && AGREES && HAS(s, c);
       any_replicas();
       d_step {
         count(AGE_ASKED_RENEWING);
@@ -626,7 +769,11 @@ active proctype world() {
           begin(2)
 #else
           if
-          :: got >= need -> v[c] = LEASE_OF(c)
+          :: got >= need ->
+#if REACH == 3
+            assert(SETTLED(s)); /* in quarantine */
+#endif
+            v[c] = (LEASE_OF(c) > v[c] -> LEASE_OF(c) : v[c])
           :: else
           fi
 #endif
@@ -683,7 +830,7 @@ active proctype world() {
 #ifdef TOKENS
             install(pt[c])
 #endif
-          :: else -> v[c] = (pv[c] > v[c] -> pv[c] : v[c])
+          :: else -> claim(c, (pv[c] > v[c] -> pv[c] : v[c]))
           fi
         :: else
         fi;
@@ -721,6 +868,69 @@ active proctype world() {
       }
     }
 
+#ifdef RELEASE_BY_OWNER
+  /* A release is sent, and arrives when the client may have acquired again. */
+  :: atomic {
+      any_client();
+      v[c] > 0 && !late[c];
+      d_step { v[c] = 0; late[c] = true; tidy() }
+    }
+  :: atomic {
+      any_client();
+      late[c];
+      any_primary();
+      HAS(s, c);
+      d_step { late[c] = false; rec[s] = 0; rl[s] = 0; a = 15; spread(); tidy() }
+    }
+#endif
+
+#ifdef LAZY_MARK
+  /* A script meets a new epoch, and writes the mark. */
+  :: atomic {
+      any_primary();
+      y[s] == UNMARKED;
+      any_replicas();
+      d_step { y[s] = QSERVER + SKEW(s); spread(); tidy() }
+    }
+#endif
+
+#ifdef CONSTANTS
+#ifdef RAISE
+#define NEW 2
+#else
+#define NEW 1
+#endif
+  /* The operator writes the new constants on a primary. */
+  :: atomic {
+      !complete && MAY_WRITE;
+      any_primary();
+      con[s] != NEW;
+      any_replicas();
+      d_step { con[s] = NEW; spread(); tidy() }
+    }
+  /* The operator reads. */
+#ifdef READ_ONE_BY_ONE
+  :: atomic {
+      !complete;
+      any_node();
+      con[n] == NEW;
+      d_step { seen = seen | (1 << n); tidy() }
+    }
+#endif
+  :: d_step { !complete && FOUND -> complete = true; seen = 0; tidy() }
+  /* Clients are restarted with the new constants, and with the new cap. */
+  :: atomic {
+      any_client();
+      knows[c] != NEW && MAY_KNOW;
+      d_step { knows[c] = NEW; tidy() }
+    }
+  :: atomic {
+      any_client();
+      MAY_CAP;
+      d_step { caps[c] = (NEW == 2); tidy() }
+    }
+#endif
+
   /* Promotion. */
   :: atomic {
       CHANGES_LEFT;
@@ -733,7 +943,7 @@ active proctype world() {
         CHANGE;
         unlink(n);
         up[n] = n;
-        y[n] = QSERVER + SKEW(n);
+        y[n] = MARK;
 #ifdef TWO_KEYS
         y[n] = (i -> 0 : y[n]);
 #endif
@@ -804,7 +1014,7 @@ active proctype world() {
         unlink(n);
         wipe(n);
         up[n] = n;
-        y[n] = QSERVER + SKEW(n);
+        y[n] = MARK;
         tidy()
       }
     }
@@ -818,7 +1028,11 @@ active proctype world() {
       d_step {
         CHANGE;
         wipe(s);
+        #ifdef LAZY_MARK
+        y[s] = UNMARKED;
+#else
         y[s] = QSERVER + SKEW(s);
+#endif
         spread();
 #ifdef SPLIT
         stint_over(s);
