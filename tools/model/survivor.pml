@@ -25,7 +25,7 @@
 #endif
 #if defined(RAISE) || defined(LOWER)
 #define CONSTANTS
-#define LONG (LEASE + 2) /* the greater lease cap, and the greater Q */
+#define LONG (LEASE + 1) /* the greater lease cap, and the greater Q */
 #define Q    LONG
 #endif
 #ifndef Q
@@ -51,7 +51,7 @@
 #ifdef MIXED_CAPS
 #define LEASE_OF(c) (LEASE + 2 * (c))
 #elif defined(CONSTANTS)
-#define LEASE_OF(c) (caps[c] -> LONG : LEASE)
+#define LEASE_OF(c) (LEASE + (LONG - LEASE) * caps[c])
 #define NO_SORT_CLIENTS
 #else
 #define LEASE_OF(c) LEASE
@@ -112,6 +112,9 @@ byte knows[2];    /* those that a client carries */
 bool caps[2];     /* the client takes long leases */
 bool complete;    /* the operator has found the new constants everywhere */
 byte seen;
+#ifdef LOWER
+byte rest; /* until the last long lease has ended for certain */
+#endif
 #endif
 #ifdef RELEASE_BY_OWNER
 bool late[2];     /* a release is under way */
@@ -142,7 +145,7 @@ int key[3];
 #define FREE_FOR(x, cl) (rec[x] == 0 || rl[x] <= SKEW(x) || rec[x] == (cl) + 1)
 #define HAS(x, cl)    (rec[x] == (cl) + 1 && rl[x] > SKEW(x))
 #ifdef CONSTANTS
-#define SLACK (knows[c] == 1 -> LONG - LEASE : 0) /* the client waits for the shorter Q */
+#define SLACK ((2 - knows[c]) * (LONG - LEASE)) /* the client waits for the shorter Q */
 #ifdef UNSTORED
 #define AGREES true
 #elif defined(ABSENT_IS_MINE)
@@ -511,6 +514,9 @@ inline tick() {
   od;
   LESS(v[0]);
   LESS(v[1]);
+#ifdef LOWER
+  LESS(rest);
+#endif
 #ifdef TOKENS
   LESS(top);
 #endif
@@ -532,6 +538,17 @@ inline tick() {
 #endif
 }
 
+/* A script never brings a deadline forward: a promise may rest on it. */
+inline extend() {
+#ifdef SHORTENS
+  rl[s] = TTL_OF(c) + SKEW(s)
+#else
+  j = (HAS(s, c) -> rl[s] : 0);
+  rl[s] = TTL_OF(c) + SKEW(s);
+  rl[s] = (j > rl[s] -> j : rl[s])
+#endif
+}
+
 inline any_client() { if :: c = 0 :: c = 1 fi }
 inline any_primary() {
   if
@@ -548,7 +565,11 @@ inline any_replicas() {
   if :: LINKED(2, s) -> a = a | 4 :: true fi;
   if :: LINKED(3, s) -> a = a | 8 :: true fi
 }
+#ifdef NO_STRANGER
+inline any_node() { if :: n = 0 :: n = 1 :: n = 2 fi }
+#else
 inline any_node() { if :: n = 0 :: n = 1 :: n = 2 :: n = 3 fi }
+#endif
 
 #ifdef SERVER_ANYBODY
 #define SERVER_FITS true
@@ -572,8 +593,10 @@ inline any_node() { if :: n = 0 :: n = 1 :: n = 2 :: n = 3 fi }
 #else
 #define IDLE(cl) true
 #endif
-#ifdef TOKENS
-#define COUNTER_FITS (last[s] <= 1 + SKEW(s))
+#ifdef COUNTER_RUNS
+#define COUNTER_FITS (last[s] <= Q + 2)
+#elif defined(TOKENS)
+#define COUNTER_FITS (last[s] <= 1 + SKEW(s)) /* not ahead of TIME */
 #else
 #define COUNTER_FITS true
 #endif
@@ -601,7 +624,7 @@ inline any_node() { if :: n = 0 :: n = 1 :: n = 2 :: n = 3 fi }
 #define MAY_CAP  (!caps[c] && complete && knows[0] == 2 && knows[1] == 2)
 #endif
 #else
-#define SHORT_ONLY (!caps[0] && !caps[1] && v[0] <= LEASE && v[1] <= LEASE)
+#define SHORT_ONLY (!caps[0] && !caps[1] && rest == 0)
 #define MAY_CAP    caps[c]
 #ifdef Q_FIRST
 #define MAY_WRITE true
@@ -674,7 +697,9 @@ active proctype world() {
   atomic {
     if
     :: up[3] = NONE
+#ifndef NO_STRANGER
     :: up[3] = 0
+#endif
     fi
 #if STEPS > 0
     ;
@@ -713,8 +738,8 @@ active proctype world() {
           last[s] = i;
 #endif
 #endif
+          extend();
           rec[s] = c + 1;
-          rl[s] = TTL_OF(c) + SKEW(s);
 #ifdef CONSTANTS
           con[s] = knows[c];
 #endif
@@ -763,7 +788,7 @@ active proctype world() {
 #endif
         if
         :: bad == 0 ->
-          rl[s] = TTL_OF(c) + SKEW(s);
+          extend();
           spread();
 #ifdef SPLIT
           begin(2)
@@ -830,7 +855,9 @@ active proctype world() {
 #ifdef TOKENS
             install(pt[c])
 #endif
-          :: else -> claim(c, (pv[c] > v[c] -> pv[c] : v[c]))
+          :: else ->
+            v[c] = (pv[c] > v[c] -> pv[c] : v[c]);
+            assert(v[0] == 0 || v[1] == 0)
           fi
         :: else
         fi;
@@ -927,7 +954,13 @@ active proctype world() {
   :: atomic {
       any_client();
       MAY_CAP;
-      d_step { caps[c] = (NEW == 2); tidy() }
+      d_step {
+        caps[c] = (NEW == 2);
+#ifdef LOWER
+        rest = LONG;
+#endif
+        tidy()
+      }
     }
 #endif
 
