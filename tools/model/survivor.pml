@@ -103,7 +103,13 @@ byte steps = STEPS;
 #define SKEW(n) 0
 #endif
 #ifdef TOKENS
-byte last[NODES]; /* the counter: 0 = before now, 1 = now, 2 = a tick ahead ... */
+/* Tokens are ticks, NOW for the present one; 0: older than any that may still be granted. */
+#if defined(SPLIT) || defined(NO_FRESH_TOKEN)
+#define NOW (1 + TTL)
+#else
+#define NOW 1
+#endif
+byte last[NODES]; /* the counter */
 byte top;         /* what the resource has installed, likewise */
 #endif
 #ifdef CONSTANTS
@@ -269,9 +275,13 @@ inline claim(cl, left) {
 }
 
 #ifdef TOKENS
-#define TOKEN_OF(x) (last[x] >= 1 + SKEW(x) -> last[x] + 1 : 1 + SKEW(x))
+#define TOKEN_OF(x) (last[x] >= NOW + SKEW(x) -> last[x] + 1 : NOW + SKEW(x))
 inline install(tok) {
+#ifdef NO_FRESH_TOKEN
+  assert(tok > top || tok == 0); /* 0: too old to be compared */
+#else
   assert(tok > top); /* tokens rise in the order of grants */
+#endif
   top = tok
 }
 #endif
@@ -455,7 +465,7 @@ inline tidy() {
     key[k] = (PRIMARY(k) -> 0 : (up[k] == NONE -> 1 : (up[k] == STRANGER -> 2 : 3)));
     key[k] = ((key[k] * 128 + y[k]) * 4 + rec[k]) * 8 + rl[k];
 #ifdef TOKENS
-    key[k] = key[k] * 8 + last[k];
+    key[k] = key[k] * 16 + last[k];
 #endif
 #ifdef CONSTANTS
     key[k] = (key[k] * 4 + con[k]) * 2 + ((seen >> k) & 1);
@@ -594,9 +604,9 @@ inline any_node() { if :: n = 0 :: n = 1 :: n = 2 :: n = 3 fi }
 #define IDLE(cl) true
 #endif
 #ifdef COUNTER_RUNS
-#define COUNTER_FITS (last[s] <= Q + 2)
+#define COUNTER_FITS (last[s] <= NOW + Q + 1)
 #elif defined(TOKENS)
-#define COUNTER_FITS (last[s] <= 1 + SKEW(s)) /* not ahead of TIME */
+#define COUNTER_FITS (last[s] <= NOW + SKEW(s)) /* not ahead of TIME */
 #else
 #define COUNTER_FITS true
 #endif
