@@ -1,5 +1,5 @@
-// Wrong versions of the survivor that a hunt seldom meets, in the stories that they are wrong in; and the survivor
-// itself, which bears them.
+// Wrong versions of the survivor that a hunt seldom meets, in the stories that they are wrong in; and the
+// survivor itself, which bears them.
 #include <gtest/gtest.h>
 
 #include <string>
