@@ -106,7 +106,9 @@ TEST(TruthRuns, WhereNothingGoesWrongEachRecordStands) {
     const RunResult run =
         play({.cluster = kind.quorum ? "topology = \"independent\"\nnodes = [\"r1\", \"r2\", \"r3\"]\n"
                                      : "topology = \"single\"\n",
-              .lock = fmt::format("kind = \"{}\"\nlease = \"30s\"\n{}", kind.name,
+              // A survivor grants nothing at first, for as long as a lease.
+              .lock = fmt::format("kind = \"{}\"\nlease = \"{}\"\n{}", kind.name,
+                                  kind.survives_failover ? "5s" : "30s",
                                   kind.counts_permits ? "permits = 2\n" : ""),
               .workload = "clients = 2\nthreads = 2\nrounds = 3\nhold = \"5ms..20ms\"\n"});
     const checker::Truth truth = compare(run.history, kind.reentrant);

@@ -142,17 +142,21 @@ ExitCode init(const SurvivorArguments& arguments, Runtime& runtime, Network& net
   const std::vector<MemberState> members =
       survey(runtime, network, arguments.options.members, arguments.access);
   const MemberState* const primary = primary_of(members);
-  std::vector<std::string> problems =
-      problems_of(members, arguments.change && primary != nullptr && primary->mark
-                               ? std::optional(primary->mark->constants)
-                               : std::optional(constants));
   const std::optional<SurvivorMark> before = primary == nullptr ? std::nullopt : primary->mark;
   const bool changes = before && before->constants != constants;
-  std::vector<std::string> all = arguments.options.members;
+  std::vector<std::string> leaving;
   if (changes && arguments.change) {
     for (const std::string& old : members_in(before->constants)) {
-      if (std::find(all.begin(), all.end(), old) == all.end()) all.push_back(old);
+      const auto& stay = arguments.options.members;
+      if (std::find(stay.begin(), stay.end(), old) == stay.end()) leaving.push_back(old);
     }
+  }
+  std::vector<std::string> all = arguments.options.members;
+  all.insert(all.end(), leaving.begin(), leaving.end());
+  // Who comes in has a copy of the mark as it was.
+  std::vector<std::string> problems =
+      problems_of(members, changes && arguments.change ? before->constants : constants, leaving);
+  if (changes && arguments.change) {
     // A change before the last one has come everywhere could be undone by a failover.
     for (const std::string& missing :
          without_mark(runtime, network, members_in(before->constants), arguments.access, before->constants)) {
@@ -196,6 +200,9 @@ ExitCode init(const SurvivorArguments& arguments, Runtime& runtime, Network& net
       "Deny CONFIG RESETSTAT, SWAPDB and DEBUG to everybody on all members (ACL SETUSER ... "
       "-config|resetstat -swapdb "
       "-debug).\n");
+  for (const std::string& address : leaving) {
+    print_out(address + " is no member any more: nothing is granted as long as it follows the primary\n");
+  }
   if (changes)
     print_out("Every client now needs the same SurvivorOptions; those with the old ones are refused.\n");
   return kMet;

@@ -113,6 +113,28 @@ TEST(SurvivorCommand, SetsUpRefusesAndTells) {
   EXPECT_TRUE(ran.says("the first grant is 3.135s away") || ran.says("the first grant is 3135ms away"))
       << "as long as the longer one asks for: " << ran.out;
 
+  // The fourth server in the place of the third.
+  set.follow(3, 0);
+  const std::string others = " --members " + set.address(0) + "," + set.address(1) + "," + set.address(3);
+  ran = holdfast("survivor init --longest-lease 2s" + others);
+  EXPECT_EQ(ran.exit, 1) << ran.out;
+  ran = holdfast("survivor init --change --longest-lease 2s" + others);
+  EXPECT_EQ(ran.exit, 0) << ran.out << ran.err;
+  EXPECT_TRUE(ran.says(set.address(2) + " is no member any more: nothing is granted as long as it follows"))
+      << ran.out;
+  ran = holdfast("survivor status" + others);
+  EXPECT_EQ(ran.exit, 1) << ran.out;
+  set.servers[2]->call({"REPLICAOF", "NO", "ONE"});
+  while (set.servers[0]->call({"INFO", "replication"}).text.find("slave2:") != std::string::npos) {
+    set.runtime.sleep_for(10ms);
+  }
+  ran = holdfast("survivor status" + others);
+  EXPECT_EQ(ran.exit, 0) << ran.out;
+  set.follow(2, 0);
+  ran = holdfast(init + " --change");
+  EXPECT_EQ(ran.exit, 0) << "and back: " << ran.out << ran.err;
+  set.servers[3]->call({"REPLICAOF", "NO", "ONE"});
+
   // A member that is away.
   set.servers[2]->kill();
   ran = holdfast(status);

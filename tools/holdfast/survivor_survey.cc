@@ -142,7 +142,8 @@ const MemberState* primary_of(const std::vector<MemberState>& members) {
 }
 
 std::vector<std::string> problems_of(const std::vector<MemberState>& members,
-                                     const std::optional<std::string>& constants) {
+                                     const std::optional<std::string>& constants,
+                                     const std::vector<std::string>& leaving) {
   std::vector<std::string> problems, addresses;
   std::string primaries;
   for (const MemberState& member : members) {
@@ -171,7 +172,7 @@ std::vector<std::string> problems_of(const std::vector<MemberState>& members,
            ", expected noeviction (CONFIG SET, and its configuration file)");
     }
     for (const std::string& replica : member.replicas) {
-      if (!contains(addresses, replica)) {
+      if (!contains(addresses, replica) && !contains(leaving, replica)) {
         told("has the replica " + replica + ", which is no member: nothing is granted while it is there");
       }
     }

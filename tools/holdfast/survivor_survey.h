@@ -58,9 +58,10 @@ std::vector<MemberState> survey(Runtime& runtime, Network& network, const std::v
                                 const Access& access);
 
 // What of it is against the rules of a survivor, a line each; empty: nothing. `constants`: nullopt: those
-// that the primary has.
+// that the primary has. `leaving`: no members any more, who may follow the primary yet.
 std::vector<std::string> problems_of(const std::vector<MemberState>& members,
-                                     const std::optional<std::string>& constants);
+                                     const std::optional<std::string>& constants,
+                                     const std::vector<std::string>& leaving = {});
 
 // The only primary; null: there is none, or several.
 const MemberState* primary_of(const std::vector<MemberState>& members);
