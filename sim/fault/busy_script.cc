@@ -24,16 +24,15 @@ bool is_busy(ClusterNode& node) {
   }
 }
 
-// Returns when the script keeps the server busy. False: the node died before.
-bool occupy(FaultTargets& targets, ClusterNode& node, Duration threshold) {
+// Returns when the script keeps the server busy, or this incarnation of it has died.
+void occupy(FaultTargets& targets, ClusterNode& node, std::uint64_t incarnation, Duration threshold) {
   const auto set = [&] { node.administer(threshold_command(threshold)); };
-  if (!ask_patiently(targets, node, set)) return false;
+  if (!ask_patiently(targets, node, set)) return;
   // Nobody waits for its answer. Its task asks again until the script runs; when it gives up, that goes on.
   struct Asked {
     bool busy = false, over = false;
   };
   const auto asked = std::make_shared<Asked>();
-  const std::uint64_t incarnation = node.incarnation();
   const auto lives = [&node, incarnation] { return node.running() && node.incarnation() == incarnation; };
   targets.world.harness().start(kKind, [&node, asked, lives, &runtime = targets.world.harness().runtime()] {
     for (bool later = true; later;) {
@@ -53,9 +52,8 @@ bool occupy(FaultTargets& targets, ClusterNode& node, Duration threshold) {
   while (!asked->busy && lives()) {
     if (asked->over) throw std::runtime_error("node " + node.name() + " did not run a script without an end");
     targets.world.harness().runtime().sleep_for(kLook);
-    if (!ask_patiently(targets, node, [&] { asked->busy = is_busy(node); })) return false;
+    if (!ask_patiently(targets, node, [&] { asked->busy = is_busy(node); })) return;
   }
-  return asked->busy;
 }
 
 // Returns when the script has ended.
@@ -82,13 +80,16 @@ class BusyScript final : public Fault {
     if (!node.running()) return {};
     const std::uint64_t asked = node.incarnation();
     const RuleId rule = hit_by_errors(targets, node_, "BUSY");
-    if (node.in_force(kKind)++ == 0) occupy(targets, node, threshold_);
-    return [name = node_, rule, asked](FaultTargets& later) {
+    if (node.in_force(kKind)++ == 0) occupy(targets, node, asked, threshold_);
+    // Started again meanwhile: then the script may have come to the new one.
+    const std::uint64_t reached = node.incarnation();
+    return [name = node_, rule, asked, reached](FaultTargets& later) {
       later.proxy.remove_rule(rule);
       ClusterNode& node = node_of(later, name);
-      if (!node.running() || node.incarnation() != asked) return;
+      if (!node.running() || (node.incarnation() != asked && node.incarnation() != reached)) return;
       int& acts = node.in_force(kKind);
-      if (acts > 0 && --acts == 0) free_again(later, node);
+      if (node.incarnation() == asked) --acts;
+      if (acts == 0) free_again(later, node);
     };
   }
 

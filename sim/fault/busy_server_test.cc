@@ -93,6 +93,32 @@ TEST_P(BusyServer, WhoDiesTakesItsScriptAlong) {
   });
 }
 
+// The restart meets every moment of the act: while the threshold is set, while the script is sent, while it is
+// looked at.
+TEST_P(BusyServer, WhoIsStartedAgainMeanwhileIsFreeAfterwards) {
+  if (GetParam() != Kind::embedded) GTEST_SKIP() << "moments can be chosen in the embedded world only";
+  for (Duration moment = 0us; moment < 4ms; moment += 25us) {
+    play(Persistence::none, [moment](Servers& servers) {
+      Runtime& harness = servers.world.harness().runtime();
+      const SettingValues node = {{"node", std::string("r1")}};
+      const auto busy = servers.make("busy-script", node), loading = servers.make("loading", node);
+      bool acts = false;
+      servers.world.harness().start("nemesis", [&] {
+        busy->act(servers.targets);
+        acts = true;
+      });
+      harness.sleep_for(moment);
+      loading->act(servers.targets);
+      harness.sleep_for(20ms);
+      loading->heal(servers.targets);
+      while (!acts) harness.sleep_for(1ms);
+      busy->heal(servers.targets);
+      harness.sleep_for(20ms);
+      EXPECT_EQ(servers.ask("r1", "PING"), "+PONG") << moment.count() << " ns";
+    });
+  }
+}
+
 // Whoever asks for the script may lose his connection before it runs.
 TEST_P(BusyServer, AServerThatLoadsItsDataIsBusyAfterwards) {
   const int cuts =
