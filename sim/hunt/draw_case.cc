@@ -133,6 +133,20 @@ void draw_lock(const Ground& ground, Value& document, Dice dice) {
   }
 }
 
+// What a sale loses is money: with tokens that the stock asks for, nothing.
+bool draw_sale(const Ground& ground, Value& document, Section& table, Dice dice) {
+  const Value* const given = ground.given.find("workload");
+  const bool open = given == nullptr || given->find("kind") == nullptr;
+  if (!ground.lock->survives_failover || !open || !dice.one_in(4)) return false;
+  const Duration lease = *parse_duration(text_at(document, "lock", "lease"));
+  table.set("kind", "seckill");
+  table.set("stock", dice.between(4, 16));
+  table.set("write", "token");
+  table.set("think", dice.one_in(3) ? dice.range(milliseconds(1), 2 * lease)
+                                    : dice.range(microseconds(200), lease / 2));
+  return true;
+}
+
 std::string workload_of(const LockKind& lock) {
   return lock.latch ? "count-down" : lock.pair ? "transfer" : "critical-section";
 }
@@ -167,11 +181,14 @@ void draw_workload(const Ground& ground, Value& document, Dice dice) {
     table.set("think", dice.range(milliseconds(1), lease));
     return;
   }
+  if (draw_sale(ground, document, table, dice.child("sale"))) return;
   if (text_at(document, "workload", "kind") != "critical-section") return;
   table.set("threads", dice.percent(65) ? 1 : dice.between(2, 3));
   table.set("rounds", dice.between(2, most_rounds(document)));
-  table.set("hold", dice.one_in(3) ? dice.range(milliseconds(1), 2 * lease)
-                                   : dice.range(microseconds(200), lease / 2));
+  // Where servers change their roles, claims shall go on meanwhile.
+  table.set("hold", lock.survives_failover && dice.one_in(2) ? dice.range(lease / 2, 4 * lease)
+                    : dice.one_in(3)                         ? dice.range(milliseconds(1), 2 * lease)
+                                                             : dice.range(microseconds(200), lease / 2));
   table.set("think", dice.one_in(3) ? std::string("0s") : dice.range(microseconds(100), milliseconds(80)));
   if (dice.one_in(3)) table.set("wait", format_duration(dice.log_uniform(milliseconds(1), 2 * lease)));
   if (dice.one_in(3))
@@ -231,11 +248,18 @@ void draw_phases(const Ground& ground, Value& document, Dice dice) {
 void expect_promises(const Ground& ground, Value& document) {
   if (ground.given.find("expect") != nullptr) return;
   const Value* const fencing = document.find("lock")->find("fencing");
+  const bool tokens =
+      (fencing != nullptr && fencing->flag) || text_at(document, "workload", "write") == "token";
   std::vector<Value> expected;
   for (const std::string& check : promises_of(*ground.lock, ground.bounds)) {
-    if (check == "fencing-monotonic" && (fencing == nullptr || !fencing->flag)) continue;
+    if (check == "fencing-monotonic" && !tokens) continue;
     Value table;
     set_key(table, "check", text_value(check));
+    expected.push_back(std::move(table));
+  }
+  if (text_at(document, "workload", "kind") == "seckill") {
+    Value table;
+    set_key(table, "check", text_value("oversell"));
     expected.push_back(std::move(table));
   }
   set_key(document, "expect", list_value(std::move(expected)));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/hunt/draw_case.h"
+#include "sim/hunt/draw_roles.h"
 #include "sim/scenario/parse_scenario.h"
 #include "sim/scenario/units.h"
 #include "sim/scenario/write_document.h"
@@ -246,6 +247,35 @@ std::optional<Value> fitting(const Ground& ground, const Value& document,
   return std::nullopt;
 }
 
+// How many grants a workload asks for, at least.
+std::uint64_t grants_of(const Value& document) {
+  const Value& workload = *document.find("workload");
+  const auto number = [&](const char* key) {
+    const Value* const value = workload.find(key);
+    return value == nullptr || value->integer < 1 ? 1 : static_cast<std::uint64_t>(value->integer);
+  };
+  return workload.find("stock") != nullptr ? number("stock")
+                                           : number("clients") * number("threads") * number("rounds");
+}
+
+// Where servers change their roles as often as the lock is granted.
+std::vector<Value> stories_of_roles(const Ground& ground, const Value& document, Dice dice) {
+  const Value* const topology = document.find("cluster")->find("topology");
+  if (!ground.lock->survives_failover || topology == nullptr || topology->text == "sentinel") return {};
+  const Parties parties = parties_of(document);
+  if (!parties.faults.empty() || parties.nodes.size() == 2 || dice.one_in(3)) return {};
+  constexpr std::uint64_t kMostStories = 16;
+  std::vector<Value> faults =
+      draw_roles({.nodes = parties.nodes,
+                  .clients = parties.clients,
+                  .lease = parties.lease,
+                  .most = std::clamp<std::uint64_t>(grants_of(document), 1, kMostStories)},
+                 dice.child("roles"));
+  Value with = document;
+  tables_of(with, "fault") = faults;
+  return fits(ground, with) ? faults : std::vector<Value>();
+}
+
 // A case needs something to expect before it can be parsed.
 void expect_something(Value& document) {
   if (document.find("expect") != nullptr) return;
@@ -260,7 +290,15 @@ void draw_faults(const Ground& ground, Value& document, Dice dice) {
   Value whole = document;
   expect_something(whole);
   const std::vector<const FaultKind*> kinds = swarm_of(ground, dice.child("kinds"));
-  const std::uint64_t count = dice.one_in(4) ? dice.between(4, 8) : dice.between(1, 3);
+  std::uint64_t count = dice.one_in(4) ? dice.between(4, 8) : dice.between(1, 3);
+  const std::vector<Value> roles = stories_of_roles(ground, whole, dice.child("stories"));
+  if (!roles.empty()) {
+    for (Value* const of : {&whole, &document}) {
+      std::vector<Value>& faults = tables_of(*of, "fault");
+      faults.insert(faults.end(), roles.begin(), roles.end());
+    }
+    count = count > 3 ? count / 2 : 0;
+  }
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto fault = fitting(ground, whole, kinds, dice.child(std::to_string(i)));
     if (!fault) continue;

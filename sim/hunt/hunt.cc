@@ -67,6 +67,7 @@ class Hunt {
     ++state_.runs;
     state_.virtual_ns += trial.length_ns;
     state_.grants += trial.grants;
+    state_.role_changes += trial.role_changes;
     if (!trial.judged) ++state_.unjudged;
     for (const std::string& mark : trial.marks) {
       if (!mark.starts_with("fault.")) ++state_.marks[mark];

@@ -40,7 +40,8 @@ struct HuntState {
   std::uint64_t runs = 0;
   std::int64_t virtual_ns = 0;
   std::uint64_t grants = 0;
-  std::uint64_t unjudged = 0;  // runs in which a check had nothing to say
+  std::uint64_t role_changes = 0;  // during a claim: role_changes.h
+  std::uint64_t unjudged = 0;      // runs in which a check had nothing to say
   std::uint64_t features = 0, corpus = 0;
   std::uint64_t singletons = 0;       // features that one run only came through: what Good-Turing counts
   std::map<std::string, Find> finds;  // by name

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <string>
@@ -139,6 +140,39 @@ TEST(HuntDraws, OnlyPromisesAreAskedFor) {
 }
 
 // What is missed of them is told: nothing that the lock cannot do.
+// Faults that are drawn one by one seldom make a failover.
+TEST(HuntDraws, WhoBearsFailoversMeetsMany) {
+  const auto role_changes = [](const char* lock) {
+    constexpr int kCases = 200;
+    int with_many = 0;
+    for (std::uint64_t i = 0; i < kCases; ++i) {
+      const Value document = draw_case(ground(lock), Rng(77).child(std::to_string(i)));
+      const Value* const faults = document.find("fault");
+      if (faults == nullptr) continue;
+      with_many += std::count_if(faults->items.begin(), faults->items.end(), [](const Value& fault) {
+                     const std::string& kind = fault.find("kind")->text;
+                     return kind == "promote" || kind == "demote";
+                   }) >= 3;
+    }
+    return with_many;
+  };
+  EXPECT_GT(role_changes("survivor"), 50);
+  EXPECT_EQ(role_changes("reentrant"), 0);
+}
+
+TEST(HuntDraws, WhoBearsFailoversSellsByTokens) {
+  int sales = 0;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const Value document = draw_case(ground("survivor"), Rng(78).child(std::to_string(i)));
+    if (document.find("workload")->find("kind")->text != "seckill") continue;
+    ++sales;
+    std::set<std::string> asked;
+    for (const Value& one : document.find("expect")->items) asked.insert(one.find("check")->text);
+    EXPECT_TRUE(asked.contains("oversell") && asked.contains("fencing-monotonic"));
+  }
+  EXPECT_GT(sales, 10);
+}
+
 TEST(HuntDraws, EachLockHasMarksThatItsHuntsReach) {
   using ::testing::Contains;
   using ::testing::Not;
@@ -225,9 +259,14 @@ TEST(Hunt, ShardsAreTheRunsOfOne) {
   options.runs = 64;
   options.shards = 2;
   std::map<std::string, std::uint64_t> counts;
+  std::uint64_t role_changes = 0;
   for (options.shard = 0; options.shard < 2; ++options.shard) {
-    for (const auto& [name, find] : hunt(options).finds) counts[name] += find.count;
+    const HuntState shard = hunt(options);
+    for (const auto& [name, find] : shard.finds) counts[name] += find.count;
+    role_changes += shard.role_changes;
   }
+  EXPECT_GT(role_changes, 0u);
+  EXPECT_EQ(role_changes, whole.role_changes);
   std::map<std::string, std::uint64_t> wanted;
   for (const auto& [name, find] : whole.finds) wanted[name] = find.count;
   EXPECT_EQ(counts, wanted);

@@ -13,6 +13,7 @@ void add(HuntState& all, const HuntState& part) {
   all.runs += part.runs;
   all.virtual_ns += part.virtual_ns;
   all.grants += part.grants;
+  all.role_changes += part.role_changes;
   all.unjudged += part.unjudged;
   for (const auto& [mark, runs] : part.marks) all.marks[mark] += runs;
   for (const auto& [name, find] : part.finds) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "checker/history/effects.h"
+#include "sim/hunt/role_changes.h"
 #include "sim/hunt/server_watch.h"
 #include "sim/scenario/parse_scenario.h"
 
@@ -101,6 +102,7 @@ Trial try_case(const HuntCase& one, const TrialOptions& options) {
     trial.trace = run.trace;
     trial.length_ns = run.length_ns;
     trial.grants = run.grants;
+    trial.role_changes = role_changes_in_claims(run.history);
     trial.marks = marks_of(run.history);
     if (options.features) trial.features = join(features_of(run.history), servers.take_features());
     for (std::size_t i = 0; i < run.verdicts.size(); ++i) {

@@ -42,7 +42,8 @@ struct Trial {
   std::uint64_t trace = 0;
   std::int64_t length_ns = 0;
   std::uint64_t grants = 0;
-  bool judged = true;  // every check had something to say
+  std::uint64_t role_changes = 0;  // during a claim: role_changes.h
+  bool judged = true;              // every check had something to say
 
   bool shows(const std::string& promise) const;
   bool holds(const std::string& check) const;  // and had something to compare

@@ -150,6 +150,8 @@ std::string total(const HuntRecord& record, std::size_t finds, const Terminal& t
       static_cast<double>(state.runs) / std::max(record.seconds, 1e-3),
       static_cast<double>(state.virtual_ns) / 3.6e12, state.grants, state.features, state.unseen(),
       state.corpus, finds, finds == 1 ? "" : "s", interrupted() ? "; interrupted" : "");
+  if (state.role_changes > 0)
+    text += fmt::format("{} role changes of servers during a claim\n", state.role_changes);
   if (state.unjudged > 0)
     text += fmt::format("{} runs in which a check had nothing to say\n", state.unjudged);
   return text + fmt::format("trace {:016x}\n", state.trace);

@@ -165,6 +165,7 @@ sim::HuntState state_from(const Json& document) {
   state.runs = number_of(document.at("runs"));
   state.virtual_ns = static_cast<std::int64_t>(number_of(document.at("virtual_ns")));
   state.grants = number_of(document.at("grants"));
+  if (document.contains("role_changes")) state.role_changes = number_of(document.at("role_changes"));
   state.unjudged = number_of(document.at("unjudged"));
   state.corpus = number_of(document.at("corpus"));
   state.trace = word_of(document.at("trace"));
@@ -216,6 +217,7 @@ Json to_json(const HuntRecord& record, const std::vector<ToldFind>& told) {
   document["runs"] = state.runs;
   document["virtual_ns"] = state.virtual_ns;
   document["grants"] = state.grants;
+  document["role_changes"] = state.role_changes;
   document["unjudged"] = state.unjudged;
   document["features"] = state.features;
   document["singletons"] = state.singletons;

@@ -2,9 +2,11 @@
 """Hunts of the locks that ship, as a page with figures: how many runs, what they found, what may be left.
 
     tools/planted/shipped_locks.py [--goal RUNS] [--runs N] [--for TIME] [--jobs N] [--locks NAMES] [--out DIR]    hunts, then writes
+    tools/planted/shipped_locks.py --role-changes N [--runs N] [--for TIME] [--jobs N] [--out DIR]    the same, of survivors
     tools/planted/shipped_locks.py --check | --self-test
 
 Raw results lie in results/data/hunts/shipped-locks.json; one call after another adds to them, always to the lock with the fewest runs.
+With --role-changes the files in GROUNDS are hunted until servers have changed their roles so often during a claim.
 Each hunt has a seed of its own. Those of a build that draws or runs otherwise (another `probe`) stay: they were hunted, too. Ctrl-C
 loses the hunt that runs, nothing else. From the raw results this writes results/shipped-locks.md. --check: exit 1 if the page says
 anything else than they do.
@@ -24,6 +26,8 @@ DATA = "results/data/hunts/shipped-locks.json"
 PAGE = "results/shipped-locks.md"
 KEPT = ("seed", "probe", "runs", "virtual_ns", "grants", "unjudged", "features", "singletons", "corpus", "seconds")
 EMPTY = {"kind": "shipped-locks", "schema": 1, "locks": {}}
+# Scenarios in which servers change their roles as often as can be.
+GROUNDS = ("scenarios/survivor/role_changes.toml",)
 HOUR_NS = 3600 * 1e9
 
 
@@ -50,10 +54,14 @@ def runs_of(record, lock):
     return sum(hunt["runs"] for hunt in record["locks"].get(lock, []))
 
 
-def next_hunt(record, locks, goal):
-    """(lock, seed) of the one with the fewest runs; None: all have so many."""
-    lock = min(locks, key=lambda name: (runs_of(record, name), locks.index(name)))
-    if runs_of(record, lock) >= goal:
+def role_changes_of(record, lock):
+    return sum(hunt.get("role_changes", 0) for hunt in record["locks"].get(lock, []))
+
+
+def next_hunt(record, locks, goal, count=runs_of):
+    """(lock, seed) of the one with the fewest runs, or whatever is counted; None: all have so many."""
+    lock = min(locks, key=lambda name: (count(record, name), locks.index(name)))
+    if count(record, lock) >= goal:
         return None
     return lock, 1 + max((hunt["seed"] for hunt in record["locks"].get(lock, [])), default=0)
 
@@ -62,6 +70,8 @@ def kept(document):
     """What the record keeps of a hunt.json."""
     hunt = {key: document[key] for key in KEPT}
     hunt["seconds"] = round(hunt["seconds"], 1)
+    if document["role_changes"]:
+        hunt["role_changes"] = document["role_changes"]
     hunt["never_reached"] = document["never_reached"]
     hunt["finds"] = [{"name": name_of(one), "run": one["first_run"], "count": one["runs"]} for one in document["violations"]]
     return hunt
@@ -84,6 +94,9 @@ def seconds_of(text):
 def hunt_on(arguments):
     lines = subprocess.run(["build/holdfast", "list", "locks"], check=True, capture_output=True, text=True).stdout.splitlines()
     locks = [line.split()[0] for line in lines if "(historic)" not in line]
+    goal, count = (arguments.goal, runs_of) if arguments.goal else (arguments.role_changes, role_changes_of)
+    if arguments.role_changes:
+        locks = list(GROUNDS)
     if arguments.locks:
         unknown = set(arguments.locks.split(",")) - set(locks)
         if unknown:
@@ -92,7 +105,7 @@ def hunt_on(arguments):
     end = time.monotonic() + seconds_of(arguments.time) if arguments.time else None
     while end is None or time.monotonic() < end:
         record = read_record()
-        chosen = next_hunt(record, locks, arguments.goal)
+        chosen = next_hunt(record, locks, goal, count)
         if chosen is None:
             break
         lock, seed = chosen
@@ -100,7 +113,7 @@ def hunt_on(arguments):
             report = os.path.join(folder, "hunt.json")
             command = ["build/holdfast", "hunt", lock, "--runs", str(arguments.runs), "--seed", str(seed), "--jobs", str(arguments.jobs),
                        "--json", report]
-            command += ["--out", os.path.join(arguments.out, f"{lock}-{seed}")] if arguments.out else ["--no-shrink"]
+            command += ["--out", os.path.join(arguments.out, f"{os.path.basename(lock)}-{seed}")] if arguments.out else ["--no-shrink"]
             status = subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode
             if status not in (0, 1):
                 return status
@@ -108,7 +121,7 @@ def hunt_on(arguments):
                 hunt = kept(json.load(handle))
         record.setdefault("locks", {}).setdefault(lock, []).append(hunt)
         write_record(record)
-        print(f"{lock}, seed {seed}: {hunt['runs']} runs, {len(hunt['finds'])} finds; {runs_of(record, lock)} in all", flush=True)
+        print(f"{lock}, seed {seed}: {hunt['runs']} runs, {len(hunt['finds'])} finds; {count(record, lock)} in all", flush=True)
     return 0
 
 
@@ -132,8 +145,9 @@ def row(lock, hunts):
         for find in hunt["finds"]:
             finds[find["name"]] = finds.get(find["name"], 0) + find["count"]
     missed = set.intersection(*(set(hunt["never_reached"]) for hunt in hunts))
+    changes = sum(hunt.get("role_changes", 0) for hunt in hunts)
     return [f"`{lock}`", f"{runs:,}", str(len(hunts)), f"{sum(hunt['virtual_ns'] for hunt in hunts) / HOUR_NS:,.0f}",
-            f"{sum(hunt['grants'] for hunt in hunts):,}", "; ".join(f"{name} ({count})" for name, count in sorted(finds.items())) or "none",
+            f"{sum(hunt['grants'] for hunt in hunts):,}", f"{changes:,}" if changes else "–", "; ".join(f"{name} ({count})" for name, count in sorted(finds.items())) or "none",
             f"{sum(hunt['unjudged'] for hunt in hunts) / runs:.0%}", span(*unseen(hunts)), ", ".join(sorted(missed)) or "none",
             f"{runs / sum(hunt['seconds'] for hunt in hunts):,.0f}"]
 
@@ -146,7 +160,8 @@ def table(head, rows):
 def page(record):
     hunted = {lock: hunts for lock, hunts in record["locks"].items() if hunts}
     runs = sum(runs_of(record, lock) for lock in hunted)
-    clean = [lock for lock, hunts in hunted.items() if not any(hunt["finds"] for hunt in hunts)]
+    locks = [lock for lock in hunted if lock not in GROUNDS]
+    clean = [lock for lock in locks if not any(hunt["finds"] for hunt in hunted[lock])]
     rows = [row(lock, hunts) for lock, hunts in hunted.items()]
     return f"""# The locks that ship, hunted
 
@@ -160,10 +175,13 @@ $ tools/planted/shipped_locks.py --goal 1000000
 which hunts the lock with the fewest runs and adds to [`data/hunts/shipped-locks.json`](data/hunts/shipped-locks.json): with `--for 10m` one
 call after another.
 
-**So far: {runs:,} runs of {len(hunted)} {"lock" if len(hunted) == 1 else "locks"}, {len(clean)} without a violation.**
+**So far: {runs:,} runs of {len(locks)} {"lock" if len(locks) == 1 else "locks"}, {len(clean)} without a violation.**
 
-{table(["lock", "runs", "hunts", "virtual hours", "grants", "violations", "a check had nothing to say in", "new in the next run, at most",
+{table(["lock", "runs", "hunts", "virtual hours", "grants", "role changes", "violations", "a check had nothing to say in", "new in the next run, at most",
         "never reached", "runs a second"], rows)}
+*Role changes*: how often a server was promoted, demoted or started again during a claim ([`sim/hunt/role_changes.h`](../sim/hunt/role_changes.h));
+hunts from before they were counted have none. Scenario files are hunted as they stand, with servers that change their roles as often as can be
+(`--role-changes 1000000`).
 *New in the next run*: how many features (one thing after another at a lock, a branch of a script, a state of a record:
 [coverage](../sim/hunt/coverage.h)) the next run of a hunt is expected to show that none of its runs did, by Good and Turing: those that
 one run only came through, a run. From the hunt of which it says least to that of which it says most. It is no probability of a defect:
@@ -190,13 +208,20 @@ class ShippedLocksTest(unittest.TestCase):
         find = {"name": "progress/stall", "run": 3, "count": 2}
         cells = row("a", [self.hunt(1, 64, finds=[find], never_reached=["x", "y"]), self.hunt(2, 36, finds=[find], never_reached=["y"])])
         self.assertEqual(cells[1:3], ["100", "2"])
-        self.assertEqual(cells[5], "progress/stall (4)")
-        self.assertEqual(cells[7:9], ["0.0625 to 0.1111", "y"])
-        self.assertEqual(cells[9], "25")
+        self.assertEqual(cells[5:7], ["–", "progress/stall (4)"])
+        self.assertEqual(cells[8:10], ["0.0625 to 0.1111", "y"])
+        self.assertEqual(cells[10], "25")
+
+    def test_role_changes_are_counted_where_a_hunt_counted_them(self):
+        hunts = [self.hunt(1, 64), self.hunt(2, 64, role_changes=1200), self.hunt(3, 64, role_changes=34)]
+        record = {"locks": {"a": hunts}}
+        self.assertEqual(row("a", hunts)[5], "1,234")
+        self.assertEqual(next_hunt(record, ["a"], 1235, role_changes_of), ("a", 4))
+        self.assertIsNone(next_hunt(record, ["a"], 1234, role_changes_of))
 
     def test_what_is_kept_of_a_hunt(self):
         violation = {"check": "at-rest", "kind": "not-free", "shape": "", "why": "...", "runs": 2, "first_run": 9, "first": {}}
-        document = {**self.hunt(1, 64), "seconds": 0.123456, "violations": [violation], "coverage": ["..."], "cases": []}
+        document = {**self.hunt(1, 64), "role_changes": 0, "seconds": 0.123456, "violations": [violation], "coverage": ["..."], "cases": []}
         hunt = kept(document)
         self.assertEqual(hunt["finds"], [{"name": "at-rest/not-free", "run": 9, "count": 2}])
         self.assertEqual(hunt["seconds"], 0.1)
@@ -211,6 +236,7 @@ class ShippedLocksTest(unittest.TestCase):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--goal", type=int, help="hunt until each lock has so many runs; without it the page is written from what is there")
+    parser.add_argument("--role-changes", type=int, metavar="N", help="hunt survivors until servers have changed their roles N times during a claim")
     parser.add_argument("--runs", type=int, default=51_200, help="of one hunt")
     parser.add_argument("--for", dest="time", metavar="TIME", help="begin no new hunt after that time, such as 10m")
     parser.add_argument("--jobs", type=int, default=2)
@@ -222,7 +248,9 @@ def main():
     os.chdir(ROOT)
     if arguments.self_test:
         unittest.main(argv=[sys.argv[0]])
-    if arguments.goal:
+    if arguments.goal and arguments.role_changes:
+        parser.error("--goal or --role-changes, not both")
+    if arguments.goal or arguments.role_changes:
         status = hunt_on(arguments)
         if status != 0:
             return status

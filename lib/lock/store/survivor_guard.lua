@@ -23,9 +23,14 @@ for host, port in replication:gmatch('slave%d+:ip=([^,]*),port=(%d+)') do
     return redis.error_reply('FOREIGNREPLICA ' .. replica .. ' follows this server and is none of the members' .. constants)
   end
 end
+-- What INFO says of a field. A plain search first: a pattern is tried at every character of a long text.
+local function field(info, name, pattern)
+  local _, last = info:find(name, 1, true)
+  return info:match(pattern, last + 1)
+end
 local stats = redis.call('info', 'stats')
-local joins = stats:match('sync_full:(%d+)') + stats:match('sync_partial_ok:(%d+)')
-local id = replication:match('master_replid:(%x+)')
+local joins = field(stats, 'sync_full:', '^%d+') + field(stats, 'sync_partial_ok:', '^%d+')
+local id = field(replication, 'master_replid:', '^%x+')
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
