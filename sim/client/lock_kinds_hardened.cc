@@ -68,6 +68,11 @@ std::unique_ptr<LockSpace> make_survivor(const LockSpaceOptions& options) {
   return std::make_unique<RegisteredSpace>(std::make_unique<Kind>(options.client, survivor_options(options)));
 }
 
+std::unique_ptr<LockSpace> make_survivor_read_write(const LockSpaceOptions& options) {
+  return std::make_unique<ReadWriteSpace>(std::make_unique<ReadWriteLocks>(
+      options.client, ReadWriteOptions{.lock = survivor_options(options), .fair = options.fair}));
+}
+
 // Latches that look again once a lease, in case a message is lost.
 class HardenedLatch final : public Latch {
  public:
@@ -190,6 +195,17 @@ std::vector<LockKind> hardened_lock_kinds() {
        .names_acquisitions = true,
        .survives_failover = true,
        .make = make_survivor<FairLocks>,
+       .read_effects = survivor_effects},
+      {.name = "survivor-read-write",
+       .about = "as survivor, for many readers or one writer",
+       .reentrant = true,
+       .promises_validity = true,
+       .shared = true,
+       .tokens = true,
+       .registry = true,
+       .names_acquisitions = true,
+       .survives_failover = true,
+       .make = make_survivor_read_write,
        .read_effects = survivor_effects},
       {.name = "read-write",
        .about = "many readers or one writer; downgrade; fair as an option",

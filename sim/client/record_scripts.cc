@@ -190,6 +190,10 @@ std::vector<StoreEffect> reentrant_effects(const Command& command, const Reply& 
   return effects_by(kReentrantScripts, true, command, reply);
 }
 std::vector<StoreEffect> survivor_effects(const Command& command, const Reply& reply) {
+  const auto plain = [](const Command& command, const Reply& reply) {
+    std::vector<StoreEffect> effects = reentrant_effects(command, reply);
+    return effects.empty() ? read_write_effects(command, reply) : effects;
+  };
   ScriptCall call;
   for (const GuardedScript& each : guarded_scripts()) {
     if (!calls(command, *each.guarded, call)) continue;
@@ -201,9 +205,9 @@ std::vector<StoreEffect> survivor_effects(const Command& command, const Reply& r
     Command inner{"EVALSHA", each.plain->sha1, count};
     inner.insert(inner.end(), call.keys.begin(), call.keys.end());
     inner.insert(inner.end(), call.args.begin(), call.args.end());
-    return reentrant_effects(inner, reply.items.size() == 3 ? reply.items[0] : reply);
+    return plain(inner, reply.items.size() == 3 ? reply.items[0] : reply);
   }
-  return reentrant_effects(command, reply);
+  return plain(command, reply);
 }
 std::vector<StoreEffect> redisson_effects(const Command& command, const Reply& reply) {
   return effects_by(kRedissonScripts, false, command, reply);

@@ -49,7 +49,7 @@ std::vector<StoreEffect> effects_by(std::span<const RecordScript> scripts, bool 
 
 // The descriptions of the locks of lib/lock, for LockKind::read_effects.
 std::vector<StoreEffect> reentrant_effects(const Command& command, const redis::Reply& reply);
-// Of a reentrant or fair lock with LockOptions::survivor.
+// Of a reentrant, fair or read-write lock with LockOptions::survivor.
 std::vector<StoreEffect> survivor_effects(const Command& command, const redis::Reply& reply);
 std::vector<StoreEffect> redisson_effects(const Command& command, const redis::Reply& reply);
 std::vector<StoreEffect> read_write_effects(const Command& command, const redis::Reply& reply);

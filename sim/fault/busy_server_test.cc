@@ -93,8 +93,8 @@ TEST_P(BusyServer, WhoDiesTakesItsScriptAlong) {
   });
 }
 
-// The restart meets every moment of the act: while the threshold is set, while the script is sent, while it is
-// looked at.
+// The restart meets every moment of the act: while the threshold is set, while the script is sent, while it
+// is looked at.
 TEST_P(BusyServer, WhoIsStartedAgainMeanwhileIsFreeAfterwards) {
   if (GetParam() != Kind::embedded) GTEST_SKIP() << "moments can be chosen in the embedded world only";
   for (Duration moment = 0us; moment < 4ms; moment += 25us) {

@@ -215,6 +215,7 @@ const std::map<std::string_view, Decoder>& decoders() {
       {"multi", string},
       {"redisson", hash},
       {"read-write", {lock_of_read_write, decode_read_write}},
+      {"survivor-read-write", {lock_of_read_write, decode_read_write}},
       {"semaphore", semaphore},
       {"permit-semaphore", semaphore},
       {"spring-registry", {lock_of_registry, decode_registry, true}},

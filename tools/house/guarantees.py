@@ -47,6 +47,12 @@ FAULTS = {
     "cut_connections": "cut connections",
     "flushed_scripts": "flushed scripts",
 }
+# The columns of a second table: what becomes of the servers of one replicated set. Only locks that live on one.
+ROLES = {
+    "split_brain": "split brain",
+    "power_loss": "power loss",
+    "rejoin": "rejoin",
+}
 # The ways to use a lock that have a row below it: lock, the name that its variants begin with, and what the row says.
 MODES = [
     ("read-write", "readers", "mostly readers"),
@@ -137,15 +143,35 @@ def text_of(cells: dict[tuple[str, str], str], row: str) -> str:
     return "; ".join(parts)
 
 
-def table(documents: dict[str, dict], locks: list[tuple[str, bool]]) -> str:
-    """`locks`: name, historic. Every lock needs a cell in every column."""
+def columns_of(faults: dict[str, str], documents: dict[str, dict]) -> dict[str, dict[tuple[str, str], str]]:
     columns = {}
-    for fault in FAULTS:
+    for fault in faults:
         if fault not in documents:
             raise Wrong(f"scenarios/guarantees/{fault}.toml is missing")
         columns[fault] = cells_of(documents[fault], f"scenarios/guarantees/{fault}.toml")
+    return columns
+
+
+def role_table(documents: dict[str, dict], locks: list[tuple[str, bool]]) -> str:
+    """A lock that has a cell in one of its columns needs one in each."""
+    columns = columns_of(ROLES, documents)
+    lines = ["| | " + " | ".join(ROLES.values()) + " |", "|---" + "|---" * len(ROLES) + "|"]
+    for lock, _ in locks:
+        texts = {fault: text_of(columns[fault], row_of(lock)) for fault in ROLES}
+        if not any(texts.values()):
+            continue
+        for fault, text in texts.items():
+            if not text:
+                raise Wrong(f"scenarios/guarantees/{fault}.toml: no cell for {row_of(lock)}, expected a variant")
+        lines.append(f"| {row_of(lock)} | " + " | ".join(texts.values()) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def table(documents: dict[str, dict], locks: list[tuple[str, bool]]) -> str:
+    """`locks`: name, historic. Every lock needs a cell in every column."""
+    columns = columns_of(FAULTS, documents)
     for fault in documents:
-        if fault not in FAULTS:
+        if fault not in FAULTS and fault not in ROLES:
             raise Wrong(f"scenarios/guarantees/{fault}.toml has no column, expected one in tools/house/guarantees.py")
     head = "| | " + " | ".join(FAULTS.values()) + " |\n|---" + "|---" * len(FAULTS) + "|\n"
     rows = []
@@ -231,6 +257,14 @@ def self_test() -> None:
         except Wrong:
             continue
         raise AssertionError(names)
+    roles = {fault: document for fault in ROLES}
+    assert "| `a` | holds | holds | holds |" in role_table(roles, [*locks, ("unknown", False)])
+    try:
+        role_table({**roles, "rejoin": {"lock": {"kind": "e"}, "expect": holds}}, locks)
+    except Wrong:
+        pass
+    else:
+        raise AssertionError("a lock without a cell")
     readme = f"before\n{BEGIN}\nold\n{END}\nafter\n"
     assert replaced(readme, "new\n") == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
 
@@ -247,7 +281,9 @@ def main() -> int:
     files = sorted((ROOT / "scenarios" / "guarantees").glob("*.toml"))
     try:
         documents = {file.stem: tomllib.loads(file.read_text()) for file in files}
-        new = table(documents, locks_of(arguments.command))
+        locks = locks_of(arguments.command)
+        new = table(documents, locks) + "\nOf locks that live on one replicated set, when its servers change their roles:\n\n"
+        new += role_table(documents, locks)
         readme = README.read_text()
         if arguments.write:
             README.write_text(replaced(readme, new))

@@ -181,11 +181,13 @@ void WireReadWriteLock::become_reader(int depth, MonotonicTime deadline) {
     }
   } pass_turn{hold->turn.get()};
   const std::array<std::string_view, 3> args{hold->owner, write_.wire().token_ms, context_->lease_ms};
+  // Where a grant has to be acknowledged, this is none: the claim stays as it is until the next renewal.
+  const bool renews = !context_->options.survivor;
   redis::Answer answer;
   bool unseen = false;
   try {
     answer = context_->insist(key(), kReadWriteRelease, write_.wire().release_keys, args, unseen,
-                              &Store::renew, deadline);
+                              renews ? &Store::renew : &Store::call, deadline);
   } catch (const LockError& error) {
     context_->late_release.add(hold->wire, hold->owner,
                                hold->gone_by(runtime().now(), context_->options.lease));
@@ -198,7 +200,8 @@ void WireReadWriteLock::become_reader(int depth, MonotonicTime deadline) {
     throw;
   }
   const MonotonicTime valid_until =
-      std::max(hold->valid_until(), lease_end(answer.sent_at, context_->options.lease));
+      renews ? std::max(hold->valid_until(), lease_end(answer.sent_at, context_->options.lease))
+             : hold->valid_until();
   if (released(answer.reply) != 1 || runtime().now() >= valid_until) {
     context_->watchdog.lost_at_release(*hold, "the server no longer held it for this owner at its downgrade");
     throw LockLost("lock '" + key() +

@@ -11,6 +11,8 @@ namespace {
 constexpr GuardedScript kGuarded[] = {
     {&lock_scripts::reentrant_acquire, &lock_scripts::survivor_reentrant_acquire},
     {&lock_scripts::reentrant_renew, &lock_scripts::survivor_reentrant_renew},
+    {&lock_scripts::read_write_acquire, &lock_scripts::survivor_read_write_acquire},
+    {&lock_scripts::read_write_renew, &lock_scripts::survivor_read_write_renew},
 };
 
 const redis::Script* guarded_or_null(const redis::Script& script) noexcept {

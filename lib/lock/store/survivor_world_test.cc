@@ -366,6 +366,45 @@ TEST_P(Survivor, OneWhoWaitsIsWokenAndHeldInTurn) {
   });
 }
 
+// A writer's record went to a majority; a reader's that it becomes did not.
+TEST_P(Survivor, ADowngradeLengthensNoClaim) {
+  run([](Set& set) {
+    Peer peer(set);
+    peer.begin();
+    ReadWriteLocks locks(peer.client, {.lock = peer.with_observer(set.options())});
+    const auto lock = locks.obtain("k");
+    lock->lock();
+    const auto claimed = lock->valid_until();
+    set.runtime.sleep_for(20ms);
+    lock->downgrade();
+    EXPECT_EQ(lock->read().valid_until(), claimed);
+    const MonotonicTime limit = set.runtime.now() + kLease;
+    while (lock->read().valid_until() == claimed && set.runtime.now() < limit) set.runtime.sleep_for(5ms);
+    EXPECT_GT(lock->read().valid_until(), claimed) << "a renewal does";
+    lock->read().unlock();
+  });
+}
+
+TEST_P(Survivor, ReadersAndAWriterOnANewPrimary) {
+  run([](Set& set) {
+    Peer one(set), two(set);
+    one.begin();
+    ReadWriteLocks ones(one.client, {.lock = one.with_observer(set.options())});
+    ReadWriteLocks twos(two.client, {.lock = two.with_observer(set.options())});
+    const auto mine = ones.obtain("k"), other = twos.obtain("k");
+    mine->read().lock();
+    ASSERT_TRUE(other->read().try_lock_for(5s)) << "readers stand beside each other";
+    other->read().unlock();
+    set.fail_over("r2");
+    EXPECT_FALSE(other->read().try_lock()) << "another reader is a new grant, too";
+    set.runtime.sleep_for(2 * kLease);
+    EXPECT_TRUE(mine->read().is_held_by_me()) << "its record went along";
+    mine->read().unlock();
+    EXPECT_TRUE(other->try_lock_for(30s));
+    other->unlock();
+  });
+}
+
 TEST_P(Survivor, ARestartWithoutDiskIsNewInItsRole) {
   run([](Set& set) {
     Peer peer(set), other(set);
@@ -401,7 +440,6 @@ TEST_P(Survivor, WhatItCannotDoIsSaid) {
     LockOptions options = set.options();
     options.fencing = false;
     EXPECT_THROW(RedissonLocks(peer.client, options).obtain("r"), std::invalid_argument);
-    EXPECT_THROW(ReadWriteLocks(peer.client, {.lock = options}).obtain("r"), std::invalid_argument);
     EXPECT_THROW(Semaphores(peer.client, {.lock = options}).obtain("r"), std::invalid_argument);
     EXPECT_THROW(PermitSemaphore(peer.client, "r", {.lock = options}), std::invalid_argument);
     EXPECT_THROW(Redlocks({&peer.client}, {.lock = options}), std::invalid_argument);
