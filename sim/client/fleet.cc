@@ -245,6 +245,7 @@ Fleet::Equipment Fleet::equip(ClientRecorder& recorder, const std::string& name,
       .replicas = options_.independent ? 0 : static_cast<int>(options_.nodes.size()) / options_.primaries - 1,
       .permits = options_.permits,
       .fair = options_.fair,
+      .by_lag = options_.by_lag,
       .wait_timeout = options_.wait_timeout};
   for (const auto& server : own.servers) space.nodes.push_back(server.get());
   own.locks = kind_.make == nullptr ? nullptr : kind_.make(space);

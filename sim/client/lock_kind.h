@@ -67,6 +67,7 @@ struct LockSpaceOptions {
   int replicas = 0;                        // of each primary of the set
   int permits = 1;                         // LockKind::counts_permits: how many there are
   bool fair = false;                       // LockKind::shared: first come, first served
+  bool by_lag = false;                     // LockKind::survives_failover: Acknowledged::by_lag
   std::optional<Duration> wait_timeout =
       std::nullopt;  // LockKind::wait_timeout: instead of the published one
 };

@@ -115,6 +115,7 @@ LockOptions survivor_options(const LockSpaceOptions& options) {
     survivor.members.push_back(node.endpoint.to_string());
   }
   survivor.longest_lease = lock.lease;
+  if (options.by_lag) survivor.acknowledged = SurvivorOptions::Acknowledged::by_lag;
   survivor.skew = std::chrono::floor<std::chrono::milliseconds>(lock.lease / 10);
   return lock;
 }

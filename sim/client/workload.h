@@ -49,6 +49,7 @@ struct WorkloadOptions {
   Duration replica_timeout = std::chrono::milliseconds(500);
   int permits = 1;                                      // LockSpaceOptions::permits
   bool fair = false;                                    // LockSpaceOptions::fair
+  bool by_lag = false;                                  // LockSpaceOptions::by_lag
   std::optional<Duration> wait_timeout = std::nullopt;  // LockSpaceOptions::wait_timeout
 
   // the clients: "c1".."cN"

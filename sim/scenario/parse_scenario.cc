@@ -91,6 +91,8 @@ void parse_lock(const Value& table, Scenario& scenario) {
   workload.on_lost = abort ? OnLost::abort : OnLost::ignore;
   workload.fencing = reader.flag("fencing").value_or(false);
   workload.fair = reader.flag("fair").value_or(false);
+  workload.by_lag =
+      reader.choice("acknowledged", {"by-majority", "by-lag"}).value_or("by-majority") == "by-lag";
   workload.permits = static_cast<int>(reader.integer("permits", 1, 1'000'000).value_or(workload.permits));
   workload.replicas = static_cast<int>(reader.integer("replicas", 0, 15).value_or(workload.replicas));
   workload.replica_timeout = reader.duration("replica_timeout").value_or(workload.replica_timeout);
@@ -118,6 +120,9 @@ void parse_lock(const Value& table, Scenario& scenario) {
   needs(
       "fair", workload.fair, [](const LockKind& kind) { return kind.shared; },
       "has no readers to be fair to");
+  needs(
+      "acknowledged", table.find("acknowledged") != nullptr,
+      [](const LockKind& kind) { return kind.survives_failover; }, "asks no members");
   needs(
       "permits", table.find("permits") != nullptr, [](const LockKind& kind) { return kind.counts_permits; },
       "counts no permits");

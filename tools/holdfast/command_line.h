@@ -72,6 +72,7 @@ struct CommandLine {
   ProxyArguments proxy_;
   SurvivorArguments survivor_;
   std::string members_, longest_lease_, skew_;
+  bool by_lag_ = false;  // of survivor
   std::vector<std::string> redis_config_;
   std::string redis_primary_, interval_;
   std::string color_ = "auto";

@@ -34,6 +34,8 @@ void CommandLine::add_survivor() {
       ->capture_default_str();
   survivor->add_option("--skew", skew_, "init: by how much clocks may step and differ (\"100ms\")")
       ->type_name("TIME");
+  survivor->add_flag("--by-lag", by_lag_,
+                     "init: clients trust min-replicas and wait for no acknowledgement (SurvivorOptions)");
   survivor->add_flag("--change", survivor_.change, "init: the set has other constants, which these replace");
   survivor->add_option("--user", survivor_.access.user, "the user on all members")->type_name("NAME");
 }
@@ -41,7 +43,7 @@ void CommandLine::add_survivor() {
 SurvivorArguments CommandLine::survivor_arguments() const {
   SurvivorArguments arguments = survivor_;
   const bool sets_up = arguments.what == "init";
-  for (const char* flag : {"--longest-lease", "--drift", "--skew", "--change"}) {
+  for (const char* flag : {"--longest-lease", "--drift", "--skew", "--by-lag", "--change"}) {
     if (!sets_up && survivor->count(flag) > 0)
       throw BadUsage(std::string("survivor: ") + flag + " is a flag of `holdfast survivor init`");
   }
@@ -50,6 +52,7 @@ SurvivorArguments CommandLine::survivor_arguments() const {
     arguments.options.members.push_back(members_.substr(at, end - at));
     at = end + 1;
   }
+  if (by_lag_) arguments.options.acknowledged = SurvivorOptions::Acknowledged::by_lag;
   const auto time = [](const char* flag, const std::string& text, Duration& into) {
     if (text.empty()) return;
     const auto given = sim::parse_duration(text);

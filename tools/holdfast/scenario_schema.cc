@@ -167,6 +167,8 @@ std::vector<Key> lock_keys() {
       {"on_lost", choice({"ignore", "abort"}), "what the workload does when told of a loss (ignore)"},
       {"fencing", flag(), "ask for a token with every grant (false)"},
       {"fair", flag(), "of a read-write lock: first come, first served (false)"},
+      {"acknowledged", choice({"by-majority", "by-lag"}),
+       "of a survivor: whether a majority has each grant, or min-replicas is trusted (by-majority)"},
       {"permits", integer(1, 1'000'000), "of a semaphore (1)"},
       {"replicas", integer(0, 15), "a grant counts when that many replicas have it (0)"},
       {"replica_timeout", duration(), "within that time (500ms)"},

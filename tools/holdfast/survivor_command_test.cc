@@ -176,6 +176,10 @@ TEST(SurvivorMark, IsReadAsItIsWritten) {
   EXPECT_EQ(mark->constants, " 1 2000 10000 100 a:1 b:2 ");
   EXPECT_EQ(members_in(mark->constants), (std::vector<std::string>{"a:1", "b:2"}));
   EXPECT_EQ(quarantine_in(mark->constants), 2125ms);
+  const std::string by_lag = " 1 2000 10000 100 by-lag a:1 b:2 ";
+  EXPECT_EQ(members_in(by_lag), members_in(mark->constants));
+  EXPECT_EQ(describe_constants(by_lag),
+            "longest lease 2s, drift 10000 ppm, skew 100ms, acknowledged by lag, members a:1 b:2");
   EXPECT_EQ(quarantine_in(" 2 2000 10000 100 a:1 "), 0ms);
 }
 

@@ -99,10 +99,11 @@ std::string describe_constants(const std::string& constants) {
   std::istringstream words(constants);
   std::string version, longest, drift, skew, members;
   words >> version >> longest >> drift >> skew;
-  for (std::string member; words >> member;) members += ' ' + member;
-  return fmt::format("longest lease {}, drift {} ppm, skew {}, members{}",
+  for (const std::string& member : members_in(constants)) members += ' ' + member;
+  return fmt::format("longest lease {}, drift {} ppm, skew {}, {}members{}",
                      sim::format_duration(std::chrono::milliseconds(number_in(longest))), drift,
-                     sim::format_duration(std::chrono::milliseconds(number_in(skew))), members);
+                     sim::format_duration(std::chrono::milliseconds(number_in(skew))),
+                     constants.find(" by-lag ") == std::string::npos ? "" : "acknowledged by lag, ", members);
 }
 
 std::vector<std::string> members_in(const std::string& constants) {
@@ -110,7 +111,9 @@ std::vector<std::string> members_in(const std::string& constants) {
   std::vector<std::string> members;
   std::string word;
   for (int i = 0; i < 4; ++i) words >> word;
-  while (words >> word) members.push_back(word);
+  while (words >> word) {
+    if (word != "by-lag") members.push_back(word);
+  }
   return members;
 }
 

@@ -33,6 +33,14 @@ struct SurvivorOptions {
   // The most that the steps of one server's clock within a quarantine add up to, and that two servers' clocks
   // are apart. It is taken off each claim, and added to the quarantine.
   Duration skew = std::chrono::milliseconds(100);
+  // by_majority: a grant counts when a majority has acknowledged it.
+  // by_lag: when so many replicas have acknowledged anything within the servers' min-replicas-max-lag: one
+  // command and no wait. Two owners are then possible when a replica is promoted sooner than that lag, and a
+  // second for the server to notice, after its primary was cut off; and when a replica goes back to follow an
+  // old primary. The servers need min-replicas-to-write: "Allow writes only with N attached replicas" in
+  // https://redis.io/docs/latest/operate/oss_and_stack/management/replication/
+  enum class Acknowledged { by_majority, by_lag };
+  Acknowledged acknowledged = Acknowledged::by_majority;
 };
 
 }  // namespace holdfast

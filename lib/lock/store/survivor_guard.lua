@@ -1,12 +1,12 @@
 -- Survivor: what stands around a lock's own script, so that a server which is new in its role grants nothing that an
 -- earlier primary may have granted (survivor.h).
 -- KEYS, ARGV: those of the script, and behind them KEYS[n] the mark, ARGV[n - 1] the constants: " <version> <longest lease,
--- ms> <drift, ppm> <skew, ms> <host:port> ... ", with a blank at both ends, and ARGV[n] "acquire", "renew" or "look".
+-- ms> <drift, ppm> <skew, ms> [by-lag] <host:port> ... ", with a blank at both ends, and ARGV[n] "acquire", "renew" or "look".
 -- The mark, one value, so that its parts are replicated together: "<replication ID> <end of the quarantine, ms, this
 -- server's clock><the constants>".
 -- Returns {what the script returned, replication ID, how many replicas have joined}; where the quarantine refuses an
 -- acquire, {0, ms until its end} stands for what the script returned.
--- Errors: FOREIGNREPLICA, OTHERCONSTANTS, EVICTS, TOKENAHEAD.
+-- Errors: FOREIGNREPLICA, OTHERCONSTANTS, EVICTS, TOKENAHEAD, NOREPLICAS.
 local purpose = table.remove(ARGV)
 local constants = table.remove(ARGV)
 local mark = table.remove(KEYS)
@@ -27,6 +27,15 @@ end
 local function field(info, name, pattern)
   local _, last = info:find(name, 1, true)
   return info:match(pattern, last + 1)
+end
+if purpose ~= 'look' and constants:find(' by-lag ', 1, true) then
+  local members = 0
+  for _ in constants:gmatch(':%d+ ') do members = members + 1 end
+  local there = tonumber(replication:match('min_slaves_good_slaves:(%d+)'))
+  if members > 1 and (not there or there < math.floor(members / 2)) then
+    return redis.error_reply('NOREPLICAS ' .. (there and there .. ' replicas have acknowledged anything within min-replicas-max-lag, expected '
+      .. math.floor(members / 2) or 'min-replicas-to-write is not set, expected ' .. math.floor(members / 2)))
+  end
 end
 local stats = redis.call('info', 'stats')
 local joins = field(stats, 'sync_full:', '^%d+') + field(stats, 'sync_partial_ok:', '^%d+')

@@ -80,6 +80,8 @@ class SurvivorStore : public ClientStore {
 
   // `does`, until enough members have it, and `look`, which says item by item whether it still stands.
   redis::Answer acknowledged(const Call& does, const Call& look, const redis::CallOptions& options);
+  // Acknowledged::by_lag: the guard has looked who of the replicas is there.
+  redis::Answer trusted(const Call& does, const redis::CallOptions& options);
   // [parks] One round trip: `first`, who the replicas are, WAIT for `replicas` of them, and a last look.
   Round ask(const Call& first, std::size_t replicas, const Call& look, const redis::CallOptions& options);
   Command command(const Call& call, std::string_view count, bool by_text) const;
@@ -89,6 +91,7 @@ class SurvivorStore : public ClientStore {
   const std::vector<std::string> members_;
   const Duration quarantine_;
   const std::string replica_timeout_ms_, constants_;
+  const bool by_lag_;
 };
 
 }  // namespace holdfast

@@ -366,6 +366,46 @@ TEST_P(Survivor, OneWhoWaitsIsWokenAndHeldInTurn) {
   });
 }
 
+// The cheaper one: the server says who of the replicas is there.
+TEST_P(Survivor, ByLagServersAreTrusted) {
+  run([](Set& set) {
+    LockOptions options = set.options();
+    options.survivor->acknowledged = SurvivorOptions::Acknowledged::by_lag;
+    Peer peer(set, set.nodes(), options), majority(set);
+    const auto lock = peer.obtain("k");
+    const auto why_not = [](Lock& refused) -> std::string {
+      try {
+        refused.lock();
+      } catch (const LockError& error) {
+        return error.what();
+      }
+      return "";
+    };
+    EXPECT_NE(why_not(*lock).find("min-replicas-to-write is not set, expected 1"), std::string::npos);
+    for (const char* const node : {"r1", "r2", "r3"}) {
+      set.administer(node, {"CONFIG", "SET", "min-replicas-to-write", "1"});
+      set.administer(node, {"CONFIG", "SET", "min-replicas-max-lag", "1"});
+    }
+    ASSERT_TRUE(lock->try_lock_for(30s));
+    EXPECT_NE(why_not(*majority.obtain("k")).find("OTHERCONSTANTS"), std::string::npos);
+    // One command, and the replicas may have it later.
+    const sim::RuleId r2 = set.freeze("r2"), r3 = set.freeze("r3");
+    lock->unlock();
+    EXPECT_TRUE(lock->try_lock());
+    EXPECT_EQ(set.ask("r2", {"GET", "k"}).text == lock->acquisition(), false);
+    // Until the server has noticed that they are silent: a second of lag, and one in which it counts.
+    const MonotonicTime limit = set.runtime.now() + 10s;
+    while (lock->is_held_by_me() && set.runtime.now() < limit) set.runtime.sleep_for(20ms);
+    EXPECT_FALSE(lock->is_held_by_me());
+    EXPECT_THROW(lock->release(), LockLost);
+    EXPECT_NE(why_not(*lock).find("NOREPLICAS"), std::string::npos);
+    set.proxy.remove_rule(r2);
+    set.proxy.remove_rule(r3);
+    EXPECT_TRUE(lock->try_lock_for(30s));
+    lock->unlock();
+  });
+}
+
 // A writer's record went to a majority; a reader's that it becomes did not.
 TEST_P(Survivor, ADowngradeLengthensNoClaim) {
   run([](Set& set) {
