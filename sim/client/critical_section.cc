@@ -1,4 +1,9 @@
-// Workload critical-section: acquire, stay, release, stay away; `depth` times inside itself.
+// Workload critical-section: acquire, stay, release, stay away; `depth` times inside itself. With
+// `bystander_lease` only the first thread of a client does so. The others ask for the lock once in each of
+// its holds, with this lease and without waiting; they give back at once what they are granted all the same.
+#include <map>
+#include <string>
+
 #include "sim/client/fleet.h"
 #include "sim/client/workload_kind.h"
 
@@ -13,10 +18,11 @@ class CriticalSection final : public Fleet {
         rounds_(get_or(options.own, "rounds", kRounds)),
         depth_(get_or(options.own, "depth", std::int64_t{1})),
         inner_lease_(get_or(options.own, kInnerLease, Duration::zero())),
+        bystander_lease_(get_or(options.own, kBystanderLease, Duration::zero())),
         own_keys_(get_or(options.own, "own_keys", false)) {}
 
   static constexpr std::int64_t kRounds = 10;  // 0: without end
-  static constexpr std::string_view kInnerLease = "inner_lease";
+  static constexpr std::string_view kInnerLease = "inner_lease", kBystanderLease = "bystander_lease";
 
  private:
   std::string key_of(const std::string& client, int number) const override {
@@ -24,16 +30,38 @@ class CriticalSection final : public Fleet {
   }
 
   void run_thread(WorkThread& thread) override {
+    First& first = first_[thread.process().name()];
+    if (bystander_lease_ > Duration::zero() && thread.number() > 0) return stand_by(thread, first);
+    first = {};
     for (std::int64_t round = 0; (rounds_ == 0 || round < rounds_) && !thread.over(); ++round) {
       thread.begin_round();
       section(thread, nullptr, depth_);
       thread.pause(options().think);
+    }
+    first.done = true;
+  }
+
+  // The first thread of a client.
+  struct First {
+    std::int64_t holds = 0;  // begun
+    bool inside = false, done = false;
+  };
+  static constexpr Duration kLook = std::chrono::milliseconds(20);
+
+  void stand_by(WorkThread& thread, const First& first) {
+    const std::shared_ptr<Lock> leased = thread.obtain_leased(thread.lock().key(), bystander_lease_);
+    for (std::int64_t asked = 0; !first.done; thread.process().runtime().sleep_for(kLook)) {
+      if (!first.inside || first.holds == asked) continue;
+      asked = first.holds;
+      if (thread.acquire_at_once(*leased)) thread.release(*leased);
     }
   }
 
   // `inner`: the lock as it is taken inside itself, with a lease of its own; null: as in the rest.
   void section(WorkThread& thread, Lock* inner, std::int64_t depth) {
     if (!(inner == nullptr ? thread.acquire() : thread.acquire(*inner))) return;
+    First& first = first_[thread.process().name()];
+    if (depth == depth_) first = {.holds = first.holds + 1, .inside = true};
     thread.work(hold_);
     if (depth > 1) {
       std::shared_ptr<Lock> leased;
@@ -41,30 +69,36 @@ class CriticalSection final : public Fleet {
       section(thread, leased.get(), depth - 1);
       thread.work(hold_);
     }
+    if (depth == depth_) first.inside = false;
     inner == nullptr ? thread.release() : thread.release(*inner);
   }
 
   const DurationRange hold_;
   const std::int64_t rounds_, depth_;
-  const Duration inner_lease_;  // zero: the same as outside
+  const Duration inner_lease_;      // zero: the same as outside
+  const Duration bystander_lease_;  // zero: all threads work
   const bool own_keys_;
+  std::map<std::string, First> first_;  // by client
 };
 
 bool nests(const LockKind& lock) { return lock.reentrant; }
 bool takes_a_lease(const LockKind& lock) { return lock.own_lease; }
 
-std::optional<WorkloadProblem> inner_lease_problem(const WorkloadOptions& options, const LockKind& lock) {
-  const Duration* const lease = get<Duration>(options.own, CriticalSection::kInnerLease);
+// Of a key that gives some acquires a lease of their own: what is wrong with it.
+std::optional<WorkloadProblem> lease_problem(const WorkloadOptions& options, const LockKind& lock,
+                                             std::string_view key) {
+  const Duration* const lease = get<Duration>(options.own, key);
   if (lease == nullptr) return std::nullopt;
-  WorkloadProblem problem{.key = CriticalSection::kInnerLease, .what = ""};
+  WorkloadProblem problem{.key = key, .what = "`" + std::string(key) + "`"};
   if (!takes_a_lease(lock)) {
-    problem.what =
-        "`inner_lease`: an acquire of the lock `" + std::string(lock.name) + "` takes no lease of its own";
+    problem.what += ": an acquire of the lock `" + std::string(lock.name) + "` takes no lease of its own";
     problem.able = takes_a_lease;
   } else if (*lease < std::chrono::milliseconds(1)) {
-    problem.what = "`inner_lease` is below a millisecond, expected such as \"2s\"";
-  } else if (get_or(options.own, "depth", std::int64_t{1}) < 2) {
-    problem.what = "`inner_lease` without an inner acquire, expected `depth` above 1";
+    problem.what += " is below a millisecond, expected such as \"2s\"";
+  } else if (key == CriticalSection::kInnerLease && get_or(options.own, "depth", std::int64_t{1}) < 2) {
+    problem.what += " without an inner acquire, expected `depth` above 1";
+  } else if (key == CriticalSection::kBystanderLease && options.threads < 2) {
+    problem.what += " without other threads, expected `threads` above 1";
   } else {
     return std::nullopt;
   }
@@ -72,7 +106,9 @@ std::optional<WorkloadProblem> inner_lease_problem(const WorkloadOptions& option
 }
 
 std::optional<WorkloadProblem> problem_of(const WorkloadOptions& options, const LockKind& lock) {
-  if (auto problem = inner_lease_problem(options, lock)) return problem;
+  for (const std::string_view key : {CriticalSection::kInnerLease, CriticalSection::kBystanderLease}) {
+    if (auto problem = lease_problem(options, lock, key)) return problem;
+  }
   if (get_or(options.own, "depth", std::int64_t{1}) <= 1 || nests(lock)) return std::nullopt;
   return WorkloadProblem{
       .key = "depth",
@@ -96,6 +132,10 @@ WorkloadKind critical_section_workload() {
        .type = Type::duration,
        .about =
            "the inner acquires of `depth` take the lock with this lease, which nobody renews (as outside)"},
+      {.name = "bystander_lease",
+       .type = Type::duration,
+       .about = "threads of a client after its first one only ask for the lock once in each of its holds, "
+                "with this lease and without waiting (they work)"},
       {.name = "own_keys", .type = Type::flag, .about = "each task locks a key of its own (false)"},
   };
   kind.problem = problem_of;

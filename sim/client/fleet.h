@@ -38,8 +38,9 @@ class WorkThread {
   std::shared_ptr<Latch> obtain_latch(const std::string& key) { return latches_->obtain(key); }
   bool acquire(Lock& lock);
   // [parks] Lock::try_lock(). False: not granted, and no pause was made.
-  bool acquire_at_once() {
-    return ask(*lock_, [this] { return lock_->try_lock(); });
+  bool acquire_at_once() { return acquire_at_once(*lock_); }
+  bool acquire_at_once(Lock& lock) {
+    return ask(lock, [&lock] { return lock.try_lock(); });
   }
   void release(Lock& lock);          // unless the workload leaves it out (WorkloadOptions::release)
   void failed() { failed_ = true; }  // the work that is done under the lock failed

@@ -13,6 +13,7 @@
 #include "sim/historic/redisson/redisson_wait_connected.h"
 #include "sim/historic/redlock/redis_plus_plus_tx.h"
 #include "sim/historic/redlock/redlock_classic.h"
+#include "sim/historic/redlock/redlock_cpp.h"
 
 namespace holdfast::sim {
 namespace {
@@ -161,6 +162,12 @@ std::unique_ptr<LockSpace> make_redlock(const LockSpaceOptions& options) {
   });
 }
 
+std::unique_ptr<LockSpace> make_redlock_cpp(const LockSpaceOptions& options) {
+  return keyed([nodes = nodes_of(options), lock = options.lock](const std::string& key) {
+    return std::make_shared<historic::RedlockCpp>(nodes, lock, key);
+  });
+}
+
 std::unique_ptr<LockSpace> make_redis_plus_plus(const LockSpaceOptions& options) {
   return keyed([nodes = nodes_of(options), lock = options.lock](const std::string& key) {
     return std::make_shared<historic::RedisPlusPlusTx>(nodes, lock, key);
@@ -183,6 +190,15 @@ std::vector<StoreEffect> redis_plus_plus_effects(const Command& command, const r
   if (calls(command, historic::kRedisPlusPlusExtend, call) && call.keys.size() == 1 &&
       call.args.size() == 2) {
     return {effect(Function::store_extend, call.keys[0], call.args[0], is_one(reply))};
+  }
+  return redlock_effects(command, reply);
+}
+
+// A call to continue is answered as the first one is: it grants what has gone, too.
+std::vector<StoreEffect> redlock_cpp_effects(const Command& command, const redis::Reply& reply) {
+  ScriptCall call;
+  if (calls(command, historic::kRedlockCppContinue, call) && call.keys.size() == 1 && call.args.size() == 3) {
+    return {effect(Function::store_grant, call.keys[0], call.args[1], is_ok(reply))};
   }
   return redlock_effects(command, reply);
 }
@@ -264,6 +280,15 @@ std::vector<LockKind> historic_redisson_kinds() {
        .quorum = true,
        .make = make_redlock,
        .read_effects = redlock_effects},
+      {.name = "redlock-cpp",
+       .about =
+           "redlock-cpp's ContinueLock(), which locks and renews in one: what has gone is made anew; whole "
+           "seconds",
+       .historic = true,
+       .promises_validity = true,
+       .quorum = true,
+       .make = make_redlock_cpp,
+       .read_effects = redlock_cpp_effects},
   };
 }
 

@@ -375,6 +375,23 @@ TEST_P(FaultOnServers, ScriptsAreForgotten) {
   });
 }
 
+TEST_P(FaultOnServers, OneKeyIsEvicted) {
+  play(Persistence::none, [](Servers& servers) {
+    int hits = 0;
+    servers.targets.hit = [&hits] { ++hits; };
+    servers.ask("r1", "SET k 1");
+    servers.ask("r1", "ZADD beside 5 member");
+    const auto evict =
+        servers.make("evict-key", {{"node", std::string("r1")}, {"key", std::string("beside")}});
+    evict->act(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "EXISTS beside"), ":0");
+    EXPECT_EQ(servers.ask("r1", "EXISTS k"), ":1");
+    EXPECT_EQ(hits, 1);
+    evict->act(servers.targets);
+    EXPECT_EQ(hits, 1) << "it was gone before";
+  });
+}
+
 // Another fault throws everybody out, this one's own connection, too: it asks anew.
 TEST_P(FaultOnServers, ScriptsAreForgottenThoughConnectionsAreKilledMeanwhile) {
   play(Persistence::none, [](Servers& servers) {

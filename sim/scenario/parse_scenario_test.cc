@@ -270,6 +270,16 @@ TEST(ParseScenario, ComplaintsNameLineColumnExpectationAndSuggestion) {
             "kind  = \"redisson-3.13-reentrant\"\nlease = \"5s\"\n\n[workload]\nkind    = "
             "\"critical-section\"\ninner_lease = \"2s\""),
        "f.toml:19:15: `inner_lease` without an inner acquire, expected `depth` above 1"},
+      {with("kind    = \"seckill\"\nclients = 3\nstock   = 10",
+            "kind    = \"critical-section\"\nthreads = 2\nbystander_lease = \"2s\""),
+       "f.toml:20:19: `bystander_lease`: an acquire of the lock `reentrant` takes no lease of its own, "
+       "expected "
+       "`redisson-3.13-reentrant`"},
+      {with("kind  = \"reentrant\"\nlease = \"5s\"\n\n[workload]\nkind    = \"seckill\"\nclients = 3\nstock  "
+            " = 10",
+            "kind  = \"redisson-3.13-reentrant\"\nlease = \"5s\"\n\n[workload]\nkind    = "
+            "\"critical-section\"\nbystander_lease = \"2s\""),
+       "f.toml:19:19: `bystander_lease` without other threads, expected `threads` above 1"},
       {with("stock   = 10", "release = \"never\""), "f.toml:20:11: `release` is \"never\", expected"},
       {with("stock   = 10", "readers = \"60%\""),
        "f.toml:20:11: `readers`: the lock `reentrant` has no side for"},

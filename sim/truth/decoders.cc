@@ -230,6 +230,7 @@ const std::map<std::string_view, Decoder>& decoders() {
       {"setnx-expire", string},
       {"fencing-incr", {lock_of_fenced, decode_string}},
       {"redlock-classic", string},
+      {"redlock-cpp", string},
       {"redisson-3.13-reentrant", hash},
       {"redisson-3.13-fair", hash},
       {"redisson-3.13-fair-as-described", hash},
