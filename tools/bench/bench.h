@@ -61,6 +61,7 @@ class Bench {
 
   // Real servers, started when first asked for: as many as this kind of lock needs.
   BenchServers& servers(const sim::LockKind* kind = nullptr);
+  BenchServers& replicated();  // a primary with two replicas
 
   struct Trial {
     std::string name;                        // for the progress line
@@ -75,7 +76,7 @@ class Bench {
  private:
   const BenchArguments& arguments_;
   BenchResult& result_;
-  std::unique_ptr<BenchServers> one_, several_;
+  std::unique_ptr<BenchServers> one_, several_, replicated_;
 };
 
 // One lock of each way of working, for points at which all locks would add nothing.

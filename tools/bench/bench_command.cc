@@ -105,6 +105,11 @@ BenchServers& Bench::servers(const sim::LockKind* kind) {
   return *one_;
 }
 
+BenchServers& Bench::replicated() {
+  if (!replicated_) replicated_ = std::make_unique<BenchServers>(3, BenchServers::Are::one_set);
+  return *replicated_;
+}
+
 void Bench::note(const std::string& text) {
   if (std::find(result_.notes.begin(), result_.notes.end(), text) != result_.notes.end()) return;
   result_.notes.push_back(text);

@@ -141,7 +141,7 @@ class LoadRun {
 
   redis::ClientOptions client_options(const redis::Node& node) const {
     redis::ClientOptions options;
-    options.nodes = {node};
+    options.nodes = load_.one_set ? nodes_ : std::vector<redis::Node>{node};
     options.connect_timeout = std::chrono::seconds(20);  // thousands connect at once
     options.command_timeout = std::chrono::seconds(20);
     return options;
@@ -155,6 +155,7 @@ class LoadRun {
       for (const redis::Node& node : nodes_) {
         party.clients.push_back(std::make_unique<redis::Client>(runtime_, counted_, client_options(node)));
         all.push_back(party.clients.back().get());
+        if (load_.one_set) break;
       }
       if (load_.what == Load::What::lock) {
         sim::LockSpaceOptions options{.client = *all.front(), .lock = {.lease = load_.lease}};

@@ -30,6 +30,7 @@ struct Load {
   int keys = 0;        // number of keys that the callers share; 0: a key for each caller
   Duration length{};   // of the measured time
   Duration hold{};     // inside the lock
+  bool one_set = false;        // the nodes are a primary and its replicas: a client knows all of them
   bool trips_between = false;  // after each pair two bare GETs, for LoadResult::trips
   Duration lease = std::chrono::seconds(30);
   // Asked every 50 ms; true ends the load by std::runtime_error("interrupted").

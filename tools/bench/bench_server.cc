@@ -42,16 +42,31 @@ std::string run_program(const std::string& program, const std::vector<std::strin
   return text.str();
 }
 
-BenchServers::BenchServers(int count) {
+BenchServers::BenchServers(int count, Are are) {
   raise_limits();
   for (int i = 1; i <= count; ++i) {
     const std::string name = "r" + std::to_string(i);
     servers_.push_back(std::make_unique<RedisProcess>(
         runtime_, network_,
         RedisProcessOptions{.folder = folder_.path() + "/" + name,
-                            .settings = {"--maxclients", "25000", "--tcp-backlog", "4096"}}));
+                            .settings = {"--maxclients", "25000", "--tcp-backlog", "4096",
+                                         "--repl-diskless-sync-delay", "0"}}));
     servers_.back()->start();
     nodes_.push_back({name, servers_.back()->endpoint()});
+  }
+  if (are == Are::one_set) follow();
+}
+
+void BenchServers::follow() {
+  const auto& primary = nodes_.front().endpoint;
+  for (std::size_t i = 1; i < servers_.size(); ++i) {
+    servers_[i]->call({"REPLICAOF", primary.host, std::to_string(primary.port)});
+  }
+  for (std::size_t i = 1; i < servers_.size(); ++i) {
+    while (servers_[i]->call({"INFO", "replication"}).text.find("master_link_status:up") ==
+           std::string::npos) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
   }
 }
 

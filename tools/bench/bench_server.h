@@ -28,8 +28,10 @@ struct ServerUsage {
 
 class BenchServers {
  public:
-  // Starts `count` servers that know nothing of each other. Throws MissingServer.
-  explicit BenchServers(int count = 1);
+  enum class Are { independent, one_set };
+  // Starts `count` servers that know nothing of each other, or of which the first is the primary of the
+  // others. Throws MissingServer.
+  explicit BenchServers(int count = 1, Are are = Are::independent);
 
   const std::vector<redis::Node>& nodes() const { return nodes_; }
   std::vector<redis::Node> first() const { return {nodes_.front()}; }
@@ -44,6 +46,7 @@ class BenchServers {
 
  private:
   static void raise_limits();  // many connections
+  void follow();               // the first; returns when all do
   double benchmark(const std::vector<std::string>& flags, const std::vector<std::string>& command);
 
   ThreadRuntime runtime_;

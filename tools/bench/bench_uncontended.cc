@@ -12,6 +12,8 @@ namespace holdfast::tools {
 namespace {
 
 constexpr const char* kSuite = "uncontended";
+// Of a lock that grants nothing for a lease after its server has become new, as after a flush.
+constexpr Duration kShortLease = std::chrono::seconds(1);
 constexpr Duration kLatency = std::chrono::microseconds(500);  // each way, in the embedded world
 
 void keep(Measurement& to, const LoadResult& result) {
@@ -92,6 +94,18 @@ class PointRun {
                     if (point_.clients == 1) by_turns(kind, servers);
                   }});
   }
+  // The lock on one server asks nobody for an acknowledgement; here it waits for one of two replicas.
+  void add_replicated(std::vector<Bench::Trial>& to, const sim::LockKind& kind,
+                      const std::shared_ptr<double>& reference) {
+    if (!kind.survives_failover) return;
+    const std::string name = std::string(kind.name) + ", two replicas";
+    to.push_back({fmt::format("{} {} {} x {}", name, world_, point_.clients, point_.connections()),
+                  [this, &kind, name, reference](int) {
+                    Load load = base(&kind);
+                    load.one_set = true;
+                    record(at(name), run(load, bench_.replicated()), *reference);
+                  }});
+  }
   void add_peer(std::vector<Bench::Trial>& to, const PeerLibrary& peer,
                 const std::shared_ptr<double>& reference) {
     if (!point_.own && point_.clients > 1 && !peer.shares_connection) return;
@@ -114,10 +128,12 @@ class PointRun {
             .callers = point_.clients,
             .per_client = point_.own ? 1 : bench_.arguments().threads,
             .length = bench_.length(0.5, 0.15),
+            .lease = kind != nullptr && kind->survives_failover ? kShortLease : Load{}.lease,
             .interrupted = Bench::interrupted};
   }
   LoadResult run(const Load& load, BenchServers& servers) const {
-    const auto nodes = load.kind != nullptr && load.kind->quorum ? servers.nodes() : servers.first();
+    const bool all = load.one_set || (load.kind != nullptr && load.kind->quorum);
+    const auto nodes = all ? servers.nodes() : servers.first();
     return point_.fibers ? run_load_on_fibers(nodes, load) : run_load_on_threads(nodes, load);
   }
   void record(Measurement& to, const LoadResult& result, double reference) const {
@@ -176,6 +192,7 @@ void on_real(Bench& bench) {
     for (const sim::LockKind* kind : all ? bench.locks() : point.fibers ? usual : on_threads) {
       if (all) run.add_shortest(trials, *kind, reference);
       run.add_lock(trials, *kind, reference);
+      run.add_replicated(trials, *kind, reference);
     }
     if (point.fibers) {
       for (const PeerLibrary& peer : peers) run.add_peer(trials, peer, reference);

@@ -10,17 +10,17 @@
 local purpose = table.remove(ARGV)
 local constants = table.remove(ARGV)
 local mark = table.remove(KEYS)
-local longest, drift, skew = constants:match('^ %d+ (%d+) (%d+) (%d+) ')
-local quarantine = math.ceil(longest * (1 + drift / 1000000)) + skew + 5
 
 local replication = redis.call('info', 'replication')
 if not replication:find('role:master', 1, true) then
   return redis.error_reply('READONLY this server is a replica')
 end
-for host, port in replication:gmatch('slave%d+:ip=([^,]*),port=(%d+)') do
-  local replica = host .. ':' .. port
-  if not constants:find(' ' .. replica .. ' ', 1, true) then
-    return redis.error_reply('FOREIGNREPLICA ' .. replica .. ' follows this server and is none of the members' .. constants)
+if not replication:find('connected_slaves:0', 1, true) then
+  for host, port in replication:gmatch('slave%d+:ip=([^,]*),port=(%d+)') do
+    local replica = host .. ':' .. port
+    if not constants:find(' ' .. replica .. ' ', 1, true) then
+      return redis.error_reply('FOREIGNREPLICA ' .. replica .. ' follows this server and is none of the members' .. constants)
+    end
   end
 end
 -- What INFO says of a field. A plain search first: a pattern is tried at every character of a long text.
@@ -37,8 +37,11 @@ if purpose ~= 'look' and constants:find(' by-lag ', 1, true) then
       .. math.floor(members / 2) or 'min-replicas-to-write is not set, expected ' .. math.floor(members / 2)))
   end
 end
-local stats = redis.call('info', 'stats')
-local joins = field(stats, 'sync_full:', '^%d+') + field(stats, 'sync_partial_ok:', '^%d+')
+local joins = 0
+if constants:find('^ %d+ %d+ %d+ %d+ %S+ %S') then -- a server alone has nobody who could join it
+  local stats = redis.call('info', 'stats')
+  joins = field(stats, 'sync_full:', '^%d+') + field(stats, 'sync_partial_ok:', '^%d+')
+end
 local id = field(replication, 'master_replid:', '^%x+')
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -48,21 +51,26 @@ if kept and kept ~= constants then
   return redis.error_reply('OTHERCONSTANTS this server knows' .. kept .. 'and was asked with' .. constants)
 end
 ends = tonumber(ends or 0)
-if kept_id ~= id then -- new in its role, or without its memory
-  local policy = redis.call('info', 'memory'):match('maxmemory_policy:([%w-]+)')
-  if policy ~= 'noeviction' then
-    return redis.error_reply('EVICTS maxmemory-policy is ' .. tostring(policy) .. ', expected noeviction: it may drop a lock')
+if kept_id ~= id or ends > now then
+  local longest, drift, skew = constants:match('^ %d+ (%d+) (%d+) (%d+) ')
+  local quarantine = math.ceil(longest * (1 + drift / 1000000)) + skew + 5
+  if kept_id ~= id then -- new in its role, or without its memory
+    local policy = redis.call('info', 'memory'):match('maxmemory_policy:([%w-]+)')
+    if policy ~= 'noeviction' then
+      return redis.error_reply('EVICTS maxmemory-policy is ' .. tostring(policy) .. ', expected noeviction: it may drop a lock')
+    end
+    ends = now + quarantine
+    redis.call('set', mark, string.format('%s %.0f%s', id, ends, constants))
+  elseif ends > now + quarantine then -- its clock was set back
+    ends = now + quarantine
+    redis.call('set', mark, string.format('%s %.0f%s', id, ends, constants))
   end
-  ends = now + quarantine
-  redis.call('set', mark, string.format('%s %.0f%s', id, ends, constants))
-elseif ends > now + quarantine then -- its clock was set back
-  ends = now + quarantine
-  redis.call('set', mark, string.format('%s %.0f%s', id, ends, constants))
 end
 if purpose == 'acquire' then
   if now < ends then
     return {{0, ends - now}, id, joins}
   end
+  local skew = constants:match('^ %d+ %d+ %d+ (%d+) ')
   for _, key in ipairs(KEYS) do
     local last = key:find('^holdfast:token:') and redis.call('get', key)
     if last and tonumber(last) > time[1] * 1000000 + time[2] + skew * 1000 then

@@ -80,16 +80,23 @@ redis::Answer SurvivorStore::acquire(const Wire& wire, redis::Arguments keys, re
                                      const redis::CallOptions& options) {
   const std::vector<std::string_view> record(wire.renew_keys.begin(), wire.renew_keys.end());
   const std::array<std::string_view, 2> look{kNoLease, args[0]};
-  return acknowledged({*wire.acquire, keys, args, Purpose::acquire},
-                      {*wire.renew, record, look, Purpose::look}, on_lane(options, redis::Lane::replicas));
+  redis::Answer answer = acknowledged({*wire.acquire, keys, args, Purpose::acquire},
+                                      {*wire.renew, record, look, Purpose::look}, options);
+  // A refusal says for how long, from when the script ran; WAIT may have held it up since. A new primary
+  // that nobody follows yet would else be asked that much too late.
+  if (std::vector<Reply>& items = answer.reply.items; items.size() > 1 && has_no_effect(items[0])) {
+    const auto since = std::chrono::floor<std::chrono::milliseconds>(runtime().now() - answer.sent_at);
+    if (std::int64_t& left = items[1].integer; left > 0)
+      left = std::max<std::int64_t>(1, left - since.count());
+  }
+  return answer;
 }
 
 redis::Answer SurvivorStore::renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                                    const redis::CallOptions& options) {
   std::vector<std::string_view> look(args.begin(), args.end());
   look[0] = kNoLease;
-  return acknowledged({script, keys, args, Purpose::renew}, {script, keys, look, Purpose::look},
-                      on_lane(options, redis::Lane::replica_leases));
+  return acknowledged({script, keys, args, Purpose::renew}, {script, keys, look, Purpose::look}, options);
 }
 
 std::size_t SurvivorStore::needed(Purpose purpose, const Replicas& replicas) const {
@@ -128,10 +135,17 @@ SurvivorStore::Round SurvivorStore::ask(const Call& first, std::size_t replicas,
   const std::string first_count = std::to_string(first.keys.size() + 1);
   const std::string look_count = std::to_string(look.keys.size() + 1), wanted = std::to_string(replicas);
   // The list comes before WAIT: whoever is counted is on it, or has joined since, which the last look sees.
+  const bool by_text = by_text_.exchange(false);
   std::array<Command, 4> commands{
-      command(first, first_count, false), Command{"CLIENT", "LIST", "TYPE", "replica"},
-      Command{"WAIT", wanted, replica_timeout_ms_}, command(look, look_count, false)};
-  std::vector<redis::Answer> answers = client_.call_all(commands, options);
+      command(first, first_count, by_text), Command{"CLIENT", "LIST", "TYPE", "replica"},
+      Command{"WAIT", wanted, replica_timeout_ms_}, command(look, look_count, by_text)};
+  std::vector<redis::Answer> answers;
+  try {
+    answers = client_.call_all(commands, options);
+  } catch (const redis::Error&) {
+    by_text_ = true;
+    throw;
+  }
   if (is_unknown_script(answers[0].reply) || is_unknown_script(answers[3].reply)) {
     commands[0] = command(first, first_count, true);
     commands[3] = command(look, look_count, true);
@@ -182,8 +196,10 @@ redis::Answer SurvivorStore::trusted(const Call& does, const redis::CallOptions&
 }
 
 redis::Answer SurvivorStore::acknowledged(const Call& does, const Call& look,
-                                          const redis::CallOptions& options) {
-  if (by_lag_) return trusted(does, options);
+                                          const redis::CallOptions& plain) {
+  if (by_lag_ || members_.size() == 1) return trusted(does, plain);
+  const redis::CallOptions options =
+      on_lane(plain, does.purpose == Purpose::acquire ? redis::Lane::replicas : redis::Lane::replica_leases);
   Round round = ask(does, waits_for(does.purpose), look, options);
   const bool acquires = does.purpose == Purpose::acquire;
   redis::Answer answer{std::move(round.answer), round.node, round.sent_at};

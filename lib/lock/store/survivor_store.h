@@ -9,6 +9,7 @@
 // make it consistent. tools/model/survivor.pml is the model of these rules.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -80,7 +81,9 @@ class SurvivorStore : public ClientStore {
 
   // `does`, until enough members have it, and `look`, which says item by item whether it still stands.
   redis::Answer acknowledged(const Call& does, const Call& look, const redis::CallOptions& options);
-  // Acknowledged::by_lag: the guard has looked who of the replicas is there.
+  // Acknowledged::by_lag: the guard has looked who of the replicas is there. Or the server is the only member:
+  // what it says while it is the same primary stands, for nobody else can be promoted, and whoever joins it
+  // is a stranger. Nothing to wait for, and nothing to look at again.
   redis::Answer trusted(const Call& does, const redis::CallOptions& options);
   // [parks] One round trip: `first`, who the replicas are, WAIT for `replicas` of them, and a last look.
   Round ask(const Call& first, std::size_t replicas, const Call& look, const redis::CallOptions& options);
@@ -92,6 +95,9 @@ class SurvivorStore : public ClientStore {
   const Duration quarantine_;
   const std::string replica_timeout_ms_, constants_;
   const bool by_lag_;
+  // After a failure the next server may be another one, which does not know the scripts: they are sent
+  // whole, as it would say so only after the WAIT behind them, which nobody there may answer.
+  std::atomic<bool> by_text_ = false;
 };
 
 }  // namespace holdfast
