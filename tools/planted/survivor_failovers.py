@@ -353,7 +353,6 @@ acknowledgement, and gives its first one up to a second after its link is up.
 
 # --- the price --------------------------------------------------------------------------------------------------------------
 
-BENCH = f"holdfast bench --suite uncontended --locks reentrant,survivor --clients 1,50 --world real --no-peers --json {PRICE}"
 PRICED = ["reentrant", "survivor", "survivor, two replicas"]
 
 
@@ -397,7 +396,7 @@ members, one acknowledgement. Pairs of an acquire and a release; medians of the 
 bare round trips, which a busy machine disturbs alike.
 
 ```console
-$ {BENCH}
+$ {document["command"]}
 ```
 
 {machine.get("cpu", "?")}, {machine.get("cores", "?")} cores; load before {machine.get("load_before", "?")}, after {machine.get("load_after", "?")}.
