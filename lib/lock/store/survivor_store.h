@@ -81,9 +81,9 @@ class SurvivorStore : public ClientStore {
 
   // `does`, until enough members have it, and `look`, which says item by item whether it still stands.
   redis::Answer acknowledged(const Call& does, const Call& look, const redis::CallOptions& options);
-  // Acknowledged::by_lag: the guard has looked who of the replicas is there. Or the server is the only member:
-  // what it says while it is the same primary stands, for nobody else can be promoted, and whoever joins it
-  // is a stranger. Nothing to wait for, and nothing to look at again.
+  // Acknowledged::by_lag: the guard has looked who of the replicas is there. Or the server is the only
+  // member: what it says while it is the same primary stands, for nobody else can be promoted, and whoever
+  // joins it is a stranger. Nothing to wait for, and nothing to look at again.
   redis::Answer trusted(const Call& does, const redis::CallOptions& options);
   // [parks] One round trip: `first`, who the replicas are, WAIT for `replicas` of them, and a last look.
   Round ask(const Call& first, std::size_t replicas, const Call& look, const redis::CallOptions& options);
