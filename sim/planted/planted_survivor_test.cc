@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "checker/outcome.h"
+#include "sim/explore/explore.h"
 #include "sim/planted/planted.h"
 #include "sim/scenario/run.h"
 #include "sim/scenario/scenario.h"
+#include "sim/scenario/write_document.h"
 
 namespace holdfast::sim {
 namespace {
@@ -50,6 +52,34 @@ TEST(PlantedSurvivor, APrimaryThatIsCutOffGrantsNothing) {
 TEST(PlantedSurvivor, AServerThatForgotIsNewInItsRole) {
   const Settings alone = {{"cluster.topology", "single"}, {"cluster.nodes", std::vector<std::string>{"r1"}}};
   expect_broken("restart", "no-quarantine", 20, alone);
+}
+
+// Of all ways in which one thing goes otherwise: the first promise that one breaks.
+struct Explored {
+  std::string broken;
+  std::uint64_t executions = 0;
+};
+Explored explored(const std::string& kind, const std::string& file, int deviations) {
+  add_planted_kinds();
+  ExploreOptions options{.ground = ground_of_file(HOLDFAST_SOURCE_DIR "/scenarios/explore/" + file + ".toml"),
+                         .deviations = deviations,
+                         .twice = false};
+  options.ground.lock = find_lock_kind(kind);
+  set_key(*options.ground.given.find("lock"), "kind", text_value(kind));
+  Explored found;
+  options.told = [&](const Trial& trial, std::uint64_t) {
+    if (found.broken.empty() && !trial.failures.empty()) found.broken = trial.failures.front().promise();
+  };
+  found.executions = explore(options).search.runs;
+  return found;
+}
+
+// A primary that is cut off with the holder, before each of its grants and renewals and after it.
+TEST(PlantedSurvivor, NoPlaceOfASplitGivesTwoOwners) {
+  EXPECT_EQ(explored("survivor", "survivor", 1).broken, "");
+  const Explored weaker = explored("planted-survivor-no-acknowledgements", "survivor", 1);
+  EXPECT_EQ(weaker.broken, "lease-exclusion/double-grant");
+  EXPECT_GT(weaker.executions, 1u) << "it takes the fault at one of its places";
 }
 
 }  // namespace

@@ -366,6 +366,39 @@ TEST_P(Survivor, OneWhoWaitsIsWokenAndHeldInTurn) {
   });
 }
 
+// Who is called a holder by the one who gave it back has a grant that no replica may have.
+TEST_P(Survivor, AHandOverIsNoGrantUntilReplicasHaveIt) {
+  run([](Set& set) {
+    LockOptions options = set.options();
+    options.fencing = false;
+    redis::Client one(set.runtime, set.network, set.nodes()), two(set.runtime, set.network, set.nodes());
+    FairLocks ones(one, options), twos(two, options);
+    const auto mine = ones.obtain("k"), next = twos.obtain("k");
+    ASSERT_TRUE(mine->try_lock_for(20s));
+    bool granted = false;
+    Task waiter = set.runtime.spawn("waiter", [&] {
+      next->lock();
+      granted = true;
+      next->release();
+    });
+    const auto holder = [&] { return set.ask("r1", {"GET", "k"}).text; };
+    const std::string before = holder();
+    while (set.ask("r1", {"PUBSUB", "CHANNELS"}).items.empty()) set.runtime.sleep_for(5ms);
+    set.runtime.sleep_for(50ms);  // it has asked, and listens
+    const sim::RuleId r2 = set.freeze("r2"), r3 = set.freeze("r3");
+    mine->release();
+    const MonotonicTime limit = set.runtime.now() + 5s;
+    while ((holder().empty() || holder() == before) && set.runtime.now() < limit) set.runtime.sleep_for(5ms);
+    EXPECT_NE(holder(), "") << "the record is the waiter's";
+    set.runtime.sleep_for(50ms);
+    EXPECT_FALSE(granted);
+    set.proxy.remove_rule(r2);
+    set.proxy.remove_rule(r3);
+    waiter.join();
+    EXPECT_TRUE(granted);
+  });
+}
+
 // The cheaper one: the server says who of the replicas is there.
 TEST_P(Survivor, ByLagServersAreTrusted) {
   run([](Set& set) {
