@@ -100,6 +100,120 @@ TEST(EmbeddedReplicationTest, ReplicasOfReplicas) {
   });
 }
 
+// Redis drops them when it gets another history from its new primary, not before.
+TEST(EmbeddedReplicationTest, ADemotedPrimaryKeepsItsReplicasUntilItFollows) {
+  in_cluster(kThree, [](World& world, Proxy&, Cluster& cluster) {
+    Process& client = world.add_process("c1");
+    Caller a(client, cluster.find("r1")->endpoint());
+    cluster.demote("r2", "r1");
+    cluster.find("r3")->crash();
+    world.harness().runtime().sleep_for(seconds(1));
+    const auto link = [&] {
+      const std::string list = a.ask("CLIENT LIST TYPE replica");
+      const std::size_t at = list.find("id=");
+      return at == std::string::npos ? "none" : list.substr(at, list.find(' ', at) - at);
+    };
+    const std::string before = link();
+    cluster.demote("r1", "r3");
+    world.harness().runtime().sleep_for(seconds(5));
+    EXPECT_EQ(link(), before);
+    EXPECT_EQ(field(Caller(client, cluster.find("r2")->endpoint()).ask("INFO"), "master_link_status"), "up");
+    cluster.find("r3")->restart(false);
+    world.harness().runtime().sleep_for(seconds(5));
+    EXPECT_EQ(field(a.ask("INFO"), "connected_slaves"), "1");
+    EXPECT_NE(link(), before);
+  });
+}
+
+// A history that no replica has seen ends with its first one, as before REPLICAOF.
+TEST(EmbeddedReplicationTest, WhoHasFollowedNobodyHasNoBacklog) {
+  in_cluster(kThree, [](World& world, Proxy&, Cluster& cluster) {
+    Process& client = world.add_process("c1");
+    Caller a(client, cluster.find("r1")->endpoint());
+    cluster.find("r3")->crash();
+    cluster.demote("r1", "r3");
+    cluster.find("r1")->promote();
+    const std::string before = a.ask("INFO");
+    EXPECT_EQ(field(before, "repl_backlog_active"), "0");
+    cluster.demote("r2", "r1");
+    world.harness().runtime().sleep_for(seconds(1));
+    const std::string info = a.ask("INFO");
+    EXPECT_EQ(field(info, "connected_slaves"), "1");
+    EXPECT_NE(field(info, "master_replid"), field(before, "master_replid"));
+    EXPECT_EQ(field(info, "master_replid2"), std::string(40, '0'));
+  });
+}
+
+TEST(EmbeddedReplicationTest, AReplicaThatTurnsToAnotherOneKnowsTheDatabaseOfTheStream) {
+  in_cluster(kThree, [](World& world, Proxy&, Cluster& cluster) {
+    Process& client = world.add_process("c1");
+    Caller a(client, cluster.find("r1")->endpoint());
+    Caller c(client, cluster.find("r3")->endpoint());
+    cluster.demote("r2", "r1");
+    world.harness().runtime().sleep_for(seconds(1));
+    cluster.demote("r3", "r2");
+    world.harness().runtime().sleep_for(seconds(1));
+    a.ask("SELECT 5");
+    a.ask("SET k 1");
+    world.harness().runtime().sleep_for(seconds(1));
+    cluster.demote("r3", "r1");
+    world.harness().runtime().sleep_for(seconds(2));
+    EXPECT_EQ(field(a.ask("INFO"), "sync_partial_ok"), "1");
+    a.ask("SET k 2");
+    world.harness().runtime().sleep_for(seconds(1));
+    c.ask("SELECT 5");
+    EXPECT_EQ(c.ask("GET k"), "$1\r\n2\r\n");
+  });
+}
+
+// A dump says in which stream it was written, and where.
+TEST(EmbeddedReplicationTest, WhoStartsWithADumpGoesOnFromThere) {
+  ClusterOptions options = kPair;
+  options.persistence = Persistence::rdb;
+  in_cluster(options, [](World& world, Proxy&, Cluster& cluster) {
+    Process& client = world.add_process("c1");
+    ClusterNode &first = *cluster.find("r1"), &second = *cluster.find("r2");
+    const auto ask = [&](ClusterNode& node, const char* what) {
+      return Caller(client, node.endpoint()).ask(what);
+    };
+    {
+      Caller caller(client, first.endpoint());
+      caller.ask("SELECT 5");
+      caller.ask("SET short v PX 100");
+      caller.ask("WAIT 1 1000");
+    }
+    const std::string save[] = {"SAVE"};
+    second.administer(save);
+    second.crash();
+    Caller(client, first.endpoint()).ask("SET while-away v");
+    second.restart(true);
+    world.harness().runtime().sleep_for(seconds(2));
+    EXPECT_EQ(field(ask(first, "INFO"), "sync_full"), "1") << "the replica needs what is missing";
+    EXPECT_EQ(field(ask(first, "INFO"), "sync_partial_ok"), "1");
+    EXPECT_EQ(ask(second, "EXISTS while-away"), ":1\r\n");
+
+    {
+      Caller caller(client, first.endpoint());
+      caller.ask("SELECT 5");
+      caller.ask("SET short v PX 100");
+      caller.ask("WAIT 1 1000");
+    }
+    const std::string id = field(ask(first, "INFO"), "master_replid");
+    first.administer(save);
+    first.crash();
+    world.harness().runtime().sleep_for(seconds(1));
+    first.restart(true);
+    world.harness().runtime().sleep_for(seconds(3));
+    const std::string info = ask(first, "INFO");
+    EXPECT_NE(field(info, "master_replid"), id);
+    EXPECT_EQ(field(info, "master_replid2"), id);
+    EXPECT_EQ(field(info, "sync_full"), "0") << "nor does that of a primary need more";
+    EXPECT_EQ(field(info, "sync_partial_ok"), "1");
+    EXPECT_EQ(field(info, "master_repl_offset"), field(ask(second, "INFO"), "master_repl_offset"));
+    EXPECT_EQ(field(ask(second, "INFO keyspace"), "db5"), "?") << "what expired meanwhile went from it, too";
+  });
+}
+
 TEST(EmbeddedReplicationTest, AReplicaHidesWhatExpiredAndWaitsForItsPrimaryToDeleteIt) {
   in_cluster(kPair, [](World& world, Proxy&, Cluster& cluster) {
     Process& client = world.add_process("c1");

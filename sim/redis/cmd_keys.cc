@@ -232,6 +232,7 @@ void flushdb(Call& c) {
 void flushall(Call& c) {
   if (!flush_mode(c)) return;
   for (int db = 0; db < kDatabases; ++db) c.engine.flush_db(db);
+  if (!c.engine.config().save_points.empty()) c.engine.save();  // or a restart would bring it all back
   c.engine.add_dirty(1);
   c.out.ok();
 }

@@ -10,9 +10,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/net/network.h"
@@ -151,7 +153,8 @@ class Engine {
   void pause_clients(Pause why, std::int64_t until_mono_ms, bool all);
   void unpause_clients(Pause why);
 
-  void save();                                           // a snapshot to the disk
+  void save();                                      // a snapshot to the disk
+  void begin_replication(const Endpoint& primary);  // once; with the place of the dump that it has loaded
   bool append_failed() const { return append_failed_; }  // its disk is full
   std::int64_t unsaved_changes() const { return dirty_ - dirty_at_save_; }
   std::int64_t last_save_s() const { return last_save_s_; }
@@ -264,6 +267,8 @@ class Engine {
 
   Runtime& runtime_;
   Disk* disk_;
+  std::optional<StreamPlace> loaded_place_;                   // until begin_replication()
+  std::vector<std::pair<int, std::string>> expired_in_dump_;  // the same
   std::uint16_t port_;
   std::vector<Keyspace> dbs_;
   Config config_;

@@ -1,6 +1,7 @@
 // Engine, second part: what happens after and between commands: output for others, blocked clients, time, the
 // disk.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "sim/redis/cluster/cluster.h"
@@ -304,7 +305,10 @@ std::int64_t Engine::used_memory() {
 // --- the disk ------------------------------------------------------------------------------------------
 
 void Engine::save() {
-  if (disk_ != nullptr) disk_->snapshot = write_snapshot(dbs_);
+  if (disk_ != nullptr) {
+    disk_->snapshot = write_snapshot(dbs_);
+    disk_->snapshot_place = replication_.place();
+  }
   dirty_at_save_ = dirty_;
   last_save_s_ = wall_ms() / 1000;
 }
@@ -374,9 +378,19 @@ void Engine::set_append_only(bool on) {
 void Engine::load(PersistenceMode mode) {
   const bool append_only = mode != PersistenceMode::none && mode != PersistenceMode::rdb;
   const std::string& dump = append_only ? disk_->base : disk_->snapshot;
-  if (!dump.empty()) read_snapshot(dump, dbs_, append_only ? 0 : wall_ms());
+  if (!dump.empty()) read_snapshot(dump, dbs_, append_only ? 0 : wall_ms(), nullptr, &expired_in_dump_);
+  if (!append_only) loaded_place_ = disk_->snapshot_place;
   if (append_only) replay_append_only();
   dirty_ = 0;
+}
+
+void Engine::begin_replication(const Endpoint& primary) {
+  replication_.begin(std::exchange(loaded_place_, std::nullopt), primary);
+  for (const auto& [db, key] : std::exchange(expired_in_dump_, {})) {  // replicas that go on have them
+    std::string request;
+    append_request(request, std::array<std::string_view, 2>{"DEL", key});
+    replication_.feed(db, request);
+  }
 }
 
 bool Engine::reload_append_only() {

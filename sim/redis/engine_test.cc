@@ -170,8 +170,13 @@ TEST(EngineTest, WhatTheDiskKeeps) {
     s.ask("SAVE");
     s.ask("SET after v");
   }
+  {
+    LocalServer s(PersistenceMode::rdb, &snapshots);
+    EXPECT_EQ(s.ask("EXISTS before after"), ":1\r\n");
+    s.ask("FLUSHALL");
+  }
   LocalServer s(PersistenceMode::rdb, &snapshots);
-  EXPECT_EQ(s.ask("EXISTS before after"), ":1\r\n");
+  EXPECT_EQ(s.ask("DBSIZE"), ":0\r\n") << "with save points FLUSHALL saves";
 }
 
 }  // namespace

@@ -155,6 +155,8 @@ void Replication::drop_replicas() {
 
 void Replication::follow(const Endpoint& primary) {
   if (primary_ == primary) return;
+  const bool was_replica = is_replica();
+  in_stream_ |= !was_replica;  // its own
   primary_ = primary;
   ++generation_;
   for (const auto& [id, session] : engine_.sessions()) {
@@ -166,12 +168,34 @@ void Replication::follow(const Endpoint& primary) {
       engine_.push(*session);
     }
   }
-  drop_replicas();
-  if (!backlog_active_) start_backlog();
-  reset_link_session(false);
+  // Its replicas stay: they are dropped when it gets another history from its new primary.
+  reset_link_session(was_replica);
   link_state_ = LinkState::connect;
   link_down_since_ms_ = engine_.wall_ms();
   if (engine_.on_primary_changed) engine_.on_primary_changed();
+}
+
+void Replication::begin(const std::optional<StreamPlace>& place, const Endpoint& primary) {
+  if (place && primary.host.empty()) {
+    second_id_ = place->id;
+    second_offset_ = place->offset + 1;
+    offset_ = place->offset;
+    start_backlog();
+    no_replicas_since_ms_ = engine_.wall_ms();
+  } else if (place) {
+    id_ = place->id;
+    offset_ = place->offset;
+  }
+  if (primary.host.empty()) return;
+  follow(primary);
+  in_stream_ = place.has_value();
+  if (place) link_session_->db = place->db;
+}
+
+std::optional<StreamPlace> Replication::place() const {
+  if (is_replica() ? !in_stream_ : !backlog_active_) return std::nullopt;
+  const int db = !is_replica() ? selected_db_ : link_session_ != nullptr ? link_session_->db : 0;
+  return StreamPlace{id_, offset_, std::max(db, 0)};
 }
 
 void Replication::promote() {
@@ -186,7 +210,6 @@ void Replication::promote() {
   link_session_.reset();
   link_output_.clear();
   selected_db_ = -1;
-  if (!backlog_active_) start_backlog();
   no_replicas_since_ms_ = engine_.wall_ms();
   if (engine_.on_primary_changed) engine_.on_primary_changed();
 }
@@ -256,6 +279,7 @@ void Replication::full_sync(std::string_view id, std::int64_t offset, std::strin
   second_id_.assign(40, '0');
   second_offset_ = -1;
   offset_ = offset;
+  in_stream_ = true;
   start_backlog();
   reset_link_session(false);
   link_session_->db = stream_db;
@@ -273,6 +297,7 @@ void Replication::partial_sync(std::string_view new_id) {
     id_ = new_id;
     drop_replicas();
   }
+  if (!backlog_active_) start_backlog();
   if (link_session_ == nullptr) reset_link_session(false);
   link_state_ = LinkState::connected;
   last_io_ms_ = engine_.wall_ms();

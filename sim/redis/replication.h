@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "lib/net/network.h"
 #include "lib/runtime/runtime.h"
+#include "sim/redis/disk.h"
 #include "sim/redis/resp.h"
 #include "sim/redis/session.h"
 
@@ -37,7 +39,10 @@ class Replication {
   std::int64_t backlog_length() const { return static_cast<std::int64_t>(backlog_.size() - backlog_start_); }
   void follow(const Endpoint& primary);  // REPLICAOF host port
   void promote();                        // REPLICAOF NO ONE
-  void tick();                           // every second
+  // Before anything else, with what was loaded from a dump; `primary`: whom to follow, host "": nobody.
+  void begin(const std::optional<StreamPlace>& place, const Endpoint& primary);
+  std::optional<StreamPlace> place() const;  // nothing: no other server could go on from there
+  void tick();                               // every second
   void new_id();
   bool replicas_have_all() const;  // they acknowledged everything, or there are none
 
@@ -99,6 +104,7 @@ class Replication {
   std::string id_, second_id_;
   std::int64_t second_offset_ = -1;
   std::int64_t offset_ = 0;
+  bool in_stream_ = false;  // a replica: id_ and offset_ are of a stream that it was in
 
   bool backlog_active_ = false;
   std::string backlog_;

@@ -86,7 +86,7 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
 
  private:
   void accept_all() {
-    if (!options_.primary.host.empty()) engine_->replication().follow(options_.primary);
+    engine_->begin_replication(options_.primary);
     engine_->finish_batch();
     if (cluster_) start_cluster();
     while (!stopped_) {

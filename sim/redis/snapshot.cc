@@ -231,7 +231,7 @@ std::string write_snapshot(std::vector<Keyspace>& databases, int stream_db) {
 }
 
 bool read_snapshot(std::string_view bytes, std::vector<Keyspace>& databases, std::int64_t now_ms,
-                   int* stream_db) {
+                   int* stream_db, std::vector<std::pair<int, std::string>>* expired) {
   if (!bytes.starts_with("REDIS")) return false;
   constexpr std::size_t kHead = 9;  // "REDIS0009"
   Reader in(bytes, kHead);
@@ -261,6 +261,8 @@ bool read_snapshot(std::string_view bytes, std::vector<Keyspace>& databases, std
         databases[db].erase(key);
         Entry& entry = databases[db].insert(key, std::move(value));
         if (expiry != kNoExpiry) databases[db].set_expiry(entry, expiry);
+      } else if (expired != nullptr) {
+        expired->emplace_back(static_cast<int>(db), key);
       }
       expiry = kNoExpiry;
     }
