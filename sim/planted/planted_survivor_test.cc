@@ -59,7 +59,7 @@ struct Explored {
   std::string broken;
   std::uint64_t executions = 0;
 };
-Explored explored(const std::string& kind, const std::string& file, int deviations) {
+Explored explored(const std::string& kind, const std::string& file, std::uint32_t deviations) {
   add_planted_kinds();
   ExploreOptions options{.ground = ground_of_file(HOLDFAST_SOURCE_DIR "/scenarios/explore/" + file + ".toml"),
                          .deviations = deviations,
