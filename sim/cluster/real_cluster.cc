@@ -252,15 +252,17 @@ class RealNode final : public ClusterNode {
 
   // [parks]
   redis::Reply call(std::span<const std::string> command) {
-    for (int more = 30;; --more) {
+    for (int more = 300;; --more) {
       try {
         return process_.call(command);
       } catch (const std::runtime_error& error) {
-        // Two that kill connections at one moment kill each other's.
-        if (command.front() == "CLIENT" && more > 0 && process_.running()) continue;
-        throw std::runtime_error("node " + name_ + " does not answer " + command.front() + ": " +
-                                 error.what());
+        // Two that kill connections at one moment kill each other's: one of them has to be later.
+        if (command.front() != "CLIENT" || more == 0 || !process_.running()) {
+          throw std::runtime_error("node " + name_ + " does not answer " + command.front() + ": " +
+                                   error.what());
+        }
       }
+      world_.harness().runtime().sleep_for(std::chrono::microseconds(500));
     }
   }
   redis::Reply call(std::initializer_list<std::string> command) {

@@ -121,8 +121,7 @@ std::vector<PlantedVersion> planted_survivor() {
        .base = "survivor",
        .broken =
            "who asks again, and whose record is there, is granted in quarantine, by old links and young",
-       .escapes = "who got no majority takes back what it left, so that nobody asks again: the model "
-                  "(tools/model) has clients that do",
+       .within = 60'000,
        .make = on<RepeatedAcquireRenews>()},
       {.name = "survivor-any-age",
        .base = "survivor",

@@ -111,7 +111,9 @@ std::shared_ptr<Hold> Attempt::run() {
     } catch (const redis::Error& error) {
       unseen_ = unseen_ || error.may_have_executed();
       if (error.kind() == redis::Error::Kind::interrupted) {
-        failing_since_ = asked_at;  // it did not answer: take leave in the background
+        // It has not answered for a while: take leave in the background. Else the question was just sent, and
+        // the leave comes behind it; in the background once more, in case it does not.
+        if (context_.runtime.now() - asked_at >= kLeave) failing_since_ = asked_at;
         throw_interrupted();
       }
       if (!error.worth_another_attempt()) throw_lock_error(error, key(), unseen_);
