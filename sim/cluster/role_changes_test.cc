@@ -36,7 +36,7 @@ void compare(std::uint64_t seed, std::size_t events) {
   compare(draw_role_story(seed, events), "seed " + std::to_string(seed));
 }
 
-TEST(RoleChanges, EmbeddedServersKeepTheRules) {
+TEST(RoleStories, EmbeddedServersKeepTheRules) {
   for (std::uint64_t seed = 1000; seed < 1050; ++seed) {
     const RoleStory story = draw_role_story(seed, 20);
     const RoleReport ours = play_role_story(/*embedded=*/true, story);
@@ -46,7 +46,7 @@ TEST(RoleChanges, EmbeddedServersKeepTheRules) {
 }
 
 // What the embedded servers had otherwise than real ones, when stories were first drawn.
-TEST(RoleChanges, WhatWasFoundBefore) {
+TEST(RoleStories, WhatWasFoundBefore) {
   using enum RoleEventKind;
   // A primary that is demoted keeps its replica until it follows; nobody has a backlog for having tried to.
   compare({{follow, 1, 0},
@@ -80,7 +80,7 @@ TEST(RoleChanges, WhatWasFoundBefore) {
           "dumps");
 }
 
-TEST(RoleChanges, TheFirstDifferenceIsTold) {
+TEST(RoleStories, TheFirstDifferenceIsTold) {
   const RoleStory story = {{RoleEventKind::save, 0}, {RoleEventKind::flush, 0}};
   const RoleReport real{.seen = {"\n a", "\n b", "\n c"}, .broken = {}};
   EXPECT_EQ(role_difference(story, real, real), "");
@@ -91,11 +91,11 @@ TEST(RoleChanges, TheFirstDifferenceIsTold) {
   EXPECT_EQ(role_difference(story, ours, real), "1. save r1\n2. flush r1\nembedded: nothing\nreal:\n c");
 }
 
-class DrawnRoleChanges : public ::testing::TestWithParam<std::uint64_t> {};
-TEST_P(DrawnRoleChanges, AreTheSameOnRealServers) { compare(GetParam(), 10); }
-INSTANTIATE_TEST_SUITE_P(Seeds, DrawnRoleChanges, ::testing::Values(1, 2, 3, 4));
+class DrawnRoleStories : public ::testing::TestWithParam<std::uint64_t> {};
+TEST_P(DrawnRoleStories, AreTheSameOnRealServers) { compare(GetParam(), 10); }
+INSTANTIATE_TEST_SUITE_P(Seeds, DrawnRoleStories, ::testing::Values(1, 2, 3, 4));
 
-TEST(LongRoleChanges, AreTheSameOnRealServers) {
+TEST(LongRoleStories, AreTheSameOnRealServers) {
   for (std::uint64_t seed = 2000; seed < 2100 && !testing::Test::HasFailure(); ++seed) compare(seed, 30);
 }
 
