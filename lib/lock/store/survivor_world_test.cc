@@ -19,6 +19,7 @@
 #include "lib/lock/semaphore/permit_semaphore.h"
 #include "lib/lock/semaphore/semaphore.h"
 #include "lib/lock/store/survivor_store.h"
+#include "lib/testing/hand_over_scene.h"
 #include "lib/testing/peer.h"
 #include "lib/testing/server/temporary_folder.h"
 #include "sim/cluster/cluster.h"
@@ -383,8 +384,7 @@ TEST_P(Survivor, AHandOverIsNoGrantUntilReplicasHaveIt) {
     });
     const auto holder = [&] { return set.ask("r1", {"GET", "k"}).text; };
     const std::string before = holder();
-    while (set.ask("r1", {"PUBSUB", "CHANNELS"}).items.empty()) set.runtime.sleep_for(5ms);
-    set.runtime.sleep_for(50ms);  // it has asked, and listens
+    while (set.ask("r1", {"ZCARD", testing::kHandOverQueue}).integer != 1) set.runtime.sleep_for(1ms);
     const sim::RuleId r2 = set.freeze("r2"), r3 = set.freeze("r3");
     mine->release();
     const MonotonicTime limit = set.runtime.now() + 5s;
