@@ -1,8 +1,8 @@
 // hunt_planted: what hunts find of what is known to be wrong, how soon, and how small it becomes.
 //
 // Hunts wrong versions of our locks and published designs with each strategy, and adds to a record
-// (track_record.h); or makes large failing cases small (shrink_table.h). No result depends on the number of
-// jobs. The locks that ship are hunted by `holdfast hunt` (shipped_locks.py).
+// (track_record.h); or makes large failing cases small (shrink_table.h); or explores a scenario with each
+// wrong version of its lock (explore_table.h). No result depends on the number of jobs. The locks that ship are hunted by `holdfast hunt` (shipped_locks.py).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +12,7 @@
 #include "sim/scenario/units.h"
 #include "tools/holdfast/commands.h"
 #include "tools/holdfast/output.h"
+#include "tools/planted/explore_table.h"
 #include "tools/planted/make_record.h"
 #include "tools/planted/shrink_table.h"
 
@@ -20,7 +21,8 @@ namespace {
 
 struct Arguments {
   bool list = false, shrink = false, no_small = false;
-  std::string only, page, record, time, museum = "scenarios/museum";
+  std::string only, page, record, time, explore, museum = "scenarios/museum";
+  std::uint32_t deviations = 2, orders = sim::kAll, late = sim::kAll, faults = sim::kAll;
   std::uint64_t runs = 1'024, hunts = 1, seed = 1, jobs = 2, real = 0;
 };
 
@@ -37,6 +39,17 @@ void add_flags(CLI::App& app, Arguments& arguments) {
   auto* const shrink =
       app.add_flag("--shrink", arguments.shrink, "make large failing cases small, and say what it took");
   record->excludes(shrink);
+  auto* const explore = app.add_option("--explore", arguments.explore,
+                                       "explore this scenario with each wrong version of its lock, and print "
+                                       "a table; a time is the shortest or the longest of its range");
+  explore->excludes(record)->excludes(shrink);
+  const auto bound = [&](const char* name, std::uint32_t& value, const char* about) {
+    app.add_option(name, value, about)->needs(explore);
+  };
+  bound("--deviations", arguments.deviations, "with --explore: how many things may go otherwise (2)");
+  bound("--orders", arguments.orders, "with --explore: of these, other tasks that go first (all)");
+  bound("--late", arguments.late, "with --explore: of these, longer times (all)");
+  bound("--faults", arguments.faults, "with --explore: of these, faults that act elsewhere (all)");
   app.add_option("--only", arguments.only, "locks whose name has this text");
   app.add_option("--page", arguments.page, "with --shrink: write the page of results/ into this file")
       ->needs(shrink);
@@ -89,7 +102,20 @@ int run(const Arguments& arguments) {
     if (!arguments.page.empty()) write_file(arguments.page, page);
     return 0;
   }
-  if (!arguments.list) throw BadUsage("nothing is asked for, expected --list, --record or --shrink");
+  if (!arguments.explore.empty()) {
+    explore_table({.file = arguments.explore,
+                   .bound = {.seed = arguments.seed,
+                             .deviations = arguments.deviations,
+                             .orders = arguments.orders,
+                             .times = arguments.late,
+                             .faults = arguments.faults,
+                             .twice = false},
+                   .only = arguments.only,
+                   .jobs = arguments.jobs});
+    return 0;
+  }
+  if (!arguments.list)
+    throw BadUsage("nothing is asked for, expected --list, --record, --shrink or --explore");
   for (const sim::PlantedVersion& version : sim::planted_versions())
     std::cout << fmt::format("{:<44} {:<17} {}\n", version.name, version.base, version.broken);
   return 0;
