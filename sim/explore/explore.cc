@@ -21,6 +21,19 @@ struct Ran {
   std::map<std::string, ExploreState::Values> values;
 };
 
+// What cannot be seen in a draw: a place that is none.
+void tell_never(const Scenario& scenario, ExploreState& state) {
+  for (const FaultPlan& plan : scenario.faults) {
+    if (!plan.trigger.or_never) continue;
+    const std::string name = "fault/" + plan.config.id;
+    if (const auto its = state.values.find(name); its != state.values.end()) its->second.or_never = true;
+    if (!state.violation) continue;
+    for (Otherwise& one : state.violation->otherwise) {
+      if (one.stream == name + "/nth") one.usual = 0;
+    }
+  }
+}
+
 }  // namespace
 
 HuntCase explored_case(const ExploreOptions& options) {
@@ -90,6 +103,7 @@ ExploreState explore(const ExploreOptions& options) {
                                state.search = now;
                                return options.stop && options.stop(state);
                              }});
+  tell_never(parsed, state);
   return state;
 }
 

@@ -41,7 +41,7 @@ struct Otherwise {
   std::string stream;
   Drawn::Kind kind = Drawn::Kind::number;
   std::uint64_t number = 0;
-  std::uint64_t usual = 0, value = 0;
+  std::uint64_t usual = 0, value = 0;  // of a fault that may also never act: 0 is never
 };
 
 struct ExploreState {
@@ -57,7 +57,8 @@ struct ExploreState {
   // usual one first.
   struct Values {
     Drawn::Kind kind = Drawn::Kind::number;
-    bool places = false;  // of a fault: all from the least to the greatest
+    bool places = false;    // of a fault: all from the least to the greatest
+    bool or_never = false;  // of these the greatest is none
     std::set<std::vector<std::uint64_t>> of_a_draw;
   };
   std::map<std::string, Values> values;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 
@@ -177,10 +178,44 @@ TEST(Explore, APlaceIsDrawnFromItsRange) {
   }
   EXPECT_EQ(answered, (std::set<std::int64_t>{2, 3}));
 
-  for (const char* const wrong : {"3..2", "0..2", "some"}) {
+  for (const char* const wrong :
+       {"3..2", "0..2", "some", "3..2 or never", "0..2 or never", " or never", "1..2 or not"}) {
     set_key(*tables_of(document, "fault").front().find("after"), "nth", text_value(wrong));
     EXPECT_THROW(parse_base(document, "drawn"), BadScenario) << wrong;
   }
+}
+
+// nth = "1..2 or never": never is as likely as each place, and the usual one where all are explored.
+TEST(Explore, AFaultMayNeverAct) {
+  Ground ground = small("lock-interface", kFailover);
+  Value document = least_case(ground);
+  set_key(section_of(document, "network"), "latency", text_value("1ms"));
+  set_key(*tables_of(document, "fault").front().find("after"), "nth", text_value("1..2 or never"));
+  std::map<bool, int> acted;
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    const RunResult run = run_once(parse_base(document, "drawn"), {.seed = seed, .keep_history = true});
+    const auto& events = run.history.events();
+    ++acted[std::any_of(events.begin(), events.end(), [&](const checker::Event& event) {
+      return event.f == checker::Function::fault && run.history.text(event.error) == "crash";
+    })];
+  }
+  EXPECT_GT(acted[true], 10);
+  EXPECT_GT(acted[false], 2);
+
+  set_key(*tables_of(ground.given, "fault").front().find("after"), "nth", text_value("1..2 or never"));
+  const ExploreState usual = explore({.ground = ground, .deviations = 0});
+  EXPECT_FALSE(usual.marks.contains("fault.kill"));
+  const ExploreState state = explore({.ground = ground, .deviations = 2});
+  ASSERT_TRUE(state.violation) << "a grant that the replica never saw, and its primary dies";
+  ASSERT_EQ(state.violation->otherwise.size(), 2u);
+  const auto& otherwise = state.violation->otherwise;
+  const auto kill = std::find_if(otherwise.begin(), otherwise.end(),
+                                 [](const Otherwise& one) { return one.stream == "fault/kill/nth"; });
+  ASSERT_NE(kill, otherwise.end());
+  EXPECT_EQ(kill->usual, 0u);
+  EXPECT_EQ(kill->value, 1u);
+  EXPECT_TRUE(state.values.at("fault/kill").or_never);
+  EXPECT_TRUE(try_case(state.violation->one).shows("lease-exclusion/double-grant"));
 }
 
 TEST(Explore, TheOrderOfTheRunsChangesNothing) {

@@ -54,33 +54,68 @@ TEST(PlantedSurvivor, AServerThatForgotIsNewInItsRole) {
   expect_broken("restart", "no-quarantine", 20, alone);
 }
 
-// Of all ways in which one thing goes otherwise: the first promise that one breaks.
+// Of all ways in which so many things go otherwise: the first promise that one breaks.
+struct Bound {
+  std::uint32_t deviations = 1, orders = kAll, times = kAll;
+};
+constexpr Bound kTwoFaults = {.deviations = 2, .orders = 0, .times = 0};
+
 struct Explored {
   std::string broken;
-  std::uint64_t executions = 0;
+  SearchState search;
 };
-Explored explored(const std::string& kind, const std::string& file, std::uint32_t deviations) {
+Explored explored(const std::string& kind, const std::string& file, const Bound& bound = {}) {
   add_planted_kinds();
   ExploreOptions options{.ground = ground_of_file(HOLDFAST_SOURCE_DIR "/scenarios/explore/" + file + ".toml"),
-                         .deviations = deviations,
+                         .deviations = bound.deviations,
+                         .orders = bound.orders,
+                         .times = bound.times,
                          .twice = false};
   options.ground.lock = find_lock_kind(kind);
   set_key(*options.ground.given.find("lock"), "kind", text_value(kind));
-  Explored found;
-  options.told = [&](const Trial& trial, std::uint64_t) {
-    if (found.broken.empty() && !trial.failures.empty()) found.broken = trial.failures.front().promise();
-  };
-  found.executions = explore(options).search.runs;
-  return found;
+  const ExploreState state = explore(options);
+  return {.broken = state.violation ? state.violation->failure.promise() : "", .search = state.search};
+}
+
+void expect_complete(const std::string& file, const Bound& bound = {}) {
+  const Explored ours = explored("survivor", file, bound);
+  EXPECT_EQ(ours.broken, "") << file;
+  EXPECT_TRUE(ours.search.complete) << file;
+}
+
+void expect_found(const std::string& version, const std::string& file, const Bound& bound = {}) {
+  const Explored weaker = explored("planted-survivor-" + version, file, bound);
+  EXPECT_EQ(weaker.broken, "lease-exclusion/double-grant") << version << " in " << file;
+  EXPECT_GT(weaker.search.runs, 1u) << version << " takes a fault at one of its places";
 }
 
 // A primary that is cut off with the holder, before each of its grants and renewals and after it.
 TEST(PlantedSurvivor, NoPlaceOfASplitGivesTwoOwners) {
-  EXPECT_EQ(explored("survivor", "survivor", 1).broken, "");
-  const Explored weaker = explored("planted-survivor-no-acknowledgements", "survivor", 1);
-  EXPECT_EQ(weaker.broken, "lease-exclusion/double-grant");
-  EXPECT_GT(weaker.executions, 1u) << "it takes the fault at one of its places";
+  expect_complete("survivor");
+  expect_found("no-acknowledgements", "survivor");
 }
+
+// A replica that changes sides, or comes in the middle of a grant. Both take two faults.
+TEST(PlantedSurvivor, NoPlacesOfChangedRolesGiveTwoOwners) {
+  expect_complete("survivor_roles");
+  for (const char* const version :
+       {"any-age", "no-last-look", "all-of-the-connected", "majority-of-the-connected"})
+    expect_found(version, "survivor_roles", kTwoFaults);
+  EXPECT_EQ(explored("planted-survivor-no-last-look", "survivor_roles").broken, "") << "one fault is too few";
+}
+
+TEST(PlantedSurvivor, NoPlaceOfASplitKeepsAHolderThatRenewsAlone) {
+  expect_complete("survivor_cut_off");
+  expect_found("renewals-unacknowledged", "survivor_cut_off");
+}
+
+TEST(PlantedSurvivor, NoPlaceAtWhichTheOnlyMemberForgetsGivesTwoOwners) {
+  expect_complete("survivor_alone");
+  for (const char* const version : {"no-quarantine", "short-quarantine", "knows-no-promotion"})
+    expect_found(version, "survivor_alone");
+}
+
+TEST(LongPlantedSurvivor, NoTwoFaultsGiveTwoOwners) { expect_complete("survivor_roles", kTwoFaults); }
 
 }  // namespace
 }  // namespace holdfast::sim

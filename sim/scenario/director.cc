@@ -31,7 +31,7 @@ struct Director::Actor {
   // The place that has come: whether it acts there.
   bool is_its_place() {
     if (places && seen >= plan.trigger.nth && seen <= plan.trigger.last_nth) nth = draw_place(*places, seen);
-    return seen == nth;
+    return seen == nth && !(plan.trigger.or_never && nth == plan.trigger.last_nth);
   }
 
   // Puts the client whose event fired it in the place of kEventClient.

@@ -22,6 +22,24 @@ void goes_with(const TableReader& reader, const Value& table, std::string_view k
   throw BadScenario(reader.at(key), "`" + std::string(key) + "` goes with " + what + " only, expected none");
 }
 
+// 3, "1..12", or "1..12 or never", of which one is drawn.
+void parse_places(TableReader& reader, Trigger& trigger) {
+  constexpr std::string_view kOrNever = " or never";
+  const Value* const nth = reader.value("nth");
+  if (nth == nullptr) return;
+  if (nth->kind == Value::Kind::text && nth->text.ends_with(kOrNever)) {
+    const auto places = parse_seeds(nth->text.substr(0, nth->text.size() - kOrNever.size()));
+    if (places && places->random == 0 && places->ranges.size() == 1 && places->ranges[0].first >= 1 &&
+        places->ranges[0].second < static_cast<std::uint64_t>(kMost)) {
+      trigger.nth = static_cast<std::int64_t>(places->ranges[0].first);
+      trigger.last_nth = static_cast<std::int64_t>(places->ranges[0].second) + 1;
+      trigger.or_never = true;
+      return;
+    }
+  }
+  std::tie(trigger.nth, trigger.last_nth) = *reader.integers("nth", 1, kMost);
+}
+
 // `after`, or `until`, which waits for no message.
 Trigger parse_after(const Value& table, const SettingNames& names, const std::string& called) {
   TableReader reader(table, called);
@@ -58,8 +76,8 @@ Trigger parse_after(const Value& table, const SettingNames& names, const std::st
   }
   if (!begins) {
     trigger.nth = trigger.last_nth = reader.integer("nth", 1, kMost).value_or(1);
-  } else if (const auto nth = reader.integers("nth", 1, kMost)) {
-    std::tie(trigger.nth, trigger.last_nth) = *nth;
+  } else {
+    parse_places(reader, trigger);
   }
   trigger.delay = reader.duration_range("delay").value_or(DurationRange{});
   reader.finish();

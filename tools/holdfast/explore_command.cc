@@ -28,9 +28,10 @@ std::string many(std::uint64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-// Whether it happens; a number of "order" and of places; else a time, in nanoseconds.
+// Whether it happens; a number of "order" and of places (0: never); else a time, in nanoseconds.
 std::string value_text(const sim::Otherwise& one, std::uint64_t value) {
   if (one.kind == sim::Drawn::Kind::chance) return value == 0 ? "no" : "yes";
+  if (one.stream.ends_with("/nth") && value == 0) return "never";
   if (one.stream == "order" || one.stream.ends_with("/nth")) return std::to_string(value);
   return sim::format_duration(Duration(static_cast<std::int64_t>(value)));
 }
@@ -59,7 +60,8 @@ std::string values_text(const std::string& purpose, const sim::ExploreState::Val
   std::set<std::uint64_t> each;
   for (const auto& of_a_draw : values.of_a_draw) each.insert(of_a_draw.begin(), of_a_draw.end());
   if (values.places)
-    return fmt::format("{} at each of its places {} to {}", purpose, *each.begin(), *each.rbegin());
+    return fmt::format("{} at each of its places {} to {}{}", purpose, *each.begin(),
+                       *each.rbegin() - (values.or_never ? 1 : 0), values.or_never ? ", or never" : "");
   if (purpose == "readers" || purpose == "interrupts") return purpose + ": yes or no";
   std::vector<std::string> texts;
   for (const auto& of_a_draw : values.of_a_draw) {

@@ -19,6 +19,8 @@ TEST(ExploreCommand, SaysForWhatItIsComplete) {
       << ran.out;
   EXPECT_TRUE(ran.says("\n  fault/die at each of its places 1 to 24\n")) << ran.out;
   EXPECT_TRUE(ran.says("\n  messages take 1ms, 2ms or 600ms\n")) << ran.out;
+  const Ran never = holdfast("explore --deviations 0 " + kExplored + "survivor_alone.toml");
+  EXPECT_TRUE(never.says("\n  fault/power at each of its places 1 to 24, or never\n")) << never.out;
   const Ran cut = holdfast("explore --runs 10 " + kExplored + "fair.toml");
   EXPECT_EQ(cut.exit, 0) << cut.err;
   EXPECT_TRUE(cut.says("not complete")) << cut.out;

@@ -34,7 +34,8 @@ Json duration() { return reference("duration"); }
 Json range() { return reference("range"); }
 Json texts() { return reference("texts"); }
 Json count_or_range() {
-  return any_of({integer(1, INT64_MAX), {{"type", "string"}, {"pattern", "^[0-9]+\\.\\.[0-9]+$"}}});
+  return any_of({integer(1, INT64_MAX),
+                 {{"type", "string"}, {"pattern", "^[0-9]+(\\.\\.[0-9]+( or never)?| or never)$"}}});
 }
 
 struct Key {
@@ -252,11 +253,12 @@ Json after_schema(bool begins) {
   std::vector<std::string> events;
   for (const sim::RunEventInfo& event : sim::all_run_events()) events.emplace_back(event.name);
   const Key delay = {"delay", range(), "then this much later (0)"};
-  const std::vector<Key> common = {{"client", text(), "only of this client"},
-                                   {"node", text(), "only of this node"},
-                                   {"nth", begins ? count_or_range() : integer(1, INT64_MAX),
-                                    "the how many-th (1); two numbers such as \"1..12\": one of them"},
-                                   delay};
+  const std::vector<Key> common = {
+      {"client", text(), "only of this client"},
+      {"node", text(), "only of this node"},
+      {"nth", begins ? count_or_range() : integer(1, INT64_MAX),
+       "the how many-th (1); two numbers such as \"1..12\": one of them; \"1..12 or never\""},
+      delay};
   const auto with = [&](std::vector<Key> keys) {
     keys.insert(keys.end(), common.begin(), common.end());
     return table(keys);
