@@ -59,6 +59,7 @@ struct Bound {
   std::uint32_t deviations = 1, orders = kAll, times = kAll;
 };
 constexpr Bound kTwoFaults = {.deviations = 2, .orders = 0, .times = 0};
+constexpr Bound kThreeFaults = {.deviations = 3, .orders = 0, .times = 0};
 
 struct Explored {
   std::string broken;
@@ -104,9 +105,11 @@ TEST(PlantedSurvivor, NoPlacesOfChangedRolesGiveTwoOwners) {
   EXPECT_EQ(explored("planted-survivor-no-last-look", "survivor_roles").broken, "") << "one fault is too few";
 }
 
-TEST(PlantedSurvivor, NoPlaceOfASplitKeepsAHolderThatRenewsAlone) {
-  expect_complete("survivor_cut_off");
-  expect_found("renewals-unacknowledged", "survivor_cut_off");
+// Who reaches the old primary only: holds on it and renews, or asks it again where its record is.
+TEST(PlantedSurvivor, NoPlacesAroundAnIsolatedPrimaryGiveTwoOwners) {
+  expect_complete("survivor_isolated", kTwoFaults);
+  expect_found("renewals-unacknowledged", "survivor_isolated", kTwoFaults);
+  expect_found("repeated-acquire-in-quarantine", "survivor_isolated", kThreeFaults);
 }
 
 TEST(PlantedSurvivor, NoPlaceAtWhichTheOnlyMemberForgetsGivesTwoOwners) {
@@ -115,7 +118,10 @@ TEST(PlantedSurvivor, NoPlaceAtWhichTheOnlyMemberForgetsGivesTwoOwners) {
     expect_found(version, "survivor_alone");
 }
 
-TEST(LongPlantedSurvivor, NoTwoFaultsGiveTwoOwners) { expect_complete("survivor_roles", kTwoFaults); }
+TEST(LongPlantedSurvivor, NoFaultsGiveTwoOwners) {
+  expect_complete("survivor_roles", kTwoFaults);
+  expect_complete("survivor_isolated", kThreeFaults);
+}
 
 }  // namespace
 }  // namespace holdfast::sim
