@@ -35,7 +35,7 @@ struct Trigger {
   // From 1, with `during`: since that fault began to act; the trigger fires once. Drawn if they differ.
   std::int64_t nth = 1, last_nth = 1;
   bool or_never = false;  // the last of these is no place: it does not act
-  DurationRange delay;  // event, fault, message: then this much later (0: before anything else happens)
+  DurationRange delay;    // event, fault, message: then this much later (0: before anything else happens)
 };
 
 // In the place of a client's name in a fault that an event or a message triggers: the client that it came

@@ -2,7 +2,8 @@
 //
 // Hunts wrong versions of our locks and published designs with each strategy, and adds to a record
 // (track_record.h); or makes large failing cases small (shrink_table.h); or explores a scenario with each
-// wrong version of its lock (explore_table.h). No result depends on the number of jobs. The locks that ship are hunted by `holdfast hunt` (shipped_locks.py).
+// wrong version of its lock (explore_table.h). No result depends on the number of jobs. The locks that ship
+// are hunted by `holdfast hunt` (shipped_locks.py).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
