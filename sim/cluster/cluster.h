@@ -155,6 +155,8 @@ class Cluster {
   // role: a primary, or a replica (an old primary that came back; what it alone had is lost when it
   // synchronises).
   std::function<void(const std::string& node, bool primary)> on_role_changed;
+  // The same, when a Sentinel has told a replica to follow another primary than before.
+  std::function<void(const std::string& replica)> on_replica_turned;
   // [parks] REPLICAOF: `node` is a replica of `primary` from now on, through a replication door of its own,
   // and discards what it alone has when it synchronises, which this does not wait for. Errors:
   // std::runtime_error that names the node.

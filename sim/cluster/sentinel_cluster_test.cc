@@ -94,6 +94,8 @@ TEST_P(SentinelCluster, TurnsTheOtherReplicaToTheNewPrimary) {
       return role.items.size() == 5 && role.items[3].text == "connected" &&
              role.items[2].integer == scene.cluster.find(now)->endpoint().port;
     }));
+    ASSERT_TRUE(scene.comes_to([&] { return !scene.turned.empty(); }));
+    EXPECT_EQ(scene.turned[0], other);
   });
 }
 

@@ -34,8 +34,8 @@ bool all_are_well(const redis::Reply& replicas) {
   return true;
 }
 
-SentinelWatch::SentinelWatch(World& world, std::string primary, OnRole told)
-    : world_(world), primary_(std::move(primary)), told_(std::move(told)) {}
+SentinelWatch::SentinelWatch(World& world, std::string primary, OnRole told, OnTurned turned)
+    : world_(world), primary_(std::move(primary)), told_(std::move(told)), turned_(std::move(turned)) {}
 
 void SentinelWatch::listen(const Endpoint& address) {
   world_.harness().start("roles", [this, address] {
@@ -44,8 +44,9 @@ void SentinelWatch::listen(const Endpoint& address) {
       try {
         ServerConnection connection(harness.network(), address,
                                     deadline_after(harness.runtime().now(), std::chrono::seconds(10)));
-        const std::vector<std::string> subscribe = {"SUBSCRIBE", "+promoted-slave", "+switch-master",
-                                                    "+convert-to-slave"};
+        const std::vector<std::string> subscribe = {"SUBSCRIBE",          "+promoted-slave",
+                                                    "+switch-master",     "+convert-to-slave",
+                                                    "+slave-reconf-sent", "+fix-slave-config"};
         connection.send(format_command(subscribe), kNever);
         while (const std::optional<std::string> raw = connection.read_raw(kNever)) {
           redis::Reply message;
@@ -71,7 +72,9 @@ void SentinelWatch::hear(const std::string& channel, const std::string& text) {
   const auto found = names_.find({host, port});
   if (found == names_.end()) return;
   const std::string& name = found->second;
-  if (channel == "+convert-to-slave") {
+  if (channel == "+slave-reconf-sent" || channel == "+fix-slave-config") {
+    turned_(name);
+  } else if (channel == "+convert-to-slave") {
     if (!std::exchange(demoted_[name], true)) told_(name, false);
   } else if (name != primary_) {
     primary_ = name;

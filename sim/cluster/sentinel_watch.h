@@ -22,9 +22,11 @@ bool all_are_well(const redis::Reply& replicas);
 class SentinelWatch {
  public:
   using OnRole = std::function<void(const std::string& node, bool primary)>;
+  using OnTurned = std::function<void(const std::string& replica)>;
 
   // `primary`: which node is one now. `told` is called once for each change, whoever of them tells it first.
-  SentinelWatch(World& world, std::string primary, OnRole told);
+  // `turned`: a replica was told to follow the new primary.
+  SentinelWatch(World& world, std::string primary, OnRole told, OnTurned turned);
   // The name by which Sentinels know a node: its door.
   void node(const Endpoint& door, const std::string& name) { names_[door] = name; }
   // Listens to the Sentinel at `address` from now on, on a task of the harness, until the world ends.
@@ -38,6 +40,7 @@ class SentinelWatch {
   std::string primary_;
   std::map<std::string, bool> demoted_;
   const OnRole told_;
+  const OnTurned turned_;
 };
 
 }  // namespace holdfast::sim

@@ -444,6 +444,7 @@ const std::vector<MarkInfo>& all_marks() {
     marks.push_back(
         {"granted-after-promotion",
          "a node granted a lock after it had been promoted, by a fault, by Sentinels or by an election"});
+    marks.push_back({"replica-turned", "a Sentinel told a replica to follow another primary"});
     marks.push_back({"granted-after-restart", "a node granted a lock after it had been restarted"});
     marks.push_back(
         {std::string(kGrantedDuringFault), "an acquire returned ok while a fault with `for` acted"});

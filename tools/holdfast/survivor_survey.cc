@@ -8,6 +8,7 @@
 #include <sstream>
 #include <utility>
 
+#include "lib/lock/store/replica_watch.h"
 #include "lib/lock/store/survivor_store.h"
 #include "lib/redis/error.h"
 #include "sim/scenario/units.h"
@@ -19,29 +20,6 @@ std::int64_t number_in(std::string_view text) {
   std::int64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
-}
-
-// The value of a line "name:value" of INFO; empty: there is none.
-std::string info_value(const std::string& info, const std::string& name) {
-  const std::size_t at = info.rfind(name + ":", 0) == 0 ? 0 : info.find("\n" + name + ":");
-  if (at == std::string::npos) return {};
-  const std::size_t begin = info.find(':', at) + 1, end = info.find_first_of("\r\n", begin);
-  return info.substr(begin, end - begin);
-}
-
-// "slave0:ip=A,port=P,..." of INFO, each as "A:P".
-std::vector<std::string> replicas_in(const std::string& info) {
-  std::vector<std::string> replicas;
-  for (int i = 0;; ++i) {
-    const std::string line = info_value(info, "slave" + std::to_string(i));
-    if (line.empty()) return replicas;
-    const auto field = [&line](const std::string& name) {
-      const std::size_t at = line.find(name);
-      return at == std::string::npos ? std::string()
-                                     : line.substr(at + name.size(), line.find(',', at) - at - name.size());
-    };
-    replicas.push_back(field("ip=") + ":" + field("port="));
-  }
 }
 
 Endpoint endpoint_of(const std::string& address) {
@@ -62,10 +40,12 @@ MemberState ask(Runtime& runtime, Network& network, const std::string& address, 
     state.primary = info_value(replication, "role") == "master";
     state.replication_id = info_value(replication, "master_replid");
     if (state.primary) {
-      state.replicas = replicas_in(replication);
+      for (const FollowingReplica& replica : replicas_in(replication))
+        state.replicas.push_back(replica.address);
       state.offset = number_in(info_value(replication, "master_repl_offset"));
     } else {
-      state.follows = info_value(replication, "master_host") + ":" + info_value(replication, "master_port");
+      state.follows.append(info_value(replication, "master_host")).append(1, ':');
+      state.follows += info_value(replication, "master_port");
       state.link_up = info_value(replication, "master_link_status") == "up";
       state.offset = number_in(info_value(replication, "slave_repl_offset"));
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
+#include <mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -22,6 +24,9 @@ constexpr std::string_view kNoLease = "-1";
 // The server takes the difference of two whole seconds, and looks at its clock ten times a second only: a
 // replica may have connected so much later than its age says.
 constexpr Duration kAgeMayBeOff = std::chrono::milliseconds(1200);
+
+// So often a client looks at a primary that it does not know yet, as long as that one grants nothing.
+constexpr Duration kLookAgain = std::chrono::milliseconds(100);
 
 // Seconds since each replica connected, as CLIENT LIST says it.
 std::vector<std::int64_t> ages_of(std::string_view list) {
@@ -63,7 +68,8 @@ SurvivorStore::SurvivorStore(redis::Client& client, const LockOptions& options)
       quarantine_(quarantine_of(*options.survivor)),
       replica_timeout_ms_(milliseconds_text(options.replica_timeout)),
       constants_(survivor_constants(*options.survivor)),
-      by_lag_(options.survivor->acknowledged == SurvivorOptions::Acknowledged::by_lag) {
+      by_lag_(options.survivor->acknowledged == SurvivorOptions::Acknowledged::by_lag),
+      mutex_(client.runtime()) {
   if (client.options().cluster) {
     throw std::invalid_argument("survivor: not on a Redis Cluster; give it a replicated set of its own");
   }
@@ -86,8 +92,10 @@ redis::Answer SurvivorStore::acquire(const Wire& wire, redis::Arguments keys, re
   // that nobody follows yet would else be asked that much too late.
   if (std::vector<Reply>& items = answer.reply.items; items.size() > 1 && has_no_effect(items[0])) {
     const auto since = std::chrono::floor<std::chrono::milliseconds>(runtime().now() - answer.sent_at);
-    if (std::int64_t& left = items[1].integer; left > 0)
-      left = std::max<std::int64_t>(1, left - since.count());
+    std::int64_t& left = items[1].integer;
+    if (left > 0) left = std::max<std::int64_t>(1, left - since.count());
+    constexpr std::int64_t kSoon = kLookAgain / std::chrono::milliseconds(1);
+    if (left > kSoon && looks_again_soon()) left = kSoon;
   }
   return answer;
 }
@@ -102,6 +110,25 @@ redis::Answer SurvivorStore::renew(const redis::Script& script, redis::Arguments
 std::size_t SurvivorStore::needed(Purpose purpose, const Replicas& replicas) const {
   if (majority_ == 0) return 0;  // the server is the only member
   return majority_ + (purpose == Purpose::acquire ? replicas.young : 0);
+}
+
+bool SurvivorStore::enough(Purpose purpose, const Replicas& replicas) const {
+  return replicas.acknowledged >= needed(purpose, replicas) ||
+         (majority_ > 0 && replicas.known_acknowledged >= majority_);
+}
+
+std::size_t SurvivorStore::watched(Duration for_long) {
+  const std::lock_guard lock(mutex_);
+  return watch_.followed_the_last(runtime().now() - for_long);
+}
+
+bool SurvivorStore::looks_again_soon() {
+  if (by_lag_ || members_.size() == 1 || watched(Duration::zero()) >= majority_) return false;
+  const std::lock_guard lock(mutex_);
+  const MonotonicTime now = runtime().now();
+  if (now < next_look_) return false;
+  next_look_ = now + kLookAgain;
+  return true;
 }
 
 std::size_t SurvivorStore::waits_for(Purpose) const { return majority_; }
@@ -130,14 +157,17 @@ SurvivorStore::Command SurvivorStore::command(const Call& call, std::string_view
   return script_call(by_text ? "EVAL" : "EVALSHA", by_text ? script.text : script.sha1, count, keys, args);
 }
 
-SurvivorStore::Round SurvivorStore::ask(const Call& first, std::size_t replicas, const Call& look,
+SurvivorStore::Round SurvivorStore::ask(const Call& first, std::size_t replicas, const Call& look, Ages ages,
+                                        std::optional<MonotonicTime> first_sent,
                                         const redis::CallOptions& options) {
   const std::string first_count = std::to_string(first.keys.size() + 1);
   const std::string look_count = std::to_string(look.keys.size() + 1), wanted = std::to_string(replicas);
   // The list comes before WAIT: whoever is counted is on it, or has joined since, which the last look sees.
+  // So does INFO: its offset has what the script wrote, and not yet what WAIT itself sends.
   const bool by_text = by_text_.exchange(false);
   std::array<Command, 4> commands{
-      command(first, first_count, by_text), Command{"CLIENT", "LIST", "TYPE", "replica"},
+      command(first, first_count, by_text),
+      ages == Ages::watched ? Command{"INFO", "replication"} : Command{"CLIENT", "LIST", "TYPE", "replica"},
       Command{"WAIT", wanted, replica_timeout_ms_}, command(look, look_count, by_text)};
   std::vector<redis::Answer> answers;
   try {
@@ -157,23 +187,49 @@ SurvivorStore::Round SurvivorStore::ask(const Call& first, std::size_t replicas,
   Round round;
   round.node = answers[0].node;
   round.sent_at = answers[0].sent_at;
-  const auto unwrap = [&](Reply& reply, Reply& answer, Stint& stint) {
+  const auto unwrap = [&](Reply& reply, std::size_t size, Reply& answer, Stint& stint) {
     std::vector<Reply>& items = reply.items;
-    if (items.size() != 3 || items[2].type != Reply::Type::integer) {
+    if (items.size() != size || items[2].type != Reply::Type::integer) {
       give_up(round.node, "the script gave an answer of an unknown form");
     }
     answer = std::move(items[0]);
     stint = {std::move(items[1].text), items[2].integer};
   };
   Reply stands;
-  unwrap(answers[0].reply, round.answer, round.first);
-  unwrap(answers[3].reply, stands, round.last);
-  round.stands = std::move(stands.items);
-  for (const std::int64_t age : ages_of(answers[1].reply.text)) {
-    ++round.replicas.connected;
-    if (std::chrono::seconds(age) < quarantine_ + kAgeMayBeOff) ++round.replicas.young;
+  unwrap(answers[0].reply, first.purpose == Purpose::look ? 4 : 3, round.answer, round.first);
+  unwrap(answers[3].reply, 4, stands, round.last);
+  const std::vector<FollowingReplica> following = replicas_in(answers[3].reply.items[3].text);
+  // Old enough when `since` was sent, so that what was written then came a quarantine after they joined.
+  const MonotonicTime since = first_sent.value_or(round.sent_at);
+  std::vector<std::string> old;
+  {
+    const std::lock_guard lock(mutex_);
+    watch_.saw(round.last, following, runtime().now());
+    old = watch_.followed(round.last, since - quarantine_);
   }
-  round.replicas.acknowledged = static_cast<std::size_t>(std::max<std::int64_t>(0, answers[2].reply.integer));
+  round.stands = std::move(stands.items);
+  Replicas& counted = round.replicas;
+  counted.acknowledged = static_cast<std::size_t>(std::max<std::int64_t>(0, answers[2].reply.integer));
+  const std::string_view said = answers[1].reply.text;
+  if (ages == Ages::listed) {
+    const Duration old_age = quarantine_ + (round.sent_at - since) + kAgeMayBeOff;
+    for (const std::int64_t age : ages_of(said)) {
+      ++counted.connected;
+      if (std::chrono::seconds(age) < old_age) ++counted.young;
+    }
+    return round;
+  }
+  for (const FollowingReplica& replica : replicas_in(said)) {
+    ++counted.connected;
+    if (!has(old, replica.address)) ++counted.young;
+  }
+  std::int64_t written = std::numeric_limits<std::int64_t>::max();
+  const std::string_view offset = info_value(said, "master_repl_offset");
+  std::from_chars(offset.data(), offset.data() + offset.size(), written);
+  counted.known_acknowledged = static_cast<std::size_t>(
+      std::count_if(following.begin(), following.end(), [&](const FollowingReplica& replica) {
+        return replica.online && replica.offset >= written && has(old, replica.address);
+      }));
   return round;
 }
 
@@ -200,8 +256,10 @@ redis::Answer SurvivorStore::acknowledged(const Call& does, const Call& look,
   if (by_lag_ || members_.size() == 1) return trusted(does, plain);
   const redis::CallOptions options =
       on_lane(plain, does.purpose == Purpose::acquire ? redis::Lane::replicas : redis::Lane::replica_leases);
-  Round round = ask(does, waits_for(does.purpose), look, options);
   const bool acquires = does.purpose == Purpose::acquire;
+  // A renewal counts the young ones, too.
+  const Ages ages = acquires && watched(quarantine_) >= majority_ ? Ages::watched : Ages::listed;
+  Round round = ask(does, waits_for(does.purpose), look, ages, std::nullopt, options);
   redis::Answer answer{std::move(round.answer), round.node, round.sent_at};
   std::vector<Reply>& items = answer.reply.items;
   // Refused: nothing that replicas would have to have.
@@ -211,14 +269,14 @@ redis::Answer SurvivorStore::acknowledged(const Call& does, const Call& look,
   }
   if (!is_member(answer.node)) give_up(answer.node, "the server is none of the members");
   const Stint stint = round.first;
-  if (const std::size_t all = needed(does.purpose, round.replicas);
-      round.replicas.young > 0 && round.replicas.acknowledged < all) {
-    round = ask(look, all, look, options);
+  if (round.replicas.young > 0 && !enough(does.purpose, round.replicas)) {
+    round = ask(look, needed(does.purpose, round.replicas), look, ages, answer.sent_at, options);
     if (!same_stint(stint, round.first))
       give_up(answer.node, "the primary or its replicas changed meanwhile");
   }
   if (!same_stint(stint, round.last)) give_up(answer.node, "the primary or its replicas changed meanwhile");
-  if (const std::size_t all = needed(does.purpose, round.replicas); round.replicas.acknowledged < all) {
+  if (!enough(does.purpose, round.replicas)) {
+    const std::size_t all = needed(does.purpose, round.replicas);
     const std::string young =
         all == majority_ ? "" : ", of whom " + std::to_string(all - majority_) + " joined too lately";
     give_up(answer.node, "only " + std::to_string(round.replicas.acknowledged) + " of " +

@@ -1,9 +1,11 @@
 // SurvivorStore: one replicated set whose grants survive a failover, a restart and a split brain: survivor.h.
 //
 // A grant or a renewal is four commands in one round trip on a connection that nobody else uses: the lock's
-// script with the guard around it, the list of replicas, WAIT, and a last look: the same primary, none
-// joined, the record still there. A second round trip is needed where young replicas acknowledged, too: they
-// do not count, and WAIT does not say who they were.
+// script with the guard around it, who the replicas are, WAIT, and a last look: the same primary, none
+// joined, the record still there. Replicas that joined lately do not count. Who has looked at the primary for
+// a while knows which these are, and sees in the last look who of the others has acknowledged
+// (replica_watch.h). Who has not asks CLIENT LIST for the ages of the links; it does not say whose they are,
+// nor does WAIT, so a second round trip asks for as many acknowledgements more as there are young links.
 //
 // After what Redis says of WAIT (https://redis.io/docs/latest/commands/wait/): acknowledgements alone do not
 // make it consistent. tools/model/survivor.pml is the model of these rules.
@@ -20,6 +22,8 @@
 
 #include "lib/lock/api/survivor.h"
 #include "lib/lock/store/client_store.h"
+#include "lib/lock/store/replica_watch.h"
+#include "lib/runtime/runtime.h"
 
 namespace holdfast {
 
@@ -48,16 +52,11 @@ class SurvivorStore : public ClientStore {
 
  protected:
   enum class Purpose { acquire, renew, look };
-  // A time for which a server was a primary, and nobody joined it.
-  struct Stint {
-    std::string replication_id;
-    std::int64_t joined = 0;  // how many replicas have, so far
-    friend bool operator==(const Stint&, const Stint&) = default;
-  };
   struct Replicas {
     std::size_t connected = 0;
     std::size_t young = 0;  // of these
     std::size_t acknowledged = 0;
+    std::size_t known_acknowledged = 0;  // of those that are known to be old
   };
   // The rules, one by one, so that a test can weaken each and show that it is needed.
   // How many replicas have to acknowledge. A renewal may count on those who joined lately: its claim goes on
@@ -78,6 +77,8 @@ class SurvivorStore : public ClientStore {
     Purpose purpose;
   };
   struct Round;
+  // Which question says how old the replicas are.
+  enum class Ages { listed, watched };
 
   // `does`, until enough members have it, and `look`, which says item by item whether it still stands.
   redis::Answer acknowledged(const Call& does, const Call& look, const redis::CallOptions& options);
@@ -86,7 +87,14 @@ class SurvivorStore : public ClientStore {
   // joins it is a stranger. Nothing to wait for, and nothing to look at again.
   redis::Answer trusted(const Call& does, const redis::CallOptions& options);
   // [parks] One round trip: `first`, who the replicas are, WAIT for `replicas` of them, and a last look.
-  Round ask(const Call& first, std::size_t replicas, const Call& look, const redis::CallOptions& options);
+  // `first_sent`: when the write that they acknowledge was sent, if in another round.
+  Round ask(const Call& first, std::size_t replicas, const Call& look, Ages ages,
+            std::optional<MonotonicTime> first_sent, const redis::CallOptions& options);
+  bool enough(Purpose purpose, const Replicas& replicas) const;
+  // How many replicas are known to have followed the primary for so long.
+  std::size_t watched(Duration for_long);
+  // Whether it is this caller who looks at a new primary again soon, to see its replicas come.
+  bool looks_again_soon();
   Command command(const Call& call, std::string_view count, bool by_text) const;
   // Throws redis::Error: it does not count, though it may stand on the server.
   [[noreturn]] void give_up(std::string_view node, const std::string& why) const;
@@ -98,6 +106,9 @@ class SurvivorStore : public ClientStore {
   // After a failure the next server may be another one, which does not know the scripts: they are sent
   // whole, as it would say so only after the WAIT behind them, which nobody there may answer.
   std::atomic<bool> by_text_ = false;
+  Mutex mutex_;  // of:
+  ReplicaWatch watch_;
+  MonotonicTime next_look_{};
 };
 
 }  // namespace holdfast

@@ -227,30 +227,93 @@ TEST_P(Survivor, WithoutAMajorityNothingIsGrantedAndWhatWasIsLostInTime) {
   });
 }
 
+// r2 was away, and alone acknowledges. `seen_away`: somebody has looked meanwhile.
+void expect_that_a_young_one_does_not_count(Set& set, bool seen_away) {
+  Peer peer(set);
+  peer.begin();
+  const auto lock = peer.obtain("k");
+  ASSERT_TRUE(lock->try_lock_for(20s));
+  lock->unlock();
+  set.freeze("r3");
+  const auto why_not = [&]() -> std::string {
+    try {
+      EXPECT_FALSE(lock->try_lock_for(500ms));
+    } catch (const Unavailable& error) {
+      return error.what();
+    }
+    return "";
+  };
+  set.administer("r2", {"REPLICAOF", "NO", "ONE"});
+  if (seen_away) EXPECT_NE(why_not().find("only 0 of 1 replicas acknowledged"), std::string::npos);
+  set.cluster.demote("r2", "r1");
+  while (set.administer("r2", {"INFO", "replication"}).find("master_link_status:up") == std::string::npos) {
+    set.runtime.sleep_for(5ms);
+  }
+  const std::string why = why_not();
+  EXPECT_NE(why.find("joined too lately"), std::string::npos) << why;
+  for (int i = 0; i < 200 && !lock->is_held_by_me(); ++i) {
+    try {
+      static_cast<void>(lock->try_lock_for(1s));
+    } catch (const Unavailable&) {
+    }
+  }
+  EXPECT_TRUE(lock->is_held_by_me()) << "it is old by now";
+  lock->unlock();
+}
+
 TEST_P(Survivor, WhoJoinedLatelyDoesNotCount) {
+  run([](Set& set) { expect_that_a_young_one_does_not_count(set, false); });
+}
+
+TEST_P(Survivor, WhoWasSeenToJoinLatelyDoesNotCount) {
+  run([](Set& set) { expect_that_a_young_one_does_not_count(set, true); });
+}
+
+// Who has watched the others for a while needs no acknowledgement of one who has just joined.
+TEST_P(Survivor, OneWhoJoinsHoldsUpNobody) {
   run([](Set& set) {
     Peer peer(set);
     peer.begin();
-    set.freeze("r3");
-    // r2 comes back, in a moment: its acknowledgement alone is none.
-    set.administer("r2", {"REPLICAOF", "NO", "ONE"});
-    set.cluster.demote("r2", "r1");
-    while (set.administer("r2", {"INFO", "replication"}).find("master_link_status:up") == std::string::npos) {
+    const auto lock = peer.obtain("k");
+    while (!lock->try_lock_for(1s)) {
+    }
+    lock->unlock();
+    set.administer("r3", {"REPLICAOF", "NO", "ONE"});
+    set.cluster.demote("r3", "r1");
+    while (set.administer("r3", {"INFO", "replication"}).find("master_link_status:up") == std::string::npos) {
       set.runtime.sleep_for(5ms);
     }
-    try {
-      EXPECT_FALSE(peer.obtain("k")->try_lock_for(500ms));
-    } catch (const Unavailable& error) {
-      EXPECT_NE(std::string(error.what()).find("joined too lately"), std::string::npos) << error.what();
+    set.freeze("r3");
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_TRUE(lock->try_lock()) << i;
+      lock->unlock();
     }
+  });
+}
+
+TEST_P(Survivor, AfterAFailoverAReplicaCountsAQuarantineAfterItWasSeen) {
+  if (!embedded()) GTEST_SKIP() << "needs virtual time";
+  run([](Set& set) {
+    Peer peer(set);
+    peer.begin();
     const auto lock = peer.obtain("k");
-    for (int i = 0; i < 200 && !lock->is_held_by_me(); ++i) {
+    const MonotonicTime died = set.runtime.now();
+    set.cluster.find("r1")->crash();
+    set.cluster.find("r2")->promote();
+    Task late = set.runtime.spawn("operator", [&] {
+      set.runtime.sleep_for(1s);
+      set.cluster.demote("r3", "r2");
+    });
+    while (!lock->is_held_by_me() && set.runtime.now() < died + 30s) {
       try {
-        static_cast<void>(lock->try_lock_for(1s));
+        static_cast<void>(lock->try_lock_for(10s));
       } catch (const Unavailable&) {
       }
     }
-    EXPECT_TRUE(lock->is_held_by_me()) << "it is old by now";
+    const Duration gap = set.runtime.now() - died;
+    late.join();
+    EXPECT_GE(gap, 1s + quarantine_of(set.survivor()));
+    EXPECT_LE(gap, 1s + quarantine_of(set.survivor()) + 500ms) << "its age in whole seconds takes longer";
     lock->unlock();
   });
 }

@@ -24,6 +24,7 @@ struct Scene {
   Proxy& proxy;
   Cluster& cluster;
   std::vector<std::string> told = {};  // "r4 primary", "r1 replica"
+  std::vector<std::string> turned = {};  // replicas that a Sentinel told to follow another primary
 
   // Past the proxy.
   redis::Reply ask(const std::string& node, std::initializer_list<std::string> command) {
@@ -79,6 +80,7 @@ inline void in_scene(bool embedded, ClusterOptions options, const std::function<
     cluster->on_role_changed = [&](const std::string& node, bool primary) {
       scene->told.push_back(node + (primary ? " primary" : " replica"));
     };
+    cluster->on_replica_turned = [&](const std::string& node) { scene->turned.push_back(node); };
     body(*scene);
   });
 }
