@@ -378,14 +378,7 @@ class EmbeddedCluster final : public Cluster {
 
   // [parks] until each knows all the others and all replicas.
   void start_sentinels() {
-    watch_ = std::make_shared<SentinelWatch>(
-        world_, node(0).name(),
-        [this](const std::string& name, bool primary) {
-          if (on_role_changed) on_role_changed(name, primary);
-        },
-        [this](const std::string& name) {
-          if (on_replica_turned) on_replica_turned(name);
-        });
+    watch_ = std::make_shared<SentinelWatch>(world_, node(0).name(), *this);
     for (const auto& each : nodes_) watch_->node(each->endpoint(), each->name());
     for (const auto& each : sentinels_) static_cast<EmbeddedSentinel&>(*each).open_door();
     for (const auto& each : sentinels_) {

@@ -34,8 +34,8 @@ bool all_are_well(const redis::Reply& replicas) {
   return true;
 }
 
-SentinelWatch::SentinelWatch(World& world, std::string primary, OnRole told, OnTurned turned)
-    : world_(world), primary_(std::move(primary)), told_(std::move(told)), turned_(std::move(turned)) {}
+SentinelWatch::SentinelWatch(World& world, std::string primary, Cluster& cluster)
+    : world_(world), primary_(std::move(primary)), cluster_(cluster) {}
 
 void SentinelWatch::listen(const Endpoint& address) {
   world_.harness().start("roles", [this, address] {
@@ -61,6 +61,10 @@ void SentinelWatch::listen(const Endpoint& address) {
   });
 }
 
+void SentinelWatch::tell(const std::string& node, bool primary) const {
+  if (cluster_.on_role_changed) cluster_.on_role_changed(node, primary);
+}
+
 void SentinelWatch::hear(const std::string& channel, const std::string& text) {
   std::istringstream words(text);
   std::string host, skipped;
@@ -73,13 +77,13 @@ void SentinelWatch::hear(const std::string& channel, const std::string& text) {
   if (found == names_.end()) return;
   const std::string& name = found->second;
   if (channel == "+slave-reconf-sent" || channel == "+fix-slave-config") {
-    turned_(name);
+    if (cluster_.on_replica_turned) cluster_.on_replica_turned(name);
   } else if (channel == "+convert-to-slave") {
-    if (!std::exchange(demoted_[name], true)) told_(name, false);
+    if (!std::exchange(demoted_[name], true)) tell(name, false);
   } else if (name != primary_) {
     primary_ = name;
     demoted_[name] = false;
-    told_(name, true);
+    tell(name, true);
   }
 }
 

@@ -2,13 +2,13 @@
 // whom they give another role.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "lib/net/network.h"
 #include "lib/redis/reply.h"
+#include "sim/cluster/cluster.h"
 #include "sim/world/world.h"
 
 namespace holdfast::sim {
@@ -21,12 +21,9 @@ bool all_are_well(const redis::Reply& replicas);
 
 class SentinelWatch {
  public:
-  using OnRole = std::function<void(const std::string& node, bool primary)>;
-  using OnTurned = std::function<void(const std::string& replica)>;
-
-  // `primary`: which node is one now. `told` is called once for each change, whoever of them tells it first.
-  // `turned`: a replica was told to follow the new primary.
-  SentinelWatch(World& world, std::string primary, OnRole told, OnTurned turned);
+  // `primary`: which node is one now. Tells the cluster's on_role_changed, once for each change, whoever of
+  // them says it first, and on_replica_turned.
+  SentinelWatch(World& world, std::string primary, Cluster& cluster);
   // The name by which Sentinels know a node: its door.
   void node(const Endpoint& door, const std::string& name) { names_[door] = name; }
   // Listens to the Sentinel at `address` from now on, on a task of the harness, until the world ends.
@@ -34,13 +31,13 @@ class SentinelWatch {
 
  private:
   void hear(const std::string& channel, const std::string& text);
+  void tell(const std::string& node, bool primary) const;
 
   World& world_;
   std::map<Endpoint, std::string> names_;
   std::string primary_;
   std::map<std::string, bool> demoted_;
-  const OnRole told_;
-  const OnTurned turned_;
+  Cluster& cluster_;
 };
 
 }  // namespace holdfast::sim

@@ -23,7 +23,7 @@ struct Scene {
   World& world;
   Proxy& proxy;
   Cluster& cluster;
-  std::vector<std::string> told = {};  // "r4 primary", "r1 replica"
+  std::vector<std::string> told = {};    // "r4 primary", "r1 replica"
   std::vector<std::string> turned = {};  // replicas that a Sentinel told to follow another primary
 
   // Past the proxy.
