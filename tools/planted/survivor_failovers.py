@@ -345,12 +345,12 @@ by the script from the histories, and both must agree. Tokens fall when one is n
 {how_long(rows)}
 Seconds, median / greatest. *Until there is a primary*: from the last grant to the promotion (`restart`: until it is back), what the Sentinels take.
 *It refuses*: from the first question to the first acquire that the script lets through, the quarantine and the clients' next attempt.
-*Until enough acknowledge*: a replica that has turned to the new primary counts when its link is older than Q and 1.2 s, as ages are known in whole
-seconds; with the old primary away the other replica is needed. In `kill` and `pause` the Sentinels had lost sight of it, and turn it to the new primary some
-three seconds after the promotion; in `partition` and `rejoin` they do at once. So a gap is longer than Q and what the Sentinels take, by {span(rest)} s over all
-runs of both. *Longest later gap*: after the first grant of the new primary, in which the old one comes back and joins.
+*Until enough acknowledge*: a replica that has turned to the new primary counts a quarantine after a client has seen it there, or when its link is older than
+Q and 1.2 s, as ages are known in whole seconds (the first 31 and 10 runs of a story knew the second rule only); with the old primary away the other replica is needed.
+In `kill` and `pause` the Sentinels had lost sight of it, and turn it to the new primary some three seconds after the promotion; in `partition` and `rejoin`
+they do at once. So a gap is longer than Q and what the Sentinels take, by {span(rest)} s over all runs of both. *Longest later gap*: after the first grant of the new primary, in which the old one comes back and joins.
 *Longest gap around the join*: of `rejoin`, from the restart of the replica to the death of the primary: a replica that has just joined is asked for an
-acknowledgement, and gives its first one up to a second after its link is up.
+acknowledgement, and gives its first one up to a second after its link is up; who knows the other replica asks it for none.
 {price_section()}"""
 
 
