@@ -42,10 +42,11 @@ std::vector<FollowingReplica> replicas_in(std::string_view info) {
   }
 }
 
-void ReplicaWatch::saw(const Stint& stint, const std::vector<FollowingReplica>& replicas,
+void ReplicaWatch::saw(const Stint& stint, const std::vector<FollowingReplica>& replicas, MonotonicTime asked,
                        MonotonicTime seen) {
-  const bool same_primary = stint.replication_id == stint_.replication_id;
-  if (same_primary && stint.joined < stint_.joined) return;  // an earlier look, told late
+  const bool counted_on = stint.joined >= stint_.joined;  // else by an earlier look, or anew (RESETSTAT)
+  if (stint.replication_id == stint_.replication_id && !counted_on && asked < seen_) return;
+  const bool same_primary = stint.replication_id == stint_.replication_id && counted_on;
   std::set<std::string> there, twice;
   for (const FollowingReplica& replica : replicas) {
     if (!there.insert(replica.address).second) twice.insert(replica.address);
@@ -62,6 +63,7 @@ void ReplicaWatch::saw(const Stint& stint, const std::vector<FollowingReplica>& 
     since.emplace(address, stayed ? before->second : seen);
   }
   stint_ = stint;
+  seen_ = seen;
   since_ = std::move(since);
 }
 

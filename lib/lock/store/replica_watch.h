@@ -38,8 +38,9 @@ std::string_view info_value(std::string_view info, std::string_view name);
 
 class ReplicaWatch {
  public:
-  // What a primary said of itself, at `seen` at the latest.
-  void saw(const Stint& stint, const std::vector<FollowingReplica>& replicas, MonotonicTime seen);
+  // What a primary that was asked at `asked` said of itself, at `seen` at the latest.
+  void saw(const Stint& stint, const std::vector<FollowingReplica>& replicas, MonotonicTime asked,
+           MonotonicTime seen);
   // Who has followed it from `since` on, until it was looked at last. Empty: that was in another stint.
   std::vector<std::string> followed(const Stint& stint, MonotonicTime since) const;
   // How many have, of the primary that was looked at last.
@@ -47,6 +48,7 @@ class ReplicaWatch {
 
  private:
   Stint stint_;
+  MonotonicTime seen_{};
   std::map<std::string, MonotonicTime> since_;
 };
 

@@ -21,7 +21,7 @@ std::vector<FollowingReplica> replicas(const Names& names) {
 // What it says after looks at one primary.
 struct Watched {
   void saw(std::int64_t joined, const Names& names, int second) {
-    watch.saw({"one", joined}, replicas(names), at(second));
+    watch.saw({"one", joined}, replicas(names), at(second), at(second));
   }
   Names since(std::int64_t joined, int second) const { return watch.followed({"one", joined}, at(second)); }
   ReplicaWatch watch;
@@ -66,7 +66,7 @@ TEST(ReplicaWatch, WhoLeftIsForgotten) {
 TEST(ReplicaWatch, AnotherPrimaryBeginsAnew) {
   Watched of;
   of.saw(2, {"a:1", "b:1"}, 5);
-  of.watch.saw({"two", 2}, replicas({"a:1", "b:1"}), at(9));
+  of.watch.saw({"two", 2}, replicas({"a:1", "b:1"}), at(9), at(9));
   EXPECT_EQ(of.since(2, 9), Names{});
   EXPECT_EQ(of.watch.followed({"two", 2}, at(8)), Names{});
   EXPECT_EQ(of.watch.followed({"two", 2}, at(9)), (Names{"a:1", "b:1"}));
@@ -77,9 +77,18 @@ TEST(ReplicaWatch, AnotherPrimaryBeginsAnew) {
 TEST(ReplicaWatch, AnEarlierLookThatIsToldLateChangesNothing) {
   Watched of;
   of.saw(2, {"a:1", "b:1"}, 5);
-  of.saw(1, {"a:1"}, 6);
+  of.watch.saw({"one", 1}, replicas({"a:1"}), at(4), at(6));
   EXPECT_EQ(of.since(2, 5), (Names{"a:1", "b:1"}));
   EXPECT_EQ(of.since(1, 9), Names{}) << "it was another stint";
+}
+
+// CONFIG RESETSTAT: it is watched anew, and not for ever taken for what it was.
+TEST(ReplicaWatch, ACountThatBeginsAnewBeginsAnotherStint) {
+  Watched of;
+  of.saw(2, {"a:1", "b:1"}, 5);
+  of.saw(0, {"a:1", "b:1"}, 6);
+  EXPECT_EQ(of.since(0, 5), Names{});
+  EXPECT_EQ(of.since(0, 6), (Names{"a:1", "b:1"}));
 }
 
 // A link that is dead and its successor: which of them has acknowledged cannot be told.

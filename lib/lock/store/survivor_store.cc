@@ -204,7 +204,7 @@ SurvivorStore::Round SurvivorStore::ask(const Call& first, std::size_t replicas,
   std::vector<std::string> old;
   {
     const std::lock_guard lock(mutex_);
-    watch_.saw(round.last, following, runtime().now());
+    watch_.saw(round.last, following, round.sent_at, runtime().now());
     old = watch_.followed(round.last, since - quarantine_);
   }
   round.stands = std::move(stands.items);
@@ -270,7 +270,10 @@ redis::Answer SurvivorStore::acknowledged(const Call& does, const Call& look,
   if (!is_member(answer.node)) give_up(answer.node, "the server is none of the members");
   const Stint stint = round.first;
   if (round.replicas.young > 0 && !enough(does.purpose, round.replicas)) {
-    round = ask(look, needed(does.purpose, round.replicas), look, ages, answer.sent_at, options);
+    // Where nobody is known for so long any more, CLIENT LIST may know more.
+    const Ages by = watched(quarantine_) >= majority_ ? ages : Ages::listed;
+    const std::size_t all = std::min(needed(does.purpose, round.replicas), round.replicas.connected);
+    round = ask(look, all, look, by, answer.sent_at, options);
     if (!same_stint(stint, round.first))
       give_up(answer.node, "the primary or its replicas changed meanwhile");
   }

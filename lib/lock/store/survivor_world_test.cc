@@ -291,6 +291,30 @@ TEST_P(Survivor, OneWhoJoinsHoldsUpNobody) {
   });
 }
 
+// Two joins of one replica between two looks: it may have been either of them, and CLIENT LIST knows that one is old.
+TEST_P(Survivor, WhoLosesSightOfTheOldAsksForTheirAges) {
+  run([](Set& set) {
+    Peer peer(set);
+    peer.begin();
+    const auto lock = peer.obtain("k");
+    ASSERT_TRUE(lock->try_lock_for(20s));
+    lock->unlock();
+    set.runtime.sleep_for(4s);
+    for (int i = 0; i < 2; ++i) {
+      set.administer("r3", {"REPLICAOF", "NO", "ONE"});
+      set.cluster.demote("r3", "r1");
+      while (set.administer("r3", {"INFO", "replication"}).find("master_link_status:up") ==
+             std::string::npos) {
+        set.runtime.sleep_for(5ms);
+      }
+    }
+    // As soon as it acknowledges at all; real replicas do so once a second at first.
+    set.runtime.sleep_for(1500ms);
+    EXPECT_TRUE(lock->try_lock());
+    lock->unlock();
+  });
+}
+
 TEST_P(Survivor, AfterAFailoverAReplicaCountsAQuarantineAfterItWasSeen) {
   if (!embedded()) GTEST_SKIP() << "needs virtual time";
   run([](Set& set) {
