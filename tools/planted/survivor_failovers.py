@@ -145,9 +145,6 @@ def row_of(document, head, events):
     new = first(events, down["time"], lambda e: e["f"] == "effect" and e.get("mode") == ("restarted" if story == "restart" else "promoted"))
     if new is not None:
         row["new"] = seconds(new["time"] - down["time"])
-        turned = first(events, down["time"], lambda e: e["f"] == "mark" and e.get("key") == "replica-turned")
-        if turned is not None:
-            row["turned"] = seconds(turned["time"] - down["time"])
         on_new = [event for event in events if event["time"] >= new["time"] and event.get("node") == new["node"]]
         ask = first(on_new, 0, lambda e: e["f"] == "store-grant" and e["type"] == "invoke")
         # an acquire that the server lets through; a release may hand over, which only an acquire confirms
