@@ -291,7 +291,7 @@ TEST_P(Survivor, OneWhoJoinsHoldsUpNobody) {
   });
 }
 
-// Two joins of one replica between two looks: it may have been either of them, and CLIENT LIST knows that one is old.
+// Two joins between two looks: either of the replicas may have, and CLIENT LIST knows that one is old.
 TEST_P(Survivor, WhoLosesSightOfTheOldAsksForTheirAges) {
   run([](Set& set) {
     Peer peer(set);
