@@ -203,11 +203,18 @@ void Fleet::start_in(Client& client, Process& process, std::function<void()> fir
   });
 }
 
+bool Fleet::is_member(const std::string& node) const {
+  return std::find(options_.members.begin(), options_.members.end(), node) != options_.members.end();
+}
+
 // One for the server or the set of them; of independent ones, one each for a lock that lives on several (any
 // other knows the first only).
 std::vector<std::unique_ptr<redis::Client>> Fleet::connect(const std::string& name, Process& process,
                                                            Network& network) const {
   std::vector<std::vector<redis::Node>> sets = {options_.nodes};
+  if (!options_.members.empty() && !kind_.asks_strangers) {
+    std::erase_if(sets.front(), [this](const redis::Node& node) { return !is_member(node.name); });
+  }
   if (options_.independent) {
     sets.clear();
     for (const redis::Node& node : options_.nodes) sets.push_back({node});
@@ -248,6 +255,9 @@ Fleet::Equipment Fleet::equip(ClientRecorder& recorder, const std::string& name,
       .by_lag = options_.by_lag,
       .wait_timeout = options_.wait_timeout};
   for (const auto& server : own.servers) space.nodes.push_back(server.get());
+  for (const redis::Node& node : options_.nodes) {
+    if (is_member(node.name)) space.members.push_back(node.endpoint.to_string());
+  }
   own.locks = kind_.make == nullptr ? nullptr : kind_.make(space);
   own.latches = kind_.make_latches == nullptr ? nullptr : kind_.make_latches(space);
   return own;

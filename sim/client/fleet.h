@@ -134,6 +134,7 @@ class Fleet : public Workload {
     std::unique_ptr<LatchSpace> latches;  // null: a kind that is no latch
   };
   void tell_permits();
+  bool is_member(const std::string& node) const;
   std::vector<std::unique_ptr<redis::Client>> connect(const std::string& name, Process& process,
                                                       Network& network) const;
   Equipment equip(ClientRecorder& recorder, const std::string& name, Process& process) const;

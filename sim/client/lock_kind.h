@@ -68,6 +68,7 @@ struct LockSpaceOptions {
   int permits = 1;                         // LockKind::counts_permits: how many there are
   bool fair = false;                       // LockKind::shared: first come, first served
   bool by_lag = false;                     // LockKind::survives_failover: Acknowledged::by_lag
+  std::vector<std::string> members = {};   // and "host:port" of each member; empty: all nodes of the client
   std::optional<Duration> wait_timeout =
       std::nullopt;  // LockKind::wait_timeout: instead of the published one
 };
@@ -112,7 +113,8 @@ struct LockKind {
   bool names_acquisitions = false;
   // What it promises stands on a replicated set whose primaries fail, restart and disagree.
   bool survives_failover = false;
-  bool own_lease = false;  // an acquire can be given a lease of its own: LockSpace::obtain_leased()
+  bool asks_strangers = false;  // planted: its clients know servers that are none of the members, too
+  bool own_lease = false;       // an acquire can be given a lease of its own: LockSpace::obtain_leased()
   Duration lease = std::chrono::seconds(30);  // of a scenario that names none: the design's own default
   // Its lock() gives up by itself after this long, by default. None: it waits until it is granted.
   std::optional<Duration> wait_timeout = std::nullopt;

@@ -111,8 +111,9 @@ std::unique_ptr<LatchSpace> make_hardened_latches(const LockSpaceOptions& option
 LockOptions survivor_options(const LockSpaceOptions& options) {
   LockOptions lock = options.lock;
   SurvivorOptions& survivor = lock.survivor.emplace();
+  survivor.members = options.members;
   for (const redis::Node& node : options.client.options().nodes) {
-    survivor.members.push_back(node.endpoint.to_string());
+    if (options.members.empty()) survivor.members.push_back(node.endpoint.to_string());
   }
   survivor.longest_lease = lock.lease;
   if (options.by_lag) survivor.acknowledged = SurvivorOptions::Acknowledged::by_lag;

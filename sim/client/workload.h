@@ -50,6 +50,7 @@ struct WorkloadOptions {
   int permits = 1;                                      // LockSpaceOptions::permits
   bool fair = false;                                    // LockSpaceOptions::fair
   bool by_lag = false;                                  // LockSpaceOptions::by_lag
+  std::vector<std::string> members = {};                // of `nodes`: LockSpaceOptions::members; empty: all
   std::optional<Duration> wait_timeout = std::nullopt;  // LockSpaceOptions::wait_timeout
 
   // the clients: "c1".."cN"

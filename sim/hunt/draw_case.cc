@@ -80,6 +80,15 @@ void give_up_soon(const Ground& ground, Value& document) {
   Section(ground, document, "cluster").set("settings", std::move(settings));
 }
 
+// r4 is none of the members. It follows one of them that is a replica, until somebody leads it elsewhere.
+void draw_stranger(const Ground& ground, Value& document, Section& cluster) {
+  Value follows;
+  follows.kind = Value::Kind::table;
+  set_key(follows, "r4", text_value("r2"));
+  cluster.set("follows", std::move(follows));
+  Section(ground, document, "lock").set("members", texts(numbered("r", 3)));
+}
+
 // Where servers may forget they do so in many ways; else they keep what they acknowledged.
 void draw_cluster(const Ground& ground, Value& document, Dice dice) {
   Section cluster(ground, document, "cluster");
@@ -96,7 +105,9 @@ void draw_cluster(const Ground& ground, Value& document, Dice dice) {
     const std::string topology =
         dice.pick({"single", "primary-replica", "primary-replica", "primary-replica", "sentinel"});
     cluster.set("topology", topology);
-    cluster.set("nodes", texts(numbered("r", topology == "single" ? 1 : 3)));
+    const bool stranger = topology == "primary-replica" && dice.one_in(5);
+    cluster.set("nodes", texts(numbered("r", topology == "single" ? 1 : stranger ? 4 : 3)));
+    if (stranger) draw_stranger(ground, document, cluster);
     cluster.set("persistence", dice.pick({"none", "none", "aof-always", "aof-everysec", "aof-no", "rdb"}));
     give_up_soon(ground, document);
     return;
@@ -330,9 +341,7 @@ bool fits(const Ground& ground, const Value& document) {
         scenario.latency.high > slowest_message(scenario.workload.lease))
       return false;
     if (ground.bounds == Ground::Bounds::anything) return true;
-    return std::all_of(scenario.faults.begin(), scenario.faults.end(), [&](const FaultPlan& fault) {
-      return bears(fault, *scenario.lock, scenario.cluster);
-    });
+    return bears_all(scenario);
   } catch (const BadScenario&) {
     return false;
   }

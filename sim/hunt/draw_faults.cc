@@ -264,7 +264,10 @@ std::vector<Value> stories_of_roles(const Ground& ground, const Value& document,
   const Value* const topology = document.find("cluster")->find("topology");
   if (!ground.lock->survives_failover || topology == nullptr || topology->text == "sentinel") return {};
   const Parties parties = parties_of(document);
-  if (!parties.faults.empty() || parties.nodes.size() == 2 || dice.one_in(3)) return {};
+  const auto story = [](const std::string& id) { return id != "step"; };
+  if (std::any_of(parties.faults.begin(), parties.faults.end(), story) || parties.nodes.size() == 2 ||
+      dice.one_in(3))
+    return {};
   constexpr std::uint64_t kMostStories = 16;
   std::vector<Value> faults =
       draw_roles({.nodes = parties.nodes,
@@ -273,8 +276,34 @@ std::vector<Value> stories_of_roles(const Ground& ground, const Value& document,
                   .most = std::clamp<std::uint64_t>(grants_of(document), 1, kMostStories)},
                  dice.child("roles"));
   Value with = document;
-  tables_of(with, "fault") = faults;
+  std::vector<Value>& all = tables_of(with, "fault");
+  all.insert(all.end(), faults.begin(), faults.end());
   return fits(ground, with) ? faults : std::vector<Value>();
+}
+
+// One step of one server's clock, as far as a survivor allows for it.
+std::optional<Value> step_within_the_skew(const Ground& ground, const Value& document, Dice dice) {
+  const Value* const run = document.find("run");
+  const bool bounded = run != nullptr && run->find("clock_bound") != nullptr;
+  if (!ground.lock->survives_failover || ground.bounds == Ground::Bounds::anything || bounded ||
+      !dice.one_in(4))
+    return std::nullopt;
+  const Parties parties = parties_of(document);
+  const Duration most = skew_of(parties.lease);
+  if (most < milliseconds(1) || !parties.faults.empty()) return std::nullopt;
+  Value fault, after;
+  set_key(fault, "id", text_value("step"));
+  set_key(fault, "kind", text_value("clock-step"));
+  set_key(fault, "node", text_value(dice.pick(parties.nodes)));
+  const Duration by = dice.one_in(2) ? most : dice.log_uniform(milliseconds(1), most);
+  set_key(fault, "by", text_value((dice.one_in(3) ? "-" : "") + format_duration(by)));
+  set_key(after, "event", text_value(dice.percent(60) ? "lock.granted" : "lock.renewed"));
+  set_key(after, "nth", integer_value(static_cast<std::int64_t>(dice.between(1, 6))));
+  set_key(after, "delay", text_value(format_duration(dice.about_lease(parties.lease))));
+  set_key(fault, "after", std::move(after));
+  Value with = document;
+  tables_of(with, "fault").push_back(fault);
+  return fits(ground, with) ? std::optional(fault) : std::nullopt;
 }
 
 // A case needs something to expect before it can be parsed.
@@ -292,6 +321,13 @@ void draw_faults(const Ground& ground, Value& document, Dice dice) {
   expect_something(whole);
   const std::vector<const FaultKind*> kinds = swarm_of(ground, dice.child("kinds"));
   std::uint64_t count = dice.one_in(4) ? dice.between(4, 8) : dice.between(1, 3);
+  if (const auto step = step_within_the_skew(ground, whole, dice.child("step"))) {
+    for (Value* const of : {&whole, &document}) {
+      set_key(section_of(*of, "run"), "clock_bound",
+              text_value(format_duration(skew_of(parties_of(whole).lease))));
+      tables_of(*of, "fault").push_back(*step);
+    }
+  }
   const std::vector<Value> roles = stories_of_roles(ground, whole, dice.child("stories"));
   if (!roles.empty()) {
     for (Value* const of : {&whole, &document}) {

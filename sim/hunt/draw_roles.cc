@@ -29,13 +29,15 @@ class Teller {
  private:
   void tell_one() {
     if (of_.nodes.size() == 1) return restart();
-    switch (dice_.between(0, 6)) {
+    switch (dice_.between(0, of_.nodes.size() > 3 ? 8 : 6)) {
       case 0:
       case 1: return failover();
       case 2: return split();
       case 3: return change_over();
       case 4: return restart();
       case 5: return change_sides();
+      case 7:
+      case 8: return halves();
       default: return primary_of_nobody();
     }
   }
@@ -72,6 +74,31 @@ class Teller {
       then(a_while());
       follow(old, next);
     }
+    primary_ = next;
+  }
+
+  // Of four or more, two or more are on either side, with a primary each. One that is counted, and should not
+  // be, makes a majority of both.
+  void halves() {
+    const std::string old = primary_, next = other_than({old}), with_old = other_than({old, next});
+    std::vector<Value> here = {text_value(old), text_value(with_old)}, there;
+    std::vector<std::string> follow_next;
+    for (const std::string& node : of_.nodes) {
+      if (node == old || node == with_old) continue;
+      there.push_back(text_value(node));
+      if (node != next) follow_next.push_back(node);
+    }
+    for (const std::string& client : of_.clients)
+      (dice_.one_in(2) ? here : there).push_back(text_value(client));
+    Value& cut = add("partition");
+    set_key(cut, "between", list_value(std::move(here)));
+    set_key(cut, "and", list_value(std::move(there)));
+    set_key(cut, "for", text_value(a_while()));
+    promote(next);
+    for (const std::string& node : follow_next) follow(node, next);
+    then(a_while());
+    follow(old, next);
+    follow(with_old, next);
     primary_ = next;
   }
 

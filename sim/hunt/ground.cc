@@ -92,6 +92,19 @@ bool bears(const FaultPlan& fault, const LockKind& lock, const ClusterOptions& c
   return keeps && (kind == "crash" || kind == "restart" || kind == "power-loss" || kind == "loading");
 }
 
+Duration skew_of(Duration lease) { return std::chrono::floor<std::chrono::milliseconds>(lease / 10); }
+
+bool bears_all(const Scenario& scenario) {
+  Duration stepped{};
+  for (const FaultPlan& fault : scenario.faults) {
+    if (bears(fault, *scenario.lock, scenario.cluster)) continue;
+    const Duration* const by = fault.config.get<Duration>("by");
+    if (!scenario.lock->survives_failover || fault.kind->name != "clock-step" || by == nullptr) return false;
+    stepped += std::chrono::abs(*by) * (fault.heals() ? 2 : 1);
+  }
+  return stepped <= skew_of(scenario.workload.lease);
+}
+
 std::vector<std::string> promises_of(const LockKind& lock, Ground::Bounds bounds) {
   if (lock.latch) return {"latch"};
   // Nobody is granted where no majority is left, and old primaries keep what they have.

@@ -37,5 +37,10 @@ std::vector<std::string> promises_of(const LockKind& lock, Ground::Bounds bounds
 std::vector<std::string> marks_of(const LockKind& lock);
 // Whether the lock says that it bears this fault in this cluster.
 bool bears(const FaultPlan& fault, const LockKind& lock, const ClusterOptions& cluster);
+// And all faults of a scenario together: a survivor bears steps of servers' clocks that add up to the skew
+// that it allows for at most.
+bool bears_all(const Scenario& scenario);
+// Which steps a survivor of the harness allows for.
+Duration skew_of(Duration lease);
 
 }  // namespace holdfast::sim

@@ -48,6 +48,7 @@ TEST(HuntDraws, NothingThatTheLockDoesNotBear) {
       kinds.insert(std::string(fault.kind->name));
       EXPECT_TRUE(bears(fault, *scenario.lock, scenario.cluster)) << fault.kind->name;
     }
+    EXPECT_TRUE(bears_all(scenario));
   }
   EXPECT_FALSE(kinds.contains("promote"));
   EXPECT_FALSE(kinds.contains("clock-drift"));
@@ -171,6 +172,57 @@ TEST(HuntDraws, WhoBearsFailoversSellsByTokens) {
     EXPECT_TRUE(asked.contains("oversell") && asked.contains("fencing-monotonic"));
   }
   EXPECT_GT(sales, 10);
+}
+
+// And a server that is none of the members, and steps of clocks, as far as it says that it bears them.
+TEST(HuntDraws, WhoBearsFailoversMeetsStrangersAndSteps) {
+  int strangers = 0, led = 0, steps = 0;
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    const Scenario scenario =
+        parse_base(draw_case(ground("survivor"), Rng(79).child(std::to_string(i))), "drawn");
+    const bool stranger = scenario.cluster.nodes.size() > 3;
+    strangers += stranger ? 1 : 0;
+    EXPECT_EQ(scenario.workload.members.empty(), !stranger);
+    const auto is = [&](const FaultPlan& fault, const char* kind) { return fault.kind->name == kind; };
+    for (const FaultPlan& fault : scenario.faults) {
+      const std::string* const node = fault.config.get<std::string>("node");
+      led += stranger && is(fault, "promote") && node != nullptr && *node == "r4" ? 1 : 0;
+      steps += is(fault, "clock-step") ? 1 : 0;
+    }
+    EXPECT_TRUE(bears_all(scenario)) << scenario.title();
+  }
+  EXPECT_GT(strangers, 20);
+  EXPECT_GT(led, 5);
+  EXPECT_GT(steps, 20);
+}
+
+// More than that it does not bear, and nobody else bears any.
+TEST(HuntGround, StepsOfClocksAreBorneWithinTheSkew) {
+  const auto borne = [](const std::string& lock, const std::string& faults) {
+    return bears_all(parse_scenarios(R"(schema = 1
+name = "s"
+[cluster]
+topology = "primary-replica"
+nodes = ["r1", "r2"]
+[lock]
+kind = ")" + lock + R"("
+lease = "2s"
+[workload]
+kind = "critical-section"
+clients = 2
+)" + faults + "\n[[expect]]\ncheck = \"lease-exclusion\"\n",
+                                     "s.toml")[0]);
+  };
+  const auto step = [](const std::string& id, const std::string& rest) {
+    return "[[fault]]\nid = \"" + id + "\"\nkind = \"clock-step\"\nnode = \"r1\"\nat = \"1s\"\n" + rest +
+           "\n";
+  };
+  EXPECT_TRUE(borne("survivor", step("a", "by = \"200ms\"")));
+  EXPECT_FALSE(borne("survivor", step("a", "by = \"201ms\"")));
+  EXPECT_FALSE(borne("survivor", step("a", "by = \"150ms\"") + step("b", "by = \"-51ms\"")));
+  EXPECT_TRUE(borne("survivor", step("a", "by = \"100ms\"\nfor = \"1s\""))) << "there and back";
+  EXPECT_FALSE(borne("survivor", step("a", "by = \"101ms\"\nfor = \"1s\"")));
+  EXPECT_FALSE(borne("reentrant", step("a", "by = \"1ms\"")));
 }
 
 TEST(HuntDraws, EachLockHasMarksThatItsHuntsReach) {

@@ -55,6 +55,7 @@ LockKind planted_kind(const PlantedVersion& version) {
     kind.make = version.make;
     kind.registry = base->registry && version.registry;
   }
+  kind.asks_strangers = version.asks_strangers;
   if (version.make_latches) kind.make_latches = version.make_latches;
   const auto scripts = edited_scripts(version);
   if (!scripts->empty()) {

@@ -35,7 +35,8 @@ struct PlantedVersion {
   std::vector<ScriptEdit> edits = {};
   // In the place of the base's; empty: as the base.
   decltype(LockKind::make) make = {};
-  bool registry = false;  // `make`, too, makes locks that a registry keeps
+  bool registry = false;        // `make`, too, makes locks that a registry keeps
+  bool asks_strangers = false;  // LockKind::asks_strangers
   decltype(LockKind::make_latches) make_latches = {};
   // What commands of its own do to a record, beside those of the base.
   decltype(LockKind::read_effects) more_effects = {};

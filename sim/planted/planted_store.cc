@@ -32,7 +32,9 @@ std::shared_ptr<Lock> PlantedLocks::make(const std::string& key) {
 decltype(LockKind::make) planted_space(PlantedSpaceOptions planted) {
   return [planted = std::move(planted)](const LockSpaceOptions& options) -> std::unique_ptr<LockSpace> {
     std::unique_ptr<Store> store;
-    if (options.nodes.size() > 1) {
+    if (planted.store) {
+      store = planted.store(options.client);
+    } else if (options.nodes.size() > 1) {
       store = std::make_unique<QuorumStore>(options.nodes, RedlockOptions().node_timeout, options.lock.lease);
     } else {
       store = make_store(options.client, options.lock);

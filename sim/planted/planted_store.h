@@ -77,9 +77,10 @@ class PlantedLocks final : public Locks {
   const Make make_;
 };
 
-// A space of such locks. `wrap`: the store before the one that ships; empty: that one.
+// A space of such locks. `store`: in the place of the one that ships. `wrap`: before it; empty: that one.
 struct PlantedSpaceOptions {
   PlantedLocks::WireOf wire_of;
+  std::function<std::unique_ptr<Store>(redis::Client& client)> store = {};
   std::function<std::unique_ptr<Store>(redis::Client& client, std::unique_ptr<Store> store)> wrap = {};
   PlantedLocks::Make make = {};  // empty: a WireLock
 };

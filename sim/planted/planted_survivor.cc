@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/lock/store/survivor_scripts.h"
 #include "lib/lock/store/survivor_store.h"
+#include "lib/redis/failure.h"
 #include "sim/client/lock_kind_rows.h"
 #include "sim/planted/planted.h"
 #include "sim/planted/planted_store.h"
@@ -81,16 +83,83 @@ class RepeatedAcquireRenews final : public SurvivorStore {
   }
 };
 
+// WAIT on a connection that wrote nothing: it counts who is connected, and has what was asked for before.
+class BareWait final : public SurvivorStore {
+ public:
+  using SurvivorStore::SurvivorStore;
+  redis::Answer acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,
+                        const redis::CallOptions& options) override {
+    return waited(SurvivorStore::acquire(wire, keys, args, options), options);
+  }
+  redis::Answer renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                      const redis::CallOptions& options) override {
+    return waited(SurvivorStore::renew(script, keys, args, options), options);
+  }
+  std::size_t needed(Purpose, const Replicas&) const override { return 0; }
+  std::size_t waits_for(Purpose) const override { return 0; }
+
+ private:
+  redis::Answer waited(redis::Answer answer, const redis::CallOptions& options) {
+    if (answer.reply.items.empty() || answer.reply.items[0].integer != 1) return answer;
+    const redis::Reply count =
+        client_.call({"WAIT", std::to_string(majority_), "100"}, on_lane(options, redis::Lane::renewals))
+            .reply;
+    if (count.integer < static_cast<std::int64_t>(majority_))
+      throw redis::failure(redis::Error::Kind::unavailable, answer.node, "WAIT", true, "too few replicas");
+    return answer;
+  }
+};
+
+class AnyServer final : public SurvivorStore {
+ public:
+  using SurvivorStore::SurvivorStore;
+  bool is_member(std::string_view) const override { return true; }
+};
+
+// What a client takes for its options: of the store, and of the claims on what it says.
+struct Taken {
+  std::function<void(LockOptions&lock, const LockSpaceOptions&client)> by_both = {}, by_claims = {};
+};
+
 template <class OfStore>
-decltype(LockKind::make) on() {
-  return [](const LockSpaceOptions& options) {
+decltype(LockKind::make) on(Taken taken = {}) {
+  return [taken](const LockSpaceOptions& options) {
     LockSpaceOptions with = options;
     with.lock = survivor_options(options);
-    return planted_space({.wire_of = reentrant_wire,
-                          .wrap = [lock = with.lock](redis::Client& client, std::unique_ptr<Store>) {
-                            return std::make_unique<OfStore>(client, lock);
-                          }})(with);
+    if (taken.by_both) taken.by_both(with.lock, options);
+    const auto store = [lock = with.lock](redis::Client& client) {
+      return std::make_unique<OfStore>(client, lock);
+    };
+    if (taken.by_claims) taken.by_claims(with.lock, options);
+    return planted_space({.wire_of = reentrant_wire, .store = store})(with);
   };
+}
+
+// c1, c3, c5, ...
+bool is_odd(const LockSpaceOptions& client) {
+  return (client.client.options().client_name.back() - '0') % 2 == 1;
+}
+
+// Before each client has heard of the other's.
+void longer_leases_for_some(LockOptions& lock, const LockSpaceOptions& client) {
+  if (!is_odd(client)) return;
+  lock.lease *= 3;
+  lock.survivor->longest_lease = lock.lease;
+}
+
+// The last member has been replaced by a node that was none; some do not know yet.
+void other_members_for_some(LockOptions& lock, const LockSpaceOptions& client) {
+  if (is_odd(client)) return;
+  std::vector<std::string>& members = lock.survivor->members;
+  for (const redis::Node& node : client.client.options().nodes) {
+    const std::string address = node.endpoint.to_string();
+    if (std::find(members.begin(), members.end(), address) == members.end()) members.back() = address;
+  }
+}
+
+void without_margin(LockOptions& lock, const LockSpaceOptions&) {
+  lock.survivor->skew = Duration::zero();
+  lock.survivor->drift_ppm = 0;
 }
 
 }  // namespace
@@ -99,6 +168,8 @@ std::vector<PlantedVersion> planted_survivor() {
   const redis::Script *const acquire = &guarded(kReentrantAcquire), *const renew = &guarded(kReentrantRenew);
   constexpr std::string_view kQuarantine =
       "local quarantine = math.ceil(longest * (1 + drift / 1000000)) + skew + 5";
+  constexpr std::string_view kOthers = "if kept and kept ~= constants then";
+  constexpr std::string_view kAnybodys = "if kept and kept == '' then";
   return {
       {.name = "survivor-no-quarantine",
        .base = "survivor",
@@ -154,6 +225,43 @@ std::vector<PlantedVersion> planted_survivor() {
                  "acknowledged",
        .within = 60'000,
        .make = on<NoLastLook>()},
+      {.name = "survivor-bare-wait",
+       .base = "survivor",
+       .broken = "WAIT goes over a connection that wrote nothing, and counts who is connected",
+       .within = 60'000,
+       .make = on<BareWait>()},
+      {.name = "survivor-claims-without-margin",
+       .base = "survivor",
+       .broken = "a claim lasts as long as its record, whatever the servers' clocks do",
+       .within = 60'000,
+       .make = on<SurvivorStore>({.by_claims = without_margin})},
+      {.name = "survivor-token-expires",
+       .base = "survivor",
+       .broken = "the last token is kept as long as a lease, and the next one is one more",
+       .within = 60'000,
+       .edits = {{acquire,
+                  "local time, kept = call('time'), ARGV[5] or 86400000\n"
+                  "  local token = time[1] * 1000000 + time[2]",
+                  "local kept, token = ARGV[2], 1"}}},
+      {.name = "survivor-mixed-caps",
+       .base = "survivor",
+       .broken = "clients have other longest leases, and nobody looks",
+       .within = 60'000,
+       .edits = {{acquire, kOthers, kAnybodys}, {renew, kOthers, kAnybodys}},
+       .make = on<SurvivorStore>({.by_both = longer_leases_for_some})},
+      {.name = "survivor-mixed-members",
+       .base = "survivor",
+       .broken = "one member was replaced at once, and some clients know the old one",
+       .within = 60'000,
+       .edits = {{acquire, kOthers, kAnybodys}, {renew, kOthers, kAnybodys}},
+       .make = on<SurvivorStore>({.by_both = other_members_for_some}),
+       .asks_strangers = true},
+      {.name = "survivor-any-server",
+       .base = "survivor",
+       .broken = "a server that is none of the members grants, too",
+       .within = 60'000,
+       .make = on<AnyServer>(),
+       .asks_strangers = true},
   };
 }
 

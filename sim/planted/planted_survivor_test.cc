@@ -2,6 +2,7 @@
 // survivor itself, which bears them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,12 +19,14 @@ namespace {
 
 using Settings = std::vector<Override>;
 
-// On how many of the first seeds two owners have a claim at once.
-int violated(const std::string& file, const std::string& kind, int seeds, Settings settings) {
+// On how many of the first seeds two owners have a claim at once. `story`: a file, or "file/variant".
+int violated(const std::string& story, const std::string& kind, int seeds, Settings settings) {
   add_planted_kinds();
   settings.push_back({"lock.kind", kind});
+  const std::string file = story.substr(0, story.find('/'));
+  const std::string variant = story.substr(std::min(story.size(), file.size() + 1));
   const Scenario scenario =
-      read_scenario(HOLDFAST_SOURCE_DIR "/scenarios/survivor/" + file + ".toml", "", settings);
+      read_scenario(HOLDFAST_SOURCE_DIR "/scenarios/survivor/" + file + ".toml", variant, settings);
   int count = 0;
   for (int seed = 1; seed <= seeds; ++seed) {
     const RunResult run = run_once(scenario, {.seed = static_cast<std::uint64_t>(seed)});
@@ -35,10 +38,10 @@ int violated(const std::string& file, const std::string& kind, int seeds, Settin
   return count;
 }
 
-void expect_broken(const std::string& file, const std::string& version, int seeds = 40,
+void expect_broken(const std::string& story, const std::string& version, int seeds = 40,
                    const Settings& settings = {}) {
-  EXPECT_GT(violated(file, "planted-survivor-" + version, seeds, settings), 0) << version << " in " << file;
-  EXPECT_EQ(violated(file, "survivor", seeds, settings), 0) << file;
+  EXPECT_GT(violated(story, "planted-survivor-" + version, seeds, settings), 0) << version << " in " << story;
+  EXPECT_EQ(violated(story, "survivor", seeds, settings), 0) << story;
 }
 
 TEST(PlantedSurvivor, AReplicaThatChangesSidesDoesNotCountAtOnce) { expect_broken("rejoin", "any-age"); }
@@ -52,6 +55,14 @@ TEST(PlantedSurvivor, APrimaryThatIsCutOffGrantsNothing) {
 TEST(PlantedSurvivor, AServerThatForgotIsNewInItsRole) {
   const Settings alone = {{"cluster.topology", "single"}, {"cluster.nodes", std::vector<std::string>{"r1"}}};
   expect_broken("restart", "no-quarantine", 20, alone);
+}
+
+TEST(PlantedSurvivor, AStrangerMakesNoSecondMajority) {
+  expect_broken("stranger", "any-server", 10);
+  expect_broken("stranger", "mixed-members", 10);
+}
+TEST(PlantedSurvivor, AClaimEndsBeforeItsRecordMay) {
+  expect_broken("clock_beyond_the_skew/without-renewal", "claims-without-margin", 20);
 }
 
 // Of all ways in which so many things go otherwise: the first promise that one breaks.
@@ -100,7 +111,7 @@ TEST(PlantedSurvivor, NoPlaceOfASplitGivesTwoOwners) {
 TEST(PlantedSurvivor, NoPlacesOfChangedRolesGiveTwoOwners) {
   expect_complete("survivor_roles");
   for (const char* const version :
-       {"any-age", "no-last-look", "all-of-the-connected", "majority-of-the-connected"})
+       {"any-age", "no-last-look", "all-of-the-connected", "majority-of-the-connected", "bare-wait"})
     expect_found(version, "survivor_roles", kTwoFaults);
   EXPECT_EQ(explored("planted-survivor-no-last-look", "survivor_roles").broken, "") << "one fault is too few";
 }
@@ -109,7 +120,15 @@ TEST(PlantedSurvivor, NoPlacesOfChangedRolesGiveTwoOwners) {
 TEST(PlantedSurvivor, NoPlacesAroundAnIsolatedPrimaryGiveTwoOwners) {
   expect_complete("survivor_isolated", kTwoFaults);
   expect_found("renewals-unacknowledged", "survivor_isolated", kTwoFaults);
-  expect_found("repeated-acquire-in-quarantine", "survivor_isolated", kThreeFaults);
+  for (const char* const version : {"repeated-acquire-in-quarantine", "mixed-caps"})
+    expect_found(version, "survivor_isolated", kThreeFaults);
+}
+
+// A server that is none of the members is promoted with one of them behind it, or follows the primary.
+TEST(PlantedSurvivor, NoPlacesAroundAStrangerGiveTwoOwners) {
+  expect_complete("survivor_stranger");
+  for (const char* const version : {"any-server", "mixed-members"})
+    expect_found(version, "survivor_stranger");
 }
 
 TEST(PlantedSurvivor, NoPlaceAtWhichTheOnlyMemberForgetsGivesTwoOwners) {
@@ -121,6 +140,7 @@ TEST(PlantedSurvivor, NoPlaceAtWhichTheOnlyMemberForgetsGivesTwoOwners) {
 TEST(LongPlantedSurvivor, NoFaultsGiveTwoOwners) {
   expect_complete("survivor_roles", kTwoFaults);
   expect_complete("survivor_isolated", kThreeFaults);
+  expect_complete("survivor_stranger", kThreeFaults);
 }
 
 }  // namespace

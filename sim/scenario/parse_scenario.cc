@@ -93,6 +93,7 @@ void parse_lock(const Value& table, Scenario& scenario) {
   workload.fair = reader.flag("fair").value_or(false);
   workload.by_lag =
       reader.choice("acknowledged", {"by-majority", "by-lag"}).value_or("by-majority") == "by-lag";
+  workload.members = reader.texts("members").value_or(workload.members);
   workload.permits = static_cast<int>(reader.integer("permits", 1, 1'000'000).value_or(workload.permits));
   workload.replicas = static_cast<int>(reader.integer("replicas", 0, 15).value_or(workload.replicas));
   workload.replica_timeout = reader.duration("replica_timeout").value_or(workload.replica_timeout);
@@ -124,12 +125,20 @@ void parse_lock(const Value& table, Scenario& scenario) {
       "acknowledged", table.find("acknowledged") != nullptr,
       [](const LockKind& kind) { return kind.survives_failover; }, "asks no members");
   needs(
+      "members", !workload.members.empty(), [](const LockKind& kind) { return kind.survives_failover; },
+      "asks no members");
+  needs(
       "permits", table.find("permits") != nullptr, [](const LockKind& kind) { return kind.counts_permits; },
       "counts no permits");
   needs(
       "wait_timeout", workload.wait_timeout.has_value(),
       [](const LockKind& kind) { return kind.wait_timeout.has_value(); }, "has no wait timeout of its own");
   const auto& cluster = scenario.cluster;
+  for (const std::string& member : workload.members) {
+    check_name(member, cluster.nodes, reader.at("members"), "members");
+    if (std::count(workload.members.begin(), workload.members.end(), member) > 1)
+      throw BadScenario(reader.at("members"), "`members` names `" + member + "` twice, expected each once");
+  }
   const std::size_t replicas = direct_replicas(cluster);
   if (static_cast<std::size_t>(workload.replicas) > replicas) {
     throw BadScenario(reader.at("replicas"), "`replicas` is " + std::to_string(workload.replicas) +

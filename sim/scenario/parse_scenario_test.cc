@@ -172,6 +172,13 @@ TEST(ParseScenario, ReadsWhatTheLockIsAsked) {
   EXPECT_FALSE(asked.workload.fencing);
 }
 
+TEST(ParseScenario, ReadsWhoTheMembersAre) {
+  const Scenario asked =
+      parse_scenarios(with("kind  = \"reentrant\"", "kind = \"survivor\"\nmembers = [\"r1\"]"), "f.toml")[0];
+  EXPECT_EQ(asked.workload.members, std::vector<std::string>{"r1"});
+  EXPECT_TRUE(parse_scenarios(kGood, "f.toml")[0].workload.members.empty());
+}
+
 // A published design has the expiry that it was published with; whoever names one gets that.
 TEST(ParseScenario, TheLeaseThatAKindWasPublishedWith) {
   std::string text = kGood;
@@ -247,6 +254,11 @@ TEST(ParseScenario, ComplaintsNameLineColumnExpectationAndSuggestion) {
       {with("kind  = \"reentrant\"", "kind = \"count-down-latch\""), "is a latch, expected `count-down`"},
       {kGood + "[[variant]]\nabout = \"nameless\"", "[[variant]] has no `name`"},
       {with("lease = \"5s\"", "permits = 0"), "f.toml:15:11: `permits` is 0, expected a whole number from 1"},
+      {with("lease = \"5s\"", "members = [\"r1\"]"),
+       "f.toml:15:11: `members`: the lock `reentrant` asks no members, expected"},
+      {with("kind  = \"reentrant\"", "kind = \"survivor\"\nmembers = [\"r9\"]"), "`members` names `r9`"},
+      {with("kind  = \"reentrant\"", "kind = \"survivor\"\nmembers = [\"r1\", \"r1\"]"),
+       "`members` names `r1` twice, expected each once"},
       {with("lease = \"5s\"", "fair = true"), "f.toml:15:8: `fair`: the lock `reentrant` has no readers"},
       {with("lease = \"5s\"", "replicas = 2"),
        "f.toml:15:12: `replicas` is 2, but the cluster has 1, expected"},

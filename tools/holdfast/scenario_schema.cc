@@ -170,6 +170,7 @@ std::vector<Key> lock_keys() {
       {"fair", flag(), "of a read-write lock: first come, first served (false)"},
       {"acknowledged", choice({"by-majority", "by-lag"}),
        "of a survivor: whether a majority has each grant, or min-replicas is trusted (by-majority)"},
+      {"members", texts(), "of a survivor: those of the nodes that may become the primary (all)"},
       {"permits", integer(1, 1'000'000), "of a semaphore (1)"},
       {"replicas", integer(0, 15), "a grant counts when that many replicas have it (0)"},
       {"replica_timeout", duration(), "within that time (500ms)"},

@@ -211,7 +211,7 @@ std::vector<std::optional<redis::Error>> Store::release_all(std::span<const Rele
 }
 
 std::unique_ptr<Store> make_store(redis::Client& client, const LockOptions& options) {
-  if (options.survivor) return std::make_unique<SurvivorStore>(client, options);
+  if (options.survivor) return SurvivorStore::make(client, options);
   return std::make_unique<OneRedis>(client, options);
 }
 

@@ -69,17 +69,20 @@ SurvivorStore::SurvivorStore(redis::Client& client, const LockOptions& options)
       replica_timeout_ms_(milliseconds_text(options.replica_timeout)),
       constants_(survivor_constants(*options.survivor)),
       by_lag_(options.survivor->acknowledged == SurvivorOptions::Acknowledged::by_lag),
-      mutex_(client.runtime()) {
+      mutex_(client.runtime()) {}
+
+std::unique_ptr<Store> SurvivorStore::make(redis::Client& client, const LockOptions& options) {
   if (client.options().cluster) {
     throw std::invalid_argument("survivor: not on a Redis Cluster; give it a replicated set of its own");
   }
-  if (!client.options().sentinels.empty()) return;  // the nodes are names only
+  const bool names_only = !client.options().sentinels.empty();
   for (const redis::Node& node : client.options().nodes) {
     const std::string address = node.endpoint.to_string();
-    if (!has(members_, address)) {
+    if (!names_only && !has(options.survivor->members, address)) {
       throw std::invalid_argument("survivor: the client's node " + address + " is none of the members");
     }
   }
+  return std::make_unique<SurvivorStore>(client, options);
 }
 
 redis::Answer SurvivorStore::acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,

@@ -39,6 +39,8 @@ class SurvivorStore : public ClientStore {
  public:
   // `client` outlives it. Throws std::invalid_argument: a client of a Cluster, or one of a node that is no
   // member.
+  static std::unique_ptr<Store> make(redis::Client& client, const LockOptions& options);
+  // REQUIRES: what make() looks at.
   SurvivorStore(redis::Client& client, const LockOptions& options);
 
   redis::Answer acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,
