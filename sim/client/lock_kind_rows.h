@@ -27,9 +27,10 @@ std::shared_ptr<historic::Redisson> make_redisson(
     const LockSpaceOptions& options, historic::RedissonRenewals::Persistence persistence =
                                          historic::RedissonRenewals::Persistence::stops_at_failure);
 
-// What a survivor is asked for: whoever serves the set is a member, and a tenth of a lease is for clocks that
-// disagree.
+// What a survivor is asked for: its members, and how far clocks may disagree.
 LockOptions survivor_options(const LockSpaceOptions& options);
+// That is a tenth of a lease.
+Duration survivor_skew(Duration lease);
 
 // Several locks as one.
 using JoinLocks = std::function<std::shared_ptr<Lock>(std::vector<std::shared_ptr<Lock>> members)>;

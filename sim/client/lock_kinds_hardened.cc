@@ -117,9 +117,11 @@ LockOptions survivor_options(const LockSpaceOptions& options) {
   }
   survivor.longest_lease = lock.lease;
   if (options.by_lag) survivor.acknowledged = SurvivorOptions::Acknowledged::by_lag;
-  survivor.skew = std::chrono::floor<std::chrono::milliseconds>(lock.lease / 10);
+  survivor.skew = survivor_skew(lock.lease);
   return lock;
 }
+
+Duration survivor_skew(Duration lease) { return std::chrono::floor<std::chrono::milliseconds>(lease / 10); }
 
 std::vector<LockKind> hardened_lock_kinds() {
   return {

@@ -43,12 +43,6 @@ std::string text_at(const Value& document, const std::string& section, const std
   return value == nullptr ? "" : value->text;
 }
 
-Value texts(const std::vector<std::string>& names) {
-  std::vector<Value> items;
-  for (const std::string& name : names) items.push_back(text_value(name));
-  return list_value(std::move(items));
-}
-
 std::vector<std::string> numbered(const char* prefix, std::uint64_t count) {
   std::vector<std::string> names;
   for (std::uint64_t i = 1; i <= count; ++i) names.push_back(prefix + std::to_string(i));
@@ -86,7 +80,7 @@ void draw_stranger(const Ground& ground, Value& document, Section& cluster) {
   follows.kind = Value::Kind::table;
   set_key(follows, "r4", text_value("r2"));
   cluster.set("follows", std::move(follows));
-  Section(ground, document, "lock").set("members", texts(numbered("r", 3)));
+  Section(ground, document, "lock").set("members", texts_value(numbered("r", 3)));
 }
 
 // Where servers may forget they do so in many ways; else they keep what they acknowledged.
@@ -96,7 +90,7 @@ void draw_cluster(const Ground& ground, Value& document, Dice dice) {
   const bool anything = ground.bounds == Ground::Bounds::anything;
   if (ground.lock->quorum) {
     cluster.set("topology", "independent");
-    cluster.set("nodes", texts(numbered("r", dice.percent(80) ? 3 : 5)));
+    cluster.set("nodes", texts_value(numbered("r", dice.percent(80) ? 3 : 5)));
     cluster.set("persistence", anything ? dice.pick({"none", "aof-always", "aof-everysec"}) : "aof-always");
     return;
   }
@@ -106,7 +100,7 @@ void draw_cluster(const Ground& ground, Value& document, Dice dice) {
         dice.pick({"single", "primary-replica", "primary-replica", "primary-replica", "sentinel"});
     cluster.set("topology", topology);
     const bool stranger = topology == "primary-replica" && dice.one_in(5);
-    cluster.set("nodes", texts(numbered("r", topology == "single" ? 1 : stranger ? 4 : 3)));
+    cluster.set("nodes", texts_value(numbered("r", topology == "single" ? 1 : stranger ? 4 : 3)));
     if (stranger) draw_stranger(ground, document, cluster);
     cluster.set("persistence", dice.pick({"none", "none", "aof-always", "aof-everysec", "aof-no", "rdb"}));
     give_up_soon(ground, document);
@@ -119,7 +113,7 @@ void draw_cluster(const Ground& ground, Value& document, Dice dice) {
                                                           : "cluster";
   cluster.set("topology", topology);
   const std::uint64_t nodes = topology == "single" ? 1 : topology == "cluster" ? 6 : dice.percent(75) ? 2 : 3;
-  cluster.set("nodes", texts(numbered("r", nodes)));
+  cluster.set("nodes", texts_value(numbered("r", nodes)));
   cluster.set("persistence", anything
                                  ? dice.pick({"none", "none", "aof-always", "aof-everysec", "aof-no", "rdb"})
                                  : "aof-always");
@@ -355,7 +349,7 @@ Value least_case(const Ground& ground) {
   if (ground.lock->quorum && document.find("cluster") == nullptr) {
     Section cluster(ground, document, "cluster");
     cluster.set("topology", "independent");
-    cluster.set("nodes", texts(numbered("r", 3)));
+    cluster.set("nodes", texts_value(numbered("r", 3)));
   }
   expect_promises(ground, document);
   put_in_order(document);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/client/lock_kind_rows.h"
 #include "sim/hunt/draw_case.h"
 #include "sim/hunt/draw_roles.h"
 #include "sim/scenario/parse_scenario.h"
@@ -289,7 +290,7 @@ std::optional<Value> step_within_the_skew(const Ground& ground, const Value& doc
       !dice.one_in(4))
     return std::nullopt;
   const Parties parties = parties_of(document);
-  const Duration most = skew_of(parties.lease);
+  const Duration most = survivor_skew(parties.lease);
   if (most < milliseconds(1) || !parties.faults.empty()) return std::nullopt;
   Value fault, after;
   set_key(fault, "id", text_value("step"));
@@ -324,7 +325,7 @@ void draw_faults(const Ground& ground, Value& document, Dice dice) {
   if (const auto step = step_within_the_skew(ground, whole, dice.child("step"))) {
     for (Value* const of : {&whole, &document}) {
       set_key(section_of(*of, "run"), "clock_bound",
-              text_value(format_duration(skew_of(parties_of(whole).lease))));
+              text_value(format_duration(survivor_skew(parties_of(whole).lease))));
       tables_of(*of, "fault").push_back(*step);
     }
   }

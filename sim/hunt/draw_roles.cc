@@ -56,16 +56,11 @@ class Teller {
   // The primary is cut off with some clients, and goes on; it learns late, or never, that it is none.
   void split() {
     const std::string old = primary_, next = other_than({old});
-    std::vector<Value> here = {text_value(old)}, there;
+    std::vector<std::string> here = {old}, there;
     for (const std::string& node : of_.nodes) {
-      if (node != old) (node != next && dice_.one_in(5) ? here : there).push_back(text_value(node));
+      if (node != old) (node != next && dice_.one_in(5) ? here : there).push_back(node);
     }
-    for (const std::string& client : of_.clients)
-      (dice_.one_in(2) ? here : there).push_back(text_value(client));
-    Value& cut = add("partition");
-    set_key(cut, "between", list_value(std::move(here)));
-    set_key(cut, "and", list_value(std::move(there)));
-    set_key(cut, "for", text_value(a_while()));
+    cut(here, there);
     promote(next);
     for (const std::string& node : of_.nodes) {
       if (node != next && node != old && dice_.percent(85)) follow(node, next);
@@ -77,25 +72,17 @@ class Teller {
     primary_ = next;
   }
 
-  // Of four or more, two or more are on either side, with a primary each. One that is counted, and should not
-  // be, makes a majority of both.
+  // Of four or more, two at least are on either side, with a primary each. Where a stranger is counted,
+  // both sides have a majority.
   void halves() {
     const std::string old = primary_, next = other_than({old}), with_old = other_than({old, next});
-    std::vector<Value> here = {text_value(old), text_value(with_old)}, there;
-    std::vector<std::string> follow_next;
+    std::vector<std::string> there;
     for (const std::string& node : of_.nodes) {
-      if (node == old || node == with_old) continue;
-      there.push_back(text_value(node));
-      if (node != next) follow_next.push_back(node);
+      if (node != old && node != with_old) there.push_back(node);
     }
-    for (const std::string& client : of_.clients)
-      (dice_.one_in(2) ? here : there).push_back(text_value(client));
-    Value& cut = add("partition");
-    set_key(cut, "between", list_value(std::move(here)));
-    set_key(cut, "and", list_value(std::move(there)));
-    set_key(cut, "for", text_value(a_while()));
+    cut({old, with_old}, there);
     promote(next);
-    for (const std::string& node : follow_next) follow(node, next);
+    for (const std::string& node : there) follow(node, next);
     then(a_while());
     follow(old, next);
     follow(with_old, next);
@@ -145,6 +132,16 @@ class Teller {
     primary_ = next;
   }
 
+  // These nodes from those, with clients on either side.
+  void cut(const std::vector<std::string>& here, const std::vector<std::string>& there) {
+    Value between = texts_value(here), other = texts_value(there);
+    for (const std::string& client : of_.clients)
+      (dice_.one_in(2) ? between : other).items.push_back(text_value(client));
+    Value& partition = add("partition");
+    set_key(partition, "between", std::move(between));
+    set_key(partition, "and", std::move(other));
+    set_key(partition, "for", text_value(a_while()));
+  }
   void promote(const std::string& node) { set_key(add("promote"), "node", text_value(node)); }
   void follow(const std::string& node, const std::string& primary) {
     if (node == primary) return;

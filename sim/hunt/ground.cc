@@ -4,6 +4,7 @@
 #include <set>
 #include <string_view>
 
+#include "sim/client/lock_kind_rows.h"
 #include "sim/hunt/draw_case.h"
 #include "sim/scenario/parse_scenario.h"
 #include "sim/scenario/write_document.h"
@@ -92,8 +93,6 @@ bool bears(const FaultPlan& fault, const LockKind& lock, const ClusterOptions& c
   return keeps && (kind == "crash" || kind == "restart" || kind == "power-loss" || kind == "loading");
 }
 
-Duration skew_of(Duration lease) { return std::chrono::floor<std::chrono::milliseconds>(lease / 10); }
-
 bool bears_all(const Scenario& scenario) {
   Duration stepped{};
   for (const FaultPlan& fault : scenario.faults) {
@@ -102,7 +101,7 @@ bool bears_all(const Scenario& scenario) {
     if (!scenario.lock->survives_failover || fault.kind->name != "clock-step" || by == nullptr) return false;
     stepped += std::chrono::abs(*by) * (fault.heals() ? 2 : 1);
   }
-  return stepped <= skew_of(scenario.workload.lease);
+  return stepped <= survivor_skew(scenario.workload.lease);
 }
 
 std::vector<std::string> promises_of(const LockKind& lock, Ground::Bounds bounds) {

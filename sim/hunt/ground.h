@@ -40,7 +40,5 @@ bool bears(const FaultPlan& fault, const LockKind& lock, const ClusterOptions& c
 // And all faults of a scenario together: a survivor bears steps of servers' clocks that add up to the skew
 // that it allows for at most.
 bool bears_all(const Scenario& scenario);
-// Which steps a survivor of the harness allows for.
-Duration skew_of(Duration lease);
 
 }  // namespace holdfast::sim

@@ -183,11 +183,10 @@ TEST(HuntDraws, WhoBearsFailoversMeetsStrangersAndSteps) {
     const bool stranger = scenario.cluster.nodes.size() > 3;
     strangers += stranger ? 1 : 0;
     EXPECT_EQ(scenario.workload.members.empty(), !stranger);
-    const auto is = [&](const FaultPlan& fault, const char* kind) { return fault.kind->name == kind; };
     for (const FaultPlan& fault : scenario.faults) {
       const std::string* const node = fault.config.get<std::string>("node");
-      led += stranger && is(fault, "promote") && node != nullptr && *node == "r4" ? 1 : 0;
-      steps += is(fault, "clock-step") ? 1 : 0;
+      led += stranger && fault.kind->name == "promote" && node != nullptr && *node == "r4" ? 1 : 0;
+      steps += fault.kind->name == "clock-step" ? 1 : 0;
     }
     EXPECT_TRUE(bears_all(scenario)) << scenario.title();
   }

@@ -118,7 +118,8 @@ class AnyServer final : public SurvivorStore {
 
 // What a client takes for its options: of the store, and of the claims on what it says.
 struct Taken {
-  std::function<void(LockOptions&lock, const LockSpaceOptions&client)> by_both = {}, by_claims = {};
+  using Change = std::function<void(LockOptions& lock, const LockSpaceOptions& client)>;
+  Change by_both = {}, by_claims = {};
 };
 
 template <class OfStore>

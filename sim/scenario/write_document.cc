@@ -112,6 +112,11 @@ Value list_value(std::vector<Value> items) {
   value.items = std::move(items);
   return value;
 }
+Value texts_value(const std::vector<std::string>& texts) {
+  std::vector<Value> items;
+  for (const std::string& text : texts) items.push_back(text_value(text));
+  return list_value(std::move(items));
+}
 
 void set_key(Value& table, const std::string& key, Value value) {
   if (Value* const present = table.find(key)) {

@@ -13,6 +13,7 @@ Value text_value(std::string text);
 Value integer_value(std::int64_t number);
 Value flag_value(bool flag);
 Value list_value(std::vector<Value> items);
+Value texts_value(const std::vector<std::string>& texts);
 
 // Sets the key of a table; one that is new comes last.
 void set_key(Value& table, const std::string& key, Value value);
