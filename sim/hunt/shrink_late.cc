@@ -38,12 +38,12 @@ void put_off_or_wait(Value& table, const char* key, Duration most) {
 
 // A restart is over at once here; a crash that ends says how long it takes.
 void take_time_to_start(Value& fault, Duration most) {
-  Value& kind = *fault.find("kind");
-  if (kind.text == "restart") {
-    kind.text = "crash";
+  const std::string kind = fault.find("kind")->text;
+  if (kind == "restart") {
+    set_key(fault, "kind", text_value("crash"));
     set_key(fault, "for", text_value("1ms"));
   }
-  const bool starts = kind.text == "crash" || kind.text == "power-loss" || kind.text == "shutdown";
+  const bool starts = kind == "restart" || kind == "crash" || kind == "power-loss" || kind == "shutdown";
   if (starts) put_off(fault, "for", most);
 }
 
