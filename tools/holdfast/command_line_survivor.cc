@@ -11,14 +11,35 @@
 
 namespace holdfast::tools {
 
+namespace {
+
+void read_client_user(SurvivorArguments& arguments) {
+  const std::string& user = arguments.client.user;
+  const auto wrong = [&](const std::string& why) {
+    throw BadUsage("survivor: --client-user: `" + user + "`, expected " + why);
+  };
+  if (user.empty() || std::any_of(user.begin(), user.end(), [](unsigned char c) { return c <= ' '; }))
+    wrong("a name without blanks");
+  // Replicas log in as one of these, and so does who asks.
+  if (user == "default") wrong("another name than that of the user who is always there");
+  if (user == arguments.access.user) wrong("another name than --user");
+  if (arguments.what != "init") return;
+  const char* const password = std::getenv("HOLDFAST_CLIENT_PASSWORD");
+  if (password == nullptr || *password == 0)
+    throw BadUsage("survivor: --client-user: no password, expected one in $HOLDFAST_CLIENT_PASSWORD");
+  arguments.client.password = password;
+}
+
+}  // namespace
+
 void CommandLine::add_survivor() {
   survivor = app.add_subcommand(
       "survivor",
       "set up servers whose locks survive a failover, or say how they are\n"
       "`init` gives a primary and its replicas their constants and refuses what is unsafe; `status` shows "
-      "roles, "
-      "quarantine, lag and what is held. lib/SURVIVOR.md says what for. The password is read from "
-      "$HOLDFAST_REDIS_PASSWORD.");
+      "roles, quarantine, lag and what is held. Both name users who may do what makes two owners. "
+      "lib/SURVIVOR.md says what for. The password is read from $HOLDFAST_REDIS_PASSWORD, that of the "
+      "clients from $HOLDFAST_CLIENT_PASSWORD.");
   survivor->add_option("WHAT", survivor_.what, "what to do")
       ->required()
       ->type_name("WHAT")
@@ -38,6 +59,12 @@ void CommandLine::add_survivor() {
                      "init: clients trust min-replicas and wait for no acknowledgement (SurvivorOptions)");
   survivor->add_flag("--change", survivor_.change, "init: the set has other constants, which these replace");
   survivor->add_option("--user", survivor_.access.user, "the user on all members")->type_name("NAME");
+  survivor
+      ->add_option(
+          "--client-user", survivor_.client.user,
+          "init: make this user, with the rights that clients of locks need, on all members; status: "
+          "look whether all have it")
+      ->type_name("NAME");
 }
 
 SurvivorArguments CommandLine::survivor_arguments() const {
@@ -69,6 +96,7 @@ SurvivorArguments CommandLine::survivor_arguments() const {
   }
   if (const char* const password = std::getenv("HOLDFAST_REDIS_PASSWORD"))
     arguments.access.password = password;
+  if (survivor->count("--client-user") > 0) read_client_user(arguments);
   return arguments;
 }
 

@@ -111,6 +111,7 @@ struct SurvivorArguments {
   std::string what;         // init | status
   SurvivorOptions options;  // of `status` the members alone
   Access access;
+  Access client = {};   // as whom clients log in; `user` empty: not told. `status` has no password.
   bool change = false;  // init: other constants than those that are there
 };
 

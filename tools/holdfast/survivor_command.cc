@@ -2,7 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <functional>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "tools/holdfast/escape.h"
 #include "tools/holdfast/output.h"
 #include "tools/holdfast/survivor_survey.h"
+#include "tools/holdfast/survivor_users.h"
 
 namespace holdfast::tools {
 namespace {
@@ -68,21 +70,30 @@ void print_problems(const std::vector<std::string>& problems) {
   for (const std::string& problem : problems) print_out("✗ " + problem + "\n");
 }
 
-redis::ClientOptions of_primary(const MemberState& primary, const Access& access) {
-  const std::size_t colon = primary.address.rfind(':');
-  return {.nodes = {{primary.address,
-                     {primary.address.substr(0, colon),
-                      static_cast<std::uint16_t>(std::stoi(primary.address.substr(colon + 1)))}}},
-          .user = access.user,
-          .password = access.password,
-          .connect_timeout = access.patience,
-          .command_timeout = access.patience};
+void append(std::vector<std::string>& all, std::vector<std::string> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+std::vector<std::string> that_answer(const std::vector<MemberState>& members) {
+  std::vector<std::string> addresses;
+  for (const MemberState& member : members) {
+    if (member.trouble.empty()) addresses.push_back(member.address);
+  }
+  return addresses;
+}
+
+void print_warnings(const std::vector<MemberUsers>& users) {
+  const std::vector<std::string> warnings = warnings_of(users);
+  for (const std::string& warning : warnings) print_out("! " + warning + "\n");
 }
 
 ExitCode status(const SurvivorArguments& arguments, Runtime& runtime, Network& network) {
   const std::vector<MemberState> members =
       survey(runtime, network, arguments.options.members, arguments.access);
-  const std::vector<std::string> problems = problems_of(members, std::nullopt);
+  std::vector<std::string> problems = problems_of(members, std::nullopt);
+  const std::vector<MemberUsers> users =
+      survey_users(runtime, network, that_answer(members), arguments.access, arguments.client.user);
+  if (!arguments.client.user.empty()) append(problems, client_user_problems(users, arguments.client.user));
   const MemberState* const primary = primary_of(members);
   print_members(members);
   if (primary != nullptr && primary->mark) {
@@ -95,7 +106,7 @@ ExitCode status(const SurvivorArguments& arguments, Runtime& runtime, Network& n
     } else {
       print_out("quarantine  over for " + time_text(-left) + "\n");
     }
-    redis::Client client(runtime, network, of_primary(*primary, arguments.access));
+    redis::Client client(runtime, network, options_for(primary->address, arguments.access));
     try {
       const std::vector<HeldLock> held = held_on(client, kMostHeld);
       print_out(fmt::format("held        {}{}\n", held.size(), held.size() == kMostHeld ? " or more" : ""));
@@ -109,8 +120,9 @@ ExitCode status(const SurvivorArguments& arguments, Runtime& runtime, Network& n
   } else if (primary != nullptr) {
     print_out("\nno mark: `holdfast survivor init` sets it up, or the first client does\n");
   }
-  if (!problems.empty()) print_out("\n");
+  if (!problems.empty() || !warnings_of(users).empty()) print_out("\n");
   print_problems(problems);
+  print_warnings(users);
   const bool unasked = std::any_of(members.begin(), members.end(),
                                    [](const MemberState& member) { return !member.trouble.empty(); });
   return unasked ? kMissing : problems.empty() ? kMet : kFailed;
@@ -135,6 +147,26 @@ std::vector<std::string> without_mark(Runtime& runtime, Network& network,
     ids_before = missing.empty() ? std::move(ids) : std::vector<std::string>();
     runtime.sleep_for(milliseconds(100));
   }
+}
+
+struct Changed {
+  bool everywhere = true;  // on each member
+  bool kept = true;        // and each that could keep it does
+};
+// [parks] Changes that user on each of them, and says what was done.
+Changed for_each_member(const std::vector<std::string>& addresses, const std::string& user,
+                        const std::function<UserChange(const std::string&)>& change) {
+  Changed all;
+  for (const std::string& address : addresses) {
+    const UserChange changed = change(address);
+    const std::string who = for_terminal(user);
+    if (!changed.done.empty()) print_out(fmt::format("user {} {}\n", who, changed.done));
+    if (!changed.trouble.empty())
+      print_out(fmt::format("✗ user {} on {}: {}\n", who, address, changed.trouble));
+    all.everywhere = all.everywhere && !changed.done.empty();
+    all.kept = all.kept && changed.trouble.empty();
+  }
+  return all;
 }
 
 ExitCode init(const SurvivorArguments& arguments, Runtime& runtime, Network& network) {
@@ -164,6 +196,12 @@ ExitCode init(const SurvivorArguments& arguments, Runtime& runtime, Network& net
           missing + " has not the constants from before the change: wait for it, or for the last change");
     }
   }
+  const Access& client = arguments.client;
+  if (!client.user.empty()) {
+    append(problems, not_for_clients(
+                         survey_users(runtime, network, that_answer(members), arguments.access, client.user),
+                         client.user));
+  }
   if (!problems.empty()) {
     print_members(members);
     print_out("\n");
@@ -171,6 +209,16 @@ ExitCode init(const SurvivorArguments& arguments, Runtime& runtime, Network& net
     if (changes && !arguments.change) print_out("to change them: holdfast survivor init --change\n");
     print_out("nothing was changed\n");
     return kFailed;
+  }
+  Changed changed;
+  if (!client.user.empty()) {
+    changed = for_each_member(arguments.options.members, client.user, [&](const std::string& address) {
+      return make_client_user(runtime, network, address, arguments.access, client);
+    });
+    if (!changed.everywhere) {
+      print_out("the constants were not touched: run the same command again\n");
+      return kFailed;
+    }
   }
   const Duration quarantine = std::max(quarantine_of(arguments.options),
                                        changes ? quarantine_in(before->constants) : Duration::zero());
@@ -181,7 +229,7 @@ ExitCode init(const SurvivorArguments& arguments, Runtime& runtime, Network& net
       local id = redis.call('info', 'replication'):match('master_replid:(%x+)')
       local ends = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
       return redis.call('set', KEYS[1], string.format('%s %.0f%s', id, ends, ARGV[2])))";
-    redis::Client client(runtime, network, of_primary(*primary, arguments.access));
+    redis::Client client(runtime, network, options_for(primary->address, arguments.access));
     const std::string ms = milliseconds_text(quarantine);
     client.call({"EVAL", kWrite, "1", kSurvivorMark, ms, constants});
   }
@@ -196,16 +244,20 @@ ExitCode init(const SurvivorArguments& arguments, Runtime& runtime, Network& net
                         !before || changes
                             ? "the first grant is " + sim::format_duration(quarantine) + " away"
                             : "it was set up before"));
-  print_out(
-      "Deny CONFIG RESETSTAT, SWAPDB and DEBUG to everybody on all members (ACL SETUSER ... "
-      "-config|resetstat -swapdb "
-      "-debug).\n");
   for (const std::string& address : leaving) {
     print_out(address + " is no member any more: nothing is granted as long as it follows the primary\n");
   }
   if (changes)
     print_out("Every client now needs the same SurvivorOptions; those with the old ones are refused.\n");
-  return kMet;
+  if (!client.user.empty()) {
+    // Who logs in as he is let in by members only.
+    const Changed left = for_each_member(leaving, client.user, [&](const std::string& address) {
+      return drop_client_user(runtime, network, address, arguments.access, client.user);
+    });
+    changed.kept = changed.kept && left.everywhere && left.kept;
+  }
+  print_warnings(survey_users(runtime, network, arguments.options.members, arguments.access, client.user));
+  return changed.kept ? kMet : kFailed;
 }
 
 }  // namespace

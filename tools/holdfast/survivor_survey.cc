@@ -30,12 +30,7 @@ Endpoint endpoint_of(const std::string& address) {
 MemberState ask(Runtime& runtime, Network& network, const std::string& address, const Access& access) {
   MemberState state{.address = address};
   try {
-    redis::Client client(runtime, network,
-                         {.nodes = {{address, endpoint_of(address)}},
-                          .user = access.user,
-                          .password = access.password,
-                          .connect_timeout = access.patience,
-                          .command_timeout = access.patience});
+    redis::Client client(runtime, network, options_for(address, access));
     const std::string replication = client.call({"INFO", "replication"}).reply.text;
     state.primary = info_value(replication, "role") == "master";
     state.replication_id = info_value(replication, "master_replid");
@@ -107,6 +102,14 @@ Duration quarantine_in(const std::string& constants) {
                         .skew = std::chrono::milliseconds(skew)});
 }
 
+redis::ClientOptions options_for(const std::string& member, const Access& access) {
+  return {.nodes = {{"", endpoint_of(member)}},
+          .user = access.user,
+          .password = access.password,
+          .connect_timeout = access.patience,
+          .command_timeout = access.patience};
+}
+
 std::vector<MemberState> survey(Runtime& runtime, Network& network, const std::vector<std::string>& members,
                                 const Access& access) {
   std::vector<MemberState> states;
@@ -162,8 +165,9 @@ std::vector<std::string> problems_of(const std::vector<MemberState>& members,
     if (primary != nullptr && !member.primary) {
       if (member.follows != primary->address) told("follows " + member.follows + ", not " + primary->address);
       if (!member.link_up) told("has no link to its primary");
-      if (member.follows == primary->address && member.link_up) ++behind;
-      if (!contains(primary->replicas, member.address)) {
+      const bool comes_in = member.follows == primary->address && member.link_up;
+      if (comes_in) ++behind;
+      if (comes_in && !contains(primary->replicas, member.address)) {
         told("announces itself to its primary by another address: set replica-announce-ip and -port");
       }
     }

@@ -53,6 +53,9 @@ struct Access {
   Duration patience = std::chrono::seconds(2);  // for one member
 };
 
+// A client of that member alone.
+redis::ClientOptions options_for(const std::string& member, const Access& access);
+
 // [parks] Asks each member, one after the other.
 std::vector<MemberState> survey(Runtime& runtime, Network& network, const std::vector<std::string>& members,
                                 const Access& access);
