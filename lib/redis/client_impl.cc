@@ -39,7 +39,10 @@ Client::Impl::Impl(Runtime& runtime, Network& network, ClientOptions options)
       options_(std::make_shared<const ClientOptions>(std::move(options))),
       servers_(std::make_shared<Servers>(runtime, *options_)),
       known_(std::make_shared<Known>()),
-      pubsub_(options_->cluster ? nullptr : std::make_shared<Pubsub>(runtime, network, options_, servers_)),
+      pubsub_(options_->cluster
+                  ? nullptr
+                  : std::make_shared<Pubsub>(runtime, network, options_, servers_, nullptr,
+                                             [known = known_](std::size_t node) { known->found_at(node); })),
       shards_(options_->cluster ? std::make_shared<Shards>(parts()) : nullptr),
       mutex_(runtime),
       task_(runtime, "connector") {
@@ -186,6 +189,7 @@ Client::Impl::ConnectionPtr Client::Impl::connected(MonotonicTime& now, Monotoni
                                                     std::string_view command, const std::stop_token& stop) {
   using Kind = Error::Kind;
   Lock lock(mutex_);
+  if (moves_seen_ != known_->moves.load(std::memory_order_relaxed)) leave_old_primary();
   if (connection_ && connection_->usable()) return connection_;
   if (waiters_.size() >= options_->max_pending) {
     throw failure(Kind::unavailable, "", command, false,
@@ -244,6 +248,16 @@ void Client::Impl::seek_again(const ConnectionPtr& connection, std::string why) 
   drop_connection();
 }
 
+// Another lane, or the subscriptions, have found the primary at another node: a peer that died silently is
+// not waited for once more on each connection. REQUIRES: the mutex is locked.
+void Client::Impl::leave_old_primary() {
+  if (only_) return;
+  moves_seen_ = known_->moves;
+  if (!connection_ || connection_->node() == known_->last_primary) return;
+  last_problem_ = name_of(connection_->node()) + ": another node is the primary now";
+  drop_connection();
+}
+
 void Client::Impl::drop_connection() {
   const ConnectionPtr old = std::move(connection_);
   connection_ = nullptr;
@@ -283,7 +297,8 @@ void Client::Impl::connect_until_done() {
       connection_ = std::make_shared<Connection>(
           runtime_, std::move(found.stream), found.node,
           Connection::Settings{options_->connect_timeout, options_->max_pending, options_->max_reply});
-      known_->last_primary = found.node;
+      if (!only_) known_->found_at(found.node);
+      moves_seen_ = known_->moves;
       known_->ever_connected = true;
     } else {
       last_problem_ = found.why_not;

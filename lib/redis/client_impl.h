@@ -1,5 +1,6 @@
 // The inside of Client: of each lane one current connection, the task that makes it, and the calls that wait
-// for it. Of a Cluster there is one of these for each node, behind cluster_shards.h.
+// for it. Where one lane has found the primary, the others go, too, with their next calls. Of a Cluster there
+// is one of these for each node, behind cluster_shards.h.
 #pragma once
 
 #include <array>
@@ -37,6 +38,10 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
     std::atomic<bool> took_a_write = false;
     std::atomic<bool> warned = false;
     std::atomic<std::size_t> last_primary = 0;
+    std::atomic<std::uint64_t> moves = 0;  // how often it was found at another node than before
+    void found_at(std::size_t node) {
+      if (last_primary.exchange(node) != node) ++moves;
+    }
   };
   // What all of one client share.
   struct Parts {
@@ -108,6 +113,7 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   void proved_useful(const ConnectionPtr& connection);
   void seek_again(const ConnectionPtr& connection, std::string why);
   void drop_connection();
+  void leave_old_primary();
   bool start_connecting();
   void connect_until_done();
 
@@ -125,6 +131,7 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   Mutex mutex_;  // guards everything below; never held across a park
   bool stopping_ = false;
   ConnectionPtr connection_;            // null: none
+  std::uint64_t moves_seen_ = 0;        // of Known::moves
   std::vector<ConnectionPtr> retired_;  // may still have calls under way
   std::list<Waiter*> waiters_;
   std::array<std::shared_ptr<Impl>, 3> lanes_;  // beside the shared one, which is this; null: not needed yet

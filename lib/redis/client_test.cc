@@ -380,6 +380,22 @@ TEST_P(ClientOn, ALostPrimaryIsSoughtAmongTheOthers) {
   });
 }
 
+TEST_P(ClientOn, WhereOneLaneHasFoundThePrimaryTheOthersGo) {
+  run([](Runtime& runtime, Network& network) {
+    Node2 a(runtime, network), b(runtime, network);
+    a.master = true;
+    Client client(runtime, network, options({&a.server, &b.server}));
+    EXPECT_EQ(client.call({"GET", "k"}, {.lane = Lane::replicas}).node, "r1");
+    EXPECT_EQ(client.call({"SET", "k", "1"}).node, "r1");
+    a.master = false;
+    b.master = true;
+    EXPECT_EQ(client.call({"GET", "k"}, {.lane = Lane::replicas}).node, "r1") << "nobody knows it yet";
+    EXPECT_EQ(client.call({"SET", "k", "2"}).node, "r2");
+    EXPECT_EQ(client.call({"GET", "k"}, {.lane = Lane::replicas}).node, "r2");
+    EXPECT_EQ(client.call({"GET", "k"}).node, "r2");
+  });
+}
+
 TEST(ClientInVirtualTime, NoPrimaryAnywhereNamesEveryNode) {
   HF_NEEDS_VIRTUAL_TIME();
   on_ports(Ports::embedded, [](Runtime& runtime, Network& network) {

@@ -33,12 +33,14 @@ class Pubsub::Handle final : public Subscription {
 };
 
 Pubsub::Pubsub(Runtime& runtime, Network& network, std::shared_ptr<const ClientOptions> options,
-               std::shared_ptr<Servers> servers, std::function<void(std::size_t node)> on_trouble)
+               std::shared_ptr<Servers> servers, std::function<void(std::size_t node)> on_trouble,
+               std::function<void(std::size_t node)> on_found)
     : runtime_(runtime),
       network_(network),
       options_(std::move(options)),
       servers_(std::move(servers)),
       on_trouble_(std::move(on_trouble)),
+      on_found_(std::move(on_found)),
       mutex_(runtime),
       callback_done_(runtime),
       task_(runtime, "subscription") {}
@@ -162,6 +164,7 @@ void Pubsub::connect(Lock& lock) {
   Found found = options_->cluster ? connect_to_node(runtime_, network_, *options_, *servers_, first, false)
                                   : find_primary(runtime_, network_, *options_, *servers_, first);
   if (!found.stream && on_trouble_) on_trouble_(first);
+  if (found.stream && on_found_) on_found_(found.node);
   lock.lock();
   ++failures_;  // until a subscription is confirmed
   if (!found.stream) return;

@@ -27,9 +27,11 @@ namespace holdfast::redis {
 class Pubsub : public std::enable_shared_from_this<Pubsub> {
  public:
   // `on_trouble`: of a Cluster, where calls_go_to() alone says which node; called, without the mutex, when
-  // that node cannot be reached.
+  // that node cannot be reached. `on_found`: called, without the mutex, with the node that was found to be
+  // the primary.
   Pubsub(Runtime& runtime, Network& network, std::shared_ptr<const ClientOptions> options,
-         std::shared_ptr<Servers> servers, std::function<void(std::size_t node)> on_trouble = nullptr);
+         std::shared_ptr<Servers> servers, std::function<void(std::size_t node)> on_trouble = nullptr,
+         std::function<void(std::size_t node)> on_found = nullptr);
 
   // Throws Error (unavailable) when the task cannot be started.
   std::unique_ptr<Subscription> subscribe(std::string channel,
@@ -71,7 +73,7 @@ class Pubsub : public std::enable_shared_from_this<Pubsub> {
   Network& network_;
   const std::shared_ptr<const ClientOptions> options_;
   const std::shared_ptr<Servers> servers_;
-  const std::function<void(std::size_t)> on_trouble_;
+  const std::function<void(std::size_t)> on_trouble_, on_found_;
 
   Mutex mutex_;              // guards everything below; never held across a park or a callback
   Condition callback_done_;  // running_ became null

@@ -147,6 +147,30 @@ TEST_P(PubsubOn, FollowsThePrimaryOfTheCalls) {
   });
 }
 
+TEST_P(PubsubOn, TheCallsFollowItToThePrimary) {
+  run([](Runtime& runtime, Network& network) {
+    std::atomic<int> master = 1;
+    const auto node = [&](int number) {
+      return [&master, number](Peer& peer, const Command& command) {
+        if (command[0] == "PING" && master != number) return peer.close();  // the subscription's keep-alive
+        answer(peer, command, master == number);
+      };
+    };
+    FakeServer first(runtime, network, node(1)), second(runtime, network, node(2));
+    ClientOptions with = options({&first, &second});
+    with.keep_alive = 20ms;
+    for (std::size_t i = 0; i < 2; ++i) with.nodes[i].name = i == 0 ? "r1" : "r2";
+    Client client(runtime, network, with);
+    Events events(runtime);
+    EXPECT_EQ(client.call({"GET", "k"}).node, "r1");
+    const auto subscription = listen(client, events, "c");
+    events.wait(1);
+    master = 2;  // the connection of the calls stays open
+    events.wait(2);
+    EXPECT_EQ(client.call({"GET", "k"}).node, "r2");
+  });
+}
+
 TEST(PubsubInVirtualTime, ASilentPeerIsNoticed) {
   HF_NEEDS_VIRTUAL_TIME();
   on_ports(Ports::embedded, [](Runtime& runtime, Network& network) {
