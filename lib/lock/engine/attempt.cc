@@ -238,7 +238,9 @@ bool Attempt::wait(const redis::Answer& refusal) {
   // A record without a lease (nobody of ours makes one) can only end by a message, or be looked at again.
   Duration look_again =
       items[1].integer < 0 ? lease_ : std::chrono::milliseconds(std::min(items[1].integer, kLongestLookMs));
-  look_again += after_the_end(lease_);
+  // A quarantine says no more than for how long. It is no lease: nobody renews it just before its end.
+  const bool quarantine = context_.options.survivor && items.size() == 2;
+  look_again += quarantine ? std::chrono::milliseconds(1) : after_the_end(lease_);
   if (wire_->waiting == Wire::Waiting::back_off) {
     const Duration back_off =
         std::min<Duration>(kLongestBackOff, std::chrono::milliseconds(1 << std::min(refusals_ - 1, 7)));

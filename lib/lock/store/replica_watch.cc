@@ -76,6 +76,14 @@ std::vector<std::string> ReplicaWatch::followed(const Stint& stint, MonotonicTim
   return found;
 }
 
+MonotonicTime ReplicaWatch::so_many_since(std::size_t count) const {
+  if (since_.size() < count) return kNever;
+  std::vector<MonotonicTime> since;
+  for (const auto& [address, from] : since_) since.push_back(from);
+  std::nth_element(since.begin(), since.begin() + static_cast<std::ptrdiff_t>(count - 1), since.end());
+  return since[count - 1];
+}
+
 std::size_t ReplicaWatch::followed_the_last(MonotonicTime since) const {
   return followed(stint_, since).size();
 }

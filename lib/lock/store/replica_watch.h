@@ -45,6 +45,8 @@ class ReplicaWatch {
   std::vector<std::string> followed(const Stint& stint, MonotonicTime since) const;
   // How many have, of the primary that was looked at last.
   std::size_t followed_the_last(MonotonicTime since) const;
+  // From when on so many are known to have followed it; kNever: fewer do. REQUIRES: count > 0
+  MonotonicTime so_many_since(std::size_t count) const;
 
  private:
   Stint stint_;

@@ -55,6 +55,18 @@ TEST(ReplicaWatch, WhoMayHaveBeenAwayIsYoung) {
   EXPECT_EQ(one_of_two.since(3, 8), Names{});
 }
 
+TEST(ReplicaWatch, FromWhenOnAMajorityWasThere) {
+  Watched of;
+  EXPECT_EQ(of.watch.so_many_since(1), kNever);
+  of.saw(1, {"a:1"}, 5);
+  of.saw(2, {"a:1", "b:1"}, 9);
+  of.saw(3, {"a:1", "b:1", "c:1"}, 7);
+  EXPECT_EQ(of.watch.so_many_since(1), at(5));
+  EXPECT_EQ(of.watch.so_many_since(2), at(7));
+  EXPECT_EQ(of.watch.so_many_since(3), at(9));
+  EXPECT_EQ(of.watch.so_many_since(4), kNever);
+}
+
 TEST(ReplicaWatch, WhoLeftIsForgotten) {
   Watched of;
   of.saw(2, {"a:1", "b:1"}, 5);

@@ -25,7 +25,9 @@ constexpr std::string_view kNoLease = "-1";
 // replica may have connected so much later than its age says.
 constexpr Duration kAgeMayBeOff = std::chrono::milliseconds(1200);
 
-// So often a client looks at a primary that it does not know yet, as long as that one grants nothing.
+// So often a client looks at a primary whose replicas it has not seen yet. The first WAIT is no longer than
+// that, so that what stands behind it comes soon: after a failover a script that the server does not know, or
+// the word that a quarantine has begun, and nobody may be there who acknowledges.
 constexpr Duration kLookAgain = std::chrono::milliseconds(100);
 
 // Seconds since each replica connected, as CLIENT LIST says it.
@@ -59,6 +61,9 @@ struct SurvivorStore::Round {
   Stint first, last;  // when that ran, and at the last look
   Replicas replicas;
   std::vector<Reply> stands;  // by the last look
+  // So long after `sent_at` the ages in the list are enough, whole seconds as they are. Nothing: no list.
+  std::optional<Duration> old_after;
+  std::size_t old() const { return replicas.connected - replicas.young; }
 };
 
 SurvivorStore::SurvivorStore(redis::Client& client, const LockOptions& options)
@@ -66,7 +71,7 @@ SurvivorStore::SurvivorStore(redis::Client& client, const LockOptions& options)
       majority_(options.survivor->members.size() / 2),
       members_(options.survivor->members),
       quarantine_(quarantine_of(*options.survivor)),
-      replica_timeout_ms_(milliseconds_text(options.replica_timeout)),
+      replica_timeout_(options.replica_timeout),
       constants_(survivor_constants(*options.survivor)),
       by_lag_(options.survivor->acknowledged == SurvivorOptions::Acknowledged::by_lag),
       mutex_(client.runtime()) {}
@@ -89,18 +94,8 @@ redis::Answer SurvivorStore::acquire(const Wire& wire, redis::Arguments keys, re
                                      const redis::CallOptions& options) {
   const std::vector<std::string_view> record(wire.renew_keys.begin(), wire.renew_keys.end());
   const std::array<std::string_view, 2> look{kNoLease, args[0]};
-  redis::Answer answer = acknowledged({*wire.acquire, keys, args, Purpose::acquire},
-                                      {*wire.renew, record, look, Purpose::look}, options);
-  // A refusal says for how long, from when the script ran; WAIT may have held it up since. A new primary
-  // that nobody follows yet would else be asked that much too late.
-  if (std::vector<Reply>& items = answer.reply.items; items.size() > 1 && has_no_effect(items[0])) {
-    const auto since = std::chrono::floor<std::chrono::milliseconds>(runtime().now() - answer.sent_at);
-    std::int64_t& left = items[1].integer;
-    if (left > 0) left = std::max<std::int64_t>(1, left - since.count());
-    constexpr std::int64_t kSoon = kLookAgain / std::chrono::milliseconds(1);
-    if (left > kSoon && looks_again_soon()) left = kSoon;
-  }
-  return answer;
+  return acknowledged({*wire.acquire, keys, args, Purpose::acquire},
+                      {*wire.renew, record, look, Purpose::look}, options);
 }
 
 redis::Answer SurvivorStore::renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
@@ -125,13 +120,27 @@ std::size_t SurvivorStore::watched(Duration for_long) {
   return watch_.followed_the_last(runtime().now() - for_long);
 }
 
-bool SurvivorStore::looks_again_soon() {
-  if (by_lag_ || members_.size() == 1 || watched(Duration::zero()) >= majority_) return false;
-  const std::lock_guard lock(mutex_);
+// A refusal says how long it stands, from when the script ran; WAIT may have held it up since.
+void SurvivorStore::when_to_look_again(std::vector<Reply>& refusal, const Round& round) {
+  if (refusal.size() < 2 || refusal[1].integer <= 0) return;
+  using std::chrono::milliseconds;
   const MonotonicTime now = runtime().now();
-  if (now < next_look_) return false;
-  next_look_ = now + kLookAgain;
-  return true;
+  const Duration since = now - round.sent_at, soon = kLookAgain - since;
+  Duration left = milliseconds(refusal[1].integer) - std::chrono::floor<milliseconds>(since);
+  const bool quarantine = refusal.size() == 2;  // the lock itself has more to say to who waits
+  const std::lock_guard lock(mutex_);
+  const MonotonicTime seen = watch_.so_many_since(majority_);
+  if (seen == kNever) {
+    if (left > soon && now >= next_look_) {  // one caller looks for all, so as to see the replicas come
+      left = std::max(soon, Duration::zero());
+      next_look_ = now + left;
+    }
+  } else if (quarantine && round.old() < majority_) {
+    // An acquire that no old replica can acknowledge would only keep out those of who has seen them before.
+    left = round.old_after ? std::max(left, std::min(seen + quarantine_ - now, *round.old_after - since))
+                           : std::min(left, soon);  // they may have come long before: ask for their ages
+  }
+  refusal[1].integer = std::max<std::int64_t>(1, std::chrono::ceil<milliseconds>(left).count());
 }
 
 std::size_t SurvivorStore::waits_for(Purpose) const { return majority_; }
@@ -160,18 +169,19 @@ SurvivorStore::Command SurvivorStore::command(const Call& call, std::string_view
   return script_call(by_text ? "EVAL" : "EVALSHA", by_text ? script.text : script.sha1, count, keys, args);
 }
 
-SurvivorStore::Round SurvivorStore::ask(const Call& first, std::size_t replicas, const Call& look, Ages ages,
-                                        std::optional<MonotonicTime> first_sent,
+SurvivorStore::Round SurvivorStore::ask(const Call& first, const Awaited& awaited, const Call& look,
+                                        Ages ages, std::optional<MonotonicTime> first_sent,
                                         const redis::CallOptions& options) {
   const std::string first_count = std::to_string(first.keys.size() + 1);
-  const std::string look_count = std::to_string(look.keys.size() + 1), wanted = std::to_string(replicas);
+  const std::string look_count = std::to_string(look.keys.size() + 1);
+  const std::string wanted = std::to_string(awaited.replicas), timeout = milliseconds_text(awaited.timeout);
   // The list comes before WAIT: whoever is counted is on it, or has joined since, which the last look sees.
   // So does INFO: its offset has what the script wrote, and not yet what WAIT itself sends.
   const bool by_text = by_text_.exchange(false);
   std::array<Command, 4> commands{
       command(first, first_count, by_text),
       ages == Ages::watched ? Command{"INFO", "replication"} : Command{"CLIENT", "LIST", "TYPE", "replica"},
-      Command{"WAIT", wanted, replica_timeout_ms_}, command(look, look_count, by_text)};
+      Command{"WAIT", wanted, timeout}, command(look, look_count, by_text)};
   std::vector<redis::Answer> answers;
   try {
     answers = client_.call_all(commands, options);
@@ -216,10 +226,14 @@ SurvivorStore::Round SurvivorStore::ask(const Call& first, std::size_t replicas,
   const std::string_view said = answers[1].reply.text;
   if (ages == Ages::listed) {
     const Duration old_age = quarantine_ + (round.sent_at - since) + kAgeMayBeOff;
-    for (const std::int64_t age : ages_of(said)) {
+    std::vector<std::int64_t> known = ages_of(said);
+    for (const std::int64_t age : known) {
       ++counted.connected;
       if (std::chrono::seconds(age) < old_age) ++counted.young;
     }
+    std::sort(known.rbegin(), known.rend());
+    const std::chrono::seconds oldest(known.size() < majority_ ? 0 : known[majority_ - 1]);
+    round.old_after = std::chrono::ceil<std::chrono::seconds>(old_age) - oldest;
     return round;
   }
   for (const FollowingReplica& replica : replicas_in(said)) {
@@ -262,21 +276,26 @@ redis::Answer SurvivorStore::acknowledged(const Call& does, const Call& look,
   const bool acquires = does.purpose == Purpose::acquire;
   // A renewal counts the young ones, too.
   const Ages ages = acquires && watched(quarantine_) >= majority_ ? Ages::watched : Ages::listed;
-  Round round = ask(does, waits_for(does.purpose), look, ages, std::nullopt, options);
+  const Duration first_wait = std::min(kLookAgain, replica_timeout_);
+  Round round = ask(does, {waits_for(does.purpose), first_wait}, look, ages, std::nullopt, options);
   redis::Answer answer{std::move(round.answer), round.node, round.sent_at};
   std::vector<Reply>& items = answer.reply.items;
   // Refused: nothing that replicas would have to have.
   if (acquires ? items.empty() || has_no_effect(items[0])
                : std::all_of(items.begin(), items.end(), has_no_effect)) {
+    if (acquires) when_to_look_again(items, round);
     return answer;
   }
   if (!is_member(answer.node)) give_up(answer.node, "the server is none of the members");
   const Stint stint = round.first;
-  if (round.replicas.young > 0 && !enough(does.purpose, round.replicas)) {
+  const bool some_young = round.replicas.young > 0;
+  if (!enough(does.purpose, round.replicas) && (some_young || first_wait < replica_timeout_)) {
     // Where nobody is known for so long any more, CLIENT LIST may know more.
     const Ages by = watched(quarantine_) >= majority_ ? ages : Ages::listed;
-    const std::size_t all = std::min(needed(does.purpose, round.replicas), round.replicas.connected);
-    round = ask(look, all, look, by, answer.sent_at, options);
+    const std::size_t all = needed(does.purpose, round.replicas);
+    const Awaited rest = some_young ? Awaited{std::min(all, round.replicas.connected), replica_timeout_}
+                                    : Awaited{all, replica_timeout_ - first_wait};
+    round = ask(look, rest, look, by, answer.sent_at, options);
     if (!same_stint(stint, round.first))
       give_up(answer.node, "the primary or its replicas changed meanwhile");
   }
@@ -287,7 +306,7 @@ redis::Answer SurvivorStore::acknowledged(const Call& does, const Call& look,
         all == majority_ ? "" : ", of whom " + std::to_string(all - majority_) + " joined too lately";
     give_up(answer.node, "only " + std::to_string(round.replicas.acknowledged) + " of " +
                              std::to_string(all) + " replicas" + young + " acknowledged it within " +
-                             replica_timeout_ms_ + " ms");
+                             milliseconds_text(replica_timeout_) + " ms");
   }
   if (acquires) {
     if (round.stands.size() != 1 || has_no_effect(round.stands[0])) {

@@ -67,7 +67,7 @@ class SurvivorStore : public ClientStore {
   // Nothing was missed between the first look and the last one.
   virtual bool same_stint(const Stint& first, const Stint& last) const { return first == last; }
   virtual bool is_member(std::string_view node) const;
-  // What is sent with WAIT.
+  // How many, of what is sent with WAIT.
   virtual std::size_t waits_for(Purpose purpose) const;
 
   const std::size_t majority_;  // of the members, without the server itself
@@ -88,22 +88,28 @@ class SurvivorStore : public ClientStore {
   // member: what it says while it is the same primary stands, for nobody else can be promoted, and whoever
   // joins it is a stranger. Nothing to wait for, and nothing to look at again.
   redis::Answer trusted(const Call& does, const redis::CallOptions& options);
-  // [parks] One round trip: `first`, who the replicas are, WAIT for `replicas` of them, and a last look.
+  // What is sent with WAIT: for how many, and for how long.
+  struct Awaited {
+    std::size_t replicas = 0;
+    Duration timeout{};
+  };
+  // [parks] One round trip: `first`, who the replicas are, WAIT for `awaited`, and a last look.
   // `first_sent`: when the write that they acknowledge was sent, if in another round.
-  Round ask(const Call& first, std::size_t replicas, const Call& look, Ages ages,
+  Round ask(const Call& first, const Awaited& awaited, const Call& look, Ages ages,
             std::optional<MonotonicTime> first_sent, const redis::CallOptions& options);
   bool enough(Purpose purpose, const Replicas& replicas) const;
   // How many replicas are known to have followed the primary for so long.
   std::size_t watched(Duration for_long);
-  // Whether it is this caller who looks at a new primary again soon, to see its replicas come.
-  bool looks_again_soon();
+  // How long from now on a refusal stands, for a caller whose acquire would count then.
+  void when_to_look_again(std::vector<redis::Reply>& refusal, const Round& round);
   Command command(const Call& call, std::string_view count, bool by_text) const;
   // Throws redis::Error: it does not count, though it may stand on the server.
   [[noreturn]] void give_up(std::string_view node, const std::string& why) const;
 
   const std::vector<std::string> members_;
   const Duration quarantine_;
-  const std::string replica_timeout_ms_, constants_;
+  const Duration replica_timeout_;
+  const std::string constants_;
   const bool by_lag_;
   // After a failure the next server may be another one, which does not know the scripts: they are sent
   // whole, as it would say so only after the WAIT behind them, which nobody there may answer.
