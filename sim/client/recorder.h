@@ -76,8 +76,8 @@ class Recorder {
   void end_subscriptions() { subscribers_.clear(); }
   bool anybody_listens() const { return !subscribers_.empty(); }
 
-  // A named point of the story was reached. Recorded each time.
-  void mark(std::string_view name);
+  // A named point of the story was reached, at `node` if given. Recorded each time.
+  void mark(std::string_view name, std::string_view node = {});
   bool reached(std::string_view mark) const { return marks_.contains(mark); }
   // There are that many permits of `key` from now on.
   void permits(std::string_view key, int permits);

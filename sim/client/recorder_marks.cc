@@ -3,13 +3,14 @@
 
 namespace holdfast::sim {
 
-void Recorder::mark(std::string_view name) {
+void Recorder::mark(std::string_view name, std::string_view node) {
   ++marks_[std::string(name)];
   checker::Event event;
   event.type = checker::EventType::info;
   event.f = checker::Function::mark;
   event.process = history_.intern("nemesis");
   event.key = history_.intern(name);
+  if (!node.empty()) event.node = history_.intern(node);
   append(event);
 }
 

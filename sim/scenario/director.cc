@@ -117,7 +117,7 @@ Director::~Director() = default;
 void Director::start() {
   keep_marks();
   cluster_.on_role_changed = [this](const std::string& node, bool primary) { role_changed(node, primary); };
-  cluster_.on_replica_turned = [this](const std::string&) { recorder_.mark("replica-turned"); };
+  cluster_.on_replica_turned = [this](const std::string& node) { recorder_.mark("replica-turned", node); };
   bool watches_messages = false;
   for (const auto& actor : actors_) {
     const Trigger& trigger = actor->plan.trigger;

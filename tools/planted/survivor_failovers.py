@@ -154,6 +154,10 @@ def row_of(document, head, events):
         for name, event in (("ask", ask), ("let", let), ("granted", granted)):
             if event is not None:
                 row[name] = seconds(event["time"] - down["time"])
+        # When Sentinels told each of the others to follow it; the mark has a node since these runs have "turns".
+        marks = [e for e in events if e["f"] == "mark" and e.get("key") == "replica-turned" and e["time"] >= new["time"]]
+        if all("node" in mark for mark in marks):
+            row["turns"] = sorted([seconds(mark["time"] - down["time"]), mark["node"]] for mark in marks if mark["node"] != new["node"])
         if granted is not None:
             row["after"] = seconds(longest(grants, granted["time"], max(granted["time"], *grants)))
     joins = fault_at(events, "joins")
@@ -260,6 +264,27 @@ def beyond(rows):
     return [row["granted"] - row["last"] - (row["new"] - row["last"]) - QUARANTINE for row in rows if "granted" in row]
 
 
+def turned(row):
+    """When the replica was turned to the new primary that the first grant needed: the first one to be, and each the last time that it
+    was told so, as a Sentinel tells it again when it had not heard. Not later than a quarantine before the grant: one that was is
+    not the one. None: nobody was turned."""
+    last = {}
+    for time, node in row["turns"] if "turns" in row else []:
+        if row["new"] <= time <= row["granted"] - QUARANTINE:
+            last[node] = max(time, last.get(node, time))
+    return min(last.values(), default=None)
+
+
+def beyond_sentinels(rows):
+    """What a gap has beyond a quarantine and all that the Sentinels took: there is a primary again, and a replica follows it."""
+    return [row["granted"] - max(row["new"], turned(row) if turned(row) is not None else row["new"]) - QUARANTINE for row in rows if "granted" in row]
+
+
+def by_time_of_turns(rows):
+    """Runs whose histories say which replica was turned, and those from before."""
+    return [row for row in rows if "turns" in row], [row for row in rows if "turns" not in row]
+
+
 def what_happened(rows):
     cells = []
     for lock in VARIANTS:
@@ -275,22 +300,39 @@ def what_happened(rows):
     return table(["lock", "story", "runs", "grants", "runs with a double grant (grants)", "falling tokens", "oversold", "checks violated"], cells)
 
 
+def granted_in(rows, lock, story):
+    return [row for row in rows if (row["story"], row["lock"]) == (story, lock) and "granted" in row]
+
+
 def how_long(rows):
+    """Of each lock and story the runs that say who was turned, if there are any."""
     cells = []
     for lock in VARIANTS:
         for story in STORIES:
-            of = [row for row in rows if (row["story"], row["lock"]) == (story, lock) and "granted" in row]
+            of = granted_in(rows, lock, story)
+            of = by_time_of_turns(of)[0] or of
             if not of or lock == "redlock":
                 continue
-            survives = lock in SURVIVORS
-            cells.append([f"`{lock}`", story, span(gaps(of)), span(row["new"] - row["last"] for row in of),
-                          span(row["ask"] - row["new"] for row in of if "ask" in row),
-                          span(row["let"] - row["ask"] for row in of if "let" in row) if survives else "",
-                          span(row["granted"] - row["let"] for row in of if "let" in row) if survives else "",
-                          span(beyond(of)) if survives else "", span(row["after"] for row in of if "after" in row),
+            survives, knows = lock in SURVIVORS, "turns" in of[0]
+            cells.append([f"`{lock}`", story, str(len(of)), span(gaps(of)), span(row["new"] - row["last"] for row in of),
+                          span(turned(row) - row["last"] for row in of if turned(row) is not None) if survives else "",
+                          f"{QUARANTINE:.2f}" if survives else "", span(beyond_sentinels(of)) if survives and knows else "",
+                          span(row["ask"] - row["new"] for row in of if "ask" in row), span(row["after"] for row in of if "after" in row),
                           span(row["joining"] for row in of if "joining" in row)])
-    return table(["lock", "story", "no grant for", "until there is a primary", "until it is asked", "it refuses", "until enough acknowledge",
-                  "beyond Q and the first", "longest later gap", "longest gap around the join"], cells)
+    return table(["lock", "story", "runs", "no grant for", "until there is a primary", "until a replica is turned to it", "Q", "beyond Q and the later of the two",
+                  "until it is asked", "longest later gap", "longest gap around the join"], cells)
+
+
+def before(rows):
+    """How long it was in the runs that do not say who was turned."""
+    cells = []
+    for lock in SURVIVORS:
+        for story in STORIES:
+            now, then = by_time_of_turns(granted_in(rows, lock, story))
+            if then:
+                cells.append([f"`{lock}`", story, str(len(then)), span(gaps(then)), span(beyond(then)), str(len(now)) if now else "", span(gaps(now)),
+                              span(beyond(now))])
+    return table(["lock", "story", "runs before", "no grant for", "beyond Q and the promotion", "runs since", "no grant for", "beyond Q and the promotion"], cells)
 
 
 def sums(rows, locks):
@@ -310,7 +352,9 @@ def sums(rows, locks):
 def page(rows, has_figure):
     ours, plain = sums(rows, SURVIVORS), sums(rows, ("reentrant",))
     survivors = [row for row in rows if row["lock"] in SURVIVORS and "granted" in row]
-    rest = beyond(survivors)
+    now = by_time_of_turns(survivors)[0]
+    rest = [row for row in now if row["story"] != "restart"]
+    restarts = [row for row in now if row["story"] == "restart"]
     figure = "\n![a failover, as three locks live through it](figures/survivor_failover.png)\n" if has_figure else ""
     return f"""# Failovers under load: `survivor` beside `reentrant`
 
@@ -340,15 +384,21 @@ by the script from the histories, and both must agree. Tokens fall when one is n
 ## How long nobody is granted anything
 
 {how_long(rows)}
-Seconds, median / greatest. *Until there is a primary*: from the last grant to the promotion (`restart`: until it is back), what the Sentinels take.
-*It refuses*: from the first question to the first acquire that the script lets through, the quarantine and the clients' next attempt.
-*Until enough acknowledge*: a replica that has turned to the new primary counts a quarantine after a client has seen it there, or when its link is older than
-Q and 1.2 s, as ages are known in whole seconds (the first 31 and 10 runs of a story knew the second rule only); with the old primary away the other replica is needed.
-In `kill` and `pause` the Sentinels had lost sight of it, and turn it to the new primary some three seconds after the promotion; in `partition` and `rejoin`
-they do at once. So a gap is longer than Q and what the Sentinels take, by {span(rest)} s over all runs of both. *Longest later gap*: after the first grant of the new primary, in which the old one comes back and joins.
-*Longest gap around the join*: of `rejoin`, from the restart of the replica to the death of the primary: a replica that has just joined is asked for an
+Seconds, median / greatest. *Until there is a primary*: from the last grant to the promotion (`restart`: until it is back). *Until a replica is turned to it*:
+until a Sentinel has told the replica that the first grant needed to follow the new primary, the last time that it told it so before the grant. With three members
+and one of them away the grant needs the other one, a quarantine after it has joined. So what the Sentinels take ends at the later of the two: in `kill` and `pause` they had lost
+sight of that replica, and turn it some three seconds after the promotion; in `partition` and `rejoin` they do at once. In `restart` there are no Sentinels to
+wait for, and the replicas come back by themselves, when they try again, up to a second later: that stands in *beyond*.
+
+So beyond Q and what the Sentinels take a gap lasts {span(beyond_sentinels(rest)) or "?"} s over all such runs with a failover, and {span(beyond_sentinels(restarts)) or "?"} s after a restart. *Until it is asked*: from the promotion
+to the first question of a client; in `partition` clients first have to give up a server that says nothing more. *Longest later gap*: after the first grant of the new primary, in which the old one
+comes back and joins. *Longest gap around the join*: of `rejoin`, from the restart of the replica to the death of the primary: a replica that has just joined is asked for an
 acknowledgement, and gives its first one up to a second after its link is up; who knows the other replica asks it for none.
-{price_section()}"""
+
+The histories say which replica was turned only since the clients ask when their acquire would count, and not before or after. The runs before that (of which the first 31 and 10
+of a story knew the ages of links only in whole seconds), beside these:
+
+{before(rows)}{price_section()}"""
 
 
 # --- the price --------------------------------------------------------------------------------------------------------------
@@ -485,6 +535,27 @@ class FailoversTest(unittest.TestCase):
         self.assertEqual([row[name] for name in ("last", "new", "ask", "let", "granted", "double", "oversold")], [-1, 1, 2, 6, 7, 0, 0])
         self.assertEqual(gaps([row]), [8])
         self.assertAlmostEqual(beyond([row])[0], 6 - QUARANTINE)
+
+    def turn(self, time, node):
+        return {"time": int(time * 1_000_000_000), "type": "info", "f": "mark", "key": "replica-turned", "node": node}
+
+    def test_the_sentinels_are_done_when_the_replica_is_turned_that_the_grant_needed(self):
+        def of(*turns):
+            row = row_of(self.document(), {"initial_stock": 5}, sorted([*self.events(), *turns], key=lambda event: event["time"]))
+            return turned(row), round(beyond_sentinels([row])[0] + QUARANTINE, 3)
+        self.assertEqual(of(), (None, 6))
+        self.assertEqual(of(self.turn(3.5, "r3")), (1.5, 5.5))
+        self.assertEqual(of(self.turn(3.5, "r3"), self.turn(5, "r3")), (3, 4))  # it had not heard the first time
+        self.assertEqual(of(self.turn(3.5, "r3"), self.turn(5, "r1")), (1.5, 5.5))  # one suffices
+        self.assertEqual(of(self.turn(3.5, "r3"), self.turn(8, "r3")), (1.5, 5.5))  # a quarantine before the grant, or it is not the one
+        self.assertEqual(of(self.turn(3.5, "r2")), (None, 6))  # the new primary itself
+
+    def test_runs_without_the_nodes_of_turns_are_those_from_before(self):
+        mark = {key: value for key, value in self.turn(3.5, "r3").items() if key != "node"}
+        old = row_of(self.document(), {"initial_stock": 5}, sorted([*self.events(), mark], key=lambda event: event["time"]))
+        new = row_of(self.document(), {"initial_stock": 5}, self.events())
+        self.assertEqual(by_time_of_turns([old, new]), ([new], [old]))
+        self.assertIn("| `survivor` | kill | 1 | 8.00 / 8.00 | 2.67 / 2.67 | 1 | 8.00 / 8.00 | 2.67 / 2.67 |", before([old, new]))
 
     def test_a_check_that_sees_something_else_ends_the_call(self):
         with self.assertRaises(SystemExit):
