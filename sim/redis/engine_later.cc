@@ -77,15 +77,21 @@ void Engine::answer_waits() {
     }
   }
   for (Session* session : done) {
+    ++stats_of(*CommandTable::instance().find("wait")).calls;
     session->out.integer(replication_.acknowledged(session->wait_offset));
     unblock(*session);
   }
 }
 
 void Engine::answer_timed_out(Session& session) {
-  if (session.blocked == Blocked::by_wait)
+  if (session.blocked == Blocked::by_wait) {
+    ++stats_of(*CommandTable::instance().find("wait")).calls;
     session.out.integer(replication_.acknowledged(session.wait_offset));
-  if (session.blocked == Blocked::on_keys) session.out.nil_array();
+  }
+  if (session.blocked == Blocked::on_keys) {
+    ++stats_of(*CommandTable::instance().find(session.blocked_argv.front())).calls;
+    session.out.nil_array();
+  }
 }
 
 void Engine::end_blocking_when_due() {
