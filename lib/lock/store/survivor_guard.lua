@@ -5,7 +5,8 @@
 -- The mark, one value, so that its parts are replicated together: "<replication ID> <end of the quarantine, ms, this
 -- server's clock><the constants>".
 -- Returns {what the script returned, replication ID, how many replicas have joined}; where the quarantine refuses an
--- acquire, {0, ms until its end} stands for what the script returned (which says more to who waits). A look gets what INFO says of the replicas besides.
+-- acquire, {0, ms until its end} stands for what the script returned (which says more to who waits). A look gets what
+-- INFO says of the replicas besides.
 -- Errors: FOREIGNREPLICA, OTHERCONSTANTS, EVICTS, TOKENAHEAD, NOREPLICAS.
 local purpose = table.remove(ARGV)
 local constants = table.remove(ARGV)

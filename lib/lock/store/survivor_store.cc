@@ -26,8 +26,9 @@ constexpr std::string_view kNoLease = "-1";
 constexpr Duration kAgeMayBeOff = std::chrono::milliseconds(1200);
 
 // So often a client looks at a primary whose replicas it has not seen yet. The first WAIT is no longer than
-// that, so that what stands behind it comes soon: after a failover a script that the server does not know, or
-// the word that a quarantine has begun, and nobody may be there who acknowledges.
+// that, or twice what the last acknowledgement took, so that what stands behind it comes soon: after a failover
+// a script that the server does not know, or the word that a quarantine has begun, and nobody may be there who
+// acknowledges.
 constexpr Duration kLookAgain = std::chrono::milliseconds(100);
 
 // Seconds since each replica connected, as CLIENT LIST says it.
@@ -118,6 +119,12 @@ bool SurvivorStore::enough(Purpose purpose, const Replicas& replicas) const {
 std::size_t SurvivorStore::watched(Duration for_long) {
   const std::lock_guard lock(mutex_);
   return watch_.followed_the_last(runtime().now() - for_long);
+}
+
+Duration SurvivorStore::first_wait_of() {
+  const std::lock_guard lock(mutex_);
+  const auto usual = std::chrono::ceil<std::chrono::milliseconds>(2 * last_took_);
+  return std::min<Duration>(std::max<Duration>(usual, kLookAgain), replica_timeout_);
 }
 
 // A refusal says how long it stands, from when the script ran; WAIT may have held it up since.
@@ -276,7 +283,7 @@ redis::Answer SurvivorStore::acknowledged(const Call& does, const Call& look,
   const bool acquires = does.purpose == Purpose::acquire;
   // A renewal counts the young ones, too.
   const Ages ages = acquires && watched(quarantine_) >= majority_ ? Ages::watched : Ages::listed;
-  const Duration first_wait = std::min(kLookAgain, replica_timeout_);
+  const Duration first_wait = first_wait_of();
   Round round = ask(does, {waits_for(does.purpose), first_wait}, look, ages, std::nullopt, options);
   redis::Answer answer{std::move(round.answer), round.node, round.sent_at};
   std::vector<Reply>& items = answer.reply.items;
@@ -307,6 +314,11 @@ redis::Answer SurvivorStore::acknowledged(const Call& does, const Call& look,
     give_up(answer.node, "only " + std::to_string(round.replicas.acknowledged) + " of " +
                              std::to_string(all) + " replicas" + young + " acknowledged it within " +
                              milliseconds_text(replica_timeout_) + " ms");
+  }
+  const Duration took = runtime().now() - answer.sent_at;
+  {
+    const std::lock_guard lock(mutex_);
+    last_took_ = took;
   }
   if (acquires) {
     if (round.stands.size() != 1 || has_no_effect(round.stands[0])) {

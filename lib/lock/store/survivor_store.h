@@ -102,6 +102,8 @@ class SurvivorStore : public ClientStore {
   std::size_t watched(Duration for_long);
   // How long from now on a refusal stands, for a caller whose acquire would count then.
   void when_to_look_again(std::vector<redis::Reply>& refusal, const Round& round);
+  // How long the first WAIT lasts at most.
+  Duration first_wait_of();
   Command command(const Call& call, std::string_view count, bool by_text) const;
   // Throws redis::Error: it does not count, though it may stand on the server.
   [[noreturn]] void give_up(std::string_view node, const std::string& why) const;
@@ -117,6 +119,7 @@ class SurvivorStore : public ClientStore {
   Mutex mutex_;  // of:
   ReplicaWatch watch_;
   MonotonicTime next_look_{};
+  Duration last_took_{};  // until the last one was acknowledged
 };
 
 }  // namespace holdfast

@@ -414,6 +414,37 @@ TEST_P(Survivor, WhatANewPrimarySaysIsHeardSoon) {
   });
 }
 
+// Replicas that take longer than the first WAIT are known to, and the next one lasts as long as they do.
+TEST_P(Survivor, WhoseReplicasAreFarAwayWaitsInOneRound) {
+  run([](Set& set) {
+    LockOptions options = set.options();
+    options.replica_timeout = 2s;
+    Peer peer(set, set.nodes(), options);
+    peer.begin();
+    const auto lock = peer.obtain("k");
+    const auto waits = [&] {
+      const std::string stats = set.administer("r1", {"INFO", "commandstats"});
+      const std::size_t at = stats.find("cmdstat_wait:calls=");
+      return at == std::string::npos ? 0 : std::stoi(stats.substr(at + 19));
+    };
+    const auto waits_of_an_acquire = [&] {
+      const int before = waits();
+      EXPECT_TRUE(lock->try_lock_for(20s));
+      return waits() - before;
+    };
+    ASSERT_TRUE(lock->try_lock_for(20s));
+    lock->unlock();
+    const auto far = [](const sim::Link& link) {
+      return sim::Lanes{.request = link.replication, .reply = link.replication};
+    };
+    set.proxy.add_rule(sim::make_delay_rule(far, {150ms, 150ms}, sim::Rng(1)));
+    EXPECT_EQ(waits_of_an_acquire(), 2);
+    lock->unlock();
+    EXPECT_EQ(waits_of_an_acquire(), 1);
+    lock->unlock();
+  });
+}
+
 TEST_P(Survivor, AGrantWaitsForSlowReplicasAsLongAsItMay) {
   run([](Set& set) {
     LockOptions options = set.options();
@@ -432,7 +463,9 @@ TEST_P(Survivor, AGrantWaitsForSlowReplicasAsLongAsItMay) {
     const MonotonicTime asked = set.runtime.now();
     EXPECT_TRUE(lock->try_lock());
     thaw.join();
-    if (embedded()) EXPECT_LE(lock->valid_until().value(), asked + kLease) << "the first acquire is granted";
+    if (embedded()) {
+      EXPECT_LE(lock->valid_until().value(), asked + kLease) << "the first acquire is granted";
+    }
     lock->unlock();
   });
 }
