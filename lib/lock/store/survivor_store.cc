@@ -26,9 +26,9 @@ constexpr std::string_view kNoLease = "-1";
 constexpr Duration kAgeMayBeOff = std::chrono::milliseconds(1200);
 
 // So often a client looks at a primary whose replicas it has not seen yet. The first WAIT is no longer than
-// that, or twice what the last acknowledgement took, so that what stands behind it comes soon: after a failover
-// a script that the server does not know, or the word that a quarantine has begun, and nobody may be there who
-// acknowledges.
+// that, or twice what the last acknowledgement took, so that what stands behind it comes soon: after a
+// failover a script that the server does not know, or the word that a quarantine has begun, and nobody may be
+// there who acknowledges.
 constexpr Duration kLookAgain = std::chrono::milliseconds(100);
 
 // Seconds since each replica connected, as CLIENT LIST says it.
