@@ -244,6 +244,15 @@ std::vector<PlantedVersion> planted_survivor() {
                   "local time, kept = call('time'), ARGV[5] or 86400000\n"
                   "  local token = time[1] * 1000000 + time[2]",
                   "local kept, token = ARGV[2], 1"}}},
+      {.name = "survivor-keeps-its-token",
+       .base = "survivor",
+       .broken = "who asks again, and whose record is there, keeps the token that it had",
+       .within = 60'000,
+       .edits = {{acquire, "if holder == owner then",
+                  "if holder == owner and KEYS[4] and call('get', KEYS[4]) then\n"
+                  "  call('pexpire', key, string.format('%.0f', math.max(left, lease)))\n"
+                  "  return {1, math.max(left, lease), tonumber(call('get', KEYS[4]))}\n"
+                  "elseif holder == owner then"}}},
       {.name = "survivor-mixed-caps",
        .base = "survivor",
        .broken = "clients have other longest leases, and nobody looks",
