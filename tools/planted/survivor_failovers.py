@@ -355,6 +355,9 @@ def page(rows, has_figure):
     now = by_time_of_turns(survivors)[0]
     rest = [row for row in now if row["story"] != "restart"]
     restarts = [row for row in now if row["story"] == "restart"]
+    latest = max((row for row in rest if "ask" in row), key=lambda row: beyond_sentinels([row])[0], default=None)
+    longest = "" if latest is None else (f" Where it took longest (`{latest['lock']}`, {latest['story']}, seed {latest['seed']}) {latest['ask'] - latest['new']:.2f} s of it "
+                                         "passed before a client asked the new primary.")
     figure = "\n![a failover, as three locks live through it](figures/survivor_failover.png)\n" if has_figure else ""
     return f"""# Failovers under load: `survivor` beside `reentrant`
 
@@ -390,7 +393,7 @@ and one of them away the grant needs the other one, a quarantine after it has jo
 sight of that replica, and turn it some three seconds after the promotion; in `partition` and `rejoin` they do at once. In `restart` there are no Sentinels to
 wait for, and the replicas come back by themselves, when they try again, up to a second later: that stands in *beyond*.
 
-So beyond Q and what the Sentinels take a gap lasts {span(beyond_sentinels(rest)) or "?"} s over all such runs with a failover, and {span(beyond_sentinels(restarts)) or "?"} s after a restart. *Until it is asked*: from the promotion
+So beyond Q and what the Sentinels take a gap lasts {span(beyond_sentinels(rest)) or "?"} s over all such runs with a failover, and {span(beyond_sentinels(restarts)) or "?"} s after a restart.{longest} *Until it is asked*: from the promotion
 to the first question of a client; in `partition` clients first have to give up a server that says nothing more. *Longest later gap*: after the first grant of the new primary, in which the old one
 comes back and joins. *Longest gap around the join*: of `rejoin`, from the restart of the replica to the death of the primary: a replica that has just joined is asked for an
 acknowledgement, and gives its first one up to a second after its link is up; who knows the other replica asks it for none.
