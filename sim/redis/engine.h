@@ -143,6 +143,7 @@ class Engine {
   void push(Session& to);  // to.out was given something that is not the reply of a running command
   void block(Session& session, Blocked why, std::int64_t until_mono_ms);
   void answer_timed_out(Session& session);  // what a blocked command answers when its time is up
+  void answer_wait(Session& session);       // the answer of a WAIT that stood still
   void unblock(Session& session);           // its further input runs when the command at hand is over
   void signal_key(int db, std::string_view key);
   void signal_waiting(int db);  // whoever waits for a key that is there now

@@ -77,17 +77,19 @@ void Engine::answer_waits() {
     }
   }
   for (Session* session : done) {
-    ++stats_of(*CommandTable::instance().find("wait")).calls;
-    session->out.integer(replication_.acknowledged(session->wait_offset));
+    answer_wait(*session);
     unblock(*session);
   }
 }
 
+// It is counted now: a command that waits has not been called yet.
+void Engine::answer_wait(Session& session) {
+  ++stats_of(*CommandTable::instance().find("wait")).calls;
+  session.out.integer(replication_.acknowledged(session.wait_offset));
+}
+
 void Engine::answer_timed_out(Session& session) {
-  if (session.blocked == Blocked::by_wait) {
-    ++stats_of(*CommandTable::instance().find("wait")).calls;
-    session.out.integer(replication_.acknowledged(session.wait_offset));
-  }
+  if (session.blocked == Blocked::by_wait) answer_wait(session);
   if (session.blocked == Blocked::on_keys) {
     ++stats_of(*CommandTable::instance().find(session.blocked_argv.front())).calls;
     session.out.nil_array();
