@@ -121,7 +121,7 @@ std::size_t SurvivorStore::watched(Duration for_long) {
   return watch_.followed_the_last(runtime().now() - for_long);
 }
 
-Duration SurvivorStore::first_wait_of() {
+Duration SurvivorStore::usual_wait() {
   const std::lock_guard lock(mutex_);
   const auto usual = std::chrono::ceil<std::chrono::milliseconds>(2 * last_took_);
   return std::min<Duration>(std::max<Duration>(usual, kLookAgain), replica_timeout_);
@@ -283,7 +283,7 @@ redis::Answer SurvivorStore::acknowledged(const Call& does, const Call& look,
   const bool acquires = does.purpose == Purpose::acquire;
   // A renewal counts the young ones, too.
   const Ages ages = acquires && watched(quarantine_) >= majority_ ? Ages::watched : Ages::listed;
-  const Duration first_wait = first_wait_of();
+  const Duration first_wait = usual_wait();
   Round round = ask(does, {waits_for(does.purpose), first_wait}, look, ages, std::nullopt, options);
   redis::Answer answer{std::move(round.answer), round.node, round.sent_at};
   std::vector<Reply>& items = answer.reply.items;

@@ -102,8 +102,8 @@ class SurvivorStore : public ClientStore {
   std::size_t watched(Duration for_long);
   // How long from now on a refusal stands, for a caller whose acquire would count then.
   void when_to_look_again(std::vector<redis::Reply>& refusal, const Round& round);
-  // How long the first WAIT lasts at most.
-  Duration first_wait_of();
+  // How long replicas are waited for in the first round: as long as they usually take.
+  Duration usual_wait();
   Command command(const Call& call, std::string_view count, bool by_text) const;
   // Throws redis::Error: it does not count, though it may stand on the server.
   [[noreturn]] void give_up(std::string_view node, const std::string& why) const;
@@ -119,7 +119,7 @@ class SurvivorStore : public ClientStore {
   Mutex mutex_;  // of:
   ReplicaWatch watch_;
   MonotonicTime next_look_{};
-  Duration last_took_{};  // until the last one was acknowledged
+  Duration last_took_{};  // what was sent last, until enough had acknowledged it
 };
 
 }  // namespace holdfast
