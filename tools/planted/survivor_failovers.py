@@ -358,6 +358,8 @@ def page(rows, has_figure):
     latest = max((row for row in rest if "ask" in row), key=lambda row: beyond_sentinels([row])[0], default=None)
     longest = "" if latest is None else (f" Where it took longest (`{latest['lock']}`, {latest['story']}, seed {latest['seed']}) {latest['ask'] - latest['new']:.2f} s of it "
                                          "passed before a client asked the new primary.")
+    others = ("" if any("turns" in row for row in rows if row["lock"] not in SURVIVORS) else
+              "Runs of `reentrant` and `redlock` are from before the connections of a client followed each other to the new primary.\n\n")
     figure = "\n![a failover, as three locks live through it](figures/survivor_failover.png)\n" if has_figure else ""
     return f"""# Failovers under load: `survivor` beside `reentrant`
 
@@ -398,7 +400,7 @@ to the first question of a client; in `partition` clients first have to give up 
 comes back and joins. *Longest gap around the join*: of `rejoin`, from the restart of the replica to the death of the primary: a replica that has just joined is asked for an
 acknowledgement, and gives its first one up to a second after its link is up; who knows the other replica asks it for none.
 
-The histories say which replica was turned only since the clients ask when their acquire would count, and not before or after. The runs before that (of which the first 31 and 10
+{others}The histories say which replica was turned only since the clients ask when their acquire would count, and not before or after. The runs before that (of which the first 31 and 10
 of a story knew the ages of links only in whole seconds), beside these:
 
 {before(rows)}{price_section()}"""
