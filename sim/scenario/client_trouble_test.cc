@@ -124,6 +124,7 @@ for = "10s"
 
 // --- no threads left --------------------------------------------------------------------------------------
 
+// It is cut off until the limit is there: a nemesis that is late finds it without a watchdog, too.
 TEST_P(ClientTrouble, WithoutThreadsNobodyHoldsALockThatIsNotWatched) {
   const RunResult run = play("reentrant", R"(clients = 2
 rounds = 150
@@ -134,6 +135,13 @@ kind = "crash"
 client = "c1"
 at = "100ms"
 for = "20ms"
+[[fault]]
+id = "not-yet"
+kind = "partition"
+between = "c1"
+and = "r1"
+at = "90ms"
+for = "60ms"
 [[fault]]
 id = "no-threads"
 kind = "thread-limit"
