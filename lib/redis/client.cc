@@ -29,6 +29,15 @@ std::size_t Client::node_of(std::string_view key) const { return impl_->node_of(
 
 bool Client::run_callback(std::function<void()> callback) { return callbacks_->run(std::move(callback)); }
 
+ClientStatistics Client::statistics() const noexcept {
+  const Servers::Counts& counts = impl_->counts();
+  return {.commands = counts.commands,
+          .unanswered = counts.unanswered,
+          .connections = counts.connections,
+          .reconnections = counts.reconnections,
+          .failed_connections = counts.failed_connections};
+}
+
 Runtime& Client::runtime() noexcept { return impl_->runtime(); }
 const ClientOptions& Client::options() const noexcept { return impl_->options(); }
 

@@ -23,6 +23,7 @@
 // when the client is destroyed.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -123,6 +124,15 @@ struct Answer {
   MonotonicTime sent_at;  // before the (first) bytes of this command were handed to the network
 };
 
+// What a client has done since it was made, on all its connections.
+struct ClientStatistics {
+  std::uint64_t commands = 0;            // sent; each of a group, and each time that it was sent again
+  std::uint64_t unanswered = 0;          // calls that ended without an answer; an error reply is one
+  std::uint64_t connections = 0;         // made, handshake done; of all lanes, nodes and subscriptions
+  std::uint64_t reconnections = 0;       // of those: in the place of one that was lost or left
+  std::uint64_t failed_connections = 0;  // attempts at one server that came to nothing
+};
+
 class Subscription;
 
 class Client {
@@ -173,6 +183,7 @@ class Client {
   // could be started now. The client's end waits for the others.
   [[nodiscard]] bool run_callback(std::function<void()> callback);
 
+  ClientStatistics statistics() const noexcept;   // so far
   Runtime& runtime() noexcept;                    // on which it runs
   const ClientOptions& options() const noexcept;  // as given
 

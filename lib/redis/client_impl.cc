@@ -81,9 +81,14 @@ MonotonicTime Client::Impl::deadline_of(const CallOptions& call, MonotonicTime n
 Client::Impl::Sent Client::Impl::execute(std::span<const CommandView> commands, std::span<Reply> replies,
                                          MonotonicTime now, MonotonicTime deadline, const CallOptions& call) {
   check_process(commands.front().name());
-  if (!call.stop.stop_possible()) return route(commands, replies, now, deadline, call);
-  const std::stop_callback wake(call.stop, [&parker = runtime_.parker()] { parker.unpark(); });
-  return route(commands, replies, now, deadline, call);
+  try {
+    if (!call.stop.stop_possible()) return route(commands, replies, now, deadline, call);
+    const std::stop_callback wake(call.stop, [&parker = runtime_.parker()] { parker.unpark(); });
+    return route(commands, replies, now, deadline, call);
+  } catch (const Error&) {
+    counts().unanswered.fetch_add(1, std::memory_order_relaxed);
+    throw;
+  }
 }
 
 Client::Impl::Sent Client::Impl::route(std::span<const CommandView> commands, std::span<Reply> replies,
@@ -134,6 +139,7 @@ Client::Impl::Sent Client::Impl::send_until(std::span<const CommandView> command
     const std::string& node = name_of(connection->node());
     const Connection::Result result =
         connection->execute(commands, replies, now, deadline, call.background, call.stop);
+    if (result.may_have_executed) counts().commands.fetch_add(commands.size(), std::memory_order_relaxed);
     switch (result.outcome) {
       case Connection::Outcome::replied:
         if (!refused_everywhere(commands, replies)) {
@@ -297,6 +303,7 @@ void Client::Impl::connect_until_done() {
       connection_ = std::make_shared<Connection>(
           runtime_, std::move(found.stream), found.node,
           Connection::Settings{options_->connect_timeout, options_->max_pending, options_->max_reply});
+      if (std::exchange(had_connection_, true)) ++counts().reconnections;
       if (!only_) known_->found_at(found.node);
       moves_seen_ = known_->moves;
       known_->ever_connected = true;

@@ -73,6 +73,7 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   MonotonicTime deadline_of(const CallOptions& call, MonotonicTime now) const;
   const std::string& name_of(std::size_t node) const { return servers_->name(node); }
   const ClientOptions& options() const { return *options_; }
+  Servers::Counts& counts() const { return servers_->counts(); }
   Runtime& runtime() const { return runtime_; }
   std::unique_ptr<Subscription> subscribe(std::string channel,
                                           std::function<void(std::string_view)> on_message,
@@ -135,8 +136,9 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   std::vector<ConnectionPtr> retired_;  // may still have calls under way
   std::list<Waiter*> waiters_;
   std::array<std::shared_ptr<Impl>, 3> lanes_;  // beside the shared one, which is this; null: not needed yet
-  std::size_t failures_ = 0;                    // attempts and fruitless connections in a row
-  MonotonicTime next_attempt_{};                // not before
+  bool had_connection_ = false;
+  std::size_t failures_ = 0;      // attempts and fruitless connections in a row
+  MonotonicTime next_attempt_{};  // not before
   std::string last_problem_;
   Hopeless hopeless_;  // of the last attempt, for the waiters that were told
 

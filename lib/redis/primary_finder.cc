@@ -176,6 +176,7 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
     found.hopeless = hopeless;
     found.code = std::move(code);
     found.hopeless_node = node_name(which);
+    ++servers.counts().failed_connections;
     return std::move(found);
   };
 
@@ -218,6 +219,7 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
     reader.feed({buffer.data(), got.bytes});
   }
   if (!found.warning.empty()) found.warning = node_name(which) + ": the server " + found.warning;
+  ++servers.counts().connections;
   return found;
 }
 

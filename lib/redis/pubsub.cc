@@ -86,7 +86,10 @@ void Pubsub::remove(const ListenerPtr& listener) {
       if (stream_ && listeners_ > 0) send(lock, "UNSUBSCRIBE", listener->channel);
     }
     if (listeners_ == 0) {
-      if (stream_) stream_->close();
+      if (stream_) {
+        stream_->close();
+        left_ = true;
+      }
       task_.wake();
     }
   }
@@ -150,6 +153,7 @@ void Pubsub::run() {
     connect(lock);
     if (!stream_) continue;
     serve(lock);
+    lost_ = !std::exchange(left_, false) && listeners_ > 0;
     stream_->close();
     stream_.reset();
     out_.clear();
@@ -168,6 +172,7 @@ void Pubsub::connect(Lock& lock) {
   lock.lock();
   ++failures_;  // until a subscription is confirmed
   if (!found.stream) return;
+  if (std::exchange(lost_, false)) ++servers_->counts().reconnections;
   stream_ = std::move(found.stream);
   node_ = found.node;
   out_.clear();

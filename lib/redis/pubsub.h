@@ -90,6 +90,8 @@ class Pubsub : public std::enable_shared_from_this<Pubsub> {
   BackgroundTask task_;
   Listener* running_ = nullptr;  // whose callback runs now
   std::size_t failures_ = 0;     // attempts in a row
+  bool left_ = false;            // the connection was closed because nobody listened
+  bool lost_ = false;            // the connection before was not
 };
 
 }  // namespace holdfast::redis

@@ -1,9 +1,12 @@
-// The servers that one client knows: those of its options, and those that Sentinels named since.
+// The servers that one client knows: those of its options, and those that Sentinels named since; and what was
+// counted of the traffic with them.
 //
 // Thread safety: all members, from any task. What was added stays, so that a name lives as long as this.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -20,7 +23,15 @@ class Servers {
   // A client that was told of more addresses than that has been lied to.
   static constexpr std::size_t kMost = 4096;
 
+  // As ClientStatistics.
+  struct Counts {
+    std::atomic<std::uint64_t> commands = 0, unanswered = 0;
+    std::atomic<std::uint64_t> connections = 0, reconnections = 0, failed_connections = 0;
+  };
+
   Servers(Runtime& runtime, const ClientOptions& options);
+
+  Counts& counts() const noexcept { return counts_; }
 
   Node at(std::size_t index) const;
   const std::string& name(std::size_t index) const;  // how errors call it
@@ -36,6 +47,7 @@ class Servers {
   const std::vector<Known> given_;  // read without the mutex: each call asks for a name
   mutable Mutex mutex_;
   std::deque<Known> learned_;  // numbered on from those
+  mutable Counts counts_;
 };
 
 }  // namespace holdfast::redis

@@ -36,7 +36,9 @@ void PairObserver::on_event(const LockEvent& event) noexcept {
       return tell(event);
     case Kind::acquired:
     case Kind::waiting:
-    case Kind::queued: return;
+    case Kind::queued:
+    case Kind::refused:
+    case Kind::acquire_failed: return;  // the workload is told by its call
   }
 }
 

@@ -31,6 +31,8 @@ std::string_view word(Kind kind) {
     case Kind::release_failed: return "release_failed";
     case Kind::waiting: return "waiting";
     case Kind::queued: return "queued";
+    case Kind::refused: return "refused";
+    case Kind::acquire_failed: return "acquire_failed";
   }
   return "?";
 }

@@ -187,7 +187,7 @@ std::int64_t ClientRecorder::translate(std::optional<MonotonicTime> time) const 
 void ClientRecorder::on_event(const LockEvent& told) noexcept {
   using Kind = LockEvent::Kind;
   if (!live() || told.kind == Kind::released || told.kind == Kind::release_failed ||
-      told.kind == Kind::extended)
+      told.kind == Kind::extended || told.kind == Kind::refused || told.kind == Kind::acquire_failed)
     return;  // the thread records what it was told itself
   checker::History& history = recorder_.history();
   if (told.kind == LockEvent::Kind::acquired) {
@@ -213,6 +213,8 @@ void ClientRecorder::on_event(const LockEvent& told) noexcept {
     case LockEvent::Kind::released:
     case LockEvent::Kind::release_failed:
     case LockEvent::Kind::extended:
+    case LockEvent::Kind::refused:
+    case LockEvent::Kind::acquire_failed:
     case LockEvent::Kind::queued: return;
     case LockEvent::Kind::waiting:
       publish(RunEventKind::lock_waiting, told.key, event.id, event.node);

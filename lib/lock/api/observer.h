@@ -24,6 +24,8 @@ struct LockEvent {
     release_failed,  // it was not, which does not mean that the lock was lost; it goes on in the background
     waiting,         // an acquire was refused and the task starts to wait
     queued,          // the server confirmed the task's place in the queue of a fair lock
+    refused,  // an acquire returned without a grant: somebody else had it until the end of its patience
+    acquire_failed,  // an acquire threw: no server answered, or it was stopped; what was granted is given back
   };
   Kind kind{};                        // what happened
   std::string_view key = {};          // to which lock
@@ -31,10 +33,14 @@ struct LockEvent {
   std::string_view node = {};         // who granted or answered; "" if nobody
   std::optional<MonotonicTime> valid_until = std::nullopt;  // on this process' clock
   std::optional<MonotonicTime> sent_at = std::nullopt;      // acquired, renewed: when its request was sent
-  std::string_view reason = {};                             // renew_failed, lost, release_failed: why
-  std::string_view mode = {};                               // Lock::mode()
-  int permits = 1;                                          // Lock::permits()
-  std::optional<std::uint64_t> token = std::nullopt;        // acquired: its fencing token
+  std::string_view reason = {};  // renew_failed, lost, release_failed, acquire_failed: why
+  std::string_view mode = {};    // Lock::mode()
+  int permits = 1;               // Lock::permits()
+  std::optional<std::uint64_t> token = std::nullopt;  // acquired: its fencing token
+  // acquired, refused, acquire_failed: when the caller asked for it. renewing, renewed, renew_failed: when
+  // the renewal was due. released, release_failed, lost: when it was acquired. nullopt: not known, as of
+  // permits by their id, and of what was adopted or downgraded rather than asked for.
+  std::optional<MonotonicTime> since = std::nullopt;
 };
 
 // What happens inside a call of the application is told by that call's own task; what happens in the

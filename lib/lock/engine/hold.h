@@ -27,6 +27,7 @@ struct Hold {
   // The local turn that belongs to the hold, passed on when it is lost; or null.
   std::shared_ptr<LocalQueue> turn;
   std::weak_ptr<const void> life;  // expires with the task (or Owner) that holds it
+  MonotonicTime granted_at{};      // when this process knew of it
 
   // Written by the watchdog, read by anybody.
   std::atomic<Duration::rep> valid_until_ns{0};
@@ -43,6 +44,7 @@ struct Hold {
   static constexpr std::size_t kUnwatched = static_cast<std::size_t>(-1);
   std::size_t place = kUnwatched;
   MonotonicTime next_renewal{};
+  MonotonicTime renewal_due{};      // the first try of it; next_renewal may be a later one
   bool renewal_unanswered = false;  // one may have lengthened the record without our knowing
 
   const std::string& key() const noexcept { return wire->key; }

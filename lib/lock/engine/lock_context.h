@@ -32,6 +32,28 @@ struct LockContext {
     if (options.observer != nullptr) options.observer->on_event(event);
   }
 
+  // [parks] Calls `acquire`, and tells the observer when it ends without a grant: with what is false, or a
+  // LockError, which is passed on. `asked_at`: when the caller asked.
+  template <class Acquire>
+  auto tell_of_failure(const Wire& wire, MonotonicTime asked_at, int permits, Acquire acquire) {
+    LockEvent event{.kind = LockEvent::Kind::refused,
+                    .key = wire.key,
+                    .mode = wire.mode,
+                    .permits = permits,
+                    .since = asked_at};
+    try {
+      auto granted = acquire();
+      if (!granted) tell(event);
+      return granted;
+    } catch (const LockError& error) {
+      event.kind = LockEvent::Kind::acquire_failed;
+      event.node = error.node();
+      event.reason = error.what();
+      tell(event);
+      throw;
+    }
+  }
+
   // [parks] Runs a script that may be repeated without harm, again and again until it is answered or the
   // client's command timeout is over, or `until` has come. Then, or when the server refuses, throws
   // Unavailable or Rejected. `unseen`: an earlier try may have been executed. `way`: Store::call, or

@@ -48,7 +48,7 @@ Watchdog::~Watchdog() {
 bool Watchdog::watch(std::shared_ptr<Hold> hold, MonotonicTime sent_at) {
   const std::scoped_lock guard(mutex_);
   HF_CHECK(hold->place == Hold::kUnwatched, "a hold is watched once");
-  hold->next_renewal = sent_at + lease_ / 3;
+  hold->renewal_due = hold->next_renewal = sent_at + lease_ / 3;
   hold->place = holds_.size();
   const MonotonicTime end = hold->valid_until();
   stays_until_ = hold->renew ? std::min(hold->next_renewal, end) : end;
@@ -121,7 +121,10 @@ LockEvent Watchdog::loss(const Hold& hold, std::string_view reason) {
           .acquisition = hold.owner,
           .node = hold.node,
           .valid_until = hold.valid_until(),
-          .reason = reason};
+          .reason = reason,
+          .mode = hold.wire->mode,
+          .permits = hold.permits,
+          .since = hold.granted_at};
 }
 
 // What is to be stopped; nullopt: nobody has asked for a token.
@@ -278,7 +281,10 @@ void Watchdog::renew(const Holds& holds) {
     observer_.tell({.kind = LockEvent::Kind::renewing,
                     .key = hold->key(),
                     .acquisition = hold->owner,
-                    .node = hold->node});
+                    .node = hold->node,
+                    .mode = hold->wire->mode,
+                    .permits = hold->permits,
+                    .since = hold->renewal_due});
   }
 
   redis::Answer answer;
@@ -296,6 +302,7 @@ void Watchdog::renew(const Holds& holds) {
 
   const MonotonicTime extended = lease_end(answer.sent_at, lease_, options_);
   Holds renewed, refused, failed;
+  std::vector<MonotonicTime> due;  // of those that are renewed
   std::string why;
   {
     const std::scoped_lock guard(mutex_);
@@ -314,20 +321,25 @@ void Watchdog::renew(const Holds& holds) {
         continue;  // came too late: the hold ended, its record did not
       } else {
         hold.valid_until_ns = std::max(hold.valid_until(), extended).time_since_epoch().count();
-        hold.next_renewal = answer.sent_at + lease_ / 3;
+        due.push_back(hold.renewal_due);
+        hold.renewal_due = hold.next_renewal = answer.sent_at + lease_ / 3;
         hold.renewal_unanswered = false;
         if (hold.renewals_left > 0 && --hold.renewals_left == 0) hold.renew = false;
         renewed.push_back(holds[i]);
       }
     }
   }
-  for (const auto& hold : renewed) {
+  for (std::size_t i = 0; i < renewed.size(); ++i) {
+    const Hold& hold = *renewed[i];
     observer_.tell({.kind = LockEvent::Kind::renewed,
-                    .key = hold->key(),
-                    .acquisition = hold->owner,
+                    .key = hold.key(),
+                    .acquisition = hold.owner,
                     .node = answer.node,
-                    .valid_until = hold->valid_until(),
-                    .sent_at = answer.sent_at});
+                    .valid_until = hold.valid_until(),
+                    .sent_at = answer.sent_at,
+                    .mode = hold.wire->mode,
+                    .permits = hold.permits,
+                    .since = due[i]});
   }
   for (const auto& hold : refused) tell_lost_outside(*hold, kGone);
   if (!failed.empty()) renewal_failed(failed, answer.node, why);
@@ -347,7 +359,10 @@ void Watchdog::renewal_failed(const Holds& holds, std::string_view node, std::st
                     .acquisition = hold->owner,
                     .node = node,
                     .valid_until = hold->valid_until(),
-                    .reason = why});
+                    .reason = why,
+                    .mode = hold->wire->mode,
+                    .permits = hold->permits,
+                    .since = hold->renewal_due});
   }
 }
 

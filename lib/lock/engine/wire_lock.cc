@@ -69,10 +69,14 @@ bool WireLock::acquire_within(const Patience& patience, int permits) {
   if (wire_->reentry != Wire::Reentry::another_hold && mine_count_ != 0) {
     if (const std::shared_ptr<Hold> hold = my_hold()) return reenter(*hold, patience);
   }
+  const MonotonicTime came = runtime().now();
+  return context_->tell_of_failure(*wire_, came, permits, [&] { return ask_for(came, patience, permits); });
+}
+
+bool WireLock::ask_for(MonotonicTime came, const Patience& patience, int permits) {
   const Inside inside(waiting_);
   // Where holds do not exclude each other, another task that asks is no reason to refuse a single try.
   const bool queue = turn_ && (patience.wait || wire_->exclusive);
-  const MonotonicTime came = runtime().now();
   if (!enter_queue(queue, patience)) return false;
   const MonotonicTime entered = runtime().now();
   Patience rest = patience;
@@ -91,7 +95,7 @@ bool WireLock::acquire_within(const Patience& patience, int permits) {
     hold->turn = turn_;
     turn.local_queue = nullptr;  // from here on it belongs to the hold
   }
-  put(hold, attempt.sent_at(), 1);
+  put(hold, attempt.sent_at(), 1, came);
   return true;
 }
 
@@ -131,7 +135,9 @@ bool WireLock::reenter(Hold& hold, const Patience& patience) {
   return true;
 }
 
-void WireLock::put(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at, int depth) {
+void WireLock::put(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at, int depth,
+                   std::optional<MonotonicTime> asked_at) {
+  hold->granted_at = runtime().now();
   {
     const std::scoped_lock guard(mutex_);
     if (mine_.size() >= 64) {  // holds that were lost and whose tasks ended without an unlock
@@ -149,7 +155,8 @@ void WireLock::put(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at, int
                   .sent_at = sent_at,
                   .mode = wire_->mode,
                   .permits = hold->permits,
-                  .token = hold->token});
+                  .token = hold->token,
+                  .since = asked_at});
 }
 
 // What nobody watches would be lost without notice.
@@ -224,7 +231,8 @@ void WireLock::give_back(Hold& hold, MonotonicTime deadline) {
                     .node = error.node(),
                     .reason = error.what(),
                     .mode = wire_->mode,
-                    .permits = hold.permits});
+                    .permits = hold.permits,
+                    .since = hold.granted_at});
     throw;
   }
   const std::int64_t said = released(answer.reply);
@@ -242,7 +250,8 @@ void WireLock::give_back(Hold& hold, MonotonicTime deadline) {
                   .acquisition = hold.owner,
                   .node = answer.node,
                   .mode = wire_->mode,
-                  .permits = hold.permits});
+                  .permits = hold.permits,
+                  .since = hold.granted_at});
 }
 
 bool WireLock::force_unlock() {

@@ -64,7 +64,9 @@ class WireLock : public Lock {
   // release or to go on elsewhere; else null. Throws NotOwner, LockLost.
   std::shared_ptr<Hold> take(int depth);
   // The caller holds `hold` here from now on, `depth` deep. `sent_at`: of the request that granted it.
-  void put(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at, int depth);
+  // `asked_at`: when the caller asked for it; nullopt: it had it in another form.
+  void put(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at, int depth,
+           std::optional<MonotonicTime> asked_at = std::nullopt);
   // False when it is known to be lost; tells the loss when nobody had noticed it.
   bool check(Hold& hold) { return context_->watchdog.check(hold); }
   const Wire& wire() const noexcept { return *wire_; }
@@ -80,6 +82,7 @@ class WireLock : public Lock {
     int depth = 0;
   };
 
+  bool ask_for(MonotonicTime came, const Patience& patience, int permits);
   bool enter_queue(bool queue, const Patience& patience);
   bool reenter(Hold& hold, const Patience& patience);
   void give_back(Hold& hold, MonotonicTime deadline);

@@ -100,7 +100,8 @@ std::string WireLock::detach() {
                   .acquisition = hold->owner,
                   .node = hold->node,
                   .mode = wire_->mode,
-                  .permits = hold->permits});
+                  .permits = hold->permits,
+                  .since = hold->granted_at});
   return to_text(*hold);
 }
 

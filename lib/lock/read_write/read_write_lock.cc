@@ -196,7 +196,8 @@ void WireReadWriteLock::become_reader(int depth, MonotonicTime deadline) {
                     .acquisition = hold->owner,
                     .node = error.node(),
                     .reason = error.what(),
-                    .mode = write_.mode()});
+                    .mode = write_.mode(),
+                    .since = hold->granted_at});
     throw;
   }
   const MonotonicTime valid_until =
@@ -213,7 +214,8 @@ void WireReadWriteLock::become_reader(int depth, MonotonicTime deadline) {
                   .key = key(),
                   .acquisition = hold->owner,
                   .node = answer.node,
-                  .mode = write_.mode()});
+                  .mode = write_.mode(),
+                  .since = hold->granted_at});
   const auto reader = std::make_shared<Hold>();
   reader->wire = read_.shared_wire();
   reader->owner = hold->owner;

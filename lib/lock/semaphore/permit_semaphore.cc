@@ -15,18 +15,23 @@ namespace {
 
 std::optional<Permit> granted(LockContext& context, const std::shared_ptr<const Wire>& wire,
                               const Patience& patience, int permits) {
-  Attempt attempt(context, wire, patience, checked_permits(permits));
-  const std::shared_ptr<Hold> hold = attempt.run();
-  if (!hold) return std::nullopt;
-  context.tell({.kind = LockEvent::Kind::acquired,
-                .key = wire->key,
-                .acquisition = hold->owner,
-                .node = hold->node,
-                .valid_until = hold->valid_until(),
-                .sent_at = attempt.sent_at(),
-                .permits = permits,
-                .token = hold->token});
-  return Permit{hold->owner, permits, hold->valid_until(), hold->token, std::string(hold->node)};
+  checked_permits(permits);
+  const MonotonicTime came = context.runtime.now();
+  return context.tell_of_failure(*wire, came, permits, [&]() -> std::optional<Permit> {
+    Attempt attempt(context, wire, patience, permits);
+    const std::shared_ptr<Hold> hold = attempt.run();
+    if (!hold) return std::nullopt;
+    context.tell({.kind = LockEvent::Kind::acquired,
+                  .key = wire->key,
+                  .acquisition = hold->owner,
+                  .node = hold->node,
+                  .valid_until = hold->valid_until(),
+                  .sent_at = attempt.sent_at(),
+                  .permits = permits,
+                  .token = hold->token,
+                  .since = came});
+    return Permit{hold->owner, permits, hold->valid_until(), hold->token, std::string(hold->node)};
+  });
 }
 
 // A permit is not renewed: who waited gets a whole lease from the grant on.
