@@ -243,6 +243,7 @@ void CommandLine::add_rest() {
 
   add_proxy();
   add_survivor();
+  add_locks();
 
   schema = app.add_subcommand("schema",
                               "print the JSON schema of scenario files\n"

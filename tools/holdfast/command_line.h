@@ -21,7 +21,7 @@ struct CommandLine {
 
   CLI::App app;
   CLI::App *run, *check, *hunt, *merge, *explore, *show, *replay, *list, *redis, *proxy, *bench, *plot,
-      *external, *survivor, *schema, *completion, *man;
+      *external, *survivor, *locks, *unlock, *schema, *completion, *man;
   CLI::App* help;
 
   RunArguments run_arguments(const std::string& command) const;
@@ -36,6 +36,8 @@ struct CommandLine {
   ExternalArguments external_arguments(const std::string& command) const;
   ProxyArguments proxy_arguments() const;
   SurvivorArguments survivor_arguments() const;
+  LocksArguments locks_arguments() const;
+  UnlockArguments unlock_arguments() const;
 
   std::string result, figures;  // plot
   std::string what;             // list
@@ -55,6 +57,7 @@ struct CommandLine {
   void add_proxy();
   void add_rest();
   void add_survivor();
+  void add_locks();
 
   RunArguments run_;
   std::string world_ = "embedded", seed_, seeds_, keep_ = "failed", shard_;
@@ -71,6 +74,8 @@ struct CommandLine {
   ExternalArguments external_;
   ProxyArguments proxy_;
   SurvivorArguments survivor_;
+  LocksArguments locks_;
+  UnlockArguments unlock_;
   std::string members_, longest_lease_, skew_;
   bool by_lag_ = false;  // of survivor
   std::vector<std::string> redis_config_;

@@ -115,6 +115,20 @@ struct SurvivorArguments {
   bool change = false;  // init: other constants than those that are there
 };
 
+struct LocksArguments {
+  std::vector<std::string> urls = {};
+  std::string password = {};  // where the URLs have none
+  std::string pattern = "*";
+  bool json = false;
+};
+
+struct UnlockArguments {
+  std::vector<std::string> urls = {};
+  std::string password = {};
+  std::string key = {}, owner = {};
+  bool yes = false;
+};
+
 // `bench` and `plot`: tools/bench/bench.h.
 ExitCode run_command(const RunArguments& arguments);
 ExitCode check_command(const CheckArguments& arguments);
@@ -138,6 +152,10 @@ ExitCode proxy_top_command(const ProxyArguments& arguments);
 // Writes or reads the constants of a set of servers. kFailed: it is not as it should be; kMissing: a server
 // does not answer.
 ExitCode survivor_command(const SurvivorArguments& arguments);
+// Reads only. Throws Missing: the server does not answer, is no primary, or does not let us.
+ExitCode locks_command(const LocksArguments& arguments);
+// kFailed: not held by that owner, or not confirmed; then nothing was changed. Throws as locks_command().
+ExitCode unlock_command(const UnlockArguments& arguments);
 ExitCode list_command(const std::string& what);  // locks | faults | checks | models | marks | events
 
 }  // namespace holdfast::tools

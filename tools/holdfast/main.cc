@@ -68,6 +68,8 @@ ExitCode dispatch(int argc, char** argv) {
     const ProxyArguments arguments = line.proxy_arguments();
     return arguments.what == "top" ? proxy_top_command(arguments) : proxy_command(arguments);
   }
+  if (*line.locks) return locks_command(line.locks_arguments());
+  if (*line.unlock) return unlock_command(line.unlock_arguments());
   if (*line.survivor) return survivor_command(line.survivor_arguments());
   if (*line.plot) return plot_command(line.result, line.figures);
   if (*line.bench) return bench_command(line.bench_arguments(argc, argv));

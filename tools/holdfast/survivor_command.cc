@@ -18,6 +18,7 @@
 #include "sim/scenario/units.h"
 #include "tools/holdfast/commands.h"
 #include "tools/holdfast/escape.h"
+#include "tools/holdfast/held_locks.h"
 #include "tools/holdfast/output.h"
 #include "tools/holdfast/survivor_survey.h"
 #include "tools/holdfast/survivor_users.h"
@@ -108,11 +109,10 @@ ExitCode status(const SurvivorArguments& arguments, Runtime& runtime, Network& n
     }
     redis::Client client(runtime, network, options_for(primary->address, arguments.access));
     try {
-      const std::vector<HeldLock> held = held_on(client, kMostHeld);
-      print_out(fmt::format("held        {}{}\n", held.size(), held.size() == kMostHeld ? " or more" : ""));
-      for (const HeldLock& lock : held) {
-        print_out(fmt::format("  {}  by {}, {} left\n", for_terminal(lock.key), lock.owner,
-                              time_text(lock.left_ms)));
+      const HeldLocks held = held_on(client, "*", kMostHeld);
+      print_out(fmt::format("held        {}{}\n", held.locks.size(), held.all ? "" : " or more"));
+      for (const HeldLock& lock : held.locks) {
+        print_out(fmt::format("  {}  by {}, {} left\n", for_terminal(lock.key), lock.owner, left_text(lock)));
       }
     } catch (const redis::Error& error) {
       print_out(fmt::format("held        not known: {}\n", error.what()));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
 #include <sstream>
 #include <utility>
 
@@ -185,33 +184,6 @@ std::vector<std::string> problems_of(const std::vector<MemberState>& members,
                          " knows other constants: " + describe_constants(member.mark->constants));
   }
   return problems;
-}
-
-std::vector<HeldLock> held_on(redis::Client& primary, std::size_t most) {
-  std::set<std::string> keys;
-  std::string cursor = "0";
-  do {
-    const redis::Reply page = primary.call({"SCAN", cursor, "COUNT", "1000", "TYPE", "string"}).reply;
-    if (page.items.size() != 2) break;
-    cursor = page.items[0].text;
-    for (const redis::Reply& key : page.items[1].items) {
-      if (!key.text.starts_with("holdfast:")) keys.insert(key.text);
-    }
-  } while (cursor != "0");
-  std::vector<HeldLock> held;
-  for (const std::string& key : keys) {
-    if (held.size() == most) break;
-    const std::string owner = primary.call({"GET", key}).reply.text;
-    // "<uuid>:<number>"
-    if (owner.size() < 38 || owner[36] != ':' ||
-        owner.find_first_not_of("0123456789", 37) != std::string::npos ||
-        owner.find_first_not_of("0123456789abcdef-") != 36) {
-      continue;
-    }
-    const std::int64_t left = primary.call({"PTTL", key}).reply.integer;
-    if (left > 0) held.push_back({key, owner, left});
-  }
-  return held;
 }
 
 }  // namespace holdfast::tools

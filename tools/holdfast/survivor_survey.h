@@ -42,12 +42,6 @@ struct MemberState {
   bool knows_its_role() const { return mark && mark->replication_id == replication_id; }
 };
 
-// One that is held: by whom, and how long its lease lasts.
-struct HeldLock {
-  std::string key, owner;
-  std::int64_t left_ms = 0;
-};
-
 struct Access {
   std::string user = {}, password = {};
   Duration patience = std::chrono::seconds(2);  // for one member
@@ -68,9 +62,5 @@ std::vector<std::string> problems_of(const std::vector<MemberState>& members,
 
 // The only primary; null: there is none, or several.
 const MemberState* primary_of(const std::vector<MemberState>& members);
-
-// [parks] Of the locks that are plain strings, `most` at most, in the order of their keys. Throws
-// redis::Error.
-std::vector<HeldLock> held_on(redis::Client& primary, std::size_t most);
 
 }  // namespace holdfast::tools
