@@ -26,6 +26,9 @@ set(HOLDFAST_PUBLIC_HEADERS
     lib/lock/fair/fair_lock.h
     lib/lock/latch/count_down_latch.h
     lib/lock/multi/multi_lock.h
+    lib/lock/observers/lock_log.h
+    lib/lock/observers/lock_metrics.h
+    lib/lock/observers/observers.h
     lib/lock/read_write/read_write_lock.h
     lib/lock/redisson/redisson_lock.h
     lib/lock/redlock/redlock.h

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <functional>
+#include <iostream>
 #include <iterator>
 #include <mutex>
 #include <optional>
@@ -17,6 +18,9 @@
 #include "lib/lock/fair/fair_lock.h"
 #include "lib/lock/latch/count_down_latch.h"
 #include "lib/lock/multi/multi_lock.h"
+#include "lib/lock/observers/lock_log.h"
+#include "lib/lock/observers/lock_metrics.h"
+#include "lib/lock/observers/observers.h"
 #include "lib/lock/read_write/read_write_lock.h"
 #include "lib/lock/redlock/redlock.h"
 #include "lib/lock/reentrant/reentrant_lock.h"
@@ -176,6 +180,22 @@ void owner(Runtime& runtime, const std::shared_ptr<Lock>& lock) {
   }
 }
 
+void metrics_and_log(Runtime& runtime, redis::Client& client) {
+  const auto resource_of = [](std::string_view key) { return std::string(key.substr(0, key.find(':'))); };
+  holdfast::LockMetrics metrics(runtime, {.label = "resource", .label_of = resource_of});
+  holdfast::LockLog log(runtime, [](auto, std::string_view line) { std::clog << line << '\n'; });
+  holdfast::Observers observers({metrics.of("reentrant"), &log});
+  holdfast::ReentrantLocks locks(client, {.lease = 30s, .observer = &observers});
+  metrics.add_client("main", client);                // GET /metrics answers metrics.text()
+  {
+    const auto lock = locks.obtain("stock:42");
+    holdfast::Guard guard(*lock);
+  }
+  const std::string text = metrics.text();
+  const std::string grant = R"(holdfast_lock_grants_total{lock_kind="reentrant",lock_mode="",resource="stock"} 1)";
+  EXPECT_NE(text.find(grant), std::string::npos) << text;
+}
+
 // clang-format on
 
 TEST(LibReadme, ExamplesRun) {
@@ -199,6 +219,7 @@ TEST(LibReadme, ExamplesRun) {
     multi(locks);
     a_registry(locks);
     owner(fixture.runtime, locks.obtain("order"));
+    metrics_and_log(fixture.runtime, client);
     EXPECT_EQ(done, 10);
   });
 }
