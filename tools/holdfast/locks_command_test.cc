@@ -292,11 +292,19 @@ TEST(LocksCommand, EveryKindOfHoldCanBeTakenAway) {
   RedissonLocks redisson_locks(*live.client, {.lease = kLease});
   const auto redisson = redisson_locks.obtain("redisson");
   redisson->lock();
+  ReentrantLocks survivors(
+      *live.client,
+      {.lease = 3s,
+       .fencing = true,
+       .survivor = SurvivorOptions{.members = {live.server.endpoint().to_string()}, .longest_lease = 3s}});
+  const auto survivor = survivors.obtain("survivor");
+  survivor->lock();  // after a quarantine
 
   live.run("unlock read --yes --owner " + reader, 0);
   live.run("unlock write --yes --owner " + written->acquisition(), 0);
   live.run("unlock permits --yes --owner " + two.id, 0);
   live.run("unlock redisson --yes --owner " + redisson->acquisition(), 0);
+  live.run("unlock survivor --yes --owner " + survivor->acquisition(), 0);
   const auto rows = live.locks();
   EXPECT_EQ(rows.size(), 2u) << Json(rows).dump();
   EXPECT_EQ(rows.at("read").size(), 1u);
@@ -306,6 +314,7 @@ TEST(LocksCommand, EveryKindOfHoldCanBeTakenAway) {
   EXPECT_FALSE(permits.release(two.id));
   EXPECT_THROW(written->release(), LockLost);
   EXPECT_THROW(redisson->release(), LockLost);
+  EXPECT_THROW(survivor->release(), LockLost);
   EXPECT_THROW(read->release_shared(), LockLost);
 }
 
