@@ -211,9 +211,12 @@ class LockMetrics::Kind final : public LockObserver {
         write(labels, *series);
       }
     };
+    std::vector<const Value*> values;
     for (const auto& place : table_) {
-      if (const Value* const value = place) all_of(*value);
+      if (const Value* const value = place) values.push_back(value);
     }
+    std::ranges::sort(values, {}, &Value::text);
+    for (const Value* const value : values) all_of(*value);
     all_of(rest_);
   }
 

@@ -67,6 +67,7 @@ class LockMetrics {
   void add_client(std::string name, const redis::Client& client);
 
   // All of it, in Prometheus' text format 0.0.4. Each number is one that was there during the call.
+  // Kinds, and values of the label, are in the order of their bytes; "other" is last.
   std::string text() const;
 
  private:

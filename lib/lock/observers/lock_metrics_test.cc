@@ -234,6 +234,25 @@ std::string grants_of(const std::string& value) {
   return "holdfast_lock_grants_total{lock_kind=\"x\",lock_mode=\"\",resource=\"" + value + "\"}";
 }
 
+TEST_P(LockMetricsAlone, ValuesOfTheLabelAreInOrderAndOtherIsLast) {
+  run([](Runtime& runtime) {
+    const auto itself = [](std::string_view key) { return std::string(key); };
+    LockMetrics metrics(runtime, {.label = "resource", .label_of = itself});
+    for (const char c : std::string("qwertyuiopasdfghjklzxcvbnm"))
+      metrics.of("x")->on_event({.kind = Kind::acquired, .key = std::string(1, c)});
+    metrics.of("x")->on_event({.kind = Kind::acquired, .key = "other"});
+    const std::string text = metrics.text();
+    std::size_t last = 0;
+    for (char c = 'a'; c <= 'z'; ++c) {
+      const std::size_t here = text.find(grants_of(std::string(1, c)));
+      ASSERT_NE(here, std::string::npos) << c;
+      EXPECT_GT(here, last) << c;
+      last = here;
+    }
+    EXPECT_GT(text.find(grants_of("other")), last);
+  });
+}
+
 TEST_P(LockMetricsAlone, AsManyValuesOfTheLabelAsWereAllowedAndTheRestIsOneSeries) {
   run([](Runtime& runtime) {
     std::vector<std::string> warnings;
