@@ -17,8 +17,14 @@ std::string_view to_string(IoStatus status) {
     case IoStatus::unreachable: return "host unreachable";
     case IoStatus::reset: return "connection reset";
     case IoStatus::closed: return "connection closed here";
+    case IoStatus::untrusted: return "no connection that can be trusted";
   }
   return "?";
+}
+
+std::string describe(IoStatus status, std::string_view more) {
+  if (status == IoStatus::untrusted && !more.empty()) return std::string(more);
+  return std::string(to_string(status)) + (more.empty() ? "" : " " + std::string(more));
 }
 
 }  // namespace holdfast

@@ -39,9 +39,12 @@ enum class IoStatus {
   unreachable,  // no such host or no route
   reset,        // the peer (or the network) broke the connection off
   closed,       // this side closed it
+  untrusted,    // the other side is not who it should be, or does not take this side for that (TLS)
 };
 // In words, for errors.
 std::string_view to_string(IoStatus status);
+// The same with what Connected::why or Stream::trouble() adds.
+std::string describe(IoStatus status, std::string_view more);
 
 // What a read or a write came to.
 struct IoResult {
@@ -66,12 +69,16 @@ class Stream {
 
   virtual Endpoint local() const = 0;  // of this end
   virtual Endpoint peer() const = 0;   // of the other end
+
+  // [parks] More about why the last call failed, for people; "": there is no more to say.
+  virtual std::string trouble() const { return {}; }
 };
 
 // What an attempt to connect, or to accept, came to.
 struct Connected {
   IoStatus status = IoStatus::ok;  // how it ended
   std::unique_ptr<Stream> stream;  // set exactly when status is ok
+  std::string why = {};            // more about why not, for people; "": there is no more to say
 };
 
 // Where others can connect to.

@@ -39,6 +39,7 @@
 #include "lib/redis/reply.h"
 #include "lib/redis/script.h"
 #include "lib/runtime/runtime.h"
+#include "lib/tls/tls_options.h"
 
 namespace holdfast {
 class TaskPool;
@@ -70,10 +71,13 @@ struct ClientOptions {
   // names that a lock of this library keeps lie in the slot of its key. While a primary is being replaced,
   // calls wait for the new one until their deadlines. REQUIRES: no Sentinels, database 0.
   bool cluster = false;
-  std::string user = {};                                       // AUTH; empty: the default user
-  std::string password = {};                                   // AUTH; empty: none is sent
-  int database = 0;                                            // SELECT
-  std::string client_name = {};                                // CLIENT SETNAME; empty: none
+  std::string user = {};         // AUTH; empty: the default user
+  std::string password = {};     // AUTH; empty: none is sent
+  int database = 0;              // SELECT
+  std::string client_name = {};  // CLIENT SETNAME; empty: none
+  // Set: every connection is encrypted, to Sentinels and learned addresses, too. What it refuses is
+  // Error::Kind::untrusted.
+  std::optional<TlsOptions> tls = std::nullopt;
   Duration connect_timeout = std::chrono::milliseconds(1000);  // one attempt: connect and handshake
   Duration command_timeout = std::chrono::milliseconds(3000);  // when a call gives no deadline
   // A subscription that has heard nothing for so long asks whether the server is still there (PING, answered
@@ -138,7 +142,7 @@ class Subscription;
 class Client {
  public:
   // Does not connect yet. `runtime` and `network` outlive it. REQUIRES: at least one node or Sentinel; of a
-  // Cluster at least one node, no Sentinel and database 0.
+  // Cluster at least one node, no Sentinel and database 0. Throws BadTls: ClientOptions::tls cannot be used.
   // A child that forks off later makes one of its own: there each call on this one fails (Kind::forked).
   Client(Runtime& runtime, Network& network, ClientOptions options);
   ~Client();

@@ -35,13 +35,14 @@ void warn(const ClientOptions& options, const std::string& text) {
 
 Client::Impl::Impl(Runtime& runtime, Network& network, ClientOptions options)
     : runtime_(runtime),
-      network_(network),
+      tls_(options.tls ? std::make_unique<TlsNetwork>(runtime, network, *options.tls) : nullptr),
+      network_(tls_ ? *tls_ : network),
       options_(std::make_shared<const ClientOptions>(std::move(options))),
       servers_(std::make_shared<Servers>(runtime, *options_)),
       known_(std::make_shared<Known>()),
       pubsub_(options_->cluster
                   ? nullptr
-                  : std::make_shared<Pubsub>(runtime, network, options_, servers_, nullptr,
+                  : std::make_shared<Pubsub>(runtime, network_, options_, servers_, nullptr,
                                              [known = known_](std::size_t node) { known->found_at(node); })),
       shards_(options_->cluster ? std::make_shared<Shards>(parts()) : nullptr),
       mutex_(runtime),

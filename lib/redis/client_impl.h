@@ -21,6 +21,7 @@
 #include "lib/redis/servers.h"
 #include "lib/runtime/background_task.h"
 #include "lib/runtime/process_identity.h"
+#include "lib/tls/tls_network.h"
 
 namespace holdfast::redis {
 
@@ -119,6 +120,8 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   void connect_until_done();
 
   Runtime& runtime_;
+  const std::unique_ptr<TlsNetwork>
+      tls_;  // over the application's network; null: another one has it, or none
   Network& network_;
   const std::shared_ptr<const ClientOptions> options_;
   const std::shared_ptr<Servers> servers_;

@@ -197,6 +197,7 @@ bool Connection::write_some(Lock& lock, Pending* self, MonotonicTime deadline) {
     out_begin_ += taken_.size();
     lock.unlock();
     const IoResult result = stream_->write(taken_, deadline);
+    const std::string more = result.ok() ? std::string() : stream_->trouble();
     lock.lock();
     handed_ += result.bytes;
     if (broken_) return true;
@@ -206,7 +207,7 @@ bool Connection::write_some(Lock& lock, Pending* self, MonotonicTime deadline) {
       taken_.clear();
       if (result.status == IoStatus::timed_out) return false;
       // The reader finds the reason too, and perhaps a last reply before it; it is as well to stop here.
-      break_off(std::string(to_string(result.status)));
+      break_off(describe(result.status, more));
       wake_settled(lock);
       return true;
     }
@@ -225,11 +226,12 @@ bool Connection::read_some(Lock& lock, Pending* self, MonotonicTime deadline) {
   const RoleGuard role(reading_);
   lock.unlock();
   const IoResult result = stream_->read(buffer_, deadline);
+  const std::string more = result.ok() ? std::string() : stream_->trouble();
   lock.lock();
   if (broken_) return true;
   if (result.status == IoStatus::timed_out) return false;
   if (!result.ok()) {
-    break_off(std::string(to_string(result.status)));
+    break_off(describe(result.status, more));
     wake_settled(lock);
     return true;
   }

@@ -18,6 +18,7 @@ class Error : public std::runtime_error {
     passing,       // the server answered that it cannot do it now: LOADING, BUSY, OOM, ... (`code`)
     protocol,      // what came back is not RESP, or not a reply of the expected type
     unauthorized,  // NOAUTH, WRONGPASS, NOPERM
+    untrusted,     // TLS: a certificate was refused, here or there, or the server speaks no TLS
     // a Redis older than 6.2, a Sentinel; a node of a Cluster, or none, where the other is meant
     unsupported,
     unreachable,  // nobody listens at any of the addresses, and nobody ever did
@@ -61,6 +62,7 @@ inline bool Error::worth_another_attempt() const noexcept {
     case Kind::rejected:
     case Kind::protocol:
     case Kind::unauthorized:
+    case Kind::untrusted:
     case Kind::unsupported:
     case Kind::unreachable:
     case Kind::interrupted:

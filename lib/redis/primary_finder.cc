@@ -153,7 +153,8 @@ Objection objection(Step step, const Reply& reply, bool cluster) {
 std::string_view guess(std::string_view first_bytes) {
   if (first_bytes.starts_with("HTTP/")) return "; it speaks HTTP";
   if (first_bytes.starts_with("SSH-")) return "; it speaks SSH";
-  if (first_bytes.starts_with("\x15\x03")) return "; it speaks TLS, which is not supported";
+  if (first_bytes.starts_with("\x15\x03"))
+    return "; it speaks TLS: write rediss://, or set ClientOptions::tls";
   return {};
 }
 
@@ -183,14 +184,20 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
   Connected connected = network.connect(which.endpoint, deadline);
   if (!connected.stream) {
     const bool nobody = connected.status == IoStatus::refused || connected.status == IoStatus::unreachable;
-    return fail(std::string(to_string(connected.status)),
-                nobody ? std::optional(Kind::unreachable) : std::nullopt);
+    return fail(describe(connected.status, connected.why), nobody ? std::optional(Kind::unreachable)
+                                                           : connected.status == IoStatus::untrusted
+                                                               ? std::optional(Kind::untrusted)
+                                                               : std::nullopt);
   }
   found.stream = std::move(connected.stream);
 
+  const auto broken = [&](IoStatus status) {
+    return fail("handshake: " + describe(status, found.stream->trouble()),
+                status == IoStatus::untrusted ? std::optional(Kind::untrusted) : std::nullopt);
+  };
   const Handshake shake = handshake(options, ask_role);
   if (const IoResult wrote = found.stream->write(shake.bytes, deadline); !wrote.ok()) {
-    return fail("handshake: " + std::string(to_string(wrote.status)));
+    return broken(wrote.status);
   }
   ReplyReader reader(options.max_reply);
   Reply reply;
@@ -214,7 +221,7 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
     }
     if (runtime.now() >= deadline) return fail("handshake: " + std::string(to_string(IoStatus::timed_out)));
     const IoResult got = found.stream->read(buffer, deadline);
-    if (!got.ok()) return fail("handshake: " + std::string(to_string(got.status)));
+    if (!got.ok()) return broken(got.status);
     if (first.empty()) first.assign(buffer.data(), std::min<std::size_t>(got.bytes, 8));
     reader.feed({buffer.data(), got.bytes});
   }

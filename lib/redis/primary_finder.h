@@ -23,8 +23,9 @@ struct Found {
   std::size_t node = 0;            // of Servers
   std::string why_not;             // one reason per node
   std::string warning;             // what the user should mend in the server that was found; "": nothing
-  // Set when trying again is no use before a person has mended something: unauthorized, unsupported, protocol
-  // (it is no Redis) when some node says so; unreachable when nobody listens at any address.
+  // Set when trying again is no use before a person has mended something: unauthorized, untrusted,
+  // unsupported, protocol (it is no Redis) when some node says so; unreachable when nobody listens at any
+  // address.
   std::optional<Error::Kind> hopeless;
   std::string code;           // "NOAUTH", ...: the server's word for it, if any
   std::string hopeless_node;  // who says so; "" if it is all of them

@@ -28,13 +28,19 @@ Question::Answered Question::ask(Runtime& runtime, Network& network, const Endpo
                                  MonotonicTime deadline, std::size_t max_reply) const {
   const Connected connected = network.connect(of, deadline);
   if (!connected.stream) {
-    Answered answered{.why_not = std::string(to_string(connected.status))};
+    Answered answered{.why_not = describe(connected.status, connected.why)};
+    if (connected.status == IoStatus::untrusted) answered.hopeless = Kind::untrusted;
     if (connected.status == IoStatus::refused || connected.status == IoStatus::unreachable)
       answered.hopeless = Kind::unreachable;
     return answered;
   }
+  const auto broken = [&](IoStatus status) {
+    Answered answered{.why_not = describe(status, connected.stream->trouble())};
+    if (status == IoStatus::untrusted) answered.hopeless = Kind::untrusted;
+    return answered;
+  };
   if (const IoResult wrote = connected.stream->write(bytes_, deadline); !wrote.ok())
-    return {.why_not = std::string(to_string(wrote.status))};
+    return broken(wrote.status);
   ReplyReader reader(max_reply);
   Answered answered;
   std::array<char, 4096> buffer;
@@ -53,7 +59,7 @@ Question::Answered Question::ask(Runtime& runtime, Network& network, const Endpo
     }
     if (runtime.now() >= deadline) return {.why_not = std::string(to_string(IoStatus::timed_out))};
     const IoResult got = connected.stream->read(buffer, deadline);
-    if (!got.ok()) return {.why_not = std::string(to_string(got.status))};
+    if (!got.ok()) return broken(got.status);
     reader.feed({buffer.data(), got.bytes});
   }
   return answered;

@@ -25,7 +25,8 @@ class Question {
     std::vector<Reply> replies = {};             // one for each add(); none: see why_not
     std::optional<Reply> log_in = std::nullopt;  // to AUTH
     std::string why_not = {};                    // "": answered
-    std::optional<Error::Kind> hopeless = {};    // unreachable (nobody listens), protocol (no RESP)
+    std::optional<Error::Kind> hopeless = {};    // unreachable (nobody listens), protocol (no RESP),
+                                                 // untrusted
   };
   // [parks] Connects, asks and hears all replies, by `deadline`.
   Answered ask(Runtime& runtime, Network& network, const Endpoint& of, MonotonicTime deadline,

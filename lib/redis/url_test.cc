@@ -103,18 +103,124 @@ TEST(RedisUrl, WhatIsWrongIsSaid) {
   }
 }
 
-TEST(RedisUrl, SchemesWhoseTimeHasNotComeAreNamed) {
-  for (const std::string scheme :
-       {"rediss", "redis-sentinel", "redis+sentinel", "redis-cluster", "redis-socket", "http"}) {
+TEST(RedisUrl, UnknownSchemesAreNamed) {
+  for (const std::string scheme : {"redis-sentinel", "redis-cluster", "redis-socket", "redissss", "http"}) {
     EXPECT_THAT(refusal({scheme + "://u:hunter2@h"}), HasSubstr("`" + scheme + "://` is not supported"));
     EXPECT_THAT(refusal({scheme + "://u:hunter2@h"}), HasSubstr("supported are redis://"));
   }
 }
 
+TEST(RedisUrl, Sentinels) {
+  const ClientOptions options = options_from_url(
+      "redis+sentinel://me:secret@a,b:7,[::1]:9/my%2Fmaster/3?sentinel_user=s&sentinel_password=p%26w");
+  ASSERT_EQ(options.sentinels.size(), 3u);
+  EXPECT_EQ(options.sentinels[0].endpoint, (Endpoint{"a", 26379}));
+  EXPECT_EQ(options.sentinels[1].endpoint, (Endpoint{"b", 7}));
+  EXPECT_EQ(options.sentinels[2].endpoint, (Endpoint{"::1", 9}));
+  EXPECT_TRUE(options.nodes.empty());
+  EXPECT_EQ(options.primary_name, "my/master");
+  EXPECT_EQ(options.database, 3);
+  EXPECT_EQ(options.user, "me");
+  EXPECT_EQ(options.password, "secret");
+  EXPECT_EQ(options.sentinel_user, "s");
+  EXPECT_EQ(options.sentinel_password, "p&w");
+  EXPECT_FALSE(options.tls);
+  EXPECT_EQ(options_from_url("redis+sentinel://a/m?db=2").database, 2);
+  EXPECT_EQ(options_from_url("redis+sentinel://a/m").database, 0);
+
+  EXPECT_THAT(refusal({"redis+sentinel://a,b"}), HasSubstr("what the Sentinels call the primary is missing"));
+  EXPECT_THAT(refusal({"redis+sentinel://a,b/"}),
+              HasSubstr("what the Sentinels call the primary is missing"));
+  EXPECT_THAT(refusal({"redis+sentinel://a,,b/m"}), HasSubstr("no host"));
+  EXPECT_THAT(refusal({"redis+sentinel://a,a:26379/m"}), HasSubstr("a:26379 is there twice"));
+  EXPECT_THAT(refusal({"redis+sentinel://a/m/x"}), HasSubstr("database must be a number"));
+  EXPECT_THAT(refusal({"redis+sentinel://a/m/1?db=2"}), HasSubstr("twice"));
+  EXPECT_THAT(refusal({"redis+sentinel://a/m?sentinel_user=u"}), HasSubstr("without a sentinel_password"));
+  EXPECT_THAT(refusal({"redis+sentinel://a/m", "redis://b"}), HasSubstr("stand in one URL"));
+}
+
+TEST(RedisUrl, Cluster) {
+  const ClientOptions options = options_from_url("redis+cluster://:pw@a,b:7001/");
+  EXPECT_TRUE(options.cluster);
+  ASSERT_EQ(options.nodes.size(), 2u);
+  EXPECT_EQ(options.nodes[0].endpoint, (Endpoint{"a", 6379}));
+  EXPECT_EQ(options.nodes[1].endpoint, (Endpoint{"b", 7001}));
+  EXPECT_EQ(options.password, "pw");
+  EXPECT_EQ(options_from_url("redis+cluster://a/0").database, 0);
+  EXPECT_THAT(refusal({"redis+cluster://a/1"}), HasSubstr("database 0 alone"));
+  EXPECT_THAT(refusal({"redis+cluster://a?db=0"}), HasSubstr("behind the ? may only come nothing"));
+  EXPECT_THAT(refusal({"redis://a", "redis+cluster://b"}), HasSubstr("stand in one URL"));
+}
+
+TEST(RedisUrl, Tls) {
+  const ClientOptions plain = options_from_url("rediss://me:secret@h:1/2");
+  ASSERT_TRUE(plain.tls);
+  EXPECT_EQ(*plain.tls, TlsOptions());
+  EXPECT_EQ(plain.nodes[0].endpoint, (Endpoint{"h", 1}));
+  EXPECT_EQ(plain.database, 2);
+  const ClientOptions full = options_from_url(
+      "rediss://h?ca_file=/a%20b.pem&ca_folder=/c&certificate_file=/d&key_file=/"
+      "e&key_password=f%26&server_name=g"
+      "&minimum_version=1.3&insecure_accept_any_certificate=yes&db=4");
+  EXPECT_EQ(*full.tls, (TlsOptions{.ca_file = "/a b.pem",
+                                   .ca_folder = "/c",
+                                   .certificate_file = "/d",
+                                   .key_file = "/e",
+                                   .key_password = "f&",
+                                   .server_name = "g",
+                                   .minimum_version = TlsVersion::tls_1_3,
+                                   .insecure_accept_any_certificate = true}));
+  EXPECT_EQ(full.database, 4);
+  EXPECT_TRUE(options_from_url("rediss+sentinel://a/m?ca_file=/x").tls);
+  EXPECT_EQ(options_from_url("rediss+cluster://a?ca_file=/x").tls->ca_file, "/x");
+
+  EXPECT_THAT(refusal({"rediss://h?ca_file="}), HasSubstr("ca_file is empty"));
+  EXPECT_THAT(refusal({"rediss://h?ca_file=/a&ca_file=/b"}), HasSubstr("ca_file is there twice"));
+  EXPECT_THAT(refusal({"rediss://h?key_file=/a"}), HasSubstr("belong together"));
+  EXPECT_THAT(refusal({"rediss://h?minimum_version=1.1"}), HasSubstr("must be 1.2 or 1.3"));
+  EXPECT_THAT(refusal({"rediss://h?insecure_accept_any_certificate=no"}), HasSubstr("may only be yes"));
+  EXPECT_THAT(refusal({"rediss://h?verify=no"}), HasSubstr("`verify` means nothing here"));
+  EXPECT_THAT(refusal({"redis://h?ca_file=/a"}), HasSubstr("`ca_file` means nothing here"));
+  EXPECT_THAT(refusal({"rediss://a", "redis://b"}), HasSubstr("must agree"));
+}
+
+TEST(RedisUrl, FromTheEnvironment) {
+  const auto with = [](std::initializer_list<std::pair<const char*, const char*>> variables) {
+    for (const char* const name : {"HOLDFAST_REDIS_URL", "HOLDFAST_REDIS_USER", "HOLDFAST_REDIS_PASSWORD",
+                                   "HOLDFAST_REDIS_SENTINEL_PASSWORD", "HOLDFAST_REDIS_KEY_PASSWORD"}) {
+      ::unsetenv(name);
+    }
+    for (const auto& [name, value] : variables) ::setenv(name, value, 1);
+  };
+  with({{"HOLDFAST_REDIS_URL", " rediss://a/1  rediss://b:7/1 "},
+        {"HOLDFAST_REDIS_USER", "u"},
+        {"HOLDFAST_REDIS_PASSWORD", "p"},
+        {"HOLDFAST_REDIS_KEY_PASSWORD", "k"}});
+  const ClientOptions set = options_from_environment();
+  ASSERT_EQ(set.nodes.size(), 2u);
+  EXPECT_EQ(set.nodes[1].endpoint, (Endpoint{"b", 7}));
+  EXPECT_EQ(set.user, "u");
+  EXPECT_EQ(set.password, "p");
+  EXPECT_EQ(set.tls->key_password, "k");
+  EXPECT_EQ(set.sentinel_password, "");
+
+  with({{"HOLDFAST_REDIS_URL", "redis+sentinel://:url@a/m"},
+        {"HOLDFAST_REDIS_PASSWORD", "other"},
+        {"HOLDFAST_REDIS_SENTINEL_PASSWORD", "s"}});
+  EXPECT_EQ(options_from_environment().password, "url") << "what the URL has comes first";
+  EXPECT_EQ(options_from_environment().sentinel_password, "s");
+
+  with({});
+  EXPECT_THROW(options_from_environment(), BadUrl);
+  with({{"HOLDFAST_REDIS_URL", "redis://a"}, {"HOLDFAST_REDIS_USER", "u"}});
+  EXPECT_THROW(options_from_environment(), BadUrl);
+  with({});
+}
+
 TEST(RedisUrl, NoErrorShowsASecret) {
   for (const std::string url :
        {"redis://me:hunter2@h:x", "redis://me:hunter2/@h", "redis://me:hunter2?@h", "redis://:hunter2%zz@h",
-        "redis://hunter2@h", "redis://me:hunter2@", "rediss://me:hunter2@h", "redis://me:hunter2@h/x",
+        "redis://hunter2@h", "redis://me:hunter2@", "rediss://me:hunter2@h?x=1", "redis://me:hunter2@h/x",
         "redis://me:hunter2", "redis://hunter2,x", "unix://me:hunter2@x", "unix://me:hun/hunter2@/x",
         "me:hunter2@h", "redis://me: hunter2@h"}) {
     const std::string text = refusal({url});

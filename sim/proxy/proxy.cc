@@ -160,6 +160,7 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
     for (const RuleBook::Entry& entry : book_.rules) {
       if (entry.rule->applies(link) && entry.rule->refuses(link)) return client->reset();
     }
+    if (door.options.guests != nullptr) client = door.options.guests->accepted(std::move(client));
     const std::string name = "connection/" + link.from + "/" + link.to;
     const std::string number = name + "#" + std::to_string(++made_[name]);
     const Rng rng = world_.rng(number);

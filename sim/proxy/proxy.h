@@ -14,6 +14,7 @@
 
 #include "lib/net/network.h"
 #include "lib/redis/reply.h"
+#include "lib/tls/tls_network.h"
 #include "sim/world/world.h"
 
 namespace holdfast::sim {
@@ -136,8 +137,9 @@ using ByteCounter =
 
 // A door for programs that are not of the world.
 struct DoorOptions {
-  Endpoint at;               // where to listen
-  Network* dials = nullptr;  // connects to the upstream; null: the proxy's process, from its own address
+  Endpoint at;                   // where to listen
+  Network* dials = nullptr;      // connects to the upstream; null: the proxy's process, from its own address
+  TlsNetwork* guests = nullptr;  // ends the TLS of who connects; null: none is expected
   bool ends_orderly =
       false;  // who cannot be connected to the upstream sees the end of the stream, not a reset
 };

@@ -1,7 +1,7 @@
 # What an application may include, and what `cmake --install` puts into a prefix.
 #
 #   include/holdfast/reentrant_lock.h      the public headers of lib/lock
-#   include/holdfast/{redis,net,runtime}/  those of the ports and of the client
+#   include/holdfast/{redis,net,runtime,tls}/  those of the ports and of the client
 #   lib/libholdfast.a, lib/cmake/holdfast/ find_package(holdfast)
 #   share/doc/holdfast/LICENSE
 #
@@ -46,7 +46,9 @@ set(HOLDFAST_PUBLIC_HEADERS
     lib/redis/url.h
     lib/runtime/runtime.h
     lib/runtime/thread_runtime.h
-    lib/runtime/time.h)
+    lib/runtime/time.h
+    lib/tls/tls_network.h
+    lib/tls/tls_options.h)
 
 # lib/lock/fair/fair_lock.h -> holdfast/fair_lock.h, lib/redis/url.h -> holdfast/redis/url.h
 function(holdfast_public_name header result)

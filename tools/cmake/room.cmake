@@ -51,7 +51,7 @@ function(holdfast_test_support_of_lib)
   list(FILTER lib_testing EXCLUDE REGEX "_test\\.cc$")
   holdfast_knows_folders(lib/testing/folders.cc)
   add_library(holdfast_testing STATIC ${lib_testing})
-  target_link_libraries(holdfast_testing PUBLIC holdfast holdfast_servers holdfast_flags holdfast::hiredis GTest::gtest
+  target_link_libraries(holdfast_testing PUBLIC holdfast holdfast_servers holdfast_flags holdfast::hiredis OpenSSL::SSL GTest::gtest
                         GTest::gmock rapidcheck)
 endfunction()
 

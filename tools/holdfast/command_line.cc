@@ -288,6 +288,29 @@ void CommandLine::add_proxy() {
   proxy->add_option("--seed", proxy_.seed, "of what is drawn")->type_name("N")->capture_default_str();
   proxy->add_flag("--anywhere", proxy_.anywhere, "it may listen where other machines reach it");
   proxy
+      ->add_option("--tls-certificate", guests_.certificate_file,
+                   "who connects speaks TLS, which the proxy ends with this certificate (PEM)")
+      ->type_name("FILE");
+  proxy->add_option("--tls-key", guests_.key_file, "its key (PEM)")->type_name("FILE");
+  proxy
+      ->add_option("--tls-ca", guests_.ca_file,
+                   "who connects must show a certificate that this CA has signed")
+      ->type_name("FILE");
+  proxy->add_flag("--upstream-tls", upstream_tls_, "the servers speak TLS");
+  proxy
+      ->add_option("--upstream-ca", upstreams_.ca_file,
+                   "the CA of their certificates (PEM); without it those that the system trusts")
+      ->type_name("FILE");
+  proxy
+      ->add_option("--upstream-name", upstreams_.server_name,
+                   "what their certificates name; without it the host of --upstream")
+      ->type_name("NAME");
+  proxy
+      ->add_option("--upstream-certificate", upstreams_.certificate_file,
+                   "the certificate that the proxy shows them (PEM)")
+      ->type_name("FILE");
+  proxy->add_option("--upstream-key", upstreams_.key_file, "its key (PEM)")->type_name("FILE");
+  proxy
       ->add_option("--record", proxy_.record,
                    "write the history of the locks that are seen here, event by event, for `holdfast check "
                    "--follow`; `-`: on standard output, and all else on standard error")
@@ -315,7 +338,21 @@ ProxyArguments CommandLine::proxy_arguments() const {
     }
   };
   of(true, {"--once", "--json", "--keys", "--interval"});
-  of(false, {"--listen", "--upstream", "--seed", "--anywhere", "--record", "--recogniser"});
+  of(false, {"--listen", "--upstream", "--seed", "--anywhere", "--record", "--recogniser",
+             "--tls-certificate", "--tls-key", "--tls-ca", "--upstream-tls", "--upstream-ca",
+             "--upstream-name", "--upstream-certificate", "--upstream-key"});
+  const TlsOptions none;
+  if (guests_ != none) {
+    if (guests_.certificate_file.empty() || guests_.key_file.empty())
+      throw BadUsage("proxy: --tls-certificate and --tls-key go together, and --tls-ca with both");
+    arguments.guests = guests_;
+    arguments.guests->demand_client_certificates = !guests_.ca_file.empty();
+  }
+  if (upstreams_ != none && !upstream_tls_)
+    throw BadUsage(
+        "proxy: --upstream-ca, --upstream-name, --upstream-certificate and --upstream-key say how "
+        "servers are spoken to by TLS: add --upstream-tls");
+  if (upstream_tls_) arguments.upstreams = upstreams_;
   if (!interval_.empty()) {
     const auto interval = sim::parse_duration(interval_);
     if (!interval || *interval < std::chrono::milliseconds(10) || *interval > std::chrono::hours(24))

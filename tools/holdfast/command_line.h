@@ -73,6 +73,8 @@ struct CommandLine {
   RedisArguments redis_;
   ExternalArguments external_;
   ProxyArguments proxy_;
+  TlsOptions guests_, upstreams_;  // of `proxy`
+  bool upstream_tls_ = false;
   SurvivorArguments survivor_;
   LocksArguments locks_;
   UnlockArguments unlock_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/net/network.h"
+#include "lib/tls/tls_options.h"
 #include "tools/holdfast/check_judge.h"
 #include "tools/holdfast/exit_code.h"
 #include "tools/holdfast/run_plan.h"
@@ -98,9 +99,11 @@ struct ProxyArguments {
   std::string listen, upstream;  // "": no proxy yet
   std::string api = "127.0.0.1:8474";
   std::uint64_t seed = 1;
-  bool anywhere = false;   // may listen where other machines reach it
-  std::string record;      // a file, "-", or ""
-  std::string recogniser;  // the name of one, a file of one, or ""
+  bool anywhere = false;                // may listen where other machines reach it
+  std::optional<TlsOptions> guests;     // who connects speaks TLS, which the proxy ends
+  std::optional<TlsOptions> upstreams;  // the proxy speaks TLS with them
+  std::string record;                   // a file, "-", or ""
+  std::string recogniser;               // the name of one, a file of one, or ""
   // top
   bool once = false, json = false, keys = false;
   Duration interval = std::chrono::seconds(1);

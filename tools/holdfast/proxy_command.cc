@@ -14,6 +14,7 @@
 
 #include "lib/net/socket_network.h"
 #include "lib/testing/server/missing.h"
+#include "lib/tls/tls_network.h"
 #include "sim/scenario/document.h"
 #include "sim/scenario/parse_recogniser.h"
 #include "sim/scenario/problem.h"
@@ -104,9 +105,17 @@ ExitCode proxy_command(const ProxyArguments& arguments) {
   watch_locks(locks, *world, arguments);
   world->run([&] {
     sim::Process& process = world->harness();
-    SocketNetwork dials(process.runtime());
+    SocketNetwork sockets(process.runtime());
+    std::optional<TlsNetwork> encrypted, guests;
+    try {
+      if (arguments.upstreams) encrypted.emplace(process.runtime(), sockets, *arguments.upstreams);
+      if (arguments.guests) guests.emplace(process.runtime(), sockets, *arguments.guests);
+    } catch (const BadTls& error) {
+      throw BadUsage(std::string("proxy: ") + error.what());
+    }
+    Network& dials = encrypted ? static_cast<Network&>(*encrypted) : sockets;
     ProxyControl control(*world, process, dials, arguments.seed, arguments.anywhere,
-                         locks.watch ? &*locks.watch : nullptr);
+                         locks.watch ? &*locks.watch : nullptr, guests ? &*guests : nullptr);
     if (arguments.anywhere)
       say("--anywhere: whoever reaches this machine can use the proxies, and drive them by the API\n");
     if (!arguments.listen.empty()) {

@@ -17,6 +17,12 @@ TEST(ProxyCommand, SaysWhatIsWrongWithAFlag) {
   refused("--api 0.0.0.0:0", "--api: `0.0.0.0:0` is not of this machine alone; --anywhere allows it");
   refused("--listen 127.0.0.1:0 --upstream localhost:0",
           "--upstream: `localhost:0` has no port to connect to");
+  refused("--tls-key a.key", "--tls-certificate and --tls-key go together, and --tls-ca with both");
+  refused("--upstream-ca ca.pem",
+          "--upstream-ca, --upstream-name, --upstream-certificate and --upstream-key say how servers are "
+          "spoken to "
+          "by TLS: add --upstream-tls");
+  refused("--upstream-tls --upstream-ca /no/such.pem", "TLS: ca_file: there is no file `/no/such.pem`");
 }
 
 // In a folder of its own: `holdfast proxy` and `then` ($pid; $api: its API), until it has ended.

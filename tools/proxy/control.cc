@@ -135,10 +135,11 @@ class ProxyControl::Observer final : public sim::Rule {
 };
 
 ProxyControl::ProxyControl(sim::World& world, sim::Process& process, Network& dials, std::uint64_t seed,
-                           bool anywhere, LockWatch* locks)
+                           bool anywhere, LockWatch* locks, TlsNetwork* guests)
     : world_(world),
       process_(process),
       dials_(dials),
+      guests_(guests),
       locks_(locks),
       seed_(seed),
       anywhere_(anywhere),
@@ -207,8 +208,8 @@ void ProxyControl::open(One& one) {
     throw ApiError(
         400, "`" + one.listen + "` is not of this machine alone; `holdfast proxy --anywhere` allows it");
   try {
-    const Endpoint got =
-        proxy_.expose_at(one.name, upstream, {.at = at, .dials = &dials_, .ends_orderly = true});
+    const Endpoint got = proxy_.expose_at(
+        one.name, upstream, {.at = at, .dials = &dials_, .guests = guests_, .ends_orderly = true});
     one.listen = got.to_string();
   } catch (const std::system_error& error) {
     throw ApiError(500, "listen tcp " + one.listen + ": " + error.code().message());

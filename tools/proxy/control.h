@@ -24,10 +24,11 @@ Endpoint read_endpoint(const std::string& text);
 
 class ProxyControl {
  public:
-  // On tasks of `process`, a real one. `dials` connects to upstreams. `locks`, which may be null, sees the
-  // messages of proxies that speak to a Redis. Both outlive it.
+  // On tasks of `process`, a real one. `dials` connects to upstreams. `guests` ends the TLS of who connects
+  // to a proxy; null: nobody speaks it, or it is passed on as it is. `locks`, which may be null, sees the
+  // messages of proxies that speak to a Redis. All three outlive it.
   ProxyControl(sim::World& world, sim::Process& process, Network& dials, std::uint64_t seed, bool anywhere,
-               LockWatch* locks = nullptr);
+               LockWatch* locks = nullptr, TlsNetwork* guests = nullptr);
   ~ProxyControl();
 
   // Throws ApiError. `redis`: what clients call themselves is followed from their first message on.
@@ -83,6 +84,7 @@ class ProxyControl {
   sim::World& world_;
   sim::Process& process_;
   Network& dials_;
+  TlsNetwork* const guests_;
   LockWatch* const locks_;
   const std::uint64_t seed_;
   const bool anywhere_;

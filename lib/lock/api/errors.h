@@ -43,7 +43,8 @@ class Interrupted : public LockError {
 class Unavailable : public LockError {
   using LockError::LockError;
 };
-// The server refused (wrong type, no permission, unknown command, ...). The text carries its answer.
+// The server refused (wrong type, no permission, unknown command, ...), and the text carries its answer; or
+// it could not be trusted, or did not trust this side (TLS).
 class Rejected : public LockError {
   using LockError::LockError;
 };
