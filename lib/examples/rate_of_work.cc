@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <atomic>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -66,7 +67,7 @@ int main(int argc, char** argv) {
   }
   try {
     run(argv[1]);
-  } catch (const holdfast::redis::BadUrl& error) {
+  } catch (const std::invalid_argument& error) {
     std::cerr << error.what() << std::endl;
     return 64;
   } catch (const std::exception& error) {

@@ -17,6 +17,7 @@
 #include <iostream>
 #include <mutex>
 #include <stop_token>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -64,7 +65,7 @@ int main(int argc, char** argv) {
   }
   try {
     std::cout << run(argv[1], argv[2]) << std::endl;
-  } catch (const holdfast::redis::BadUrl& error) {
+  } catch (const std::invalid_argument& error) {
     std::cerr << error.what() << std::endl;
     return 64;
   } catch (const std::exception& error) {

@@ -20,6 +20,7 @@
 
 #include <atomic>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -81,7 +82,7 @@ int main(int argc, char** argv) {
   }
   try {
     run({argv + 1, argv + argc});
-  } catch (const holdfast::redis::BadUrl& error) {
+  } catch (const std::invalid_argument& error) {
     std::cerr << error.what() << std::endl;
     return 64;
   } catch (const std::exception& error) {

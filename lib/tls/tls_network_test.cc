@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "lib/redis/client.h"
+#include "lib/redis/url.h"
 #include "lib/testing/certificates.h"
 #include "lib/testing/ports.h"
 #include "lib/testing/server/redis_process.h"
@@ -375,6 +376,40 @@ TEST_P(TlsToRedis, VersionsThatDoNotMeet) {
     tls.minimum_version = TlsVersion::tls_1_3;
     EXPECT_THAT(asked(runtime, network, options(redis.endpoint, tls)),
                 HasSubstr("speaks none of the versions of TLS that are allowed here: lower minimum_version"));
+  });
+}
+
+// What Sentinels and Clusters tell is an address of TLS, and the certificate must name it.
+TEST_P(TlsToRedis, SentinelsAndClusters) {
+  on([](Runtime& runtime, Network& network) {
+    const TlsRedis redis(runtime, network, {"--tls-auth-clients", "no", "--tls-replication", "yes"});
+    const std::string ask = "?ca_file=" + redis.ca.file();
+
+    const std::string file = redis.folder.path() + "/sentinel.conf";
+    std::ofstream(file) << "tls-replication yes\nsentinel monitor main 127.0.0.1 " << redis.endpoint.port
+                        << " 1\n";
+    const Endpoint at{"127.0.0.1", choose_port(network, "127.0.0.1")};
+    RedisProcess sentinel(
+        runtime, network,
+        {.folder = redis.folder.path() + "/sentinel",
+         .configuration = file,
+         .settings = {"--sentinel", "--tls-port", std::to_string(at.port), "--tls-cert-file",
+                      redis.certificate.certificate_file, "--tls-key-file", redis.certificate.key_file,
+                      "--tls-ca-cert-file", redis.ca.file(), "--tls-auth-clients", "no"}});
+    sentinel.start();
+    redis::ClientOptions options =
+        redis::options_from_url("rediss+sentinel://" + at.to_string() + "/main" + ask);
+    options.connect_timeout = options.command_timeout = 30s;
+    EXPECT_EQ(redis::Client(runtime, network, options).call({"PING"}).node, redis.endpoint.to_string());
+
+    const TlsRedis node(runtime, network,
+                        {"--tls-auth-clients", "no", "--cluster-enabled", "yes", "--tls-cluster", "yes"});
+    node.server->call({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
+    options = redis::options_from_url("rediss+cluster://" + node.endpoint.to_string() +
+                                      "?ca_file=" + node.ca.file());
+    options.connect_timeout = options.command_timeout = 30s;
+    EXPECT_EQ(redis::Client(runtime, network, options).call({"SET", "k", "v"}).reply.text, "OK");
+    EXPECT_EQ(node.server->call({"GET", "k"}).text, "v");
   });
 }
 

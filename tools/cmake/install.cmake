@@ -3,6 +3,7 @@
 #   include/holdfast/reentrant_lock.h      the public headers of lib/lock
 #   include/holdfast/{redis,net,runtime,tls}/  those of the ports and of the client
 #   lib/libholdfast.a, lib/cmake/holdfast/ find_package(holdfast)
+#   lib/pkgconfig/holdfast.pc              pkg-config --static, wherever the prefix lies
 #   share/doc/holdfast/LICENSE
 #
 # Only what is named here is public. In the tree <holdfast/X.h> is a line that includes the header in its room; installed,
@@ -90,5 +91,8 @@ function(holdfast_install target)
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/holdfastConfigVersion.cmake COMPATIBILITY SameMinorVersion)
   install(FILES ${PROJECT_BINARY_DIR}/holdfastConfig.cmake ${PROJECT_BINARY_DIR}/holdfastConfigVersion.cmake
                 ${PROJECT_SOURCE_DIR}/tools/cmake/hiredis.cmake DESTINATION ${config} COMPONENT holdfast)
+  file(RELATIVE_PATH HOLDFAST_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  configure_file(${PROJECT_SOURCE_DIR}/tools/cmake/holdfast.pc.in ${PROJECT_BINARY_DIR}/holdfast.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT holdfast)
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT holdfast)
 endfunction()

@@ -2,12 +2,13 @@
 """Installs the library into a temporary folder and uses it from there, as its users do.
 
 Run: tools/house/install_test.py --build BUILD [--compiler CXX] [--sanitize LIST]. (CTest: install_test). Asserts, in this order:
-1. the library alone is configured where nothing but hiredis and threads is found;
+1. the library alone is configured where nothing but hiredis, OpenSSL and threads is found;
 2. `cmake --install` leaves a prefix with the public headers of lib/ and no other, in which each compiles alone;
 3. a program that includes a private header does not compile, and the archive has nothing of the published designs;
 4. a project that knows only find_package(holdfast) builds lib/examples/stock.cc, which includes one lock's header
    alone, and that works on a real Redis that the test starts, and says in one line what is wrong with a server;
-5. README.md's "Use a lock" compiles, links and runs as it stands there.
+5. README.md's "Use a lock" compiles, links and runs as it stands there;
+6. pkg-config alone says how to compile and link that example, also when the prefix was moved.
 """
 import argparse
 import concurrent.futures
@@ -23,7 +24,7 @@ import time
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-HARNESS_ONLY = "PkgConfig fmt OpenSSL nlohmann_json GTest benchmark Boost Python3".split()
+HARNESS_ONLY = "fmt nlohmann_json GTest benchmark Boost Python3".split()
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(consumer CXX)
 find_package(holdfast 0.1 REQUIRED)
@@ -90,7 +91,7 @@ class Install(unittest.TestCase):
         return run("cmake", "-G", "Ninja", "-S", source, "-B", build, f"-DCMAKE_CXX_COMPILER={options.compiler}", *launcher,
                    f"-DCMAKE_CXX_FLAGS={' '.join(self.flags)}", *more)
 
-    def test_the_library_alone_needs_hiredis_and_threads_only(self):
+    def test_the_library_alone_needs_hiredis_openssl_and_threads_only(self):
         self.configure(SOURCE, self.folder / "alone", "-DHOLDFAST_BUILD_HARNESS=OFF",
                        *(f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=TRUE" for name in HARNESS_ONLY))
         targets = run("ninja", "-C", self.folder / "alone", "-t", "targets", "all")
@@ -155,7 +156,29 @@ class Install(unittest.TestCase):
             redis.call("CONFIG SET requirepass top")
             self.assertIn("refused user or password", failing(f"redis://:hunter2@localhost:{redis.port}"))
         self.assertIn("connection refused", failing(f"redis://127.0.0.1:{redis.port}"))
-        self.assertIn("`rediss://` is not supported", failing("rediss://:hunter2@localhost", 64))
+        self.assertIn("`http://` is not supported", failing("http://:hunter2@localhost", 64))
+        self.assertIn("ca_file: there is no file `/none`", failing("rediss://:hunter2@localhost?ca_file=/none", 64))
+
+    def test_pkg_config_says_how_to_link_it_wherever_it_lies(self):
+        moved = self.folder / "moved"
+        shutil.copytree(self.prefix, moved)
+        files = list(moved.rglob("holdfast.pc"))
+        self.assertEqual(len(files), 1)
+        self.assertNotIn(str(self.prefix), files[0].read_text())
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(files[0].parent)}
+
+        def told(*what):
+            return run("pkg-config", *what, "holdfast", env=environment).split()
+
+        version = re.search(r"project\(holdfast VERSION (\S+)", (SOURCE / "CMakeLists.txt").read_text()).group(1)
+        self.assertEqual(told("--modversion"), [version])
+        includes = [pathlib.Path(flag[2:]).resolve() for flag in told("--cflags") if flag.startswith("-I")]
+        self.assertIn((moved / "include").resolve(), includes)
+        consumer = self.folder / "by_pkg_config"
+        run(options.compiler, "-std=c++20", *self.flags, SOURCE / "lib/examples/stock.cc", *told("--cflags"),
+            *told("--libs", "--static"), "-o", consumer)
+        with Redis(self.folder) as redis:
+            self.assertEqual(run(consumer, f"redis://localhost:{redis.port}"), "sold 20, left 0\n")
 
     def test_the_readme_can_be_followed_word_for_word(self):
         section = (SOURCE / "README.md").read_text().split("## Use a lock")[1].split("\n## ")[0]
