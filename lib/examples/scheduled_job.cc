@@ -16,8 +16,8 @@
 
 #include <iostream>
 #include <mutex>
-#include <stop_token>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 

@@ -12,6 +12,8 @@ constexpr std::int64_t kLongestPayload = std::int64_t{1} << 40;  // snapshots ma
 constexpr std::int64_t kMostParts = std::int64_t{1} << 28;
 constexpr std::size_t kMarkLength = 40;
 constexpr std::size_t kLongestInline = 64 * 1024;  // as in Redis
+constexpr char kTlsHandshake =
+    '\x16';  // the first byte of a client of TLS (RFC 8446, section 5.1), and of no command
 
 }  // namespace
 
@@ -45,7 +47,7 @@ void RespFramer::open(char type) {
   } else if (grammar_ != Grammar::requests && (type == '+' || type == '-' || type == ':')) {
     state_ = State::text;
     if (type != '+') head_room_ = 0;
-  } else if (grammar_ == Grammar::requests && first) {
+  } else if (grammar_ == Grammar::requests && first && type != kTlsHandshake) {
     state_ = State::inline_text;
     left_ = kLongestInline;
   } else {

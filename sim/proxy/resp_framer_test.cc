@@ -88,7 +88,8 @@ TEST(RespFramer, HeadAndParts) {
 }
 
 TEST(RespFramer, WhatIsNotRespBreaksIt) {
-  for (const char* text : {"*x\r\n", "*2\r\n+a\r\n", "*99999999999999999999\r\n", "*\r\n"}) {
+  for (const char* text :
+       {"\x16\x03\x01 TLS", "*x\r\n", "*2\r\n+a\r\n", "*99999999999999999999\r\n", "*\r\n"}) {
     RespFramer framer(Grammar::requests);
     framer.scan(text);
     EXPECT_TRUE(framer.broken()) << text;

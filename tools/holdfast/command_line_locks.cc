@@ -18,7 +18,9 @@ void CommandLine::add_locks() {
   const auto add_url = [](CLI::App& command, std::vector<std::string>& urls) {
     command
         .add_option("--url", urls,
-                    "the server, redis://HOST:PORT[/DB]; several: the nodes of one replicated set")
+                    "the server, redis://HOST:PORT[/DB], rediss:// over TLS, "
+                    "redis+sentinel://HOST,HOST/NAME; several: "
+                    "the nodes of one replicated set")
         ->required()
         ->type_name("URL");
   };

@@ -14,6 +14,8 @@ constexpr std::size_t kLongestReply = std::size_t{64} << 20;  // keys of others 
 redis::ClientOptions options_of(const std::vector<std::string>& urls, const std::string& password) {
   try {
     redis::ClientOptions options = redis::options_from_urls(urls);
+    if (options.cluster)
+      throw BadUsage("--url: a Redis Cluster is not supported, expected a Redis outside one");
     if (options.password.empty()) options.password = password;
     options.connect_timeout = options.command_timeout = kPatience;
     options.max_reply = kLongestReply;
@@ -30,8 +32,11 @@ bool says(const redis::Error& error, std::string_view what) {
 
 }  // namespace
 
-LiveServer::LiveServer(const std::vector<std::string>& urls, const std::string& password)
-    : client_(runtime_, network_, options_of(urls, password)) {}
+LiveServer::LiveServer(const std::vector<std::string>& urls, const std::string& password) try
+    : client_(runtime_, network_, options_of(urls, password)) {
+} catch (const BadTls& error) {
+  throw BadUsage(std::string("--url: ") + error.what());
+}
 
 void LiveServer::require_primary() {
   try {

@@ -14,7 +14,8 @@ namespace holdfast::tools {
 class LiveServer {
  public:
   // `urls`: one server, or the nodes of one replicated set, of which the primary is asked. `password`: where
-  // the URLs have none. Throws BadUsage for a URL that is none.
+  // the URLs have none. Throws BadUsage for a URL that is none, that names a Cluster, or whose
+  // certificates cannot be used.
   LiveServer(const std::vector<std::string>& urls, const std::string& password);
 
   // [parks] Throws Missing, one line: nobody answers, or who does is no primary of a Redis outside a Cluster.

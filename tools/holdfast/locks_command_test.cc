@@ -354,6 +354,8 @@ void expect_one_error(const std::string& arguments, int exit, const std::string&
 TEST(LocksCommand, WrongServersGetOneError) {
   expect_one_error(" --url redis://127.0.0.1:1", 69, "refused");
   expect_one_error(" --url http://localhost", 64, "--url: ");
+  expect_one_error(" --url 'rediss://localhost?ca_file=/none'", 64, "--url: TLS: ca_file: there is no file");
+  expect_one_error(" --url redis+cluster://localhost", 64, "--url: a Redis Cluster is not supported");
   Live live;
   const std::string primary = live.server.endpoint().to_string();
   {
