@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -33,6 +34,10 @@ struct Implementation {
   Ports below;
   bool tls;
 };
+
+std::string name_of(const Implementation& one) { return to_string(one.below) + (one.tls ? "_tls" : ""); }
+
+void PrintTo(const Implementation& one, std::ostream* out) { *out << name_of(one); }
 
 std::vector<Implementation> implementations() {
   std::vector<Implementation> all;
@@ -92,9 +97,7 @@ class NetworkConformance : public ::testing::TestWithParam<Implementation> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Implementations, NetworkConformance, ::testing::ValuesIn(implementations()),
-                         [](const auto& info) {
-                           return to_string(info.param.below) + (info.param.tls ? "_tls" : "");
-                         });
+                         [](const auto& info) { return name_of(info.param); });
 
 MonotonicTime soon(Runtime& runtime) { return runtime.now() + 60s; }
 

@@ -88,8 +88,7 @@ TEST_P(FirstContact, WhoIsNoRedisOrTooOldIsToldOf) {
   const std::vector<Case> cases = {
       {"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", Kind::protocol, "it speaks HTTP"},
       {"SSH-2.0-OpenSSH_9.2p1\r\n", Kind::protocol, "it speaks SSH"},
-      {std::string("\x15\x03\x03\x00\x02\x02\x0a", 7), Kind::protocol,
-       "it speaks TLS, which is not supported"},
+      {std::string("\x15\x03\x03\x00\x02\x02\x0a", 7), Kind::protocol, "it speaks TLS: write rediss://"},
       {"garbage\r\n", Kind::protocol, "is this a Redis server?"},
       {"+OK\r\n", Kind::protocol, "is this a Redis server?"},
       {array({bulk("a"), bulk("b")}), Kind::protocol, "is this a Redis server?"},

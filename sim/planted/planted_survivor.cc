@@ -171,6 +171,9 @@ std::vector<PlantedVersion> planted_survivor() {
       "local quarantine = math.ceil(longest * (1 + drift / 1000000)) + skew + 5";
   constexpr std::string_view kOthers = "if kept and kept ~= constants then";
   constexpr std::string_view kAnybodys = "if kept and kept == '' then";
+  constexpr std::string_view kStranger = "if not constants:find(' ' .. replica .. ' ', 1, true) then";
+  constexpr std::string_view kOnlyLast =
+      "if purpose == 'look' and not constants:find(' ' .. replica .. ' ', 1, true) then";
   return {
       {.name = "survivor-no-quarantine",
        .base = "survivor",
@@ -266,6 +269,12 @@ std::vector<PlantedVersion> planted_survivor() {
        .edits = {{acquire, kOthers, kAnybodys}, {renew, kOthers, kAnybodys}},
        .make = on<SurvivorStore>({.by_both = other_members_for_some}),
        .asks_strangers = true},
+      {.name = "survivor-strangers-seen-last",
+       .base = "survivor",
+       .broken = "a replica that is no member stops nothing unless it is there at the last look, too",
+       .escapes = "the last look stands right behind WAIT: a server answers both in one turn, in which no "
+                  "replica leaves",
+       .edits = {{acquire, kStranger, kOnlyLast}, {renew, kStranger, kOnlyLast}}},
       {.name = "survivor-any-server",
        .base = "survivor",
        .broken = "a server that is none of the members grants, too",

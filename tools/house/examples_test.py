@@ -72,7 +72,8 @@ class Examples(unittest.TestCase):
             for arguments, code, text in (
                 ([], 64, f"usage: {example} URL"),
                 (["localhost", *more], 64, "bad Redis URL"),
-                (["rediss://:hunter2@localhost", *more], 64, "not supported"),
+                (["http://:hunter2@localhost", *more], 64, "not supported"),
+                (["rediss://:hunter2@localhost?ca_file=/none", *more], 64, "there is no file"),
                 (["redis://127.0.0.1:1", *more], 1, "connection refused"),
                 ([self.url, *more], 1, "asks for a password"),
             ):
