@@ -44,7 +44,6 @@ std::map<Where, std::unique_ptr<Place>>& places() {
 std::string to_string(Where where) {
   switch (where) {
     case Where::threads: return "threads";
-    case Where::loop: return "loop";
     case Where::event_loop: return "event_loop";
     case Where::embedded: return "embedded";
   }
@@ -60,7 +59,6 @@ std::vector<Where> everywhere() {
 std::vector<Where> worlds() {
   std::vector<Where> result = everywhere();
   std::erase(result, Where::threads);
-  std::erase(result, Where::loop);
   return result;
 }
 
@@ -74,8 +72,6 @@ bool add_place(Where where, std::unique_ptr<Place> place) {
   places()[where] = std::move(place);
   return true;
 }
-
-bool remove_place(Where where) { return places().erase(where) > 0; }
 
 bool has_place(Where where) { return places().contains(where); }
 

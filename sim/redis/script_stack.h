@@ -12,7 +12,7 @@
 #include <exception>
 #include <functional>
 
-#include "lib/runtime/fibers/fiber.h"
+#include "sim/world/fiber.h"
 
 namespace holdfast::sim::embedded {
 
@@ -35,7 +35,7 @@ class ScriptStack {
   static void enter(void* self) noexcept;
   bool go_on();
 
-  fibers::FiberContext caller_, own_;
+  FiberContext caller_, own_;
   std::function<void()> body_;  // while it runs
   std::exception_ptr thrown_;
   bool prepared_ = false, inside_ = false;

@@ -27,16 +27,10 @@
 
 #include "sim/world/rng.h"
 
-namespace holdfast::fibers {
-struct Fiber;
-class FiberQueue;
-}  // namespace holdfast::fibers
-
 namespace holdfast::sim {
 
-using fibers::Fiber;
-using fibers::FiberQueue;
-class Past;
+struct Fiber;
+class FiberQueue;
 
 enum class OrderKind : std::uint8_t { first_come, random, priorities, partial_order, instant };
 
@@ -49,8 +43,7 @@ struct OrderOptions {
 
 class Order {
  public:
-  // `past` is told of each choice; null: nobody is.
-  Order(const OrderOptions& options, const Rng& rng, Past* past);
+  Order(const OrderOptions& options, const Rng& rng);
 
   // Takes the one that goes on out of the queue. REQUIRES: it is not empty.
   Fiber* take(FiberQueue& ready);
@@ -60,7 +53,6 @@ class Order {
   Fiber* highest_of(FiberQueue& ready);
 
   const OrderOptions options_;
-  Past* const past_;
   Rng rng_, priorities_;
   std::set<std::uint64_t> changes_;  // priorities: choices at which one is put down
   std::uint64_t choice_ = 0;

@@ -28,13 +28,12 @@ class VirtualTime final : public Driver {
   ~VirtualTime() override;
 
   // REQUIRES: `delay` is the same in every call.
-  void post(fibers::Scheduler& scheduler, Duration delay, EventSink& sink, std::uint32_t what,
-            std::uint32_t value);
+  void post(Scheduler& scheduler, Duration delay, EventSink& sink, std::uint32_t what, std::uint32_t value);
 
   std::int64_t now() const noexcept override { return now_; }
-  bool advance(fibers::Scheduler& scheduler) override;
+  bool advance(Scheduler& scheduler) override;
   bool polls() const noexcept override { return false; }
-  void poll(fibers::Scheduler&) override {}
+  void poll(Scheduler&) override {}
 
  private:
   struct Event {
@@ -44,7 +43,7 @@ class VirtualTime final : public Driver {
     std::uint32_t what, value;
   };
   void grow();
-  bool gather(fibers::Scheduler& scheduler);
+  bool gather(Scheduler& scheduler);
 
   std::int64_t now_ = 0;
   std::vector<Event> ring_;  // its size is a power of two

@@ -6,11 +6,6 @@
 #   lib/pkgconfig/holdfast.pc              pkg-config --static, wherever the prefix lies
 #   share/doc/holdfast/LICENSE
 #
-# and, with HOLDFAST_BUILD_ASYNC, the component async:
-#
-#   include/holdfast/async/                its headers; asio.h includes Boost.Asio
-#   lib/libholdfast_async.a                find_package(holdfast COMPONENTS async), which needs Boost.Context
-#
 # Only what is named here is public. In the tree <holdfast/X.h> is a line that includes the header in its room; installed,
 # it is that header with the includes of other public ones renamed. A public header includes no private one: this function
 # refuses it when the tree is configured.
@@ -55,16 +50,6 @@ set(HOLDFAST_PUBLIC_HEADERS
     lib/runtime/time.h
     lib/tls/tls_network.h
     lib/tls/tls_options.h)
-set(HOLDFAST_ASYNC_HEADERS
-    lib/async/asio.h
-    lib/async/awaiter.h
-    lib/async/executor.h
-    lib/async/hold.h
-    lib/async/host.h
-    lib/async/lock.h
-    lib/async/loop.h
-    lib/async/loop_client.h
-    lib/async/operation.h)
 
 # lib/lock/fair/fair_lock.h -> holdfast/fair_lock.h, lib/redis/url.h -> holdfast/redis/url.h
 function(holdfast_public_name header result)
@@ -73,9 +58,8 @@ function(holdfast_public_name header result)
   set(${result} ${name} PARENT_SCOPE)
 endfunction()
 
-# Headers in the rooms, as applications of `target` include them, here and where it is installed.
-function(holdfast_install_headers target component)
-  foreach(header ${ARGN})
+function(holdfast_install target)
+  foreach(header ${HOLDFAST_PUBLIC_HEADERS})
     holdfast_public_name(${header} name)
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/include/${name} @ONLY
          CONTENT "// Generated: ${header}, as applications include it.\n#pragma once\n\n#include \"${header}\"\n")
@@ -85,7 +69,7 @@ function(holdfast_install_headers target component)
     string(REGEX MATCHALL "#include \"[^\"]+\"" includes "${text}")
     foreach(include ${includes})
       string(REGEX REPLACE "#include \"(.*)\"" "\\1" included ${include})
-      if(NOT included IN_LIST HOLDFAST_PUBLIC_HEADERS AND NOT included IN_LIST ARGN)
+      if(NOT included IN_LIST HOLDFAST_PUBLIC_HEADERS)
         message(FATAL_ERROR "${header} is public and includes ${included}, which is not (tools/cmake/install.cmake)")
       endif()
       holdfast_public_name(${included} included_name)
@@ -94,14 +78,11 @@ function(holdfast_install_headers target component)
     set(installed ${PROJECT_BINARY_DIR}/install_include/${name})
     file(GENERATE OUTPUT ${installed} CONTENT "${text}")
     get_filename_component(folder ${name} DIRECTORY)
-    install(FILES ${installed} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder} COMPONENT ${component})
+    install(FILES ${installed} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder} COMPONENT holdfast)
   endforeach()
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
                                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-endfunction()
 
-function(holdfast_install target)
-  holdfast_install_headers(${target} holdfast ${HOLDFAST_PUBLIC_HEADERS})
   install(TARGETS ${target} EXPORT holdfastTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT holdfast)
   set(config ${CMAKE_INSTALL_LIBDIR}/cmake/holdfast)
   install(EXPORT holdfastTargets NAMESPACE holdfast:: DESTINATION ${config} COMPONENT holdfast)
@@ -114,11 +95,4 @@ function(holdfast_install target)
   configure_file(${PROJECT_SOURCE_DIR}/tools/cmake/holdfast.pc.in ${PROJECT_BINARY_DIR}/holdfast.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT holdfast)
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT holdfast)
-endfunction()
-
-function(holdfast_install_async target)
-  holdfast_install_headers(${target} holdfast_async ${HOLDFAST_ASYNC_HEADERS})
-  install(TARGETS ${target} EXPORT holdfastAsyncTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT holdfast_async)
-  install(EXPORT holdfastAsyncTargets NAMESPACE holdfast:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/holdfast
-          COMPONENT holdfast_async)
 endfunction()

@@ -76,9 +76,6 @@ function(holdfast_tests)
     else()
       list(FILTER tests EXCLUDE REGEX "_world_test\\.cc$")
     endif()
-    if(room STREQUAL holdfast_async)
-      list(APPEND support holdfast_async)
-    endif()
     get_property(alone GLOBAL PROPERTY holdfast_alone_${room})
     if(alone)
       set(support ${room} GTest::gtest)
@@ -94,14 +91,6 @@ function(holdfast_tests)
     gtest_discover_tests(${program} TEST_FILTER "Long*" TEST_LIST ${program}_long DISCOVERY_TIMEOUT 60
                          PROPERTIES TIMEOUT 3600 LABELS long)
   endforeach()
-endfunction()
-
-# test_holdfast_loop: suites of lib that say what every port and every lock promises, on the loop of holdfast_async.
-function(holdfast_loop_conformance_tests)
-  include(GoogleTest)
-  add_executable(test_holdfast_loop lib/async/testing/loop_place.cc ${ARGN})
-  target_link_libraries(test_holdfast_loop PRIVATE holdfast_async holdfast_testing GTest::gtest_main)
-  gtest_discover_tests(test_holdfast_loop TEST_FILTER "-Long*" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
 endfunction()
 
 # test_holdfast_planted: the checker's sources with its planted defects (checker/planted.h), and the oracle that finds them.

@@ -31,18 +31,9 @@ PORTS = (
     "lib/runtime/thread_runtime.cc",
     "lib/runtime/process_identity.cc",
     "lib/net/socket_network.cc",
-<<<<<<< HEAD
     "lib/redis/environment.cc",
     "sim/world/event_loop.cc",
     "sim/world/fiber.cc",
-=======
-    "lib/async/awaiter.",
-    "lib/async/loop.cc",
-    "lib/async/loop_network.cc",
-    "lib/async/operation.",
-    "lib/runtime/fibers/event_loop.cc",
-    "lib/runtime/fibers/fiber.cc",
->>>>>>> 58d0107 (The fibers and their event loop move from sim/world to lib/runtime/fibers, so that an application can run on them)
     "sim/world/process_wide.h",
     "sim/cluster/",
     "sim/external/program_shim.c",
@@ -50,7 +41,7 @@ PORTS = (
 )
 # In these rooms a folder knows those before it only.
 LAYERS = {
-    "lib": {"runtime": 0, "net": 1, "tls": 2, "redis": 3, "lock": 4, "async": 5},
+    "lib": {"runtime": 0, "net": 1, "tls": 2, "redis": 3, "lock": 4},
     "checker": {"history": 0, "holds": 1, "linearizability": 2, "checks": 3, "story": 4},
 }
 ROOMS = {"lib": {"lib"}, "checker": {"checker"}, "sim": {"lib", "checker", "sim"}, "tools": {"lib", "checker", "sim", "tools"}}
