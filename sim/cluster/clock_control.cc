@@ -10,7 +10,6 @@
 
 #include "lib/runtime/check.h"
 #include "sim/cluster/clock_shim.h"
-#include "sim/cluster/helper_library.h"
 
 namespace holdfast::sim {
 namespace {
@@ -36,7 +35,7 @@ ClockControl::ClockControl(std::string file) : file_(std::move(file)) {
 ClockControl::~ClockControl() { ::munmap(shared_, sizeof(HoldfastClock)); }
 
 std::vector<std::pair<std::string, std::string>> ClockControl::environment() const {
-  return environment(helper_library("holdfast_clock_shim.so"));
+  return environment(HOLDFAST_CLOCK_SHIM);
 }
 
 std::vector<std::pair<std::string, std::string>> ClockControl::environment(const std::string& library) const {

@@ -10,7 +10,6 @@
 #include "checker/history/history_jsonl.h"
 #include "lib/testing/server/missing.h"
 #include "sim/cluster/cluster.h"
-#include "sim/cluster/helper_library.h"
 #include "sim/external/bad_program.h"
 #include "sim/external/external_lock.h"
 #include "sim/external/variables.h"
@@ -182,7 +181,7 @@ void External::preload(Client& client, ProgramOptions& program) {
   if (!options_.steps_clocks && options_.sentinels.empty() && !options_.cluster && own_.port == 0) return;
   const auto file = std::filesystem::absolute(options_.run_folder) / (client.name + ".clock");
   client.clock = std::make_unique<ClockControl>(file.string());
-  for (auto& variable : client.clock->environment(helper_library("holdfast_program_shim.so")))
+  for (auto& variable : client.clock->environment(HOLDFAST_PROGRAM_SHIM))
     program.environment.push_back(std::move(variable));
   program.environment.emplace_back("HOLDFAST_CLIENT_ADDRESS", client.incarnations.back()->address());
   if (own_.port == 0) return;

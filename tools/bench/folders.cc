@@ -1,34 +1,8 @@
 #include "tools/bench/folders.h"
 
-#include <cstdlib>
-#include <filesystem>
-
 namespace holdfast::tools {
-namespace {
 
-namespace fs = std::filesystem;
-
-// The data of an installed command, which lie below the prefix of the program that runs; empty in a build folder.
-fs::path installed_data() {
-  const fs::path data = fs::read_symlink("/proc/self/exe").parent_path() / HOLDFAST_DATA_FROM_BIN;
-  return fs::exists(data / "tools/bench") ? data.lexically_normal() : fs::path();
-}
-
-fs::path cache() {
-  if (const char* folder = std::getenv("XDG_CACHE_HOME"); folder != nullptr && *folder == '/') return folder;
-  const char* home = std::getenv("HOME");
-  return fs::path(home != nullptr ? home : "/tmp") / ".cache";
-}
-
-}  // namespace
-
-std::string checkout_path(const std::string& path) {
-  const fs::path data = installed_data();
-  return data.empty() ? HOLDFAST_SOURCE_DIR "/" + path : (data / path).string();
-}
-
-std::string build_folder_path(const std::string& path) {
-  return installed_data().empty() ? HOLDFAST_BINARY_DIR "/" + path : (cache() / "holdfast" / path).string();
-}
+std::string checkout_path(const std::string& path) { return HOLDFAST_SOURCE_DIR "/" + path; }
+std::string build_folder_path(const std::string& path) { return HOLDFAST_BINARY_DIR "/" + path; }
 
 }  // namespace holdfast::tools
