@@ -2,15 +2,25 @@
 #
 #   include/holdfast/reentrant_lock.h      the public headers of lib/lock
 #   include/holdfast/{redis,net,runtime,tls}/  those of the ports and of the client
-#   lib/libholdfast.a, lib/cmake/holdfast/ find_package(holdfast)
-#   lib/pkgconfig/holdfast.pc              pkg-config --static, wherever the prefix lies
+#   lib/libholdfast.a                      and with BUILD_SHARED_LIBS=ON lib/libholdfast.so
+#   lib/cmake/holdfast/                    find_package(holdfast): holdfast::holdfast is the shared library where there is one;
+#                                          holdfast::static is always the other one
+#   lib/pkgconfig/holdfast.pc              finds its prefix by its own place
 #   share/doc/holdfast/LICENSE
+#
+# In components: `runtime` is what a program needs that is linked with the shared library, `development` the rest.
 #
 # Only what is named here is public. In the tree <holdfast/X.h> is a line that includes the header in its room; installed,
 # it is that header with the includes of other public ones renamed. A public header includes no private one: this function
 # refuses it when the tree is configured.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+
+# What the library stands on: the name in pkg-config, then that of Debian's package. The targets are in CMakeLists.txt
+# (HOLDFAST_LINKS), how they are found by who links libholdfast.a in holdfastConfig.cmake.in.
+set(HOLDFAST_NEEDS
+    hiredis libhiredis-dev
+    openssl libssl-dev)
 
 set(HOLDFAST_PUBLIC_HEADERS
     lib/lock/api/any_duration.h
@@ -58,7 +68,8 @@ function(holdfast_public_name header result)
   set(${result} ${name} PARENT_SCOPE)
 endfunction()
 
-function(holdfast_install target)
+# Generates the headers: build/include for who builds in the tree, build/install_include for a prefix.
+function(holdfast_headers target)
   foreach(header ${HOLDFAST_PUBLIC_HEADERS})
     holdfast_public_name(${header} name)
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/include/${name} @ONLY
@@ -75,24 +86,96 @@ function(holdfast_install target)
       holdfast_public_name(${included} included_name)
       string(REPLACE "${include}" "#include \"${included_name}\"" text "${text}")
     endforeach()
-    set(installed ${PROJECT_BINARY_DIR}/install_include/${name})
-    file(GENERATE OUTPUT ${installed} CONTENT "${text}")
-    get_filename_component(folder ${name} DIRECTORY)
-    install(FILES ${installed} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder} COMPONENT holdfast)
+    file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/install_include/${name} CONTENT "${text}")
   endforeach()
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
                                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+endfunction()
 
-  install(TARGETS ${target} EXPORT holdfastTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT holdfast)
+# The shared library of the objects of `target`: exports what lib/holdfast.map names, which is what the public headers
+# declare (tools/package/exports.py writes it). The harness and the tests look into the library and link the archive.
+function(holdfast_shared_library target)
+  set(map ${PROJECT_SOURCE_DIR}/lib/holdfast.map)
+  file(STRINGS ${map} node REGEX "^HOLDFAST_")
+  if(NOT node STREQUAL "HOLDFAST_${HOLDFAST_ABI} {")
+    message(FATAL_ERROR "lib/holdfast.map is of another HOLDFAST_ABI than ${HOLDFAST_ABI}: tools/package/exports.py --write")
+  endif()
+  add_library(${target}_shared SHARED $<TARGET_OBJECTS:${target}>)
+  # The file has the version in its name, the soname the number of the ABI alone.
+  set_target_properties(${target}_shared PROPERTIES OUTPUT_NAME holdfast EXPORT_NAME holdfast LINKER_LANGUAGE CXX
+                        SOVERSION ${HOLDFAST_ABI} VERSION ${HOLDFAST_ABI}.${PROJECT_VERSION} LINK_DEPENDS ${map})
+  target_include_directories(${target}_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                             $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(${target}_shared INTERFACE cxx_std_20)
+  target_link_options(${target}_shared PRIVATE LINKER:--version-script=${map})
+  if(NOT HOLDFAST_SANITIZE)  # whose runtime is the program's
+    target_link_options(${target}_shared PRIVATE LINKER:--no-undefined)
+  endif()
+  foreach(link ${HOLDFAST_LINKS})
+    target_link_libraries(${target}_shared PRIVATE $<BUILD_INTERFACE:${link}>)
+  endforeach()
+  target_link_libraries(${target}_shared PRIVATE $<BUILD_INTERFACE:holdfast_flags> PUBLIC Threads::Threads)
+endfunction()
+
+function(holdfast_install target)
+  foreach(header ${HOLDFAST_PUBLIC_HEADERS})
+    holdfast_public_name(${header} name)
+    get_filename_component(folder ${name} DIRECTORY)
+    install(FILES ${PROJECT_BINARY_DIR}/install_include/${name} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder}
+            COMPONENT development)
+  endforeach()
+
   set(config ${CMAKE_INSTALL_LIBDIR}/cmake/holdfast)
-  install(EXPORT holdfastTargets NAMESPACE holdfast:: DESTINATION ${config} COMPONENT holdfast)
+  set_target_properties(${target} PROPERTIES EXPORT_NAME static)
+  install(TARGETS ${target} EXPORT holdfastStaticTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+  install(EXPORT holdfastStaticTargets NAMESPACE holdfast:: DESTINATION ${config} COMPONENT development)
+  if(TARGET ${target}_shared)
+    install(TARGETS ${target}_shared EXPORT holdfastTargets
+            LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development)
+    install(EXPORT holdfastTargets NAMESPACE holdfast:: DESTINATION ${config} COMPONENT development)
+  endif()
+
+  if(PROJECT_VERSION_MAJOR EQUAL 0)  # before 1.0 a minor version may break an interface
+    set(compatibility SameMinorVersion)
+  else()
+    set(compatibility SameMajorVersion)
+  endif()
   configure_package_config_file(${PROJECT_SOURCE_DIR}/tools/cmake/holdfastConfig.cmake.in
                                 ${PROJECT_BINARY_DIR}/holdfastConfig.cmake INSTALL_DESTINATION ${config})
-  write_basic_package_version_file(${PROJECT_BINARY_DIR}/holdfastConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/holdfastConfigVersion.cmake COMPATIBILITY ${compatibility})
   install(FILES ${PROJECT_BINARY_DIR}/holdfastConfig.cmake ${PROJECT_BINARY_DIR}/holdfastConfigVersion.cmake
-                ${PROJECT_SOURCE_DIR}/tools/cmake/hiredis.cmake DESTINATION ${config} COMPONENT holdfast)
-  file(RELATIVE_PATH HOLDFAST_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+                ${PROJECT_SOURCE_DIR}/tools/cmake/hiredis.cmake DESTINATION ${config} COMPONENT development)
+
+  # Whoever links the archive links what it needs, too; whoever links the shared library need not know.
+  set(needs ${HOLDFAST_NEEDS})
+  set(names "")
+  while(needs)
+    list(POP_FRONT needs name package)
+    list(APPEND names ${name})
+  endwhile()
+  list(JOIN names " " names)
+  set(HOLDFAST_REQUIRES "")
+  set(HOLDFAST_REQUIRES_PRIVATE "")
+  if(TARGET ${target}_shared)
+    set(HOLDFAST_REQUIRES_PRIVATE " ${names}")
+  else()
+    set(HOLDFAST_REQUIRES " ${names}")
+  endif()
+  foreach(folder LIBDIR INCLUDEDIR)
+    if(IS_ABSOLUTE ${CMAKE_INSTALL_${folder}})  # then the prefix cannot be moved
+      set(HOLDFAST_${folder} ${CMAKE_INSTALL_${folder}})
+    else()
+      set(HOLDFAST_${folder} "\${prefix}/${CMAKE_INSTALL_${folder}}")
+    endif()
+  endforeach()
+  set(HOLDFAST_PREFIX ${CMAKE_INSTALL_PREFIX})
+  if(NOT IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+    file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+    string(REGEX REPLACE "/$" "" up ${up})
+    set(HOLDFAST_PREFIX "\${pcfiledir}/${up}")
+  endif()
   configure_file(${PROJECT_SOURCE_DIR}/tools/cmake/holdfast.pc.in ${PROJECT_BINARY_DIR}/holdfast.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT holdfast)
-  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT holdfast)
+  install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT licence)
 endfunction()

@@ -8,7 +8,8 @@ Run: tools/house/install_test.py --build BUILD [--compiler CXX] [--sanitize LIST
 4. a project that knows only find_package(holdfast) builds lib/examples/stock.cc, which includes one lock's header
    alone, and that works on a real Redis that the test starts, and says in one line what is wrong with a server;
 5. README.md's "Use a lock" compiles, links and runs as it stands there;
-6. pkg-config alone says how to compile and link that example, also when the prefix was moved.
+6. pkg-config alone says how to compile and link that example, also when the prefix was moved, and without --static, for
+   where only the archive is installed, it needs no flag. tools/package/consumers_test.py is the same for the shared library.
 """
 import argparse
 import concurrent.futures
@@ -177,8 +178,11 @@ class Install(unittest.TestCase):
         consumer = self.folder / "by_pkg_config"
         run(options.compiler, "-std=c++20", *self.flags, SOURCE / "lib/examples/stock.cc", *told("--cflags"),
             *told("--libs", "--static"), "-o", consumer)
+        if not list(moved.rglob("libholdfast.so")):
+            self.assertIn("-lssl", told("--libs"))
         with Redis(self.folder) as redis:
-            self.assertEqual(run(consumer, f"redis://localhost:{redis.port}"), "sold 20, left 0\n")
+            found = {**environment, "LD_LIBRARY_PATH": str(files[0].parent.parent)}  # by a shared library, if one was built
+            self.assertEqual(run(consumer, f"redis://localhost:{redis.port}", env=found), "sold 20, left 0\n")
 
     def test_the_readme_can_be_followed_word_for_word(self):
         section = (SOURCE / "README.md").read_text().split("## Use a lock")[1].split("\n## ")[0]
