@@ -8,7 +8,8 @@
 #   lib/pkgconfig/holdfast.pc              finds its prefix by its own place
 #   share/doc/holdfast/LICENSE
 #
-# In components: `runtime` is what a program needs that is linked with the shared library, `development` the rest.
+# In components: `runtime` is what a program needs that is linked with the shared library, `development` the rest. `tools` is
+# the command with its manual, completions and scenarios, which HOLDFAST_INSTALL_COMMAND installs, too.
 #
 # Only what is named here is public. In the tree <holdfast/X.h> is a line that includes the header in its room; installed,
 # it is that header with the includes of other public ones renamed. A public header includes no private one: this function
@@ -178,4 +179,35 @@ function(holdfast_install target)
   install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT licence)
+endfunction()
+
+# holdfast_from_bin(FILE DEFINITION FOLDER): FILE alone is told how FOLDER of a prefix is reached from the folder of its programs.
+function(holdfast_from_bin file definition folder)
+  file(RELATIVE_PATH path ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_PREFIX}/${folder})
+  set_property(SOURCE ${file} APPEND PROPERTY COMPILE_DEFINITIONS ${definition}="${path}")
+endfunction()
+
+# The command, what it preloads and runs, its pages, and the scenarios.
+function(holdfast_install_command)
+  set(pages ${PROJECT_BINARY_DIR}/pages)
+  add_custom_command(OUTPUT ${pages}/holdfast.1.gz ${pages}/holdfast.bash ${pages}/holdfast.zsh
+                     COMMAND ${CMAKE_COMMAND} -E make_directory ${pages}
+                     COMMAND holdfast_command man > ${pages}/holdfast.1
+                     COMMAND gzip -9nf ${pages}/holdfast.1
+                     COMMAND holdfast_command completion bash > ${pages}/holdfast.bash
+                     COMMAND holdfast_command completion zsh > ${pages}/holdfast.zsh
+                     DEPENDS holdfast_command VERBATIM)
+  add_custom_target(holdfast_pages ALL DEPENDS ${pages}/holdfast.1.gz)
+  install(TARGETS holdfast_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  install(TARGETS holdfast_clock_shim holdfast_program_shim
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/holdfast COMPONENT tools)
+  install(FILES ${pages}/holdfast.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
+  install(FILES ${pages}/holdfast.bash RENAME holdfast COMPONENT tools
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${pages}/holdfast.zsh RENAME _holdfast DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT tools)
+  set(data ${CMAKE_INSTALL_DATADIR}/holdfast)
+  install(DIRECTORY scenarios DESTINATION ${data} COMPONENT tools FILES_MATCHING PATTERN *.toml PATTERN *.md)
+  install(DIRECTORY tools/bench/plot tools/bench/peers DESTINATION ${data}/tools/bench COMPONENT tools
+          PATTERN *_test.py EXCLUDE PATTERN __pycache__ EXCLUDE)
+  install(DIRECTORY tools/dashboard DESTINATION ${data} COMPONENT tools FILES_MATCHING PATTERN *.json PATTERN *.yml PATTERN *.md)
 endfunction()

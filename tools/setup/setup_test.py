@@ -22,7 +22,7 @@ class Setup(unittest.TestCase):
         self.root = pathlib.Path(self.temporary.name).resolve()
         (self.root / "tools/setup").mkdir(parents=True)
         (self.root / "bin").mkdir()
-        for name in ("setup", "packages.txt", "clients.txt", "scale.txt"):
+        for name in ("setup", "packages.txt", "clients.txt", "scale.txt", "package.txt"):
             shutil.copy(TOOLS / name, self.root / "tools/setup" / name)
         for name in REAL:
             (self.root / "bin" / name).symlink_to(shutil.which(name))
