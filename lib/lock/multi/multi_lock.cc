@@ -1,6 +1,7 @@
 #include "lib/lock/multi/multi_lock.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -159,7 +160,8 @@ bool MultiLock::acquire_all(bool wait, MonotonicTime deadline, const std::stop_t
     if (stop.stop_requested())
       throw Interrupted("lock '" + key_ + "': the wait was stopped", key_, "", false);
     if (refused < members_.size()) first = refused;
-    const std::chrono::microseconds pause(runtime().random_between(0, longest_pause.count()));
+    const auto longest = static_cast<std::uint64_t>(longest_pause.count());
+    const std::chrono::microseconds pause(runtime().random_between(0, longest));
     longest_pause = std::min(2 * longest_pause, kLongestPause);
     runtime().sleep_until(std::min(deadline, deadline_after(runtime().now(), pause)));
   }
