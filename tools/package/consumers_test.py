@@ -136,7 +136,11 @@ class Consumers(unittest.TestCase):
         exported = {line.split()[-1].split("@")[0] for line in symbols if " A " not in line}
         named = set(re.findall(r"^ +(_Z\w+);", (SOURCE / "lib/holdfast.map").read_text(), re.M))
         self.assertGreater(len(named), 200)
-        self.assertEqual(exported, named)
+        if "clang" not in cached("CMAKE_CXX_COMPILER"):
+            self.assertEqual(exported, named)
+        else:  # which leaves the complete constructor of an abstract class out
+            self.assertLessEqual(exported, named)
+            self.assertGreater(len(exported), 200)
 
     def test_pkg_config_links_either(self):
         folder = next(self.prefix.rglob("holdfast.pc")).parent
