@@ -44,6 +44,7 @@ std::map<Where, std::unique_ptr<Place>>& places() {
 std::string to_string(Where where) {
   switch (where) {
     case Where::threads: return "threads";
+    case Where::loop: return "loop";
     case Where::event_loop: return "event_loop";
     case Where::embedded: return "embedded";
   }
@@ -59,6 +60,7 @@ std::vector<Where> everywhere() {
 std::vector<Where> worlds() {
   std::vector<Where> result = everywhere();
   std::erase(result, Where::threads);
+  std::erase(result, Where::loop);
   return result;
 }
 
@@ -72,6 +74,8 @@ bool add_place(Where where, std::unique_ptr<Place> place) {
   places()[where] = std::move(place);
   return true;
 }
+
+bool remove_place(Where where) { return places().erase(where) > 0; }
 
 bool has_place(Where where) { return places().contains(where); }
 

@@ -1,5 +1,6 @@
 // Place: where a test runs. Threads with real Redis servers are always there; sim/testing/worlds.cc adds the
-// event loop with real servers, and the embedded world, to every test program that it is linked into.
+// event loop with real servers, and the embedded world, to every test program that it is linked into. A
+// program with lib/async/testing/loop_place.cc has one place, the loop of holdfast::async.
 #pragma once
 
 #include <functional>
@@ -12,13 +13,13 @@
 
 namespace holdfast::testing {
 
-enum class Where { threads, event_loop, embedded };
+enum class Where { threads, loop, event_loop, embedded };
 std::string to_string(Where where);
 // The places of this program, threads first.
 std::vector<Where> everywhere();
 // everywhere() without the embedded world.
 std::vector<Where> on_real_time();
-// Those with processes that a test can pause and kill: everywhere() without threads.
+// Those with processes that a test can pause and kill: everywhere() without threads and the loop.
 std::vector<Where> worlds();
 
 struct Fixture;
@@ -40,6 +41,8 @@ class Place {
 
 // Adds a place, before main() begins. Returns true.
 bool add_place(Where where, std::unique_ptr<Place> place);
+// Takes one away, likewise.
+bool remove_place(Where where);
 bool has_place(Where where);
 // REQUIRES: it is there.
 Place& place(Where where);

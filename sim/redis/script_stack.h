@@ -12,7 +12,7 @@
 #include <exception>
 #include <functional>
 
-#include "sim/world/fiber.h"
+#include "lib/runtime/fibers/fiber.h"
 
 namespace holdfast::sim::embedded {
 
@@ -35,7 +35,7 @@ class ScriptStack {
   static void enter(void* self) noexcept;
   bool go_on();
 
-  FiberContext caller_, own_;
+  fibers::FiberContext caller_, own_;
   std::function<void()> body_;  // while it runs
   std::exception_ptr thrown_;
   bool prepared_ = false, inside_ = false;

@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "sim/world/fiber.h"
+#include "lib/runtime/fibers/fiber.h"
 
 namespace holdfast::sim {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr bool kSanitized = kDefaultStackBytes > 64 * 1024;
+constexpr bool kSanitized = fibers::kDefaultStackBytes > 64 * 1024;
 constexpr int kManyTasks = kSanitized ? 2'000 : 10'000;
 
 std::unique_ptr<World> world_of(std::uint64_t seed = 1) {
@@ -435,7 +435,7 @@ TEST(World, StacksAreUsedAgain) {
       for (int i = 0; i < 1'000; ++i) {
         Task task = runtime.spawn("short", [&] {
           const volatile int local = i;
-          places.insert(reinterpret_cast<std::uintptr_t>(&local) / kDefaultStackBytes);
+          places.insert(reinterpret_cast<std::uintptr_t>(&local) / fibers::kDefaultStackBytes);
         });
         task.join();
       }

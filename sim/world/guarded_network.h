@@ -27,7 +27,7 @@ class GuardedNetwork final : public ProcessNetwork {
   bool may_act() { return !scheduler_.cancelled() && !group_.dead; }
 
   Scheduler& scheduler_;
-  FiberGroup& group_;
+  ProcessGroup& group_;
   Runtime& runtime_;
   SocketNetwork sockets_;
   std::map<std::uint64_t, Stream*> streams_;  // open ones, in the order of their creation

@@ -10,8 +10,8 @@ constexpr std::uint64_t kMiddle = std::uint64_t{1} << 32;
 
 }  // namespace
 
-Order::Order(const OrderOptions& options, const Rng& rng)
-    : options_(options), rng_(rng), priorities_(rng.child("priorities")), lowest_(kMiddle) {
+Order::Order(const OrderOptions& options, const Rng& rng, Past* past)
+    : options_(options), past_(past), rng_(rng), priorities_(rng.child("priorities")), lowest_(kMiddle) {
   if (options_.kind != OrderKind::priorities) return;
   Rng changes = rng.child("changes");
   for (std::uint64_t i = 0; i < options_.changes; ++i) changes_.insert(changes.between(1, options_.choices));
@@ -30,7 +30,7 @@ Fiber* Order::take(FiberQueue& ready) {
 }
 
 Fiber* Order::any_of(FiberQueue& ready) {
-  if (Past* const past = ready.head()->scheduler->past()) past->choice(ready);
+  if (past_ != nullptr) past_->choice(ready);
   Fiber* chosen = ready.head();
   for (std::uint64_t skip = rng_.between(0, ready.size() - 1); skip > 0; --skip) chosen = chosen->queue_next;
   ready.remove(*chosen);

@@ -27,10 +27,16 @@
 
 #include "sim/world/rng.h"
 
-namespace holdfast::sim {
-
+namespace holdfast::fibers {
 struct Fiber;
 class FiberQueue;
+}  // namespace holdfast::fibers
+
+namespace holdfast::sim {
+
+using fibers::Fiber;
+using fibers::FiberQueue;
+class Past;
 
 enum class OrderKind : std::uint8_t { first_come, random, priorities, partial_order, instant };
 
@@ -43,7 +49,8 @@ struct OrderOptions {
 
 class Order {
  public:
-  Order(const OrderOptions& options, const Rng& rng);
+  // `past` is told of each choice; null: nobody is.
+  Order(const OrderOptions& options, const Rng& rng, Past* past);
 
   // Takes the one that goes on out of the queue. REQUIRES: it is not empty.
   Fiber* take(FiberQueue& ready);
@@ -53,6 +60,7 @@ class Order {
   Fiber* highest_of(FiberQueue& ready);
 
   const OrderOptions options_;
+  Past* const past_;
   Rng rng_, priorities_;
   std::set<std::uint64_t> changes_;  // priorities: choices at which one is put down
   std::uint64_t choice_ = 0;

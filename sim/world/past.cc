@@ -24,7 +24,7 @@ std::uint64_t key_of(std::string_view name) {
 
 }  // namespace
 
-struct Past::Party {
+struct Past::Party : fibers::Party {
   Party(std::string its_name, std::uint64_t its_key) : name(std::move(its_name)), key(its_key) {}
   const std::string name;
   const std::uint64_t key;  // of its name
@@ -43,6 +43,8 @@ struct Past::Thing {
   std::uint64_t added = 0;                                             // who, in no order
   Trace written;
 };
+
+Past::Party* Past::party_of(const Fiber& fiber) { return static_cast<Party*>(fiber.party); }
 
 Past::Past() = default;
 Past::~Past() = default;
@@ -134,10 +136,10 @@ bool Past::moment(std::int64_t now, const FiberQueue& ready) {
   running_ = nullptr;
   const bool crossed = std::exchange(crossed_, false);
   for (const Fiber* fiber = ready.head(); fiber != nullptr; fiber = fiber->queue_next)
-    fiber->party->ready.add(fiber->number);
+    party_of(*fiber)->ready.add(fiber->number);
   order_ = 0;
   for (Fiber* fiber = ready.head(); fiber != nullptr; fiber = fiber->queue_next) {
-    Party& its = *fiber->party;
+    Party& its = *party_of(*fiber);
     if (its.ready.digest() == Trace().digest()) continue;  // counted already
     order_ += mixed(its.key, its.ready.digest());
     its.ready = Trace();
@@ -146,7 +148,7 @@ bool Past::moment(std::int64_t now, const FiberQueue& ready) {
   return !cut_;
 }
 
-void Past::started(Fiber& fiber, FiberGroup& group) {
+void Past::started(Fiber& fiber, ProcessGroup& group) {
   const bool own = running_ != nullptr && running_->group == &group;
   if (!own && group.party == nullptr) group.party = &party(group.name);
   Party& its = own ? *runs_ : *group.party;
@@ -157,7 +159,7 @@ void Past::started(Fiber& fiber, FiberGroup& group) {
 
 void Past::turn(Fiber& fiber, std::int64_t now) {
   running_ = fiber.party == nullptr ? nullptr : &fiber;
-  runs_ = fiber.party;
+  runs_ = party_of(fiber);
   if (runs_ == nullptr) return;
   runs_->digest.add(fiber.number << 1 | (fiber.timed_out ? 1u : 0u));
   runs_->digest.add(static_cast<std::uint64_t>(now));
@@ -167,10 +169,10 @@ void Past::turn(Fiber& fiber, std::int64_t now) {
 }
 
 void Past::reach(Fiber& fiber) {
-  if (fiber.party != nullptr) reach(*fiber.party);
+  if (fiber.party != nullptr) reach(*party_of(fiber));
 }
 
-void Past::reach(FiberGroup& group) {
+void Past::reach(ProcessGroup& group) {
   if (group.party != nullptr) reach(*group.party);
   for (Fiber* fiber = group.first; fiber != nullptr; fiber = fiber->group_next) {
     if (fiber->party != group.party) reach(*fiber);
@@ -196,8 +198,9 @@ std::vector<std::string> Past::tasks() const {
   std::vector<std::string> names;
   for (const Fiber* fiber = choosing_ == nullptr ? nullptr : choosing_->head(); fiber != nullptr;
        fiber = fiber->queue_next) {
-    const bool own = fiber->party == nullptr || fiber->party == fiber->group->party;
-    names.push_back(own ? fiber->group->name + "/" + fiber->role->name : fiber->party->name);
+    const bool own =
+        fiber->party == nullptr || fiber->party == static_cast<ProcessGroup*>(fiber->group)->party;
+    names.push_back(own ? fiber->group->name + "/" + fiber->role->name : party_of(*fiber)->name);
   }
   return names;
 }

@@ -27,11 +27,16 @@
 
 #include "sim/world/trace.h"
 
+namespace holdfast::fibers {
+struct Fiber;
+class FiberQueue;
+}  // namespace holdfast::fibers
+
 namespace holdfast::sim {
 
-struct Fiber;
-struct FiberGroup;
-class FiberQueue;
+using fibers::Fiber;
+using fibers::FiberQueue;
+struct ProcessGroup;
 class World;
 
 class Past {
@@ -71,11 +76,11 @@ class Past {
 
   // --- for the world --------------------------------------------------------------------------------------
   bool moment(std::int64_t now, const FiberQueue& ready);
-  void started(Fiber& fiber, FiberGroup& group);
+  void started(Fiber& fiber, ProcessGroup& group);
   void turn(Fiber& fiber, std::int64_t now);
   // The running task does something to a task, or to all of a process, without a message.
   void reach(Fiber& fiber);
-  void reach(FiberGroup& group);
+  void reach(ProcessGroup& group);
   void choice(const FiberQueue& ready);
   // The order in which connections come to a listener is that in which they were asked for.
   void asks_to_connect(std::string_view where);
@@ -84,6 +89,7 @@ class Past {
  private:
   struct Thing;
   Party& party(std::string_view name);
+  static Party* party_of(const Fiber& fiber);
   void reach(Party& party);
 
   std::map<std::string, std::unique_ptr<Party>, std::less<>> parties_;

@@ -29,7 +29,7 @@ class FiberProcess final : public Process {
                FdWaiter* fds);
 
   void set_network(std::unique_ptr<ProcessNetwork> network) { network_ = std::move(network); }
-  FiberGroup& group() { return group_; }
+  ProcessGroup& group() { return group_; }
   // crash() for the end of the world: also for the harness.
   void end();
 
@@ -61,7 +61,7 @@ class FiberProcess final : public Process {
   Scheduler& scheduler_;
   ProcessClock& clock_;
   Trace& trace_;
-  FiberGroup group_;
+  ProcessGroup group_;
   FiberRuntime runtime_;
   std::unique_ptr<ProcessNetwork> network_;
 };

@@ -51,7 +51,7 @@ struct SimFabric {
 
 class SimNetwork final : public ProcessNetwork {
  public:
-  SimNetwork(SimFabric& fabric, FiberGroup& group, SimHost& host)
+  SimNetwork(SimFabric& fabric, ProcessGroup& group, SimHost& host)
       : fabric_(fabric), group_(group), host_(host) {}
 
   Connected connect(const Endpoint& to, MonotonicTime deadline) override;
@@ -65,7 +65,7 @@ class SimNetwork final : public ProcessNetwork {
   bool may_act() { return !fabric_.scheduler.cancelled() && !group_.dead; }
 
   SimFabric& fabric() { return fabric_; }
-  FiberGroup& group() { return group_; }
+  ProcessGroup& group() { return group_; }
   SimHost& host() { return host_; }
 
  private:
@@ -75,7 +75,7 @@ class SimNetwork final : public ProcessNetwork {
   std::uint16_t free_port();
 
   SimFabric& fabric_;
-  FiberGroup& group_;
+  ProcessGroup& group_;
   SimHost& host_;
   SimEnd *first_end_ = nullptr, *last_end_ = nullptr;  // open ends of this process, oldest first
 };

@@ -17,7 +17,7 @@ void VirtualTime::grow() {
   first_ = 0;
 }
 
-void VirtualTime::post(Scheduler& scheduler, Duration delay, EventSink& sink, std::uint32_t what,
+void VirtualTime::post(fibers::Scheduler& scheduler, Duration delay, EventSink& sink, std::uint32_t what,
                        std::uint32_t value) {
   if (count_ == ring_.size()) grow();
   const std::int64_t time = now_ + delay.count();
@@ -28,7 +28,7 @@ void VirtualTime::post(Scheduler& scheduler, Duration delay, EventSink& sink, st
 }
 
 // All that is due at the next moment: messages, then timers.
-bool VirtualTime::gather(Scheduler& scheduler) {
+bool VirtualTime::gather(fibers::Scheduler& scheduler) {
   std::int64_t time = 0;
   std::uint64_t sequence = 0;
   const auto message_at = [this] { return ring_[first_ & (ring_.size() - 1)].time; };
@@ -50,7 +50,7 @@ bool VirtualTime::gather(Scheduler& scheduler) {
   }
 }
 
-bool VirtualTime::advance(Scheduler& scheduler) {
+bool VirtualTime::advance(fibers::Scheduler& scheduler) {
   if (scheduler.gathers()) return gather(scheduler);
   for (;;) {
     std::int64_t time = 0;

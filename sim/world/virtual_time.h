@@ -28,12 +28,13 @@ class VirtualTime final : public Driver {
   ~VirtualTime() override;
 
   // REQUIRES: `delay` is the same in every call.
-  void post(Scheduler& scheduler, Duration delay, EventSink& sink, std::uint32_t what, std::uint32_t value);
+  void post(fibers::Scheduler& scheduler, Duration delay, EventSink& sink, std::uint32_t what,
+            std::uint32_t value);
 
   std::int64_t now() const noexcept override { return now_; }
-  bool advance(Scheduler& scheduler) override;
+  bool advance(fibers::Scheduler& scheduler) override;
   bool polls() const noexcept override { return false; }
-  void poll(Scheduler&) override {}
+  void poll(fibers::Scheduler&) override {}
 
  private:
   struct Event {
@@ -43,7 +44,7 @@ class VirtualTime final : public Driver {
     std::uint32_t what, value;
   };
   void grow();
-  bool gather(Scheduler& scheduler);
+  bool gather(fibers::Scheduler& scheduler);
 
   std::int64_t now_ = 0;
   std::vector<Event> ring_;  // its size is a power of two

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lib/runtime/check.h"
-#include "sim/world/event_loop.h"
+#include "lib/runtime/fibers/event_loop.h"
 #include "sim/world/guarded_network.h"
 #include "sim/world/process.h"
 #include "sim/world/sim_network.h"
@@ -219,14 +219,14 @@ class RealWorld final : public WorldBase {
   }
   ProcessClock next_clock(std::size_t) override {
     const std::int64_t now = loop_.now();
-    return ProcessClock(MonotonicTime(Duration(EventLoop::boot_ns() - now)),
-                        WallTime(Duration(EventLoop::wall_ns() - now)));
+    return ProcessClock(MonotonicTime(Duration(fibers::EventLoop::boot_ns() - now)),
+                        WallTime(Duration(fibers::EventLoop::wall_ns() - now)));
   }
   std::unique_ptr<ProcessNetwork> make_network(FiberProcess& process) override {
     return std::make_unique<GuardedNetwork>(scheduler_, process);
   }
 
-  EventLoop loop_;
+  fibers::EventLoop loop_;
   Scheduler scheduler_;
 };
 

@@ -8,6 +8,11 @@
 #   lib/pkgconfig/holdfast.pc              finds its prefix by its own place
 #   share/doc/holdfast/LICENSE
 #
+# and, with HOLDFAST_BUILD_ASYNC, the component async:
+#
+#   include/holdfast/async/                its headers; asio.h includes Boost.Asio
+#   lib/libholdfast_async.a                find_package(holdfast COMPONENTS async), which needs Boost.Context and holdfast::static
+#
 # In components: `runtime` is what a program needs that is linked with the shared library, `development` the rest. `tools` is
 # the command with its manual, completions and scenarios, which HOLDFAST_INSTALL_COMMAND installs, too.
 #
@@ -61,6 +66,16 @@ set(HOLDFAST_PUBLIC_HEADERS
     lib/runtime/time.h
     lib/tls/tls_network.h
     lib/tls/tls_options.h)
+set(HOLDFAST_ASYNC_HEADERS
+    lib/async/asio.h
+    lib/async/awaiter.h
+    lib/async/executor.h
+    lib/async/hold.h
+    lib/async/host.h
+    lib/async/lock.h
+    lib/async/loop.h
+    lib/async/loop_client.h
+    lib/async/operation.h)
 
 # lib/lock/fair/fair_lock.h -> holdfast/fair_lock.h, lib/redis/url.h -> holdfast/redis/url.h
 function(holdfast_public_name header result)
@@ -69,9 +84,9 @@ function(holdfast_public_name header result)
   set(${result} ${name} PARENT_SCOPE)
 endfunction()
 
-# Generates the headers: build/include for who builds in the tree, build/install_include for a prefix.
+# Generates headers of `target`: build/include for who builds in the tree, build/install_include for a prefix.
 function(holdfast_headers target)
-  foreach(header ${HOLDFAST_PUBLIC_HEADERS})
+  foreach(header ${ARGN})
     holdfast_public_name(${header} name)
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/include/${name} @ONLY
          CONTENT "// Generated: ${header}, as applications include it.\n#pragma once\n\n#include \"${header}\"\n")
@@ -81,7 +96,7 @@ function(holdfast_headers target)
     string(REGEX MATCHALL "#include \"[^\"]+\"" includes "${text}")
     foreach(include ${includes})
       string(REGEX REPLACE "#include \"(.*)\"" "\\1" included ${include})
-      if(NOT included IN_LIST HOLDFAST_PUBLIC_HEADERS)
+      if(NOT included IN_LIST HOLDFAST_PUBLIC_HEADERS AND NOT included IN_LIST ARGN)
         message(FATAL_ERROR "${header} is public and includes ${included}, which is not (tools/cmake/install.cmake)")
       endif()
       holdfast_public_name(${included} included_name)
@@ -118,14 +133,17 @@ function(holdfast_shared_library target)
   target_link_libraries(${target}_shared PRIVATE $<BUILD_INTERFACE:holdfast_flags> PUBLIC Threads::Threads)
 endfunction()
 
-function(holdfast_install target)
-  foreach(header ${HOLDFAST_PUBLIC_HEADERS})
+function(holdfast_install_headers)
+  foreach(header ${ARGN})
     holdfast_public_name(${header} name)
     get_filename_component(folder ${name} DIRECTORY)
     install(FILES ${PROJECT_BINARY_DIR}/install_include/${name} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder}
             COMPONENT development)
   endforeach()
+endfunction()
 
+function(holdfast_install target)
+  holdfast_install_headers(${HOLDFAST_PUBLIC_HEADERS})
   set(config ${CMAKE_INSTALL_LIBDIR}/cmake/holdfast)
   set_target_properties(${target} PROPERTIES EXPORT_NAME static)
   install(TARGETS ${target} EXPORT holdfastStaticTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
@@ -210,4 +228,12 @@ function(holdfast_install_command)
   install(DIRECTORY tools/bench/plot tools/bench/peers DESTINATION ${data}/tools/bench COMPONENT tools
           PATTERN *_test.py EXCLUDE PATTERN __pycache__ EXCLUDE)
   install(DIRECTORY tools/dashboard DESTINATION ${data} COMPONENT tools FILES_MATCHING PATTERN *.json PATTERN *.yml PATTERN *.md)
+endfunction()
+
+function(holdfast_install_async target)
+  holdfast_install_headers(${HOLDFAST_ASYNC_HEADERS})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME async)
+  install(TARGETS ${target} EXPORT holdfastAsyncTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+  install(EXPORT holdfastAsyncTargets NAMESPACE holdfast:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/holdfast
+          COMPONENT development)
 endfunction()

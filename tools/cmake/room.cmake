@@ -80,6 +80,9 @@ function(holdfast_tests)
     else()
       list(FILTER tests EXCLUDE REGEX "_world_test\\.cc$")
     endif()
+    if(room STREQUAL holdfast_async)
+      list(APPEND support holdfast_async)
+    endif()
     get_property(alone GLOBAL PROPERTY holdfast_alone_${room})
     if(alone)
       set(support ${room} GTest::gtest)
@@ -95,6 +98,20 @@ function(holdfast_tests)
     gtest_discover_tests(${program} TEST_FILTER "Long*" TEST_LIST ${program}_long DISCOVERY_TIMEOUT 60
                          PROPERTIES TIMEOUT 3600 LABELS long)
   endforeach()
+endfunction()
+
+# test_holdfast_loop: suites of lib that say what every port and every lock promises, on the loop of holdfast_async. The cases
+# that wait for seconds of real time run with the label long: the same fibers pass them in each run on the loop of a world.
+function(holdfast_loop_conformance_tests)
+  set(slow *RedlockTest.* *MultiLockTest.* *ReadWriteLockTest.* *SemaphoreTest.* *LockRequirements.TheGuardsOfTheStandardOutliveTheServer*
+           *LockRequirements.UniqueLock*)
+  list(JOIN slow ":" slow)
+  include(GoogleTest)
+  add_executable(test_holdfast_loop lib/async/testing/loop_place.cc ${ARGN})
+  target_link_libraries(test_holdfast_loop PRIVATE holdfast_async holdfast_testing GTest::gtest_main)
+  gtest_discover_tests(test_holdfast_loop TEST_FILTER "-Long*:${slow}" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+  add_test(NAME loop_conformance_slow COMMAND test_holdfast_loop --gtest_filter=${slow})
+  set_tests_properties(loop_conformance_slow PROPERTIES LABELS long TIMEOUT 1200)
 endfunction()
 
 # test_holdfast_planted: the checker's sources with its planted defects (checker/planted.h), and the oracle that finds them.
@@ -113,16 +130,22 @@ function(holdfast_planted_tests)
   gtest_discover_tests(test_holdfast_planted DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
 endfunction()
 
-# One program build/examples/NAME for each FOLDER/NAME.cc, on the headers as they are installed.
+# One program build/examples/NAME for each FOLDER/NAME.cc, on the headers as they are installed. async_NAME.cc needs holdfast_async.
 function(holdfast_examples folder)
   file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
   list(FILTER files EXCLUDE REGEX "_test\\.cc$")
+  if(NOT HOLDFAST_BUILD_ASYNC)
+    list(FILTER files EXCLUDE REGEX "/async_[^/]*$")
+  endif()
   foreach(file ${files})
     get_filename_component(name ${file} NAME_WE)
     add_executable(example_${name} ${file})
     set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name}
                           RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/examples)
     target_link_libraries(example_${name} PRIVATE holdfast::holdfast holdfast_flags)
+    if(name MATCHES "^async_")
+      target_link_libraries(example_${name} PRIVATE holdfast_async Boost::headers)
+    endif()
   endforeach()
 endfunction()
 

@@ -1,4 +1,4 @@
-#include "sim/world/fiber.h"
+#include "lib/runtime/fibers/fiber.h"
 
 #include <cxxabi.h>
 #include <sys/mman.h>
@@ -39,7 +39,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace holdfast::sim {
+namespace holdfast::fibers {
 namespace {
 
 namespace context = boost::context::detail;
@@ -63,7 +63,7 @@ std::size_t guard_bytes(std::size_t stack_bytes) noexcept {
   return stack_bytes >= 1024 * 1024 ? 16 * page_bytes() : page_bytes();
 }
 
-// Free stacks of the usual size and of one other, which embedded servers take for their scripts.
+// Free stacks of the usual size and of one other (1 MiB or more).
 struct Pool {
   static constexpr std::size_t kMost = 16384, kMostLarge = 64;
   std::mutex mutex;
@@ -72,7 +72,7 @@ struct Pool {
 };
 
 Pool& pool() {
-  static Pool* const the_pool = new Pool;  // never destroyed: worlds may end late
+  static Pool* const the_pool = new Pool;  // never destroyed: schedulers may end late
   return *the_pool;
 }
 
@@ -218,4 +218,4 @@ void FiberContext::retire() noexcept {
 #endif
 }
 
-}  // namespace holdfast::sim
+}  // namespace holdfast::fibers

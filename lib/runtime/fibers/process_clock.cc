@@ -1,10 +1,10 @@
-#include "sim/world/process_clock.h"
+#include "lib/runtime/fibers/process_clock.h"
 
 #include <limits>
 
 #include "lib/runtime/check.h"
 
-namespace holdfast::sim {
+namespace holdfast::fibers {
 namespace {
 __extension__ using Wide = __int128;
 constexpr std::int64_t kMillion = 1'000'000;
@@ -35,4 +35,4 @@ void ProcessClock::set_drift(std::int64_t ppm, std::int64_t at) {
   ppm_ = ppm;
 }
 
-}  // namespace holdfast::sim
+}  // namespace holdfast::fibers

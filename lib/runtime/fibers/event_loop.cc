@@ -1,4 +1,4 @@
-#include "sim/world/event_loop.h"
+#include "lib/runtime/fibers/event_loop.h"
 
 #include <sys/epoll.h>
 #include <time.h>
@@ -12,7 +12,7 @@
 
 #include "lib/runtime/check.h"
 
-namespace holdfast::sim {
+namespace holdfast::fibers {
 namespace {
 
 constexpr std::uint32_t kReads = EPOLLIN | EPOLLRDHUP;
@@ -148,4 +148,4 @@ void EventLoop::look(Scheduler& scheduler, std::int64_t timeout_ns, bool idle) {
   }
 }
 
-}  // namespace holdfast::sim
+}  // namespace holdfast::fibers

@@ -2,10 +2,10 @@
 // watchdog does not keep its client from a mutex.
 #pragma once
 
+#include "lib/runtime/fibers/scheduler.h"
 #include "lib/runtime/runtime.h"
-#include "sim/world/scheduler.h"
 
-namespace holdfast::sim {
+namespace holdfast::fibers {
 
 // A queue of waiters; the nodes live on the waiters' stacks.
 struct Waiter {
@@ -67,4 +67,4 @@ class FiberCondition final : public Runtime::ConditionImpl {
   WaiterQueue waiters_;
 };
 
-}  // namespace holdfast::sim
+}  // namespace holdfast::fibers

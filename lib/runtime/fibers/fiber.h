@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-namespace holdfast::sim {
+namespace holdfast::fibers {
 
 inline constexpr std::size_t kDefaultStackBytes =
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -32,7 +32,7 @@ struct Stack {
   unsigned valgrind_id = 0;
 };
 
-// Process-wide pool, so that worlds which follow each other do not map anew. Thread-safe.
+// Process-wide pool, so that schedulers which follow each other do not map anew. Thread-safe.
 Stack take_stack(std::size_t bytes);  // throws std::bad_alloc
 void return_stack(Stack stack) noexcept;
 
@@ -85,4 +85,4 @@ class FiberContext {
   friend struct FiberStart;
 };
 
-}  // namespace holdfast::sim
+}  // namespace holdfast::fibers

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace holdfast::sim {
+namespace holdfast::fibers {
 
 class TimerHeap {
  public:
@@ -88,4 +88,4 @@ class TimerHeap {
   std::vector<std::uint32_t> position_;  // by slot
 };
 
-}  // namespace holdfast::sim
+}  // namespace holdfast::fibers

@@ -1,11 +1,11 @@
-// The clocks of one process, as functions of the scheduler's clock (nanoseconds since the world was made).
+// The clocks of one process, as functions of the scheduler's clock (nanoseconds since its driver was made).
 #pragma once
 
 #include <cstdint>
 
 #include "lib/runtime/time.h"
 
-namespace holdfast::sim {
+namespace holdfast::fibers {
 
 class ProcessClock {
  public:
@@ -37,4 +37,4 @@ class ProcessClock {
   Duration wall_minus_monotonic_;
 };
 
-}  // namespace holdfast::sim
+}  // namespace holdfast::fibers

@@ -1,8 +1,8 @@
-#include "sim/world/fiber_sync.h"
+#include "lib/runtime/fibers/fiber_sync.h"
 
 #include "lib/runtime/check.h"
 
-namespace holdfast::sim {
+namespace holdfast::fibers {
 
 // A waiter is a local variable of its task and leaves the queue before it goes out of scope; g++ 12 warns of
 // a dangling pointer all the same.
@@ -114,4 +114,4 @@ void FiberCondition::notify_all() noexcept {
   while (!waiters_.empty()) notify_one();
 }
 
-}  // namespace holdfast::sim
+}  // namespace holdfast::fibers

@@ -1,14 +1,14 @@
-// Driver of the real world: the clocks of the operating system, and epoll for file descriptors.
+// Driver over the clocks of the operating system, and epoll for file descriptors.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "lib/runtime/fibers/fiber_runtime.h"
+#include "lib/runtime/fibers/scheduler.h"
 #include "lib/runtime/runtime.h"
-#include "sim/world/fiber_runtime.h"
-#include "sim/world/scheduler.h"
 
-namespace holdfast::sim {
+namespace holdfast::fibers {
 
 class EventLoop final : public Driver, public FdWaiter {
  public:
@@ -54,4 +54,4 @@ class EventLoop final : public Driver, public FdWaiter {
   std::size_t waiting_ = 0;       // tasks that wait for one
 };
 
-}  // namespace holdfast::sim
+}  // namespace holdfast::fibers

@@ -1,0 +1,98 @@
+#include "lib/async/loop_network.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace holdfast::async {
+namespace {
+
+bool is_name(const Endpoint& to) {
+  if (to.host.empty() || to.port == 0) return false;  // a path, or this machine
+  std::array<unsigned char, sizeof(in6_addr)> address{};
+  return ::inet_pton(AF_INET, to.host.c_str(), address.data()) != 1 &&
+         ::inet_pton(AF_INET6, to.host.c_str(), address.data()) != 1 && !to.host.starts_with('/');
+}
+
+// Shared with the thread, which may outlast who asked.
+struct LookUp {
+  explicit LookUp(std::string its_name) : name(std::move(its_name)), done(::eventfd(0, EFD_CLOEXEC)) {}
+  ~LookUp() {
+    if (done >= 0) ::close(done);
+  }
+  const std::string name;
+  const int done;
+  std::vector<std::string> found;  // once `ready`
+  std::atomic<bool> ready = false;
+};
+
+// nullopt: not until the deadline.
+std::optional<std::vector<std::string>> look_up(Runtime& runtime, Resolver resolver, const std::string& name,
+                                                MonotonicTime deadline) {
+  const auto asked = std::make_shared<LookUp>(name);
+  try {
+    if (asked->done < 0) return resolver(name);
+    std::thread([asked, resolver] {
+      asked->found = resolver(asked->name);
+      asked->ready.store(true, std::memory_order_release);
+      const std::uint64_t one = 1;
+      [[maybe_unused]] const ssize_t written = ::write(asked->done, &one, sizeof one);
+    }).detach();
+  } catch (const std::system_error&) {  // no thread: then here
+    return resolver(name);
+  }
+  struct Forget {
+    Runtime& runtime;
+    int fd;
+    ~Forget() { runtime.forget_fd(fd); }
+  } forget{runtime, asked->done};
+  while (!asked->ready.load(std::memory_order_acquire)) {
+    if (!runtime.wait_fd(asked->done, FdInterest::readable, deadline)) return std::nullopt;
+  }
+  return asked->found;
+}
+
+}  // namespace
+
+std::vector<std::string> system_resolver(const std::string& name) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(name.c_str(), nullptr, &hints, &found) != 0) return {};
+  std::vector<std::string> addresses;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    std::array<char, NI_MAXHOST> text{};
+    if (::getnameinfo(one->ai_addr, one->ai_addrlen, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) ==
+        0)
+      addresses.emplace_back(text.data());
+  }
+  ::freeaddrinfo(found);
+  return addresses;
+}
+
+Connected LoopNetwork::connect(const Endpoint& to, MonotonicTime deadline) {
+  if (!is_name(to)) return sockets_.connect(to, deadline);
+  const auto addresses = look_up(runtime_, resolver_, to.host, deadline);
+  if (!addresses) return {IoStatus::timed_out, nullptr};
+  Connected last{IoStatus::unreachable, nullptr};
+  for (const std::string& address : *addresses) {
+    last = sockets_.connect({address, to.port}, deadline);
+    if (last.status == IoStatus::ok || runtime_.now() >= deadline) break;
+  }
+  return last;
+}
+
+}  // namespace holdfast::async
