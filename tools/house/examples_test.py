@@ -5,9 +5,11 @@ Run: tools/house/examples_test.py --build BUILD. (CTest: examples_test)
 """
 import argparse
 import pathlib
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 from install_test import Redis
@@ -24,6 +26,52 @@ def start(name, *arguments):
 def end(process):
     out, err = process.communicate(timeout=120)
     return process.returncode, out.strip(), err.strip()
+
+
+class Service:
+    """async_stock on a free port."""
+
+    def __init__(self, url):
+        self.process = start("async_stock", url)
+        self.port = int(self.process.stdout.readline().rsplit(" ", 1)[1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+    def stop(self):
+        self.process.terminate()
+        code, _, err = end(self.process)
+        return code, err
+
+
+class Buyer(threading.Thread):
+    """Buys one after the other until nothing is left, or the service is gone."""
+
+    def __init__(self, service):
+        super().__init__(daemon=True)
+        self.connection = socket.create_connection(("127.0.0.1", service.port), timeout=120)
+        self.answers = []
+        self.start()
+
+    def run(self):
+        try:
+            with self.connection, self.connection.makefile("rw") as talk:
+                while not self.answers or self.answers[-1] != "sold out":
+                    print("one, please", file=talk, flush=True)
+                    answer = talk.readline()
+                    if not answer:
+                        return
+                    self.answers.append(answer.strip())
+        except OSError:  # it was killed
+            pass
+
+    def buy_until_sold_out(self):
+        self.join(timeout=120)
+        return self.answers
 
 
 class Examples(unittest.TestCase):
@@ -64,6 +112,34 @@ class Examples(unittest.TestCase):
         code, out, err = end(start("rate_of_work", self.url))
         self.assertEqual((code, err), (0, ""))
         self.assertRegex(out, r"^30 requests, at most [123] at once$")
+
+    def test_the_service_sells_each_unit_once(self):
+        with Service(self.url) as one, Service(self.url) as other:
+            buyers = [Buyer(shop) for shop in (one, other) for _ in range(8)]
+            answers = [answer for buyer in buyers for answer in buyer.buy_until_sold_out()]
+            sold = [answer for answer in answers if answer.startswith("sold, ")]
+            self.assertEqual((len(sold), len(set(sold))), (20, 20), answers)
+            self.assertEqual((self.get("stock"), self.get("sold")), ("0", "20"))
+            self.assertEqual([one.stop(), other.stop()], [(0, ""), (0, "")])
+
+    def test_the_service_is_right_when_one_is_killed_and_the_lock_is_not(self):
+        """One is killed while it sells, and the lock is taken away again and again, so that two sell at a time."""
+        with Service(self.url) as one, Service(self.url) as other:
+            buyers = [Buyer(shop) for shop in (one, other) for _ in range(8)]
+            taken = 0
+            while self.get("stock") != "0":
+                taken += self.redis.call("DEL {example}:async-lock").startswith(":1")
+                if int(self.get("sold") or 0) >= 5:
+                    one.process.kill()
+            self.assertGreater(taken, 0)
+            for buyer in buyers[8:]:
+                self.assertEqual(buyer.buy_until_sold_out()[-1], "sold out")
+            self.assertEqual((self.get("stock"), self.get("sold")), ("0", "20"))
+            self.assertEqual(other.stop(), (0, ""))
+
+    def get(self, name):
+        reply = self.redis.call(f"GET {{example}}:async-{name}").split("\r\n")
+        return reply[1] if len(reply) > 1 else ""
 
     def test_what_is_wrong_is_said_in_one_line(self):
         self.redis.call("CONFIG SET requirepass top")
