@@ -4,6 +4,7 @@
 #include "lib/net/socket_network.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -332,6 +333,17 @@ SocketNetwork::SocketNetwork(Runtime& runtime, SocketNetworkOptions options)
     : runtime_(runtime), options_(std::move(options)) {}
 
 Connected SocketNetwork::connect(const Endpoint& to, MonotonicTime deadline) {
+  if (options_.connector) {
+    errno = 0;
+    FileDescriptor fd(runtime_, options_.connector(to, deadline));
+    if (fd.get() < 0) return {status_of(errno), nullptr, "the application made no connection"};
+    ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
+    ::fcntl(fd.get(), F_SETFD, FD_CLOEXEC);
+    const Address address = own_address(fd.get());
+    set_stream_options(fd.get(), address.family(), options_.keep_alive);
+    const Endpoint here = endpoint_of(address);
+    return {IoStatus::ok, std::make_unique<SocketStream>(runtime_, fd.release(), here, to)};
+  }
   const std::vector<Address> addresses =
       is_unix(to) ? std::vector<Address>{unix_address(to.host)} : resolve(to.host, to.port, false);
   IoStatus status = IoStatus::unreachable;

@@ -20,6 +20,10 @@ struct SocketNetworkOptions {
   // a third of it apart, and it is broken (IoStatus::reset). In whole seconds, at least 1; zero: the system's
   // setting (two hours).
   Duration keep_alive = std::chrono::seconds(15);
+  // Set: makes the connections, through a proxy or a tunnel, say. Returns a connected stream socket, which
+  // belongs to the network from then on; -1, with errno saying why, if there is none by the deadline. It may
+  // block its thread.
+  std::function<int(const Endpoint& to, MonotonicTime deadline)> connector = {};
   // Called with the descriptor of each listener once it listens, by who sets options of his own on it. It is
   // valid until the listener is destroyed.
   std::function<void(int fd)> on_listening = {};

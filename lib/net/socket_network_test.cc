@@ -85,6 +85,40 @@ TEST_F(Sockets, AnEmptyHostListensAtTheSourceAddress) {
   EXPECT_NE(network.connect(elsewhere, soon()).status, IoStatus::ok);
 }
 
+// The application goes another way to a name that no resolver knows.
+TEST_F(Sockets, AnApplicationMayMakeTheConnections) {
+  const auto listener = network.listen({"127.0.0.1", 0});
+  Endpoint asked;
+  SocketNetwork own(runtime, {.connector = [&](const Endpoint& to, MonotonicTime) {
+                      asked = to;
+                      if (to.port == 2) {
+                        errno = ECONNREFUSED;
+                        return -1;
+                      }
+                      const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+                      sockaddr_in at{};
+                      at.sin_family = AF_INET;
+                      at.sin_port = htons(listener->endpoint().port);
+                      at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+                      EXPECT_EQ(::connect(fd, reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+                      return fd;
+                    }});
+  const Connected out = own.connect({"behind.a.tunnel", 1}, soon());
+  ASSERT_EQ(out.status, IoStatus::ok);
+  EXPECT_EQ(asked, (Endpoint{"behind.a.tunnel", 1}));
+  EXPECT_EQ(out.stream->peer(), asked);
+  const Connected in = listener->accept(soon());
+  EXPECT_EQ(out.stream->local(), in.stream->peer());
+  EXPECT_TRUE(out.stream->write("hello", soon()).ok());
+  EXPECT_EQ(read(*in.stream), "hello");
+  // The descriptor was a blocking one: a read that nobody answers ends all the same.
+  char buffer[1];
+  EXPECT_EQ(out.stream->read(buffer, runtime.now() + 1ms).status, IoStatus::timed_out);
+  const Connected none = own.connect({"behind.a.tunnel", 2}, soon());
+  EXPECT_EQ(none.status, IoStatus::refused);
+  EXPECT_NE(none.why, "");
+}
+
 TEST_F(Sockets, AForeignSourceAddressIsUnreachable) {
   SocketNetwork foreign(runtime, {.source_address = "192.0.2.1"});  // reserved for documentation: not ours
   const auto listener = network.listen({"127.0.0.1", 0});

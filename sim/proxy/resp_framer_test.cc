@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include "lib/redis/reply_writer.h"
 #include "sim/proxy/conversation.h"
 #include "sim/proxy/resp_parse.h"
 
@@ -124,7 +125,7 @@ RC_GTEST_PROP(RespFramer, DrawnRepliesComeBackWhateverTheSplits, ()) {
   const int size = *rc::gen::inRange(1, 6);
   for (int i = 0; i < size; ++i) {
     replies.push_back(drawn_reply(3));
-    append_reply(texts.emplace_back(), replies.back());
+    redis::append_reply(texts.emplace_back(), replies.back());
     stream += texts.back();
   }
   auto cuts =

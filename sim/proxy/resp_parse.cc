@@ -145,19 +145,4 @@ void append_request(std::string& out, const std::vector<std::string_view>& argum
   for (const std::string_view argument : arguments) append_bulk(out, argument);
 }
 
-void append_reply(std::string& out, const redis::Reply& reply) {
-  using Type = redis::Reply::Type;
-  switch (reply.type) {
-    case Type::nil: out += "$-1\r\n"; return;
-    case Type::integer: out += ':' + std::to_string(reply.integer) + "\r\n"; return;
-    case Type::status: out += '+' + reply.text + "\r\n"; return;
-    case Type::error: out += '-' + reply.text + "\r\n"; return;
-    case Type::bulk: append_bulk(out, reply.text); return;
-    case Type::array:
-      out += '*' + std::to_string(reply.items.size()) + "\r\n";
-      for (const redis::Reply& item : reply.items) append_reply(out, item);
-      return;
-  }
-}
-
 }  // namespace holdfast::sim

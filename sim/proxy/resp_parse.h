@@ -21,6 +21,5 @@ std::string upper_case(std::string_view text);
 
 // As a client sends it: an array of bulks. Appends to `out`.
 void append_request(std::string& out, const std::vector<std::string_view>& arguments);
-void append_reply(std::string& out, const redis::Reply& reply);
 
 }  // namespace holdfast::sim

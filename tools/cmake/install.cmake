@@ -56,7 +56,9 @@ set(HOLDFAST_PUBLIC_HEADERS
     lib/net/socket_network.h
     lib/redis/client.h
     lib/redis/command.h
+    lib/redis/command_network.h
     lib/redis/error.h
+    lib/redis/hiredis_connections.h
     lib/redis/reply.h
     lib/redis/script.h
     lib/redis/threaded_client.h

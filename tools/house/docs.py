@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What an application includes, and what those headers show of themselves.
 LOCK = """async_lock count_down_latch errors guard guarded lock locks observer owner permit_semaphore redlock registry
           semaphore""".split()
-OTHERS = """redis/client redis/error redis/reply redis/threaded_client redis/url runtime/runtime runtime/thread_runtime
+OTHERS = """redis/client redis/command_network redis/error redis/hiredis_connections redis/reply redis/threaded_client redis/url runtime/runtime runtime/thread_runtime
             runtime/time net/network net/socket_network tls/tls_network tls/tls_options async/asio async/executor async/hold async/host async/lock async/loop
             async/loop_client""".split()
 SILENT = re.compile(r"^\s*(friend .*= default;|[^/]*= delete;|(virtual )?~\w+\(\)[^;{]*(;|\{\}))")
