@@ -288,15 +288,14 @@ void Client::Impl::connect_until_done() {
   }
   while (!stopping_ && !connection_ && !waiters_.empty()) {
     if (runtime_.now() < next_attempt_) {
-      lock.unlock();
-      runtime_.parker().park_until(next_attempt_);
-      lock.lock();
+      wait_for_next_attempt(lock);
       continue;
     }
     const std::size_t first = known_->last_primary;
+    const std::optional<std::size_t> sentinel = watch_ ? std::optional(watch_->sentinel()) : std::nullopt;
     lock.unlock();
     Found found = only_ ? connect_to_node(runtime_, network_, *options_, *servers_, *only_, false)
-                        : find_primary(runtime_, network_, *options_, *servers_, first);
+                        : find_primary(runtime_, network_, *options_, *servers_, first, sentinel);
     if (!found.warning.empty() && !known_->warned.exchange(true)) warn(*options_, found.warning);
     lock.lock();
     ++failures_;  // until a call is answered
@@ -314,6 +313,8 @@ void Client::Impl::connect_until_done() {
       const bool may_come = only_ || known_->ever_connected || options_->wait_for_servers;
       if (found.hopeless == Error::Kind::unreachable && may_come) found.hopeless.reset();
       if (!found.hopeless && only_) found.hopeless = Error::Kind::unavailable;  // somebody else may have it
+      if (!watch_ && !only_ && !options_->sentinels.empty())
+        watch_ = std::make_shared<SwitchWatch>(runtime_, network_, options_);
       if (!found.hopeless) continue;
       hopeless_ = {*found.hopeless, found.hopeless_node, found.code};
     }
@@ -331,17 +332,38 @@ void Client::Impl::connect_until_done() {
     finished.push_back(retired_.front());
     retired_.erase(retired_.begin());
   }
+  const std::shared_ptr<SwitchWatch> watched = std::move(watch_);  // ends without the mutex
+  watch_ = nullptr;
   turn.rest();
   if (!stopping_ && !connection_ && !waiters_.empty()) waiters_.front()->parker->unpark();
   lock.unlock();
   for (const ConnectionPtr& connection : finished) connection->shutdown();
 }
 
+// Of a connector that has failed. REQUIRES: `lock` is locked, and is again on return.
+void Client::Impl::wait_for_next_attempt(Lock& lock) {
+  const std::shared_ptr<SwitchWatch> watch = watch_;
+  const MonotonicTime until = next_attempt_;
+  lock.unlock();
+  bool told = false;
+  if (watch) {
+    told = watch->wait_until(until);
+  } else {
+    runtime_.parker().park_until(until);
+  }
+  lock.lock();
+  if (told) next_attempt_ = runtime_.now();
+}
+
 void Client::Impl::shutdown() {
   Lock lock(mutex_);
   stopping_ = true;
   for (Waiter* const waiter : waiters_) waiter->parker->unpark();
-  task_.wake();
+  const std::shared_ptr<SwitchWatch> watch = watch_;
+  lock.unlock();
+  if (watch) watch->close();
+  lock.lock();
+  task_.wake();  // behind close(): what reads takes a wake-up for itself
   const std::array<std::shared_ptr<Impl>, 3> lanes = lanes_;
   lock.unlock();
   if (shards_) shards_->shutdown();

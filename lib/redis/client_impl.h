@@ -19,6 +19,7 @@
 #include "lib/redis/error.h"
 #include "lib/redis/pubsub.h"
 #include "lib/redis/servers.h"
+#include "lib/redis/switch_watch.h"
 #include "lib/runtime/background_task.h"
 #include "lib/runtime/process_identity.h"
 #include "lib/tls/tls_network.h"
@@ -118,6 +119,7 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   void leave_old_primary();
   bool start_connecting();
   void connect_until_done();
+  void wait_for_next_attempt(Lock& lock);
 
   Runtime& runtime_;
   const std::unique_ptr<TlsNetwork>
@@ -140,8 +142,9 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   std::list<Waiter*> waiters_;
   std::array<std::shared_ptr<Impl>, 3> lanes_;  // beside the shared one, which is this; null: not needed yet
   bool had_connection_ = false;
-  std::size_t failures_ = 0;      // attempts and fruitless connections in a row
-  MonotonicTime next_attempt_{};  // not before
+  std::size_t failures_ = 0;            // attempts and fruitless connections in a row
+  MonotonicTime next_attempt_{};        // not before
+  std::shared_ptr<SwitchWatch> watch_;  // while the Sentinels name no primary that answers
   std::string last_problem_;
   Hopeless hopeless_;  // of the last attempt, for the waiters that were told
 

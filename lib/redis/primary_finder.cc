@@ -232,8 +232,9 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
 
 namespace {
 
-Found find_by_sentinels(Runtime& runtime, Network& network, const ClientOptions& options, Servers& servers) {
-  const SentinelAnswer answer = ask_sentinels(runtime, network, options);
+Found find_by_sentinels(Runtime& runtime, Network& network, const ClientOptions& options, Servers& servers,
+                        std::optional<std::size_t> first) {
+  const SentinelAnswer answer = ask_sentinels(runtime, network, options, first);
   Found found;
   found.why_not = answer.why_not;
   found.hopeless = answer.hopeless;
@@ -255,8 +256,8 @@ Found find_by_sentinels(Runtime& runtime, Network& network, const ClientOptions&
 }  // namespace
 
 Found find_primary(Runtime& runtime, Network& network, const ClientOptions& options, Servers& servers,
-                   std::size_t first) {
-  if (!options.sentinels.empty()) return find_by_sentinels(runtime, network, options, servers);
+                   std::size_t first, std::optional<std::size_t> sentinel) {
+  if (!options.sentinels.empty()) return find_by_sentinels(runtime, network, options, servers, sentinel);
   const std::size_t count = options.nodes.size();
   if (count == 1) return connect_to_node(runtime, network, options, servers, 0, false);
   Found result;

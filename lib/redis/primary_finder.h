@@ -37,9 +37,9 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
                       const Servers& servers, std::size_t node, bool ask_role);
 
 // [parks] Tries every node once, beginning with `first`. With one node, that node is the primary unasked.
-// With Sentinels: the node that they name, once.
+// With Sentinels: the node that they name, once; `sentinel` is asked first.
 Found find_primary(Runtime& runtime, Network& network, const ClientOptions& options, Servers& servers,
-                   std::size_t first);
+                   std::size_t first, std::optional<std::size_t> sentinel = std::nullopt);
 
 // The name by which errors call a node.
 std::string node_name(const Node& node);

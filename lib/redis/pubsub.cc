@@ -100,6 +100,7 @@ void Pubsub::calls_go_to(std::size_t node) {
   const Lock lock(mutex_);
   primary_ = node;
   if (stream_ && node_ != node) stream_->close();  // the task comes back there
+  if (!stream_) task_.wake();                      // it need not seek any longer
 }
 
 void Pubsub::shutdown() {

@@ -81,13 +81,15 @@ Word ask(Runtime& runtime, Network& network, const ClientOptions& options, const
 
 }  // namespace
 
-SentinelAnswer ask_sentinels(Runtime& runtime, Network& network, const ClientOptions& options) {
+SentinelAnswer ask_sentinels(Runtime& runtime, Network& network, const ClientOptions& options,
+                             std::optional<std::size_t> begin_with) {
   SentinelAnswer answer;
   std::int64_t epoch = -2;
   std::size_t answered = 0, unreachable = 0;
   const std::size_t most = options.sentinels.size();
   // Clients begin with different ones.
-  const auto first = static_cast<std::size_t>(runtime.random_between(0, most - 1));
+  const std::size_t first =
+      begin_with ? *begin_with : static_cast<std::size_t>(runtime.random_between(0, most - 1));
   for (std::size_t i = 0; i < most && 2 * answered <= most; ++i) {
     const Node& sentinel = options.sentinels[(first + i) % most];
     Word word = ask(runtime, network, options, sentinel);

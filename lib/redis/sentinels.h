@@ -6,6 +6,7 @@
 // for all, as its documentation for clients says, and the server that it names is asked for its ROLE.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -24,7 +25,9 @@ struct SentinelAnswer {
   std::string code = {}, hopeless_node = {};
 };
 
-// [parks] Asks each Sentinel once at most, each within options.connect_timeout.
-SentinelAnswer ask_sentinels(Runtime& runtime, Network& network, const ClientOptions& options);
+// [parks] Asks each Sentinel once at most, each within options.connect_timeout, beginning with `first`
+// (nullopt: with any).
+SentinelAnswer ask_sentinels(Runtime& runtime, Network& network, const ClientOptions& options,
+                             std::optional<std::size_t> first = std::nullopt);
 
 }  // namespace holdfast::redis

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "lib/redis/client.h"
 #include "lib/testing/fake_server.h"
@@ -42,7 +43,7 @@ std::unique_ptr<FakeServer> server(Runtime& runtime, Network& network, const std
 // What a Sentinel says; whom it names, and what it refuses with, may change while it serves.
 struct Says {
   std::atomic<const FakeServer*> primary;
-  int epoch = 0;
+  std::atomic<int> epoch = 0;
   std::atomic<const char*> refuses = nullptr;
 };
 
@@ -50,6 +51,7 @@ std::unique_ptr<FakeServer> sentinel(Runtime& runtime, Network& network, const S
   return std::make_unique<FakeServer>(runtime, network, [&says](Peer& peer, const Command& command) {
     if (command[0] == "AUTH") return peer.send(command.back() == "secret" ? "+OK\r\n" : "-WRONGPASS no\r\n");
     if (const char* const refusal = says.refuses) return peer.send(refusal);
+    if (command[0] == "SUBSCRIBE") return peer.send(array({bulk("subscribe"), bulk(command[1]), ":1\r\n"}));
     const Endpoint primary = says.primary.load()->endpoint();
     if (command.back() != "mymaster")
       return peer.send(command[1] == "MASTER" ? "-ERR No such master\r\n" : "*-1\r\n");
@@ -142,6 +144,111 @@ TEST_P(Sentinels, AreAskedAgainWhenThePrimaryWasDemoted) {
     first = false;
     second = true;
     says.primary = r2.get();
+    EXPECT_EQ(client.call({"SET", "k", "v"}).reply.text, "r2");
+  });
+}
+
+std::string switched(const std::string& name) {
+  return array({bulk("message"), bulk("+switch-master"), bulk(name + " 127.0.0.1 1 127.0.0.1 2")});
+}
+
+// One that seeks, asked twice in vain: it tries again in an hour, or when it hears of a switch.
+ClientOptions patient(std::initializer_list<const FakeServer*> sentinels) {
+  ClientOptions options = asking(sentinels);
+  options.backoff_min = options.backoff_max = 1h;
+  options.command_timeout = 10h;
+  return options;
+}
+
+TEST_P(Sentinels, ASwitchThatTheyTellOfIsFollowedAtOnce) {
+  run([](Runtime& runtime, Network& network) {
+    const std::atomic<bool> yes = true, no = false;
+    const auto replica = server(runtime, network, "replica", no), redis = server(runtime, network, "r2", yes);
+    Says says{.primary = replica.get()};
+    const auto one = sentinel(runtime, network, says);
+    Client client(runtime, network, patient({one.get()}));
+    const Task later = runtime.spawn("later", [&] {
+      replica->wait_for(2);
+      one->broadcast(switched("another"));  // of which this client wants nothing
+      says.primary = redis.get();
+      one->broadcast(switched("mymaster"));
+    });
+    const MonotonicTime begin = runtime.now();
+    EXPECT_EQ(client.call({"SET", "k", "v"}).reply.text, "r2");
+    EXPECT_LT(runtime.now() - begin, 30min);
+    EXPECT_THAT(one->log(), ::testing::Contains(HasSubstr("SUBSCRIBE +switch-master")).Times(1));
+    // Twice in vain, once at the switch: two questions each time.
+    EXPECT_THAT(one->log(), ::testing::Contains(HasSubstr("SENTINEL")).Times(6));
+  });
+}
+
+// The first that is heard knows the newest configuration, and may be the only one yet.
+TEST_P(Sentinels, WhoToldOfASwitchIsAskedFirst) {
+  run([](Runtime& runtime, Network& network) {
+    const std::atomic<bool> yes = true, no = false;
+    const auto replica = server(runtime, network, "replica", no), redis = server(runtime, network, "r2", yes);
+    std::vector<std::unique_ptr<Says>> says;
+    std::vector<std::unique_ptr<FakeServer>> sentinels;
+    ClientOptions options = patient({});
+    for (int i = 0; i < 5; ++i) {
+      says.emplace_back(new Says{.primary = replica.get(), .epoch = 1});
+      sentinels.push_back(sentinel(runtime, network, *says.back()));
+      options.sentinels.push_back({"", sentinels.back()->endpoint()});
+    }
+    const auto heard = [&]() -> std::size_t {
+      for (std::size_t i = 0; i < sentinels.size(); ++i) {
+        for (const std::string& line : sentinels[i]->log()) {
+          if (line.find("SUBSCRIBE") != std::string::npos) return i;
+        }
+      }
+      return sentinels.size();
+    };
+    Client client(runtime, network, options);
+    const Task later = runtime.spawn("later", [&] {
+      replica->wait_for(2);
+      const std::size_t teller = heard();
+      ASSERT_LT(teller, sentinels.size());
+      says[teller]->epoch = 2;
+      says[teller]->primary = redis.get();
+      sentinels[teller]->broadcast(switched("mymaster"));
+    });
+    const MonotonicTime begin = runtime.now();
+    EXPECT_EQ(client.call({"SET", "k", "v"}).reply.text, "r2");
+    EXPECT_LT(runtime.now() - begin, 30min);
+  });
+}
+
+TEST_P(Sentinels, AClientThatSeeksEndsAtOnce) {
+  run([](Runtime& runtime, Network& network) {
+    const std::atomic<bool> no = false;
+    const auto replica = server(runtime, network, "replica", no);
+    Says says{.primary = replica.get()};
+    const auto one = sentinel(runtime, network, says);
+    const MonotonicTime begin = runtime.now();
+    {
+      Client client(runtime, network, patient({one.get()}));
+      EXPECT_THROW(client.call({"SET", "k", "v"}, {.deadline = runtime.now() + 100ms}), Error);
+    }
+    EXPECT_LT(runtime.now() - begin, 30min);
+  });
+}
+
+// The Sentinel that is heard goes: another one is, after the back-off.
+TEST_P(Sentinels, WhoIsHeardMayGo) {
+  run([](Runtime& runtime, Network& network) {
+    const std::atomic<bool> yes = true, no = false;
+    const auto replica = server(runtime, network, "replica", no), redis = server(runtime, network, "r2", yes);
+    Says says{.primary = replica.get()};
+    const auto one = sentinel(runtime, network, says);
+    ClientOptions options = asking({one.get()});
+    options.backoff_max = 20ms;
+    Client client(runtime, network, options);
+    const Task later = runtime.spawn("later", [&] {
+      replica->wait_for(2);
+      one->reset_all();
+      replica->wait_for(4);
+      says.primary = redis.get();
+    });
     EXPECT_EQ(client.call({"SET", "k", "v"}).reply.text, "r2");
   });
 }
