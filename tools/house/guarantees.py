@@ -52,7 +52,11 @@ ROLES = {
     "split_brain": "split brain",
     "power_loss": "power loss",
     "rejoin": "rejoin",
+    "sentinel_failover": "Sentinel failover",
+    "cluster_failover": "Cluster failover",
 }
+# Locks that refuse to work there, so that no scenario can say anything of them.
+REFUSE = {"cluster_failover": ("survivor", "survivor-fair", "survivor-read-write")}
 # The ways to use a lock that have a row below it: lock, the name that its variants begin with, and what the row says.
 MODES = [
     ("read-write", "readers", "mostly readers"),
@@ -161,8 +165,9 @@ def role_table(documents: dict[str, dict], locks: list[tuple[str, bool]]) -> str
         if not any(texts.values()):
             continue
         for fault, text in texts.items():
-            if not text:
-                raise Wrong(f"scenarios/guarantees/{fault}.toml: no cell for {row_of(lock)}, expected a variant")
+            if (lock in REFUSE.get(fault, ())) == bool(text):
+                raise Wrong(f"scenarios/guarantees/{fault}.toml: {'a' if text else 'no'} cell for {row_of(lock)}")
+            texts[fault] = text or "refused"
         lines.append(f"| {row_of(lock)} | " + " | ".join(texts.values()) + " |")
     return "\n".join(lines) + "\n"
 
@@ -265,6 +270,15 @@ def self_test() -> None:
         pass
     else:
         raise AssertionError("a lock without a cell")
+    survives = {"lock": {"kind": "survivor"}, "expect": holds}
+    refusing = {fault: document if "survivor" in REFUSE.get(fault, ()) else survives for fault in ROLES}
+    assert "| `survivor` | holds | holds | holds | holds | refused |" in role_table(refusing, [("survivor", False)])
+    try:
+        role_table({fault: survives for fault in ROLES}, [("survivor", False)])
+    except Wrong:
+        pass
+    else:
+        raise AssertionError("a cell of a lock that refuses")
     readme = f"before\n{BEGIN}\nold\n{END}\nafter\n"
     assert replaced(readme, "new\n") == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
 
