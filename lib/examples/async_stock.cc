@@ -4,10 +4,14 @@
 //   build/examples/async_stock redis://localhost:6379 7000     # port 0 or none: a free one, which it prints
 //   nc localhost 7000                                          # each line buys one
 //
+// A third argument is the URL of another server that has the stock: what a failover of the first one forgets
+// is the lock then, and not what was sold.
+//
 // A customer costs a coroutine and, while he waits for the lock, a few KiB; no thread. The lock comes with a
-// fencing token, and the stock refuses tokens older than the last it has seen, from the first read on. So a
-// service that is paused while it sells, or whose lock a failover gave to another one, sells nothing twice:
-// its customer is asked to try again. One whose sale got no answer is told so.
+// fencing token. The stock refuses who reads with an older one than it has seen, and who writes though
+// another one has read since (a failover can give one token to two). So a service that is paused while it
+// sells, or whose lock was granted again, sells nothing twice: its customer is asked to try again. One whose
+// sale got no answer is told so.
 //
 // Ends at SIGINT or SIGTERM. Exit: 0, 1 with one line on what went wrong, 64 bad arguments.
 #include <holdfast/async/asio.h>
@@ -16,7 +20,9 @@
 
 #include <boost/asio.hpp>
 #include <charconv>
+#include <cstdint>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -27,44 +33,50 @@ using asio::ip::tcp;
 
 namespace {
 
-// KEYS: stock, token, sold. ARGV: the seller's token, what it leaves.
-const std::string kGuard = R"(
+// KEYS: stock, token, seller, sold. ARGV: the seller's token, his name; then what he leaves.
+const std::string kRead = R"(
   if tonumber(ARGV[1]) < tonumber(redis.call('get', KEYS[2]) or '0') then
     return redis.error_reply('OLD a later seller has been here')
   end
-  redis.call('set', KEYS[2], ARGV[1]) )";
-const std::string kRead = kGuard + "return tonumber(redis.call('get', KEYS[1]) or '0')";
-const std::string kWrite = kGuard + "redis.call('set', KEYS[1], ARGV[2]) return redis.call('incr', KEYS[3])";
+  redis.call('mset', KEYS[2], ARGV[1], KEYS[3], ARGV[2])
+  return tonumber(redis.call('get', KEYS[1]) or '0'))";
+const std::string kWrite = R"(
+  if redis.call('get', KEYS[3]) ~= ARGV[2] then
+    return redis.error_reply('OLD another seller has been here')
+  end
+  redis.call('set', KEYS[1], ARGV[3])
+  return redis.call('incr', KEYS[4]))";
 
 struct Shop {
-  explicit Shop(const std::string& url) : redis(url) {}
+  Shop(const std::string& lock_url, const std::string& stock_url) : redis(lock_url), stock(stock_url) {}
 
-  asio::awaitable<long long> run(std::string script, std::string token, std::string left = "") {
-    co_return co_await async_call(
-        redis.loop().host(),
-        [this, script, token, left] {
-          return redis.client()
-              .call({"EVAL", script, "3", "{example}:async-stock", "{example}:token", "{example}:async-sold",
-                     token, left})
-              .reply.integer;
-        },
-        use_awaitable);
+  // No coroutine itself: g++ 12 destroys the arguments of some twice.
+  asio::awaitable<std::int64_t> run(const std::string& script, const std::string& token, const std::string& name,
+                                 const std::string& left) {
+    const auto ask = [this, script, token, name, left] {
+      return stock.client()
+          .call({"EVAL", script, "4", "{example}:async-stock", "{example}:token", "{example}:seller",
+                 "{example}:async-sold", token, name, left})
+          .reply.integer;
+    };
+    return async_call(stock.loop().host(), ask, use_awaitable);
   }
 
   // The end of `hold` gives the lock back, in the background: what was sold stays sold if that fails.
   asio::awaitable<std::string> sell() {
     const holdfast::async::Hold hold = co_await async_lock(lock, use_awaitable);
-    const std::string token = std::to_string(*hold.token());
-    const long long left = co_await run(kRead, token);
-    if (left > 0) {
-      asio::steady_timer typing(co_await asio::this_coro::executor, 1ms);  // the number of a credit card
-      co_await typing.async_wait(use_awaitable);
-      co_await run(kWrite, token, std::to_string(left - 1));
-    }
-    co_return left > 0 ? "sold, " + std::to_string(left - 1) + " left\n" : "sold out\n";
+    const std::string token = std::to_string(*hold.token()), name = hold.acquisition();
+    std::string left;
+    const std::int64_t found = co_await run(kRead, token, name, left);
+    if (found <= 0) co_return "sold out\n";
+    asio::steady_timer typing(co_await asio::this_coro::executor, 1ms);  // the number of a credit card
+    co_await typing.async_wait(use_awaitable);
+    left = std::to_string(found - 1);
+    co_await run(kWrite, token, name, left);
+    co_return "sold, " + left + " left\n";
   }
 
-  holdfast::async::LoopClient redis;
+  holdfast::async::LoopClient redis, stock;
   holdfast::async::AsyncLock lock =
       redis.locks<holdfast::FencedLocks>(holdfast::LockOptions{.lease = 10s}).obtain("{example}:async-lock");
 };
@@ -90,10 +102,10 @@ asio::awaitable<void> listen(tcp::acceptor& acceptor, Shop& shop) {
   }
 }
 
-void run(const std::string& url, unsigned short port) {
-  Shop shop(url);  // outlives the coroutines, which end with the context
+void run(const std::string& lock_url, const std::string& stock_url, unsigned short port) {
+  Shop shop(lock_url, stock_url);  // outlives the coroutines, which end with the context
   asio::io_context context;
-  shop.redis.loop().call([&] { shop.redis.client().call({"SET", "{example}:async-stock", "20", "NX"}); });
+  shop.stock.loop().call([&] { shop.stock.client().call({"SET", "{example}:async-stock", "20", "NX"}); });
   asio::signal_set signals(context, SIGINT, SIGTERM);
   signals.async_wait([&](const boost::system::error_code&, int) { context.stop(); });
   tcp::acceptor acceptor(context, {asio::ip::address_v4::loopback(), port});
@@ -108,13 +120,14 @@ int main(int argc, char** argv) {
   const std::string_view number = argc > 2 ? argv[2] : "0";
   unsigned short port = 0;
   const auto [end, trouble] = std::from_chars(number.data(), number.data() + number.size(), port);
-  if (argc < 2 || argc > 3 || trouble != std::errc() || end != number.data() + number.size()) {
-    std::cerr << "usage: async_stock URL [PORT]   (redis://[[user]:password@]host[:port][/db])" << std::endl;
+  if (argc < 2 || argc > 4 || trouble != std::errc() || end != number.data() + number.size()) {
+    std::cerr << "usage: async_stock URL [PORT [STOCK-URL]]   (redis://[[user]:password@]host[:port][/db])"
+              << std::endl;
     return 64;
   }
   try {
-    run(argv[1], port);
-  } catch (const holdfast::redis::BadUrl& error) {
+    run(argv[1], argv[argc > 3 ? 3 : 1], port);
+  } catch (const std::invalid_argument& error) {
     std::cerr << error.what() << std::endl;
     return 64;
   } catch (const std::exception& error) {

@@ -142,6 +142,12 @@ void bench_watchdog(Bench& bench) {
       trials.push_back({fmt::format("{} holds {}", kind->name, count),
                         [=, &bench](int) { hold_many(bench, kind, count, seconds(3), bench.length(3, 2)); }});
     }
+    if (!curve || bench.quick() || !bench.arguments().clients.empty()) continue;
+    // With the default lease: whether a lock costs more where there are ten times as many.
+    for (const int count : {10'000, 100'000}) {
+      trials.push_back({fmt::format("{} holds {} for 30 s each", kind->name, count),
+                        [=, &bench](int) { hold_many(bench, kind, count, seconds(30), seconds(10)); }});
+    }
   }
   bench.interleave(bench.rounds(3, 1), trials);
 }

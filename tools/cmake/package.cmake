@@ -33,6 +33,9 @@ if(HOLDFAST_INSTALL AND BUILD_SHARED_LIBS AND EXISTS /etc/debian_version)
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libholdfast-dev)
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library} (= ${version}), ${headers}")
+  if(HOLDFAST_BUILD_ASYNC)  # for holdfast::async alone
+    set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libboost-context-dev")
+  endif()
   set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Distributed locks for Redis in C++20: headers
 Headers and archive of Holdfast, with what CMake and pkg-config need to find
 them. Locks: reentrant, fair, fenced, read-write, semaphore, latch, several

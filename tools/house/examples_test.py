@@ -131,6 +131,7 @@ class Examples(unittest.TestCase):
                 taken += self.redis.call("DEL {example}:async-lock").startswith(":1")
                 if int(self.get("sold") or 0) >= 5:
                     one.process.kill()
+                self.assertIsNone(other.process.poll())
             self.assertGreater(taken, 0)
             for buyer in buyers[8:]:
                 self.assertEqual(buyer.buy_until_sold_out()[-1], "sold out")

@@ -8,7 +8,8 @@ what it needs, and of nothing else, is built once, by a project with lib/example
    house are not those of the project;
 2. what that build installs, moved to another place: the shared library exports what lib/holdfast.map names and nothing else;
    pkg-config and find_package link it, where hiredis and OpenSSL are not to be found, too; both link the archive when asked;
-3. the same project with add_subdirectory, in the same build folder, so that no source of the library is compiled again: an
+3. the component async, found there: a coroutine holds a lock;
+4. the same project with add_subdirectory, in the same build folder, so that no source of the library is compiled again: an
    archive, and `cmake --install` of the project leaves the library out.
 
 The build uses the options, the compiler and the depth of folders of BUILD, so that ccache has most objects already.
@@ -45,6 +46,34 @@ FOUND = """cmake_minimum_required(VERSION 3.25)
 project(consumer CXX)
 find_package(holdfast 0.1 REQUIRED {components})
 """ + PROGRAM
+# A coroutine that takes a lock and gives it back.
+COROUTINE = """#include <holdfast/async/loop_client.h>
+#include <holdfast/reentrant_lock.h>
+
+#include <iostream>
+
+struct Coroutine {
+  struct promise_type {
+    Coroutine get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept { std::terminate(); }
+  };
+};
+
+Coroutine sell(holdfast::async::AsyncLock lock) {
+  holdfast::async::Hold hold = co_await lock.async_lock();
+  std::cout << hold.key() << (hold.is_held() ? " is held" : " is lost") << std::endl;
+  co_await std::move(hold).async_release();
+}
+
+int main(int, char** argv) {
+  holdfast::async::LoopClient redis(argv[1]);
+  const auto locks = redis.locks<holdfast::ReentrantLocks>(holdfast::LockOptions{});
+  sell(locks.obtain("stock:42"));
+}  // the end of the loop waits for what was begun
+"""
 options = None
 
 
@@ -71,7 +100,7 @@ class Consumers(unittest.TestCase):
             below = options.build.relative_to(SOURCE) if options.build.is_relative_to(SOURCE) else "build"
             cls.build = top / "holdfast" / below
             os.environ["CCACHE_BASEDIR"], os.environ["CCACHE_NOHASHDIR"] = str(top / "holdfast"), "1"
-            cls.configure(cls.source, cls.build, "-DBUILD_SHARED_LIBS=ON")
+            cls.configure(cls.source, cls.build, "-DBUILD_SHARED_LIBS=ON", "-DHOLDFAST_BUILD_ASYNC=ON")
             run("cmake", "--build", cls.build)
             cls.commands = run("ninja", "-C", cls.build, "-t", "commands", "consumer")
             cls.fetched = cls.build / "fetched"
@@ -178,8 +207,15 @@ class Consumers(unittest.TestCase):
         run("cmake", "--build", project / "build")
         self.linked_with_the_archive(project / "build/consumer")
 
+    def test_async_is_a_component(self):
+        project = self.consumer(self.folder / "async", FOUND.format(components="COMPONENTS async", target="holdfast::async"))
+        (project / "consumer.cc").write_text(COROUTINE)
+        self.configure(project, project / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        run("cmake", "--build", project / "build")
+        self.assertEqual(run(project / "build/consumer", f"redis://localhost:{self.redis.port}"), "stock:42 is held\n")
+
     def test_add_subdirectory_gives_an_archive_and_installs_nothing(self):
-        self.configure(self.source, self.build, "-DBUILD_SHARED_LIBS=OFF")
+        self.configure(self.source, self.build, "-DBUILD_SHARED_LIBS=OFF", "-DHOLDFAST_BUILD_ASYNC=OFF")
         told = run("cmake", "--build", self.build)
         self.assertNotIn(".cc.o", told.replace("consumer.cc.o", ""))  # built once
         self.linked_with_the_archive(self.build / "consumer")
