@@ -50,6 +50,7 @@ find_package(holdfast 0.1 REQUIRED {components})
 COROUTINE = """#include <holdfast/async/loop_client.h>
 #include <holdfast/reentrant_lock.h>
 
+#include <future>
 #include <iostream>
 
 struct Coroutine {
@@ -62,17 +63,20 @@ struct Coroutine {
   };
 };
 
-Coroutine sell(holdfast::async::AsyncLock lock) {
+Coroutine sell(holdfast::async::AsyncLock lock, std::promise<void>& sold) {
   holdfast::async::Hold hold = co_await lock.async_lock();
   std::cout << hold.key() << (hold.is_held() ? " is held" : " is lost") << std::endl;
   co_await std::move(hold).async_release();
+  sold.set_value();
 }
 
 int main(int, char** argv) {
   holdfast::async::LoopClient redis(argv[1]);
   const auto locks = redis.locks<holdfast::ReentrantLocks>(holdfast::LockOptions{});
-  sell(locks.obtain("stock:42"));
-}  // the end of the loop waits for what was begun
+  std::promise<void> sold;
+  sell(locks.obtain("stock:42"), sold);
+  sold.get_future().wait();
+}
 """
 options = None
 
