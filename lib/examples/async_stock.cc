@@ -51,8 +51,8 @@ struct Shop {
   Shop(const std::string& lock_url, const std::string& stock_url) : redis(lock_url), stock(stock_url) {}
 
   // No coroutine itself: g++ 12 destroys the arguments of some twice.
-  asio::awaitable<std::int64_t> run(const std::string& script, const std::string& token, const std::string& name,
-                                 const std::string& left) {
+  asio::awaitable<std::int64_t> run(const std::string& script, const std::string& token,
+                                    const std::string& name, const std::string& left) {
     const auto ask = [this, script, token, name, left] {
       return stock.client()
           .call({"EVAL", script, "4", "{example}:async-stock", "{example}:token", "{example}:seller",
