@@ -47,16 +47,20 @@ def tracked(root):
     return [line for line in out.stdout.splitlines() if (root / line).is_file()]
 
 
+def anchor(heading):
+    """The anchor that GitHub makes of a heading."""
+    return re.sub(r"[^\w\- ]", "", LINK.sub("", heading).lower()).strip().replace(" ", "-")
+
+
 def anchors(text):
-    """The anchors of a page, as GitHub makes them of its headings."""
+    """The anchors of a page."""
     found, code = set(), False
     for line in text.split("\n"):
         if line.startswith("```"):
             code = not code
         heading = re.match(r"#{1,6} +(.*)", line)
         if heading and not code:
-            plain = re.sub(r"[^\w\- ]", "", LINK.sub("", heading.group(1)).lower())
-            found.add(plain.strip().replace(" ", "-"))
+            found.add(anchor(heading.group(1)))
     return found
 
 
