@@ -56,8 +56,19 @@ def headers():
 
 
 def escaped(text):
-    """Plain words: nothing in them is a command, a tag or a link."""
-    return re.sub(r"([\\@<>&#%])", r"\\\1", text)
+    """Plain words: nothing in them is a command, a tag or a link. Between quotation marks Doxygen would show the escapes."""
+    return re.sub(r"([\\@<>&#%])", r"\\\1", text).replace('"', "&quot;")
+
+
+def with_examples(lines, end=""):
+    """Lines that are indented, and are no part of an item, as they stand; `end` between two of them."""
+    item, shown = False, []
+    for line in lines:
+        item = bool(re.match(r"- ", line)) or (item and line.startswith("  "))
+        shown.append(line.startswith("  ") and not item)
+    return [("<pre>" if now and not before else "") + (line[2:] if now else line) +
+            ("</pre>" if now and not after else end if now else "")
+            for line, now, before, after in zip(lines, shown, [False, *shown], [*shown[1:], False])]
 
 
 def listed(lines):
@@ -76,9 +87,19 @@ def listed(lines):
 
 
 def filtered(text):
-    out, column, header, top = [], None, [], True
+    out, column = [], None
     depth = 0  # of braces, inside the body of a function, whose comments are nobody's documentation
-    for line in text.split("\n"):
+    lines = text.split("\n")
+    size = next((number for number, line in enumerate(lines) if not COMMENT.match(line)), len(lines))
+    top = [escaped(COMMENT.match(line).group(3)) for line in lines[:size]]
+    if top:
+        about = [line or "<p>" for line in top]
+        if len(top) > 1:
+            out = ["/// \\file", f"/// {top[0]} {about[1]}", *(f"/// {line}" for line in with_examples(about[2:]))]
+        else:
+            out = ["/// \\file"]
+    header = with_examples([line or "<p>" for line in top], "<br>")
+    for line in lines[size:]:
         opens = depth > 0 or (line.endswith("{") and re.search(r"\)[^;]*\{$", line))
         if opens:
             depth += line.count("{") - line.count("}")
@@ -88,22 +109,17 @@ def filtered(text):
         before = out[-1] if out else ""
         if comment:
             words = comment.group(3)
-            if top:
-                header.append(escaped(words) or "<p>")
-                if len(header) == 1:
-                    out.append("/// \\file")
-                else:
-                    out.append("/// " + (" ".join(header) if len(header) == 2 else header[-1]))
-            elif re.match(r"-{3,} |NOLINT", words):
+            if re.match(r"-{3,} |NOLINT", words):
                 out.append(line)
                 column = None
             else:
                 behind = column is not None and len(comment.group(1)) >= column
                 out.append(f"{comment.group(1)}///{'<' if behind else ''}{comment.group(2)}{escaped(words)}")
             continue
-        top = False
         column = None
-        if SILENT.match(line):
+        if line.startswith("#"):
+            out.append(line)
+        elif SILENT.match(line):
             out.append("")
         elif trailing and trailing.group(1).count('"') % 2 == 0:
             column = len(trailing.group(1))
@@ -175,6 +191,8 @@ def self_test():
                 print(f"self-test: {found} in {text!r}")
     texts = [  # a header's lines, and what Doxygen gets to see
         ("// A.\n// - one\n//   more\n// - two\n//\n// B.\n\nstruct S {\n", "/** A. <ul><li>one   more <li>two </ul><p> B. */ struct S {"),
+        ("// A.\n//\n//   one(\n//     two)\n// B.\n\nstruct S {\n", "/** A. <p> <pre>one(<br>   two)</pre> B. */ struct S {"),
+        ("// A.\n//\n//   one(\n//     two)\n// B.\n\n", "/// A. <p>\n/// <pre>one(\n///   two)</pre>\n/// B.\n"),
         ("// A.\n\n// Calls.\nvoid f() {\n  g();  // why\n}\nint a;  // b\n", "  g();  // why\n}\nint a;  ///< b\n"),
     ]
     for text, wanted in texts:
