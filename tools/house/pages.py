@@ -4,7 +4,8 @@
 1. Every relative link in every *.md leads to a file of the tree, its #anchor to a heading of that page.
 2. Every path that a page names in `code` exists: from the root, beside the page or below it. `x.*`, `*` and {a,b} are
    patterns; in the first column of a table of files `x` means `x.*`. What holds a word in capitals (`check_NAME.cc`) or <...>,
-   or begins with build/, stands for something else. So does a name that the page gives to the block behind it: `x.cc`: and then ```. Not in CHANGELOG.md, which names what is gone.
+   or begins with build/, stands for something else. So does a name that the page gives to the block behind it (`x.cc`: and
+   then the block). Not in CHANGELOG.md, which names what is gone.
 3. Every function and type that ARCHITECTURE.md or CONTRIBUTING.md names (`Class::member()`, `function()`, `ClassName`) is in
    the sources.
 4. Every command in a console block or in the workflow can be called: the program, script, preset and label exist, and with

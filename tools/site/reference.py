@@ -85,6 +85,9 @@ class Reference:
             text = re.sub(rf"&quot;((?:<a [^>]*>)?){re.escape(path)}((?:</a>)?)&quot;", rf"&lt;\1{name}\2&gt;", text)
         text = re.sub(r'(<td class="memname">(?:(?!</td>).)*?)holdfast::(?:\w+::)*(?=(?:~?\w+|operator[^<]*) ?</td>)', r"\1", text)
         text = re.sub(r"<(p|li|ul) >", r"<\1>", text)
+        text = re.sub(r"<pre>(.*?)</pre>", r'<div class="scroll code"><pre>\1</pre></div>', text, flags=re.S)
+        # what a base class has for those that derive from it
+        text = re.sub(r'<table class="memberdecls">\s*<tr class="heading"><td colspan="2"><h2 class="groupheader"><a id="inherited">.*?</table>', "", text, flags=re.S)
         text = re.sub(r"(<table class=\"(?:fieldtable|directory)\">.*?</table>)", r'<div class="scroll">\1</div>', text, flags=re.S)
         parts = re.split(r'(<div class="fragment">.*?</div><!-- fragment -->)', text, flags=re.S)
         return "".join(part if index % 2 else code_of(part) for index, part in enumerate(parts))
