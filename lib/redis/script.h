@@ -7,7 +7,7 @@ namespace holdfast::redis {
 
 struct Script {
   std::string_view name;  // the file's name without ".lua"
-  std::string_view text;
+  std::string_view text;  // in Lua
   std::string_view sha1;  // 40 lower-case hex digits
 };
 

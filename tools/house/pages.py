@@ -4,7 +4,8 @@
 1. Every relative link in every *.md leads to a file of the tree, its #anchor to a heading of that page.
 2. Every path that a page names in `code` exists: from the root, beside the page or below it. `x.*`, `*` and {a,b} are
    patterns; in the first column of a table of files `x` means `x.*`. What holds a word in capitals (`check_NAME.cc`) or <...>,
-   or begins with build/, stands for something else. Not in CHANGELOG.md, which names what is gone.
+   or begins with build/, stands for something else. So does a name that the page gives to the block behind it (`x.cc`: and
+   then the block). Not in CHANGELOG.md, which names what is gone.
 3. Every function and type that ARCHITECTURE.md or CONTRIBUTING.md names (`Class::member()`, `function()`, `ClassName`) is in
    the sources.
 4. Every command in a console block or in the workflow can be called: the program, script, preset and label exist, and with
@@ -47,16 +48,20 @@ def tracked(root):
     return [line for line in out.stdout.splitlines() if (root / line).is_file()]
 
 
+def anchor(heading):
+    """The anchor that GitHub makes of a heading."""
+    return re.sub(r"[^\w\- ]", "", LINK.sub("", heading).lower()).strip().replace(" ", "-")
+
+
 def anchors(text):
-    """The anchors of a page, as GitHub makes them of its headings."""
+    """The anchors of a page."""
     found, code = set(), False
     for line in text.split("\n"):
         if line.startswith("```"):
             code = not code
         heading = re.match(r"#{1,6} +(.*)", line)
         if heading and not code:
-            plain = re.sub(r"[^\w\- ]", "", LINK.sub("", heading.group(1)).lower())
-            found.add(plain.strip().replace(" ", "-"))
+            found.add(anchor(heading.group(1)))
     return found
 
 
@@ -188,6 +193,7 @@ def calls(line):
 def check_page(tree, page):
     text = tree.read(page)
     folder = str(pathlib.PurePosixPath(page).parent)
+    shown = set(re.findall(r"`([\w.]+)`:\n\n```", text))
     files = False  # in a table whose first column names files
     for number, line, language in blocks(text):
         files = line.startswith("|") and (files or line.startswith("| file |"))
@@ -206,7 +212,8 @@ def check_page(tree, page):
                 elif anchor and name.endswith(".md") and anchor not in anchors(tree.read(name)):
                     yield number, f"link to `{target}`: no such heading"
             for code in CODE.findall(line) if page != "CHANGELOG.md" else ():
-                yield from ((number, finding) for finding in check_code(tree, page, folder, code))
+                if code not in shown:
+                    yield from ((number, finding) for finding in check_code(tree, page, folder, code))
         elif language in ("console", "sh", "bash") and line.startswith("$ "):
             for call in calls(line[2:]):
                 wrong = check_call(tree, call)
@@ -301,6 +308,7 @@ def self_test():
         (page, "`lib/{a,none}.h`\n", "`lib/`\n"),
         ("lib/README.md", "| file | what |\n|---|---|\n| `none` | x |\n", "| file | what |\n|---|---|\n| `a`, `b` | `x` |\n\n| `c` |\n"),
         ("lib/README.md", "`none.h`\n", "`a.h` and `lib/a.h`\n"),
+        ("lib/README.md", "`none.h`\n\n```cpp\n```\n", "Write `none.h`:\n\n```cpp\n```\n"),
         ("CHANGELOG.md", "[a](none.md)\n", "`lib/none.h`\n"),
         (page, "`none()`\n", "`made()`\n"),
         (page, "`Thing::none()`\n", "`Thing::made()`\n"),

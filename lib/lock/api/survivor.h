@@ -40,7 +40,7 @@ struct SurvivorOptions {
   // old primary. The servers need min-replicas-to-write: "Allow writes only with N attached replicas" in
   // https://redis.io/docs/latest/operate/oss_and_stack/management/replication/
   enum class Acknowledged { by_majority, by_lag };
-  Acknowledged acknowledged = Acknowledged::by_majority;
+  Acknowledged acknowledged = Acknowledged::by_majority;  // see there
 };
 
 }  // namespace holdfast

@@ -50,6 +50,7 @@ class LockLog final : public LockObserver {
   // `runtime`: that of the locks; outlives this. Throws std::invalid_argument: no sink, no lines (or more
   // than 65,536), no period.
   LockLog(Runtime& runtime, Sink sink) : LockLog(runtime, std::move(sink), Options()) {}
+  // The same, with options.
   LockLog(Runtime& runtime, Sink sink, Options options);
 
   bool is_quick() const noexcept override { return options_.quick; }
