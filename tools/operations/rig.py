@@ -93,6 +93,7 @@ class Server:
             time.sleep(0.01)
 
     def end(self, how=signal.SIGKILL):
+        self.admin.close()
         self.process.send_signal(how)
         self.process.wait()
 
