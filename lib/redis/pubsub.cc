@@ -230,7 +230,7 @@ void Pubsub::refused(Lock& lock, const Reply& error) {
   const std::string text = servers_->name(node_) + ": the server does not let this user listen (" +
                            legible(error.text) +
                            "): who waits is not called, and asks again when the lease is over; give the "
-                           "user SUBSCRIBE and the channels";
+                           "user SUBSCRIBE, PING and the channels";
   lock.unlock();
   warn(*options_, text);
   lock.lock();

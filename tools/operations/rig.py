@@ -1,5 +1,6 @@
 """Servers, clients and locks for the measurements of tools/operations: all of their own, on loopback, gone with the block."""
 import contextlib
+import ctypes
 import os
 import pathlib
 import select
@@ -18,6 +19,11 @@ KEY = "stock:42"
 
 class Missing(Exception):
     """Something that is not on this machine, or not built."""
+
+
+def with_parent():
+    """In a child: it ends with the thread that started it, however that ends."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def free_port():
@@ -77,7 +83,8 @@ class Server:
 
     def start(self):
         words = ["redis-server", "--port", self.port, "--bind", "127.0.0.1", "--dir", self.folder, "--save", "", *self.settings]
-        self.process = subprocess.Popen(list(map(str, words)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(list(map(str, words)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                        preexec_fn=with_parent)
         end = time.monotonic() + PATIENCE
         while True:
             try:
@@ -176,7 +183,7 @@ class Probe:
         if not self.program or not os.access(self.program, os.X_OK):
             raise Missing(f"{self.program or 'lock_probe'} is missing: ninja -C build lock_probe")
         self.process = subprocess.Popen([str(self.program), kind, key, *map(str, words)], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=with_parent)
         self.text = b""
 
     def __call__(self, request):
