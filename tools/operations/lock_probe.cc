@@ -4,15 +4,15 @@
 //              [--command-timeout MS] [--strict] [--no-renew] [--members HOST:PORT,...]
 //   lock_probe --defaults          the default options, in ms, as JSON
 //
-// Several URLs: of `redlock` one a server, of all others the nodes of one replicated set. Requests on standard
-// input, for each one line of answer:
+// Several URLs: of `redlock` one a server, of all others the nodes of one replicated set. Requests come on
+// standard input, for each one line of answer:
 //
 //   take | take MS | lock          try_lock(), try_lock_for(), lock(): granted, refused
 //   give                           release(): given
 //   renewed                        waits until the watchdog has renewed the hold: renewed
 //   lost                           waits until the loss is told: lost MONOTONIC_NS
 //   extend MS | detach | adopt TEXT | force      as Lock has them
-//   free | permits N               free_permits(), set_permits(): free NUMBER, permits
+//   free | permits N               free_permits(), set_permits()
 //   warnings                       what the client warned of: warnings TEXT
 //
 // of a latch take is set(2), take MS is await_for(), give is count_down(); of permit-semaphore give and extend
