@@ -15,8 +15,8 @@
 //   free | permits N               free_permits(), set_permits()
 //   warnings                       what the client warned of: warnings TEXT
 //
-// of a latch take is set(2), take MS is await_for(), give is count_down(); of permit-semaphore give and extend
-// go by the id. An exception is "error TYPE TEXT". The end of the input ends the process.
+// Of a latch take is set(2), take MS is await_for(), give is count_down(). Of permit-semaphore give and
+// extend go by its id. An exception is "error TYPE TEXT". The end of the input ends the process.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
