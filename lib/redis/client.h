@@ -99,7 +99,9 @@ struct ClientOptions {
   // noeviction) may drop the record of a lock that is held. Each connection looks (INFO memory; who may not
   // ask is not told). False: one warning. True: no call goes there (Kind::unsupported).
   bool strict = false;
-  // Gets the warnings, one line each, at most one for a client. It must not park. Empty: standard error.
+  // Gets the warnings, one line each, at most one of each for a client (of a Cluster: a node): that a server
+  // may evict, and that it does not let this user listen, so that nobody who waits is called. It must not
+  // park. Empty: standard error.
   std::function<void(std::string_view)> on_warning = {};
 };
 

@@ -1,13 +1,13 @@
 #include "lib/redis/client_impl.h"
 
 #include <algorithm>
-#include <iostream>
 #include <utility>
 
 #include "lib/redis/cluster_shards.h"
 #include "lib/redis/failure.h"
 #include "lib/redis/listed.h"
 #include "lib/redis/primary_finder.h"
+#include "lib/redis/warning.h"
 #include "lib/runtime/check.h"
 
 namespace holdfast::redis {
@@ -21,14 +21,6 @@ bool writes(std::string_view command) {
 
 std::string in_ms(Duration duration) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count()) + " ms";
-}
-
-void warn(const ClientOptions& options, const std::string& text) {
-  if (options.on_warning) {
-    options.on_warning(text);
-  } else {
-    std::cerr << "holdfast: " + text + '\n';
-  }
 }
 
 }  // namespace

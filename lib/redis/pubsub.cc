@@ -8,6 +8,7 @@
 #include "lib/redis/failure.h"
 #include "lib/redis/primary_finder.h"
 #include "lib/redis/role.h"
+#include "lib/redis/warning.h"
 
 namespace holdfast::redis {
 namespace {
@@ -216,11 +217,23 @@ void Pubsub::serve(Lock& lock) {
     reader.feed({buffer.data(), result.bytes});
     ReplyReader::Next next;
     while ((next = reader.next(message)) == ReplyReader::Next::reply) {
-      if (message.is_error()) return;  // not allowed, still loading, ...: try again later
+      if (message.is_error()) return refused(lock, message);  // still loading, ...: try again later
       dispatch(lock, message);
     }
     if (next == ReplyReader::Next::broken) return;
   }
+}
+
+// Whoever waits would be late each time, and nobody would know why.
+void Pubsub::refused(Lock& lock, const Reply& error) {
+  if (error.error_code() != "NOPERM" || std::exchange(warned_, true)) return;
+  const std::string text = servers_->name(node_) + ": the server does not let this user listen (" +
+                           legible(error.text) +
+                           "): who waits is not called, and asks again when the lease is over; give the "
+                           "user SUBSCRIBE, PING and the channels";
+  lock.unlock();
+  warn(*options_, text);
+  lock.lock();
 }
 
 void Pubsub::dispatch(Lock& lock, const Reply& message) {

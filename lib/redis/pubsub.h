@@ -66,6 +66,7 @@ class Pubsub : public std::enable_shared_from_this<Pubsub> {
   void connect(Lock& lock);
   void serve(Lock& lock);
   void dispatch(Lock& lock, const Reply& message);
+  void refused(Lock& lock, const Reply& error);
   template <class Callback>
   void call(Lock& lock, const ListenerPtr& listener, const Callback& callback);
 
@@ -92,6 +93,7 @@ class Pubsub : public std::enable_shared_from_this<Pubsub> {
   std::size_t failures_ = 0;     // attempts in a row
   bool left_ = false;            // the connection was closed because nobody listened
   bool lost_ = false;            // the connection before was not
+  bool warned_ = false;          // that the server does not let this user listen
 };
 
 }  // namespace holdfast::redis

@@ -107,6 +107,27 @@ TEST_P(PubsubOn, DeliversAndUnsubscribes) {
   });
 }
 
+TEST_P(PubsubOn, WarnsOnceWhereItMayNotListen) {
+  run([](Runtime& runtime, Network& network) {
+    Events refusals(runtime), warnings(runtime);
+    FakeServer server(runtime, network, [&](Peer& peer, const Command& command) {
+      if (command[0] != "SUBSCRIBE") return answer_as_master(peer, command);
+      peer.send("-NOPERM this user has no permissions to access one of the channels used as arguments\r\n");
+      refusals.add(command[1]);
+    });
+    ClientOptions with = options({&server});
+    with.on_warning = [&](std::string_view text) { warnings.add(std::string(text)); };
+    Client client(runtime, network, with);
+    Events events(runtime);
+    const auto subscription = listen(client, events, "c");
+    EXPECT_GE(refusals.wait(3).size(), 3u) << "it is asked again: rights can be given";
+    const std::vector<std::string> told = warnings.wait(0);
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_THAT(told[0], ::testing::HasSubstr("does not let this user listen (NOPERM this user has no"));
+    EXPECT_THAT(told[0], ::testing::HasSubstr("give the user SUBSCRIBE, PING and the channels"));
+  });
+}
+
 TEST_P(PubsubOn, SubscribesAgainAfterALoss) {
   run([](Runtime& runtime, Network& network) {
     FakeServer server(runtime, network, answer_as_master);
