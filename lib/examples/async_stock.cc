@@ -3,6 +3,7 @@
 //
 //   build/examples/async_stock redis://localhost:6379 7000     # port 0 or none: a free one, which it prints
 //   nc localhost 7000                                          # each line buys one
+//   curl localhost:7000/metrics                                # what Prometheus reads (tools/dashboard)
 //
 // A third argument is the URL of another server that has the stock: what a failover of the first one forgets
 // is the lock then, and not what was sold.
@@ -16,6 +17,7 @@
 // Ends at SIGINT or SIGTERM. Exit: 0, 1 with one line on what went wrong, 64 bad arguments.
 #include <holdfast/async/asio.h>
 #include <holdfast/async/loop_client.h>
+#include <holdfast/lock_metrics.h>
 #include <holdfast/reentrant_lock.h>
 
 #include <boost/asio.hpp>
@@ -48,7 +50,9 @@ const std::string kWrite = R"(
   return redis.call('incr', KEYS[4]))";
 
 struct Shop {
-  Shop(const std::string& lock_url, const std::string& stock_url) : redis(lock_url), stock(stock_url) {}
+  Shop(const std::string& lock_url, const std::string& stock_url) : redis(lock_url), stock(stock_url) {
+    redis.loop().call([&] { metrics->add_client("locks", redis.client()); });
+  }
 
   // No coroutine itself: g++ 12 destroys the arguments of some twice.
   asio::awaitable<std::int64_t> run(const std::string& script, const std::string& token,
@@ -76,14 +80,33 @@ struct Shop {
     co_return "sold, " + left + " left\n";
   }
 
+  asio::awaitable<std::string> scraped() {
+    const auto text = [this] { return metrics->text(); };
+    const std::string body = co_await async_call(redis.loop().host(), text, use_awaitable);
+    co_return "HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n\r\n" + body;
+  }
+
+  holdfast::LockObserver* observer() {
+    return redis.loop().call([&] { return metrics->of("fenced"); });
+  }
+
   holdfast::async::LoopClient redis, stock;
+  std::shared_ptr<holdfast::LockMetrics> metrics =
+      redis.loop().make<holdfast::LockMetrics>(redis.loop().runtime());
   holdfast::async::AsyncLock lock =
-      redis.locks<holdfast::FencedLocks>(holdfast::LockOptions{.lease = 10s}).obtain("{example}:async-lock");
+      redis.locks<holdfast::FencedLocks>(holdfast::LockOptions{.lease = 10s, .observer = observer()})
+          .obtain("{example}:async-lock");
 };
 
 asio::awaitable<void> serve(tcp::socket customer, Shop& shop) {
   for (std::string line;; line.clear()) {
-    co_await asio::async_read_until(customer, asio::dynamic_buffer(line, 1024), '\n', use_awaitable);
+    co_await asio::async_read_until(customer, asio::dynamic_buffer(line, 8192), '\n', use_awaitable);
+    if (line.starts_with("GET ")) {
+      co_await asio::async_read_until(customer, asio::dynamic_buffer(line, 8192), "\r\n\r\n", use_awaitable);
+      const std::string page = co_await shop.scraped();
+      co_await asio::async_write(customer, asio::buffer(page), use_awaitable);
+      co_return;
+    }
     std::string answer = "try again\n";  // no server answers, the token is old
     try {
       answer = co_await shop.sell();

@@ -65,12 +65,19 @@ struct ClientOptions {
   std::string primary_name = "mymaster";  // what the Sentinels call the primary
   std::string sentinel_user = {};         // AUTH at the Sentinels; empty: the default user
   std::string sentinel_password = {};     // AUTH at the Sentinels; empty: none is sent
-  // The nodes are some of a Redis Cluster, one at least; the others are learned (CLUSTER SLOTS), so the
-  // addresses that the servers announce must be reachable. A call goes to the node that has the slot of its
-  // keys, after MOVED and ASK too; keys in different slots are refused (Kind::rejected, "CROSSSLOT"). All
+  // The nodes are some of a Redis Cluster, one at least; the others are learned (CLUSTER SLOTS), so what the
+  // servers announce must be reachable (else remap_address). A call goes to the node that has the slot of
+  // its keys, after MOVED and ASK too; keys in different slots are refused (Kind::rejected, "CROSSSLOT"). All
   // names that a lock of this library keeps lie in the slot of its key. While a primary is being replaced,
   // calls wait for the new one until their deadlines. REQUIRES: no Sentinels, database 0.
   bool cluster = false;
+  // Where to reach an address that a Sentinel or a node of a Cluster told: servers in containers, behind a
+  // proxy or at the far end of a tunnel announce addresses of their own network. Gets each address that was
+  // told (where only a port was: with the host at which the node was reached), returns that to connect to.
+  // Errors and survivors name the server by the address that was told, unless `nodes` has the other one.
+  // From any task, often: it must be quick, not park or throw, and answer the same each time. Empty: as told.
+  // Better, where it can be done: replica-announce-ip, cluster-announce-ip, and their ports.
+  std::function<Endpoint(const Endpoint& told)> remap_address = {};
   std::string user = {};         // AUTH; empty: the default user
   std::string password = {};     // AUTH; empty: none is sent
   int database = 0;              // SELECT

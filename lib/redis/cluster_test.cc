@@ -82,6 +82,11 @@ class Town {
     stale_[node] = {third, owner, std::move(state), epoch};
   }
   void epoch(int epoch) { epoch_ = epoch; }
+  // From now on they announce themselves as 192.0.2.0 to 192.0.2.2, port 6379.
+  void move_away() { away_ = true; }
+  Endpoint announced(std::size_t i) {
+    return away_ ? Endpoint{"192.0.2." + std::to_string(i), 6379} : nodes_[i]->endpoint();
+  }
   void mode(std::string mode) {
     const std::scoped_lock lock(mutex_);
     mode_ = std::move(mode);
@@ -92,7 +97,7 @@ class Town {
     return calls_[node];
   }
   std::string moved(const std::string& key, std::size_t to) {
-    return "-MOVED " + std::to_string(hash_slot(key)) + " " + name(to) + "\r\n";
+    return "-MOVED " + std::to_string(hash_slot(key)) + " " + announced(to).to_string() + "\r\n";
   }
 
  private:
@@ -106,7 +111,7 @@ class Town {
     std::string out = "*3\r\n";
     for (std::size_t third = 0; third < 3; ++third) {
       const std::size_t first = (third * kHashSlots + 2) / 3, last = ((third + 1) * kHashSlots + 2) / 3 - 1;
-      const Endpoint at = nodes_[owner[third]]->endpoint();
+      const Endpoint at = announced(owner[third]);
       out += array({":" + std::to_string(first) + "\r\n", ":" + std::to_string(last) + "\r\n",
                     array({bulk(at.host), ":" + std::to_string(at.port) + "\r\n", bulk("id")})});
     }
@@ -167,6 +172,7 @@ class Town {
   std::map<std::size_t, bool> asking_;
   std::map<std::size_t, Stale> stale_;
   std::atomic<int> epoch_ = 1;
+  std::atomic<bool> away_ = false;
   std::string mode_ = "cluster";
 };
 
@@ -223,6 +229,32 @@ TEST_P(ClusterClient, MovedIsFollowedAndRemembered) {
     EXPECT_EQ(town.calls(0).size(), 2u);
     EXPECT_EQ(client.call({"GET", key}).reply.text, "node2");
     EXPECT_EQ(town.calls(0).size(), 2u) << "the old node is not asked again";
+  });
+}
+
+// The map, MOVED and ASK tell addresses that nobody can connect to.
+TEST_P(ClusterClient, ToldAddressesMayBeReachedElsewhere) {
+  run([](Runtime& runtime, Network& network, Town& town) {
+    ClientOptions options = town.options();
+    options.remap_address = [&](const Endpoint& told) {
+      for (std::size_t i = 0; i < Town::kNodes; ++i) {
+        if (told == town.announced(i)) return town.node(i).endpoint();
+      }
+      return told;
+    };
+    town.move_away();
+    Client client(runtime, network, options);
+    for (std::size_t node = 0; node < Town::kNodes; ++node) {
+      const Answer answer = client.call({"GET", key_of(node)});
+      EXPECT_EQ(answer.reply.text, "node" + std::to_string(node));
+      EXPECT_EQ(answer.node, node == 0 ? town.name(0) : town.announced(node).to_string());
+    }
+    town.give(1, 2);
+    EXPECT_EQ(client.call({"GET", key_of(1)}).reply.text, "node2");
+    const std::string key = key_of(0);
+    town.next(0, {"-ASK " + std::to_string(hash_slot(key)) + " 192.0.2.1:6379\r\n"});
+    town.next(1, {bulk("for now")});
+    EXPECT_EQ(client.call({"GET", key}).reply.text, "for now");
   });
 }
 

@@ -85,6 +85,27 @@ TEST_P(Sentinels, NameThePrimary) {
   });
 }
 
+// They name an address of their own network.
+TEST_P(Sentinels, NameAnAddressThatIsReachedElsewhere) {
+  run([](Runtime& runtime, Network& network) {
+    const std::atomic<bool> primary = true;
+    const auto redis = server(runtime, network, "r1", primary);
+    const auto one = std::make_unique<FakeServer>(runtime, network, [](Peer& peer, const Command& command) {
+      if (command[1] == "MASTER") return peer.send(array({bulk("config-epoch"), bulk("1")}));
+      peer.send(array({bulk("192.0.2.7"), bulk("6379")}));
+    });
+    ClientOptions options = asking({one.get()});
+    options.remap_address = [&](const Endpoint& told) {
+      return told == Endpoint{"192.0.2.7", 6379} ? redis->endpoint() : told;
+    };
+    Client unnamed(runtime, network, options);
+    EXPECT_EQ(unnamed.call({"SET", "k", "v"}).node, "192.0.2.7:6379");
+    options.nodes = {{"r1", redis->endpoint()}};
+    Client named(runtime, network, options);
+    EXPECT_EQ(named.call({"SET", "k", "v"}).node, "r1");
+  });
+}
+
 // Whoever begins: two of three outvote the one that missed the switch, though its old primary still says that
 // it is one.
 TEST_P(Sentinels, OneThatIsStaleMisleadsNobody) {

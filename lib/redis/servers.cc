@@ -5,7 +5,8 @@
 namespace holdfast::redis {
 
 Servers::Servers(Runtime& runtime, const ClientOptions& options)
-    : given_([&] {
+    : remap_(options.remap_address),
+      given_([&] {
         std::vector<Known> given;
         for (const Node& node : options.nodes) given.push_back({node, node_name(node)});
         return given;
@@ -29,16 +30,17 @@ std::size_t Servers::size() const {
   return given_.size() + learned_.size();
 }
 
-std::optional<std::size_t> Servers::at_address(const Endpoint& endpoint) {
+std::optional<std::size_t> Servers::at_address(const Endpoint& told) {
+  const Endpoint reached = remap_ ? remap_(told) : told;
   for (std::size_t i = 0; i < given_.size(); ++i) {
-    if (given_[i].node.endpoint == endpoint) return i;
+    if (given_[i].node.endpoint == reached) return i;
   }
   const std::unique_lock<Mutex> lock(mutex_);
   for (std::size_t i = 0; i < learned_.size(); ++i) {
-    if (learned_[i].node.endpoint == endpoint) return given_.size() + i;
+    if (learned_[i].node.endpoint == reached) return given_.size() + i;
   }
   if (given_.size() + learned_.size() >= kMost) return std::nullopt;
-  const Node node{"", endpoint};
+  const Node node{reached == told ? "" : told.to_string(), reached};
   learned_.push_back({node, node_name(node)});
   return given_.size() + learned_.size() - 1;
 }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -36,14 +37,16 @@ class Servers {
   Node at(std::size_t index) const;
   const std::string& name(std::size_t index) const;  // how errors call it
   std::size_t size() const;
-  // The server at that address, a new one if it is not known yet. Nothing: there are too many.
-  std::optional<std::size_t> at_address(const Endpoint& endpoint);
+  // The server that somebody told, a new one if it is not known yet: ClientOptions::remap_address says where
+  // it is reached. Nothing: there are too many.
+  std::optional<std::size_t> at_address(const Endpoint& told);
 
  private:
   struct Known {
     Node node;
     std::string name;
   };
+  const std::function<Endpoint(const Endpoint&)> remap_;
   const std::vector<Known> given_;  // read without the mutex: each call asks for a name
   mutable Mutex mutex_;
   std::deque<Known> learned_;  // numbered on from those

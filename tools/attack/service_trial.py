@@ -4,7 +4,8 @@ Sentinels for the lock and one server for the stock. A service is killed, the Se
 next one is stopped for longer than they wait, and a service is stopped for longer than its lease.
 
 Run: tools/attack/service_trial.py --build BUILD [--buyers N]. (CTest: service_trial, label long.) Prints what each fault did to the
-sales. Exit: 1 when a unit was sold twice, or more was sold than the stock lost, or nobody could buy after a fault; 77 without
+sales. --board FILE: a Prometheus scrapes the services meanwhile, FILE is a picture of their dashboard (tools/dashboard/board.py), and the
+alerts that fired are printed. Exit: 1 when a unit was sold twice, or more was sold than the stock lost, or nobody could buy after a fault; 77 without
 redis-server and redis-cli.
 """
 import argparse
@@ -17,6 +18,9 @@ import sys
 import tempfile
 import threading
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "dashboard"))
+import board  # noqa: E402
 
 STOCK = 1_000_000
 LIMIT = 60  # s that a step may take until somebody buys again
@@ -127,11 +131,16 @@ def main():
     parser = argparse.ArgumentParser(description="a service of coroutines while what it stands on breaks")
     parser.add_argument("--build", required=True, type=pathlib.Path)
     parser.add_argument("--buyers", type=int, default=16)
+    parser.add_argument("--board", type=pathlib.Path, help="a picture of the dashboard; needs prometheus and python3-matplotlib")
     options = parser.parse_args()
     if shutil.which("redis-server") is None or shutil.which("redis-cli") is None:
         print("skipped: there is no redis-server or no redis-cli")
         return 77
-    things, tally, missing = [], Tally(), []
+    if options.board is not None and shutil.which("prometheus") is None:
+        print("--board: there is no prometheus: apt-get install prometheus", file=sys.stderr)
+        return 69
+    things, tally, missing, marks, begun = [], Tally(), [], [], time.time()
+    pause = 8 if options.board is not None else 0  # s: what happens is to be seen apart
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         try:
@@ -150,6 +159,9 @@ def main():
                 time.sleep(0.1)
             url = "redis+sentinel://" + ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in sentinels) + "/mymaster"
             services = [added(Service(options.build, url, f"redis://127.0.0.1:{stock.port}")) for _ in range(2)]
+            if options.board is not None:
+                prometheus = added(board.Prometheus(folder, [f"127.0.0.1:{service.port}" for service in services]))
+                begun = time.time()
             buyers = [threading.Thread(target=buy, args=(services[i % 2], tally), daemon=True) for i in range(options.buyers)]
             for buyer in buyers:
                 buyer.start()
@@ -164,8 +176,10 @@ def main():
             def step(name, act, least=1.0):
                 """Acts, and waits until it is over and somebody buys again."""
                 before, begin = tally.counts(), time.monotonic()
+                if name != "nothing":
+                    marks.append((time.time(), name))
                 act()
-                while time.monotonic() - begin < least:
+                while time.monotonic() - begin < least + pause:
                     time.sleep(0.05)
                 sold = tally.counts().get("sold", 0)
                 while tally.counts().get("sold", 0) < sold + 10:
@@ -202,6 +216,10 @@ def main():
             step("the primary stands still for 5 s", lambda: paused(primary(), 5), 7)
             step("a service stands still for 12 s", lambda: paused(services[1], 12), 13)
             step("nothing", lambda: None, 3)
+            if options.board is not None:
+                board.draw(board.panels(prometheus, begun, time.time()), begun, time.time(), marks, options.board)
+                fired = board.alerts(prometheus, begun, time.time())
+                print("\n" + "\n".join(f"alert after {after:.0f} s: {name}" for name, after in sorted(fired.items(), key=lambda one: one[1])))
             tally.over = True
             for buyer in buyers:
                 buyer.join(timeout=LIMIT)

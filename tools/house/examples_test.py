@@ -5,12 +5,14 @@ Run: tools/house/examples_test.py --build BUILD. (CTest: examples_test)
 """
 import argparse
 import pathlib
+import re
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import unittest
+import urllib.request
 
 from install_test import Redis
 
@@ -120,7 +122,17 @@ class Examples(unittest.TestCase):
             sold = [answer for answer in answers if answer.startswith("sold, ")]
             self.assertEqual((len(sold), len(set(sold))), (20, 20), answers)
             self.assertEqual((self.get("stock"), self.get("sold")), ("0", "20"))
+            pages = [self.scraped(shop) for shop in (one, other)]
+            for page in pages:
+                self.assertRegex(page, r'(?m)^holdfast_redis_connections_total\{client="locks"\} [1-9]')
+            grants = [float(re.search(r'(?m)^holdfast_lock_grants_total\{lock_kind="fenced",lock_mode=""\} (\d+)', page)[1]) for page in pages]
+            self.assertEqual(sum(grants), len(answers))
             self.assertEqual([one.stop(), other.stop()], [(0, ""), (0, "")])
+
+    def scraped(self, service):
+        with urllib.request.urlopen(f"http://127.0.0.1:{service.port}/metrics", timeout=120) as page:
+            self.assertEqual(page.headers["Content-Type"], "text/plain; version=0.0.4")
+            return page.read().decode()
 
     def test_the_service_is_right_when_one_is_killed_and_the_lock_is_not(self):
         """One is killed while it sells, and the lock is taken away again and again, so that two sell at a time."""
