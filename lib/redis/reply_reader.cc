@@ -8,6 +8,41 @@
 #include <utility>
 
 namespace holdfast::redis {
+namespace {
+
+bool skip(std::string_view& text, std::string_view begin) {
+  if (!text.starts_with(begin)) return false;
+  text.remove_prefix(begin.size());
+  return true;
+}
+
+bool skip_number(std::string_view& text, std::string_view after) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  return digits > 0 && text.substr(digits).starts_with(after) &&
+         skip(text, text.substr(0, digits + after.size()));
+}
+
+// Up to Redis 6.2 an error that ends a script stands behind the place where it was raised:
+//   ERR Error running script (call to f_7d59...): @user_script:12: WRONGTYPE Operation against a key ...
+//   ERR Error running script (call to f_892e...): @user_script:3: @user_script: 3: -READONLY You can't ...
+// Redis 7 begins with the error itself, and so does what is read here: callers look at its first word.
+// Source: luaRaiseError, luaPushError and luaRedisGenericCommand in scripting.c of Redis 6.2.
+void begin_with_what_was_raised(std::string& error) {
+  constexpr std::string_view kWhere = "): @user_script:";
+  constexpr std::string_view kNotPermitted = "The user executing the script can't ";  // 7: NOPERM
+  std::string_view text = error;
+  if (!text.starts_with("ERR Error running script (call to f_")) return;
+  text.remove_prefix(std::min(text.find(kWhere), text.size()));
+  if (!skip(text, kWhere) || !skip_number(text, ": ")) return;
+  if (skip(text, "@user_script: ") && !skip_number(text, ": ")) return;
+  skip(text, "-");
+  const std::size_t code = text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+  const bool coded = code != std::string_view::npos && code > 1 && text[code] == ' ';
+  if (!coded && !text.starts_with(kNotPermitted)) return;
+  error = (coded ? "" : "NOPERM ") + std::string(text);
+}
+
+}  // namespace
 
 // What hiredis calls while it parses. These run below C code: no exception may leave them; a null pointer
 // makes the reader fail as out of memory.
@@ -48,6 +83,7 @@ struct ReplyBuilder {
                    : task->type == REDIS_REPLY_STATUS ? Reply::Type::status
                                                       : Reply::Type::bulk;
       reply.text.assign(text, size);
+      if (reply.type == Reply::Type::error) begin_with_what_was_raised(reply.text);
     });
   }
   static void* array(const redisReadTask* task, int size) {

@@ -45,6 +45,31 @@ TEST(ReplyReader, ReadsEveryType) {
   EXPECT_EQ(r[9].integer, 7);
 }
 
+// As Redis 6.2.16 says them.
+TEST(ReplyReader, AnErrorOfAScriptBeginsWithWhatWasRaised) {
+  const auto read = [](const std::string& error) {
+    ReplyReader reader;
+    reader.feed("-" + error + "\r\n");
+    return all(reader).at(0).text;
+  };
+  const std::string script =
+      "ERR Error running script (call to f_7d59c61aaf9ab0859160fb333da4b7ea6be959f9): ";
+  const std::string line = script + "@user_script:1: ", twice = line + "@user_script: 1: ";
+  EXPECT_EQ(read(line + "WRONGTYPE Operation against a key"), "WRONGTYPE Operation against a key");
+  EXPECT_EQ(read(twice + "-READONLY You can't write"), "READONLY You can't write");
+  EXPECT_EQ(read(twice + "-OOM command not allowed when used memory > 'maxmemory'."),
+            "OOM command not allowed when used memory > 'maxmemory'.");
+  EXPECT_EQ(read(twice + "The user executing the script can't run this command or subcommand"),
+            "NOPERM The user executing the script can't run this command or subcommand");
+  // What has no code of its own stays as it is, and so does what is no such error.
+  for (const std::string& error :
+       {twice + "Unknown Redis command called from Lua script", line + "user_script:1: READONLY said a user",
+        script + "READONLY", line, twice, script + "@user_script:x: READONLY x",
+        line + "@user_script: READONLY x", std::string("ERR unknown command"),
+        std::string("WRONGTYPE Operation against a key script: 7d59, on @user_script:1.")})
+    EXPECT_EQ(read(error), error);
+}
+
 TEST(ReplyReader, AnySplitGivesTheSame) {
   ReplyReader whole;
   whole.feed(kStream);

@@ -261,11 +261,23 @@ TEST_P(Tls, AWriteThatTimesOutIsGoneOnWith) {
 
 // --- a real server ----------------------------------------------------------------------------------------
 
+// A node of a Cluster listens at 10000 above, too, where outgoing connections take theirs.
+std::uint16_t choose_two_ports(Network& network, const std::string& address) {
+  for (;;) {
+    const std::uint16_t port = choose_port(network, address);
+    try {
+      network.listen({address, static_cast<std::uint16_t>(port + 10000)})->close();
+      return port;
+    } catch (const std::system_error&) {  // taken
+    }
+  }
+}
+
 struct TlsRedis {
   TlsRedis(Runtime& runtime, Network& network, std::vector<std::string> settings = {})
       : ca(folder.path(), "ca"),
         certificate(ca.issue({.hosts = {"redis.test"}, .addresses = {"127.0.0.1"}})) {
-    endpoint = {"127.0.0.1", choose_port(network, "127.0.0.1")};
+    endpoint = {"127.0.0.1", choose_two_ports(network, "127.0.0.1")};
     std::vector<std::string> all = {
         "--tls-port",     std::to_string(endpoint.port), "--tls-cert-file",    certificate.certificate_file,
         "--tls-key-file", certificate.key_file,          "--tls-ca-cert-file", ca.file()};
@@ -404,7 +416,9 @@ TEST_P(TlsToRedis, SentinelsAndClusters) {
 
     const TlsRedis node(runtime, network,
                         {"--tls-auth-clients", "no", "--cluster-enabled", "yes", "--tls-cluster", "yes"});
-    node.server->call({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
+    std::vector<std::string> all = {"CLUSTER", "ADDSLOTS"};  // Redis 6.2 knows no ADDSLOTSRANGE
+    for (int slot = 0; slot < 16384; ++slot) all.push_back(std::to_string(slot));
+    node.server->call(all);
     options = redis::options_from_url("rediss+cluster://" + node.endpoint.to_string() +
                                       "?ca_file=" + node.ca.file());
     options.connect_timeout = options.command_timeout = 30s;

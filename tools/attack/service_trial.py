@@ -219,7 +219,8 @@ def main():
             if options.board is not None:
                 board.draw(board.panels(prometheus, begun, time.time()), begun, time.time(), marks, options.board)
                 fired = board.alerts(prometheus, begun, time.time())
-                print("\n" + "\n".join(f"alert after {after:.0f} s: {name}" for name, after in sorted(fired.items(), key=lambda one: one[1])))
+                print()
+                print("\n".join(f"alert after {after:.0f} s: {name}" for name, after in sorted(fired.items(), key=lambda one: one[1])) or "no alert fired")
             tally.over = True
             for buyer in buyers:
                 buyer.join(timeout=LIMIT)

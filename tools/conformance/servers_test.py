@@ -10,11 +10,11 @@ import unittest
 SCRIPT = pathlib.Path(__file__).resolve().parent / "servers.py"
 SERVER = """#!/bin/sh
 [ "$1" = --version ] && echo "%s server v=%s sha=00000000:0 malloc=libc bits=64" && exit
-echo "%s got $*"
+echo "%s got $*" $#
 """
 # Starts a server as the tests do, and passes where the server is not the bad one.
 TESTS = """#!/bin/sh
-redis-server --port 1 --bind-source-addr 127.0.0.1 --enable-debug-command yes --save '' >> "$OUT/started"
+redis-server --port 1 --bind-source-addr 127.0.0.1 --enable-debug-command yes --replicaof 'a 2' --save 'x y' >> "$OUT/started"
 echo '[  PASSED  ] 7 tests.'
 echo '[  SKIPPED ] 2 tests.'
 if tail -n 1 "$OUT/started" | grep -q '^bad'; then
@@ -68,14 +68,14 @@ class Servers(unittest.TestCase):
         self.assertIn("| a | 7.2.6 | 7 | 2 | 0 | 2 of 2 |\n| b | 8.0.1 | 7 | 2 | 0 | 2 of 2 |\n", self.page())
         self.assertNotIn("| tool", self.page())
         self.assertEqual(self.started(), [
-            "a got --port 1 --bind-source-addr 127.0.0.1 --enable-debug-command yes --save ", "a got scenario one.toml real",
-            "a got scenario two.toml real", "b got --port 1 --bind-source-addr 127.0.0.1 --enable-debug-command yes --save ",
-            "b got scenario one.toml real", "b got scenario two.toml real"])
+            "a got --port 1 --bind-source-addr 127.0.0.1 --enable-debug-command yes --replicaof a 2 --save x y 10", "a got scenario one.toml real 3",
+            "a got scenario two.toml real 3", "b got --port 1 --bind-source-addr 127.0.0.1 --enable-debug-command yes --replicaof a 2 --save x y 10",
+            "b got scenario one.toml real 3", "b got scenario two.toml real 3"])
 
     def test_an_old_server_is_not_given_what_it_does_not_know(self):
         self.server("old", "6.2.14")
         self.assertEqual(self.run_script().returncode, 0)
-        self.assertEqual(self.started()[0], "old got --port 1 --save ")
+        self.assertEqual(self.started()[0], "old got --port 1 --replicaof a 2 --save x y 7")
 
     def test_what_fails_is_on_the_page(self):
         self.server("bad", "7.4.1")

@@ -40,6 +40,7 @@ class Prometheus:
                                          f"--web.listen-address=127.0.0.1:{self.port}"], stdout=self.log, stderr=self.log)
         while not self.ready():
             if self.process.poll() is not None:
+                self.log.close()
                 raise RuntimeError("prometheus does not start:\n" + (folder / "prometheus.log").read_text()[-2000:])
             time.sleep(0.05)
 
@@ -97,6 +98,18 @@ def shown(value, unit):
     return f"{value:g} /s" if unit == "ops" else f"{value:g}"
 
 
+def with_gaps(values):
+    """(times, values), with nothing where nothing was scraped."""
+    times, line = [], []
+    for when, value in values:
+        if times and when - times[-1] > 1.5 * SCRAPE:
+            times.append(times[-1] + SCRAPE)
+            line.append(float("nan"))
+        times.append(when)
+        line.append(value)
+    return times, line
+
+
 def draw(rows, begin, end, marks, file):
     """`rows`: of panels(); `marks`: [(time, text)]."""
     import matplotlib
@@ -112,10 +125,10 @@ def draw(rows, begin, end, marks, file):
             left, width = at["x"] / COLUMNS, at["w"] / COLUMNS
             tall = at["h"] / height * (top - 0.02)
             low = top - (at["y"] + at["h"]) / height * (top - 0.02)
-            axes = figure.add_axes((left + 0.045, low + 0.05 * 28 / height, width - 0.06, tall - 0.095 * 28 / height), facecolor="#181b1f")
+            axes = figure.add_axes((left + 0.045, low + 0.045 * 28 / height, width - 0.06, tall - 0.075 * 28 / height), facecolor="#181b1f")
             for i, (name, values) in enumerate(series):
-                real = [(when - begin, value) for when, value in values if value == value]
-                axes.plot([when for when, _ in real], [value for _, value in real], color=COLOURS[i % len(COLOURS)], linewidth=1.1, label=name)
+                times, line = with_gaps(values)
+                axes.plot([when - begin for when in times], line, color=COLOURS[i % len(COLOURS)], linewidth=1.1, label=name)
             axes.set_xlim(0, end - begin)
             axes.set_ylim(bottom=0)
             if axes.get_ylim()[1] < 1e-9 or not any(value > 0 for _, values in series for _, value in values):

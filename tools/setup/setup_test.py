@@ -22,7 +22,7 @@ class Setup(unittest.TestCase):
         self.root = pathlib.Path(self.temporary.name).resolve()
         (self.root / "tools/setup").mkdir(parents=True)
         (self.root / "bin").mkdir()
-        for name in ("setup", "packages.txt", "clients.txt", "scale.txt", "package.txt"):
+        for name in ("setup", "packages.txt", "clients.txt", "scale.txt", "package.txt", "dashboard.txt"):
             shutil.copy(TOOLS / name, self.root / "tools/setup" / name)
         for name in REAL:
             (self.root / "bin" / name).symlink_to(shutil.which(name))
@@ -174,6 +174,12 @@ class Setup(unittest.TestCase):
         self.assertTrue(log[1].endswith("install -y --no-install-recommends munge parallel slurm-client slurmctld slurmd"), log)
         self.assertEqual(log[2], "policy 101")
         self.assertEqual(log[3:], [f"systemctl --quiet disable {name}" for name in ("munge", "slurmctld", "slurmd")])
+
+    def test_what_draws_the_dashboard_is_another_list(self):
+        done, log = self.run_setup("--dashboard")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(log[1].endswith("install -y --no-install-recommends prometheus"), log)
+        self.assertEqual(log[2:], ["policy 101", "systemctl --quiet disable prometheus"])
 
     def test_npm_that_fails_is_seen(self):
         listed = [line.split("#")[0].strip() for line in (TOOLS / "clients.txt").read_text().splitlines()]
