@@ -41,8 +41,8 @@ struct Hold {
   int renewals_left = -1;                // -1: without end
   std::optional<std::stop_source> lost;  // made when somebody asks for a token
   bool lost_was_told = false;
-  static constexpr std::size_t kUnwatched = static_cast<std::size_t>(-1);
-  std::size_t place = kUnwatched;
+  std::uint64_t number = 0;  // among those that are watched, in the order in which they came; 0: it is not
+  MonotonicTime looked_at_by{};  // valid_until as the watchdog knows it: extend() moves it on
   MonotonicTime next_renewal{};
   MonotonicTime renewal_due{};      // the first try of it; next_renewal may be a later one
   bool renewal_unanswered = false;  // one may have lengthened the record without our knowing

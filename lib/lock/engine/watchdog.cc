@@ -17,6 +17,15 @@ constexpr std::string_view kExpired = "the lease ran out before a renewal was co
 constexpr std::string_view kGone = "the server no longer holds it for this owner";
 constexpr std::string_view kTaskEnded = "the task that held it ended without releasing it";
 
+// In the place in which it stands at another moment. Allocates nothing.
+template <class Queue>
+void move_in(Queue& queue, const Hold& hold, MonotonicTime from, MonotonicTime to) {
+  auto entry = queue.extract({from, hold.number});
+  HF_CHECK(!entry.empty(), "a hold stands where it was put");
+  entry.key().first = to;
+  queue.insert(std::move(entry));
+}
+
 }  // namespace
 
 Watchdog::Watchdog(Store& store, LateRelease& late_release, const LockOptions& options)
@@ -47,14 +56,15 @@ Watchdog::~Watchdog() {
 
 bool Watchdog::watch(std::shared_ptr<Hold> hold, MonotonicTime sent_at) {
   const std::scoped_lock guard(mutex_);
-  HF_CHECK(hold->place == Hold::kUnwatched, "a hold is watched once");
+  HF_CHECK(hold->number == 0, "a hold is watched once");
+  hold->number = ++numbers_;
   hold->renewal_due = hold->next_renewal = sent_at + lease_ / 3;
-  hold->place = holds_.size();
-  const MonotonicTime end = hold->valid_until();
+  const MonotonicTime end = hold->looked_at_by = hold->valid_until();
   stays_until_ = hold->renew ? std::min(hold->next_renewal, end) : end;
-  holds_.push_back(std::move(hold));
+  if (hold->renew) renewals_.emplace(std::pair(hold->next_renewal, hold->number), hold);
+  ends_.emplace(std::pair(end, hold->number), hold);
   if (wake_for(stays_until_, end)) return true;
-  remove(*holds_.back());
+  remove(*hold);
   return false;
 }
 
@@ -66,20 +76,33 @@ bool Watchdog::wake_for(MonotonicTime first, MonotonicTime end) {
 }
 
 std::shared_ptr<Hold> Watchdog::remove(Hold& hold) {
-  const std::size_t place = hold.place;
-  holds_.back()->place = place;
-  hold.place = Hold::kUnwatched;
-  std::shared_ptr<Hold> removed = std::move(holds_[place]);
-  if (place + 1 != holds_.size()) holds_[place] = std::move(holds_.back());
-  holds_.pop_back();
+  if (hold.renew) renewals_.erase({hold.next_renewal, hold.number});
+  const std::shared_ptr<Hold> removed = ends_.extract({hold.looked_at_by, hold.number}).mapped();
+  hold.number = 0;
   return removed;
+}
+
+void Watchdog::look_again_at_end(Hold& hold) {
+  const MonotonicTime end = hold.valid_until();
+  move_in(ends_, hold, hold.looked_at_by, end);
+  hold.looked_at_by = end;
+}
+
+void Watchdog::renew_next_at(Hold& hold, MonotonicTime when) {
+  move_in(renewals_, hold, hold.next_renewal, when);
+  hold.next_renewal = when;
+}
+
+void Watchdog::renew_no_more(Hold& hold) {
+  renewals_.erase({hold.next_renewal, hold.number});
+  hold.renew = false;
 }
 
 bool Watchdog::unwatch(Hold& hold) {
   std::shared_ptr<Hold> keep;
   {
     const std::scoped_lock guard(mutex_);
-    if (hold.place == Hold::kUnwatched) return false;  // the watchdog was faster
+    if (hold.number == 0) return false;  // the watchdog was faster
     keep = remove(hold);
     if (runtime_.now() < hold.valid_until()) return true;
   }
@@ -91,7 +114,7 @@ bool Watchdog::check(Hold& hold) {
   std::shared_ptr<Hold> keep;
   {
     const std::scoped_lock guard(mutex_);
-    if (hold.place == Hold::kUnwatched) return !hold.is_lost;
+    if (hold.number == 0) return !hold.is_lost;
     if (runtime_.now() < hold.valid_until()) return true;
     keep = remove(hold);
   }
@@ -177,7 +200,7 @@ void Watchdog::run() {
   BackgroundTask::Turn turn(task_);
   while (!closing_) {
     const MonotonicTime now = runtime_.now();
-    if (holds_.empty() && untold_.empty() && now >= stays_until_) break;
+    if (ends_.empty() && untold_.empty() && now >= stays_until_) break;
     if (!untold_.empty()) {
       guard.unlock();
       tell_untold();
@@ -212,8 +235,7 @@ void Watchdog::tell_during_renewal() {
       tell_expired(expired, now);
       guard.lock();
     } else {
-      MonotonicTime first = renews_until_;
-      for (const auto& hold : holds_) first = std::min(first, hold->valid_until());
+      const MonotonicTime first = std::min(renews_until_, first_end());
       if (first == renews_until_) break;
       changed_.wait_until(guard, first);
     }
@@ -229,38 +251,43 @@ void Watchdog::tell_expired(const Holds& expired, MonotonicTime now) {
 
 Watchdog::Holds Watchdog::take_expired(MonotonicTime now) {
   Holds expired;
-  for (const auto& hold : holds_) {
-    const bool abandoned = hold->renew && now >= hold->next_renewal && hold->life.expired();
-    if (now >= hold->valid_until() || abandoned) expired.push_back(hold);
+  while (first_end() <= now) expired.push_back(remove(*ends_.begin()->second));
+  // Of those whose tasks have ended only as many as can be renewed next: the others' turn comes.
+  Holds abandoned;
+  std::size_t looked_at = 0;
+  for (const auto& [when, hold] : renewals_) {
+    if (when.first > now || looked_at++ == kBatch) break;
+    if (hold->life.expired()) abandoned.push_back(hold);
   }
-  for (const auto& hold : expired) remove(*hold);
+  for (const auto& hold : abandoned) expired.push_back(remove(*hold));
   return expired;
 }
 
-// Everything that is due; and when something is, also what would be due soon after, to save calls.
+// What is due, the first of it; and when something is, also what would be due soon after, to save calls.
 Watchdog::Holds Watchdog::due(MonotonicTime now) const {
-  const auto is_due = [](MonotonicTime by) {
-    return [by](const std::shared_ptr<Hold>& hold) {
-      return hold->renew && hold->next_renewal <= by && !hold->life.expired();
-    };
-  };
   Holds batch;
-  if (std::none_of(holds_.begin(), holds_.end(), is_due(now))) return batch;
-  const auto soon = is_due(now + lease_ / 30);
-  for (const auto& hold : holds_) {
-    if (batch.size() == kBatch) break;
-    if (soon(hold)) batch.push_back(hold);
+  if (renewals_.empty() || renewals_.begin()->first.first > now) return batch;
+  std::size_t looked_at = 0;
+  for (const auto& [when, hold] : renewals_) {
+    if (when.first > now + lease_ / 30 || looked_at++ == kBatch) break;
+    if (!hold->life.expired()) batch.push_back(hold);
   }
   return batch;
 }
 
-MonotonicTime Watchdog::next_wake() const {
-  MonotonicTime wake = holds_.empty() ? stays_until_ : kNever;
-  if (!untold_.empty()) wake = std::min(wake, deadline_after(runtime_.now(), kPauseUntold));
-  for (const auto& hold : holds_) {
-    wake = std::min(wake, hold->valid_until());
-    if (hold->renew) wake = std::min(wake, hold->next_renewal);
+MonotonicTime Watchdog::first_end() {
+  while (!ends_.empty()) {
+    const auto& [when, hold] = *ends_.begin();
+    if (hold->valid_until() == when.first) return when.first;
+    look_again_at_end(*hold);
   }
+  return kNever;
+}
+
+MonotonicTime Watchdog::next_wake() {
+  MonotonicTime wake = ends_.empty() ? stays_until_ : first_end();
+  if (!untold_.empty()) wake = std::min(wake, deadline_after(runtime_.now(), kPauseUntold));
+  if (!renewals_.empty()) wake = std::min(wake, renewals_.begin()->first.first);
   return wake;
 }
 
@@ -269,7 +296,7 @@ void Watchdog::renew(const Holds& holds) {
   MonotonicTime deadline = runtime_.now() + std::min(store_.options().command_timeout, lease_ / 3);
   {
     const std::scoped_lock guard(mutex_);
-    for (const auto& hold : holds_) deadline = std::min(deadline, hold->valid_until());
+    deadline = std::min(deadline, first_end());
     for (const auto& hold : holds) hold->renewal_unanswered = true;
     renews_until_ = deadline;
   }
@@ -310,7 +337,7 @@ void Watchdog::renew(const Holds& holds) {
     for (std::size_t i = 0; i < holds.size(); ++i) {
       Hold& hold = *holds[i];
       const redis::Reply& reply = answer.reply.items[i];
-      if (hold.place == Hold::kUnwatched) continue;  // released or lost meanwhile
+      if (hold.number == 0) continue;  // released or lost meanwhile
       if (reply.type != redis::Reply::Type::integer) {
         if (why.empty()) why = redis::legible(reply.text);
         failed.push_back(holds[i]);
@@ -321,10 +348,12 @@ void Watchdog::renew(const Holds& holds) {
         continue;  // came too late: the hold ended, its record did not
       } else {
         hold.valid_until_ns = std::max(hold.valid_until(), extended).time_since_epoch().count();
+        look_again_at_end(hold);
         due.push_back(hold.renewal_due);
-        hold.renewal_due = hold.next_renewal = answer.sent_at + lease_ / 3;
+        hold.renewal_due = answer.sent_at + lease_ / 3;
+        renew_next_at(hold, hold.renewal_due);
         hold.renewal_unanswered = false;
-        if (hold.renewals_left > 0 && --hold.renewals_left == 0) hold.renew = false;
+        if (hold.renewals_left > 0 && --hold.renewals_left == 0) renew_no_more(hold);
         renewed.push_back(holds[i]);
       }
     }
@@ -351,7 +380,9 @@ void Watchdog::renewal_failed(const Holds& holds, std::string_view node, std::st
                                     Duration(std::chrono::milliseconds(500)));
   {
     const std::scoped_lock guard(mutex_);
-    for (const auto& hold : holds) hold->next_renewal = runtime_.now() + pause;
+    for (const auto& hold : holds) {
+      if (hold->number != 0) renew_next_at(*hold, runtime_.now() + pause);
+    }
   }
   for (const auto& hold : holds) {
     observer_.tell({.kind = LockEvent::Kind::renew_failed,

@@ -15,13 +15,17 @@
 //   (Client::run_callback()): a slow one costs no lock its lease. Where none can be started, it is tried
 //   again until one can.
 //
-// Thread safety: any task.
+// Thread safety: any task. Complexity: O(log n) for n holds, for each that comes, goes or is renewed.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/lock/api/lock.h"
@@ -62,6 +66,8 @@ class Watchdog {
 
  private:
   using Holds = std::vector<std::shared_ptr<Hold>>;
+  // By the moment at which something is to be done; those of one moment in the order in which they came.
+  using Queue = std::map<std::pair<MonotonicTime, std::uint64_t>, std::shared_ptr<Hold>>;
   static constexpr std::size_t kBatch = 100;
 
   void run();
@@ -71,9 +77,14 @@ class Watchdog {
   [[nodiscard]] bool wake_for(MonotonicTime first, MonotonicTime end);
   Holds take_expired(MonotonicTime now);     // under the mutex; unwatches them
   Holds due(MonotonicTime now) const;        // under the mutex
-  MonotonicTime next_wake() const;           // under the mutex
+  MonotonicTime first_end();                 // under the mutex: of all holds; kNever: there is none
+  MonotonicTime next_wake();                 // under the mutex
   std::shared_ptr<Hold> remove(Hold& hold);  // under the mutex
-  void renew(const Holds& holds);            // [parks]
+  // Under the mutex, of a hold that is watched.
+  void look_again_at_end(Hold& hold);
+  void renew_next_at(Hold& hold, MonotonicTime when);
+  void renew_no_more(Hold& hold);
+  void renew(const Holds& holds);  // [parks]
   void renewal_failed(const Holds& holds, std::string_view node, std::string_view why);
   std::optional<std::stop_source> note_loss(Hold& hold);
   static LockEvent loss(const Hold& hold, std::string_view reason);
@@ -91,7 +102,9 @@ class Watchdog {
 
   Mutex mutex_;
   Condition changed_;
-  Holds holds_;
+  Queue ends_;      // all holds, by looked_at_by
+  Queue renewals_;  // those that are to be renewed, by next_renewal
+  std::uint64_t numbers_ = 0;
   MonotonicTime asleep_until_ = MonotonicTime::min();  // min: awake
   MonotonicTime renews_until_ = MonotonicTime::min();  // min: no renewal is under way
   MonotonicTime stays_until_{};                        // though nothing is held: the next hold may come soon
