@@ -92,7 +92,7 @@ Word ask(Runtime& runtime, Network& network, const ClientOptions& options, Serve
   question.add({"CLUSTER", "SLOTS"});
   const Endpoint endpoint = servers.at(node).endpoint;
   const MonotonicTime deadline = deadline_after(runtime.now(), options.connect_timeout);
-  const Question::Answered answered = question.ask(runtime, network, endpoint, deadline, options.max_reply);
+  const Question::Answered answered = question.ask(runtime, network, endpoint, deadline, options);
   if (!answered.why_not.empty()) return {.why_not = answered.why_not, .hopeless = answered.hopeless};
   if (answered.log_in && answered.log_in->is_error()) return refused(*answered.log_in);
   const Reply& info = answered.replies[0];

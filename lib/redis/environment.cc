@@ -29,7 +29,10 @@ ClientOptions options_from_environment() {
     urls.push_back(text.substr(at, end - at));
     at = text.find_first_not_of(' ', end);
   }
-  if (urls.empty()) throw BadUrl("bad Redis URL: $HOLDFAST_REDIS_URL is not set, expected one, or several");
+  if (urls.empty())
+    throw BadUrl(
+        "bad Redis URL: $HOLDFAST_REDIS_URL is not set, expected one such as redis://localhost:6379, or "
+        "several");
   ClientOptions options = options_from_urls(urls);
   if (options.password.empty()) {
     fill(options.user, "HOLDFAST_REDIS_USER");

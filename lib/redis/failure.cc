@@ -132,6 +132,13 @@ std::string legible(std::string_view text, std::size_t most) {
   return out;
 }
 
+std::string ended_without_a_word(IoStatus status, std::string_view more, bool tls) {
+  std::string text = describe(status, more);
+  if (!tls && (status == IoStatus::reset || status == IoStatus::eof))
+    text += "; where the server speaks TLS, write rediss://, or set ClientOptions::tls";
+  return text;
+}
+
 Error rejection(std::string_view node, std::string_view command, const Reply& error, bool was_primary) {
   const std::string code = error.error_code();
   const bool not_executed = says_not_executed(command, error);

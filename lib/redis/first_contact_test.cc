@@ -79,6 +79,24 @@ TEST_P(FirstContact, TheGreetingComesAfterThePasswordAndBeforeTheRest) {
   });
 }
 
+// As a server does that speaks TLS, when somebody does not.
+TEST_P(FirstContact, WhoEndsItWithoutAWordMaySpeakTls) {
+  run([](Runtime& runtime, Network& network) {
+    FakeServer server(
+        runtime, network, [](Peer& peer, const Command&) { peer.close(); }, {"127.0.0.1", 0},
+        FakeServer::Greets::no);
+    ClientOptions options = to({server.endpoint()});
+    options.command_timeout = 50ms;
+    EXPECT_THAT(failure_of(runtime, network, options).what(),
+                HasSubstr("where the server speaks TLS, write rediss://"));
+    options = to({});
+    options.sentinels = {{"", server.endpoint()}};
+    options.command_timeout = 50ms;
+    EXPECT_THAT(failure_of(runtime, network, options).what(),
+                HasSubstr("where the server speaks TLS, write rediss://"));
+  });
+}
+
 TEST_P(FirstContact, WhoIsNoRedisOrTooOldIsToldOf) {
   struct Case {
     std::string answer;  // to everything

@@ -191,8 +191,11 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
   }
   found.stream = std::move(connected.stream);
 
+  std::string first;  // what came first, to guess by
   const auto broken = [&](IoStatus status) {
-    return fail("handshake: " + describe(status, found.stream->trouble()),
+    const std::string_view more = found.stream->trouble();
+    return fail("handshake: " + (first.empty() ? ended_without_a_word(status, more, options.tls.has_value())
+                                               : describe(status, more)),
                 status == IoStatus::untrusted ? std::optional(Kind::untrusted) : std::nullopt);
   };
   const Handshake shake = handshake(options, ask_role);
@@ -202,7 +205,6 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
   ReplyReader reader(options.max_reply);
   Reply reply;
   std::array<char, 512> buffer;
-  std::string first;  // what came first, to guess by
   for (std::size_t step = 0; step < shake.steps.size();) {
     const ReplyReader::Next next = reader.next(reply);
     if (next == ReplyReader::Next::broken) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lib/redis/command.h"
+#include "lib/redis/failure.h"
 #include "lib/redis/reply_reader.h"
 
 namespace holdfast::redis {
@@ -25,7 +26,7 @@ void Question::log_in(std::string_view user, std::string_view password) {
 }
 
 Question::Answered Question::ask(Runtime& runtime, Network& network, const Endpoint& of,
-                                 MonotonicTime deadline, std::size_t max_reply) const {
+                                 MonotonicTime deadline, const ClientOptions& options) const {
   const Connected connected = network.connect(of, deadline);
   if (!connected.stream) {
     Answered answered{.why_not = describe(connected.status, connected.why)};
@@ -34,14 +35,17 @@ Question::Answered Question::ask(Runtime& runtime, Network& network, const Endpo
       answered.hopeless = Kind::unreachable;
     return answered;
   }
+  bool silent = true;
   const auto broken = [&](IoStatus status) {
-    Answered answered{.why_not = describe(status, connected.stream->trouble())};
+    const std::string_view more = connected.stream->trouble();
+    Answered answered{.why_not = silent ? ended_without_a_word(status, more, options.tls.has_value())
+                                        : describe(status, more)};
     if (status == IoStatus::untrusted) answered.hopeless = Kind::untrusted;
     return answered;
   };
   if (const IoResult wrote = connected.stream->write(bytes_, deadline); !wrote.ok())
     return broken(wrote.status);
-  ReplyReader reader(max_reply);
+  ReplyReader reader(options.max_reply);
   Answered answered;
   std::array<char, 4096> buffer;
   while (answered.replies.size() < awaited_) {
@@ -60,6 +64,7 @@ Question::Answered Question::ask(Runtime& runtime, Network& network, const Endpo
     if (runtime.now() >= deadline) return {.why_not = std::string(to_string(IoStatus::timed_out))};
     const IoResult got = connected.stream->read(buffer, deadline);
     if (!got.ok()) return broken(got.status);
+    silent = false;
     reader.feed({buffer.data(), got.bytes});
   }
   return answered;

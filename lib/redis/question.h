@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/net/network.h"
+#include "lib/redis/client.h"
 #include "lib/redis/error.h"
 #include "lib/redis/reply.h"
 #include "lib/runtime/runtime.h"
@@ -30,7 +31,7 @@ class Question {
   };
   // [parks] Connects, asks and hears all replies, by `deadline`.
   Answered ask(Runtime& runtime, Network& network, const Endpoint& of, MonotonicTime deadline,
-               std::size_t max_reply) const;
+               const ClientOptions& options) const;
 
  private:
   std::string bytes_;

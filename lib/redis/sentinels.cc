@@ -70,8 +70,7 @@ Word ask(Runtime& runtime, Network& network, const ClientOptions& options, const
   question.add({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", options.primary_name});
   question.add({"SENTINEL", "MASTER", options.primary_name});
   const MonotonicTime deadline = deadline_after(runtime.now(), options.connect_timeout);
-  const Question::Answered answered =
-      question.ask(runtime, network, sentinel.endpoint, deadline, options.max_reply);
+  const Question::Answered answered = question.ask(runtime, network, sentinel.endpoint, deadline, options);
   if (!answered.why_not.empty()) return {.why_not = answered.why_not, .hopeless = answered.hopeless};
   // A Sentinel that wants no password refuses one; it answers all the same.
   if (answered.log_in && answered.log_in->is_error() && answered.replies[0].is_error())

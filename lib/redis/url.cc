@@ -218,6 +218,13 @@ void read_query(std::string_view& rest, Target target, ClientOptions& options, b
              "ca_file, ca_folder, certificate_file, key_file, key_password, server_name, minimum_version, "
              "insecure_accept_any_certificate";
   }
+  if (!options.tls) {
+    for (const std::string_view name :
+         {"ca_file", "ca_folder", "certificate_file", "key_file", "server_name"}) {
+      if (query.take(name))
+        refuse(std::string(name) + " means nothing without TLS: write rediss instead of redis");
+    }
+  }
   query.require_empty(known.empty() ? "nothing" : known);
 }
 

@@ -180,7 +180,10 @@ TEST(RedisUrl, Tls) {
   EXPECT_THAT(refusal({"rediss://h?minimum_version=1.1"}), HasSubstr("must be 1.2 or 1.3"));
   EXPECT_THAT(refusal({"rediss://h?insecure_accept_any_certificate=no"}), HasSubstr("may only be yes"));
   EXPECT_THAT(refusal({"rediss://h?verify=no"}), HasSubstr("`verify` means nothing here"));
-  EXPECT_THAT(refusal({"redis://h?ca_file=/a"}), HasSubstr("`ca_file` means nothing here"));
+  for (const char* const url :
+       {"redis://h?ca_file=/a", "redis+sentinel://h/m?ca_file=/a", "redis+cluster://h?ca_file=/a"})
+    EXPECT_THAT(refusal({url}),
+                HasSubstr("ca_file means nothing without TLS: write rediss instead of redis"));
   EXPECT_THAT(refusal({"rediss://a", "redis://b"}), HasSubstr("must agree"));
 }
 

@@ -6,8 +6,8 @@ a comment, and everything else that Doxygen warns of, is a finding: file:line: t
 
 The headers carry plain `//` comments; Doxygen reads copies in which they are `///`: a block above a declaration is about it,
 and so is one behind it; the block at the top is about the file, and about the first type without a comment of its own.
-Comments inside the body of a function are left alone. Deleted functions, defaulted operators and destructors have nothing to
-say and are left out.
+Comments inside the body of a function are left alone. Deleted functions, defaulted operators and destructors without a comment
+have nothing to say and are left out.
 """
 import pathlib
 import re
@@ -119,7 +119,7 @@ def filtered(text):
         column = None
         if line.startswith("#"):
             out.append(line)
-        elif SILENT.match(line):
+        elif SILENT.match(line) and not ("~" in line and (trailing or before.lstrip().startswith("/// "))):
             out.append("")
         elif trailing and trailing.group(1).count('"') % 2 == 0:
             column = len(trailing.group(1))
@@ -190,6 +190,8 @@ def self_test():
                 failures += 1
                 print(f"self-test: {found} in {text!r}")
     texts = [  # a header's lines, and what Doxygen gets to see
+        ("// A.\n\n// A type.\nstruct S {\n  // Says.\n  ~S();\n  // Calls.\n  void f();\n};\n", "  /// Says.\n  ~S();\n  /// Calls.\n"),
+        ("// A.\n\n// A type.\nstruct S {\n  ~S();\n  // Calls.\n  void f();\n};\n", "struct S {\n\n  /// Calls.\n"),
         ("// A.\n// - one\n//   more\n// - two\n//\n// B.\n\nstruct S {\n", "/** A. <ul><li>one   more <li>two </ul><p> B. */ struct S {"),
         ("// A.\n//\n//   one(\n//     two)\n// B.\n\nstruct S {\n", "/** A. <p> <pre>one(<br>   two)</pre> B. */ struct S {"),
         ("// A.\n//\n//   one(\n//     two)\n// B.\n\n", "/// A. <p>\n/// <pre>one(\n///   two)</pre>\n/// B.\n"),
