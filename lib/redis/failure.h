@@ -30,8 +30,8 @@ bool says_not_executed(std::string_view command, const Reply& error);
 // `most` of them. A server is somebody else's: what it says may end up in a log or on a terminal.
 std::string legible(std::string_view text, std::size_t most = 300);
 
-// How `status` ended a connection on which the server had said nothing yet: with a hint, where one that speaks
-// TLS ends it like this. `tls`: so does this side. `more`: as for describe().
+// How `status` ended a connection on which the server had said nothing yet: with a hint, where one that
+// speaks TLS ends it like this. `tls`: so does this side. `more`: as for describe().
 std::string ended_without_a_word(IoStatus status, std::string_view more, bool tls);
 
 // The error for an error reply. `was_primary`: that node has taken writes before, so that READONLY passes.
