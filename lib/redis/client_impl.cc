@@ -284,10 +284,11 @@ void Client::Impl::connect_until_done() {
       continue;
     }
     const std::size_t first = known_->last_primary;
-    const std::optional<std::size_t> sentinel = watch_ ? std::optional(watch_->sentinel()) : std::nullopt;
+    Hint hint;
+    if (watch_) hint = {.sentinel = watch_->sentinel(), .primary = watch_->told()};
     lock.unlock();
     Found found = only_ ? connect_to_node(runtime_, network_, *options_, *servers_, *only_, false)
-                        : find_primary(runtime_, network_, *options_, *servers_, first, sentinel);
+                        : find_primary(runtime_, network_, *options_, *servers_, first, hint);
     if (!found.warning.empty() && !known_->warned.exchange(true)) warn(*options_, found.warning);
     lock.lock();
     ++failures_;  // until a call is answered

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "lib/redis/failure.h"
 #include "lib/redis/reply_reader.h"
 #include "lib/redis/sentinels.h"
+#include "lib/runtime/task_pool.h"
 
 namespace holdfast::redis {
 namespace {
@@ -234,9 +236,18 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
 
 namespace {
 
+// Whether a Sentinel told the truth say the others, and the server itself. All are asked beside each other.
 Found find_by_sentinels(Runtime& runtime, Network& network, const ClientOptions& options, Servers& servers,
-                        std::optional<std::size_t> first) {
-  const SentinelAnswer answer = ask_sentinels(runtime, network, options, first);
+                        const Hint& hint) {
+  SentinelAnswer answer;
+  std::optional<Found> early;
+  const std::optional<std::size_t> likely =
+      hint.primary ? servers.at_address(*hint.primary) : std::optional<std::size_t>();
+  std::vector<std::function<void()>> jobs;
+  if (likely)
+    jobs.push_back([&] { early = connect_to_node(runtime, network, options, servers, *likely, true); });
+  jobs.push_back([&] { answer = ask_sentinels(runtime, network, options, hint.sentinel); });
+  TaskPool(runtime, "seeker", Duration::zero()).run_all(std::move(jobs));
   Found found;
   found.why_not = answer.why_not;
   found.hopeless = answer.hopeless;
@@ -249,7 +260,8 @@ Found find_by_sentinels(Runtime& runtime, Network& network, const ClientOptions&
     return found;
   }
   // What they name may be gone, or a replica by now: the next attempt asks them again.
-  found = connect_to_node(runtime, network, options, servers, *node, true);
+  found = early && *likely == *node ? std::move(*early)
+                                    : connect_to_node(runtime, network, options, servers, *node, true);
   if (found.hopeless == Kind::unreachable) found.hopeless.reset();
   if (!found.stream) found.why_not = "the Sentinels name " + found.why_not;
   return found;
@@ -258,8 +270,8 @@ Found find_by_sentinels(Runtime& runtime, Network& network, const ClientOptions&
 }  // namespace
 
 Found find_primary(Runtime& runtime, Network& network, const ClientOptions& options, Servers& servers,
-                   std::size_t first, std::optional<std::size_t> sentinel) {
-  if (!options.sentinels.empty()) return find_by_sentinels(runtime, network, options, servers, sentinel);
+                   std::size_t first, const Hint& hint) {
+  if (!options.sentinels.empty()) return find_by_sentinels(runtime, network, options, servers, hint);
   const std::size_t count = options.nodes.size();
   if (count == 1) return connect_to_node(runtime, network, options, servers, 0, false);
   Found result;

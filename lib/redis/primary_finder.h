@@ -18,6 +18,13 @@
 
 namespace holdfast::redis {
 
+// What a client that uses Sentinels has heard.
+struct Hint {
+  std::optional<std::size_t> sentinel = std::nullopt;  // is asked first
+  // Connected to while they are asked: when they name it, too, that is done already.
+  std::optional<Endpoint> primary = std::nullopt;
+};
+
 struct Found {
   std::unique_ptr<Stream> stream;  // handshake done, nothing outstanding; null: not found
   std::size_t node = 0;            // of Servers
@@ -37,9 +44,9 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
                       const Servers& servers, std::size_t node, bool ask_role);
 
 // [parks] Tries every node once, beginning with `first`. With one node, that node is the primary unasked.
-// With Sentinels: the node that they name, once; `sentinel` is asked first.
+// With Sentinels: the node that they name, once; see Hint.
 Found find_primary(Runtime& runtime, Network& network, const ClientOptions& options, Servers& servers,
-                   std::size_t first, std::optional<std::size_t> sentinel = std::nullopt);
+                   std::size_t first, const Hint& hint = {});
 
 // The name by which errors call a node.
 std::string node_name(const Node& node);

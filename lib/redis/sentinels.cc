@@ -1,12 +1,16 @@
 #include "lib/redis/sentinels.h"
 
+#include <algorithm>
 #include <charconv>
+#include <functional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "lib/redis/failure.h"
 #include "lib/redis/primary_finder.h"
 #include "lib/redis/question.h"
+#include "lib/runtime/task_pool.h"
 
 namespace holdfast::redis {
 namespace {
@@ -89,26 +93,36 @@ SentinelAnswer ask_sentinels(Runtime& runtime, Network& network, const ClientOpt
   // Clients begin with different ones.
   const std::size_t first =
       begin_with ? *begin_with : static_cast<std::size_t>(runtime.random_between(0, most - 1));
-  for (std::size_t i = 0; i < most && 2 * answered <= most; ++i) {
-    const Node& sentinel = options.sentinels[(first + i) % most];
-    Word word = ask(runtime, network, options, sentinel);
-    if (word.primary) {
-      ++answered;
-      if (word.epoch > epoch) {
-        epoch = word.epoch;
-        answer.primary = std::move(word.primary);
+  TaskPool beside(runtime, "seeker", Duration::zero());
+  for (std::size_t asked = 0; asked < most && 2 * answered <= most;) {
+    const std::size_t now = std::min(most - asked, most / 2 + 1 - answered);
+    std::vector<Word> words(now);
+    std::vector<std::function<void()>> questions;
+    for (std::size_t i = 0; i < now; ++i) {
+      const Node& sentinel = options.sentinels[(first + asked + i) % most];
+      questions.push_back([&, &word = words[i]] { word = ask(runtime, network, options, sentinel); });
+    }
+    beside.run_all(std::move(questions));
+    for (Word& word : words) {
+      const Node& sentinel = options.sentinels[(first + asked++) % most];
+      if (word.primary) {
+        ++answered;
+        if (word.epoch > epoch) {
+          epoch = word.epoch;
+          answer.primary = std::move(word.primary);
+        }
+        continue;
       }
-      continue;
+      if (word.hopeless == Kind::unreachable) {
+        ++unreachable;
+      } else if (word.hopeless && !answer.hopeless) {
+        answer.hopeless = word.hopeless;
+        answer.code = std::move(word.code);
+        answer.hopeless_node = node_name(sentinel);
+      }
+      if (!answer.why_not.empty()) answer.why_not += "; ";
+      answer.why_not += "Sentinel " + node_name(sentinel) + ": " + word.why_not;
     }
-    if (word.hopeless == Kind::unreachable) {
-      ++unreachable;
-    } else if (word.hopeless && !answer.hopeless) {
-      answer.hopeless = word.hopeless;
-      answer.code = std::move(word.code);
-      answer.hopeless_node = node_name(sentinel);
-    }
-    if (!answer.why_not.empty()) answer.why_not += "; ";
-    answer.why_not += "Sentinel " + node_name(sentinel) + ": " + word.why_not;
   }
   if (answered > 0) return {.primary = std::move(answer.primary)};
   if (unreachable == most) answer.hopeless = Kind::unreachable;

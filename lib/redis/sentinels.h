@@ -1,9 +1,10 @@
 // Asking Sentinels where the primary is.
 //
-// One Sentinel alone may have been cut off from the others and still name the old primary. So they are asked
-// one after the other until more than half of them have answered, and the address of the newest configuration
-// (`config-epoch`) wins. Where fewer can be reached, the best of their answers has to do: a Sentinel answers
-// for all, as its documentation for clients says, and the server that it names is asked for its ROLE.
+// One Sentinel alone may have been cut off from the others and still name the old primary. So as many as make
+// more than half of them are asked beside each other, and others in the place of those that have no answer;
+// the address of the newest configuration (`config-epoch`) wins. Where fewer can be reached, the best of
+// their answers has to do: a Sentinel answers for all, as its documentation for clients says, and the server
+// that it names is asked for its ROLE.
 #pragma once
 
 #include <cstddef>

@@ -239,6 +239,108 @@ TEST_P(Sentinels, WhoToldOfASwitchIsAskedFirst) {
   });
 }
 
+// Each answer comes a second after its question; a message that nobody asked for, at once.
+class FarStream final : public Stream {
+ public:
+  FarStream(Runtime& runtime, std::unique_ptr<Stream> stream)
+      : runtime_(runtime), stream_(std::move(stream)) {}
+  IoResult read(std::span<char> into, MonotonicTime deadline) override {
+    const IoResult got = stream_->read(into, deadline);
+    const MonotonicTime now = runtime_.now();
+    if (now < asked_at_ + 1s) runtime_.sleep_for(asked_at_ + 1s - now);
+    return got;
+  }
+  IoResult write(std::string_view bytes, MonotonicTime deadline) override {
+    asked_at_ = runtime_.now();
+    return stream_->write(bytes, deadline);
+  }
+  void finish_writing() noexcept override { stream_->finish_writing(); }
+  void close() noexcept override { stream_->close(); }
+  void reset() noexcept override { stream_->reset(); }
+  Endpoint local() const override { return stream_->local(); }
+  Endpoint peer() const override { return stream_->peer(); }
+
+ private:
+  Runtime& runtime_;
+  const std::unique_ptr<Stream> stream_;
+  MonotonicTime asked_at_ = MonotonicTime::min();
+};
+class FarNetwork final : public Network {
+ public:
+  FarNetwork(Runtime& runtime, Network& network) : runtime_(runtime), network_(network) {}
+  Connected connect(const Endpoint& to, MonotonicTime deadline) override {
+    Connected connected = network_.connect(to, deadline);
+    if (connected.stream)
+      connected.stream = std::make_unique<FarStream>(runtime_, std::move(connected.stream));
+    return connected;
+  }
+  std::unique_ptr<Listener> listen(const Endpoint& at) override { return network_.listen(at); }
+
+ private:
+  Runtime& runtime_;
+  Network& network_;
+};
+
+// Three Sentinels, of which the client hears one, and two servers. `denied`: the others know a newer
+// configuration, with the first server.
+void hear_of_a_switch(Ports ports, bool denied,
+                      const std::function<void(const std::string&, Duration)>& then) {
+  on_ports(ports, [&](Runtime& runtime, Network& near) {
+    FarNetwork network(runtime, near);
+    std::atomic<bool> first = false, second = true;
+    const auto r1 = server(runtime, near, "r1", first), r2 = server(runtime, near, "r2", second);
+    std::vector<std::unique_ptr<Says>> says;
+    std::vector<std::unique_ptr<FakeServer>> sentinels;
+    ClientOptions options = patient({});
+    options.connect_timeout = 1min;
+    for (int i = 0; i < 3; ++i) {
+      says.emplace_back(new Says{.primary = r1.get(), .epoch = 1});
+      sentinels.push_back(sentinel(runtime, near, *says.back()));
+      options.sentinels.push_back({"", sentinels.back()->endpoint()});
+    }
+    Client client(runtime, network, options);
+    MonotonicTime told_at;
+    const Task later = runtime.spawn("later", [&] {
+      r1->wait_for(2);  // asked for its ROLE, in vain
+      runtime.sleep_for(10s);
+      for (std::size_t i = 0; i < 3; ++i) {
+        const auto log = sentinels[i]->log();
+        const bool heard = std::any_of(log.begin(), log.end(), [](const std::string& line) {
+          return line.find("SUBSCRIBE") != std::string::npos;
+        });
+        if (heard || denied) says[i]->epoch = heard ? 2 : 3;
+        if (heard) says[i]->primary = r2.get();
+      }
+      first = denied;
+      told_at = runtime.now();
+      const Endpoint to = r2->endpoint();
+      for (const auto& one : sentinels) {
+        one->broadcast(array({bulk("message"), bulk("+switch-master"),
+                              bulk("mymaster 127.0.0.1 1 " + to.host + ' ' + std::to_string(to.port))}));
+      }
+    });
+    const std::string name = client.call({"SET", "k", "v"}).reply.text;
+    then(name, runtime.now() - told_at);
+  });
+}
+
+// While the Sentinels are asked whether it is true, the client shakes hands with the new primary; then it
+// calls.
+TEST(SentinelsInVirtualTime, TwoRoundTripsAfterASwitchWasToldOfTheCallIsAnswered) {
+  hear_of_a_switch(Ports::embedded, false, [](const std::string& name, Duration took) {
+    EXPECT_EQ(name, "r2");
+    EXPECT_LT(took, 2s + 10ms);
+  });
+}
+
+// The server that is told of says that it is a primary, but more than half of the Sentinels know better.
+TEST(SentinelsInVirtualTime, WhatOneTellsIsNotBelievedAgainstTheOthers) {
+  hear_of_a_switch(Ports::embedded, true, [](const std::string& name, Duration took) {
+    EXPECT_EQ(name, "r1");
+    EXPECT_LT(took, 3s + 10ms);  // to that one nobody was connected yet
+  });
+}
+
 TEST_P(Sentinels, AClientThatSeeksEndsAtOnce) {
   run([](Runtime& runtime, Network& network) {
     const std::atomic<bool> no = false;

@@ -1,6 +1,7 @@
 #include "lib/redis/switch_watch.h"
 
 #include <array>
+#include <charconv>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -35,6 +36,7 @@ SwitchWatch::SwitchWatch(Runtime& runtime, Network& network, std::shared_ptr<con
       mutex_(runtime) {}
 
 bool SwitchWatch::wait_until(MonotonicTime deadline) {
+  told_.reset();
   if (stream() == nullptr) {
     if (!connect(deadline)) return rest(deadline);
     if (!std::exchange(begun_, true)) return true;
@@ -91,10 +93,19 @@ bool SwitchWatch::connect(MonotonicTime deadline) {
 }
 
 // {"message", "+switch-master", "NAME OLD-HOST OLD-PORT NEW-HOST NEW-PORT"}
-bool SwitchWatch::heard_switch(const Reply& message) const {
-  return message.type == Reply::Type::array && message.items.size() == 3 &&
-         message.items[0].text == "message" && message.items[1].text == kChannel &&
-         message.items[2].text.starts_with(options_->primary_name + ' ');
+bool SwitchWatch::heard_switch(const Reply& message) {
+  if (message.type != Reply::Type::array || message.items.size() != 3 || message.items[0].text != "message" ||
+      message.items[1].text != kChannel || !message.items[2].text.starts_with(options_->primary_name + ' '))
+    return false;
+  const std::string_view text = message.items[2].text;
+  const std::size_t port_at = text.rfind(' '), host_at = text.rfind(' ', port_at - 1);
+  Endpoint told;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data() + port_at + 1, end, told.port);
+  if (error != std::errc() || at != end || told.port == 0 || host_at >= port_at) return true;
+  told.host = text.substr(host_at + 1, port_at - host_at - 1);
+  if (!told.host.empty()) told_ = std::move(told);
+  return true;
 }
 
 std::shared_ptr<Stream> SwitchWatch::stream() {

@@ -5,11 +5,12 @@
 // disconnection", and the Pub/Sub messages of
 // https://redis.io/docs/latest/operate/oss_and_stack/management/sentinel/.
 //
-// Thread safety: wait_until() and sentinel() by one task, close() by any.
+// Thread safety: wait_until(), sentinel() and told() by one task, close() by any.
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "lib/net/network.h"
 #include "lib/redis/client.h"
@@ -28,13 +29,15 @@ class SwitchWatch {
   // was called.
   bool wait_until(MonotonicTime deadline);
   std::size_t sentinel() const noexcept { return which_; }  // the one that is heard
+  // The new primary, as it was told in the wait that has just ended; nothing: it was not told.
+  const std::optional<Endpoint>& told() const noexcept { return told_; }
 
   void close();  // a wait ends
 
  private:
   bool connect(MonotonicTime deadline);
   bool rest(MonotonicTime deadline);
-  bool heard_switch(const Reply& message) const;
+  bool heard_switch(const Reply& message);
   std::shared_ptr<Stream> stream();
   void drop();
 
@@ -43,6 +46,7 @@ class SwitchWatch {
   const std::shared_ptr<const ClientOptions> options_;
   std::size_t which_;
   bool begun_ = false;
+  std::optional<Endpoint> told_;
   std::unique_ptr<ReplyReader> reader_;  // of stream_
 
   Mutex mutex_;  // guards what follows

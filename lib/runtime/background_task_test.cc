@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "lib/runtime/task_pool.h"
 #include "lib/testing/failing_spawns.h"
@@ -108,6 +109,32 @@ TEST_P(BackgroundTaskOn, APoolRunsEachJobAtOnceAndMayBeEndedByOne) {
     }));
     ready.give();
     gone.wait();
+  });
+}
+
+TEST_P(BackgroundTaskOn, APoolRunsAllBesideEachOtherOrHereOneAfterTheOther) {
+  run([](Runtime& real) {
+    FailingSpawns runtime(real);
+    TaskPool pool(runtime, "job");
+    Sign one(real), two(real);
+    bool third = false;
+    pool.run_all({[&] {
+                    one.give();
+                    two.wait();
+                  },
+                  [&] {
+                    one.wait();
+                    two.give();
+                  },
+                  [&] { third = true; }});
+    EXPECT_TRUE(third);
+    pool.run_all({});
+
+    TaskPool without(runtime, "job");
+    runtime.fail_next(2);
+    std::vector<int> done;
+    without.run_all({[&] { done.push_back(1); }, [&] { done.push_back(2); }, [&] { done.push_back(3); }});
+    EXPECT_EQ(done, (std::vector<int>{3, 1, 2}));
   });
 }
 

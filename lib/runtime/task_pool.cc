@@ -5,6 +5,7 @@
 #include <list>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 namespace holdfast {
 
@@ -58,6 +59,38 @@ bool TaskPool::run(std::function<void()> job) {
     state.jobs.pop_back();
     return false;
   }
+}
+
+void TaskPool::run_all(std::vector<std::function<void()>> jobs) {
+  // Shared: a task that is cancelled leaves the others behind.
+  struct Count {
+    Count(Runtime& runtime, std::size_t jobs) : mutex(runtime), done(runtime), left(jobs) {}
+    void finished() {
+      const std::scoped_lock guard(mutex);
+      if (--left == 0) done.notify_all();
+    }
+    Mutex mutex;
+    Condition done;
+    std::size_t left;
+  };
+  if (jobs.empty()) return;
+  const auto count = std::make_shared<Count>(state_->runtime, jobs.size());
+  std::vector<std::function<void()>> here = {std::move(jobs.back())};
+  jobs.pop_back();
+  for (std::function<void()>& job : jobs) {
+    const auto shared = std::make_shared<std::function<void()>>(std::move(job));
+    const bool started = run([count, shared] {
+      (*shared)();
+      count->finished();
+    });
+    if (!started) here.push_back(std::move(*shared));
+  }
+  for (const std::function<void()>& job : here) {
+    job();
+    count->finished();
+  }
+  std::unique_lock guard(count->mutex);
+  count->done.wait_until(guard, kNever, [&] { return count->left == 0; });
 }
 
 void TaskPool::State::work() {

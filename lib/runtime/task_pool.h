@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "lib/runtime/runtime.h"
 
@@ -23,6 +24,9 @@ class TaskPool {
   // Runs `job` on another task without waiting for a job before it. It must not throw. False: no task is free
   // and none could be started; the job is dropped, and the next call tries again.
   [[nodiscard]] bool run(std::function<void()> job);
+  // [parks] Runs all of them, beside each other and one of them here, until the last one is done. Those for
+  // which no task can be started follow each other here. They must not throw.
+  void run_all(std::vector<std::function<void()>> jobs);
 
  private:
   struct State;

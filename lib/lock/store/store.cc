@@ -104,27 +104,9 @@ redis::Answer OneRedis::renew_by_slot(const redis::Script& script, redis::Argume
       }
     }
   };
-  Mutex mutex(client_.runtime());
-  Condition done(client_.runtime());
-  std::size_t left = nodes.size();
-  const auto finished = [&] {
-    const std::scoped_lock guard(mutex);
-    if (--left == 0) done.notify_all();
-  };
-  std::vector<const std::vector<Group*>*> here;
-  for (const auto& [node, of_node] : nodes) {
-    const bool started = nodes.size() > 1 && renewals_.run([&, those = &of_node] {
-      renew_those(*those);
-      finished();
-    });
-    if (!started) here.push_back(&of_node);
-  }
-  for (const auto* const those : here) {
-    renew_those(*those);
-    finished();
-  }
-  std::unique_lock guard(mutex);
-  done.wait_until(guard, kNever, [&] { return left == 0; });
+  std::vector<std::function<void()>> jobs;
+  for (const auto& [node, of_node] : nodes) jobs.push_back([&, those = &of_node] { renew_those(*those); });
+  renewals_.run_all(std::move(jobs));
 
   std::optional<redis::Answer> all;
   for (const auto& [slot, group] : groups) {

@@ -52,7 +52,7 @@ def curves(axes, points, metric, label):
 
 
 def watchdog(sheet, points):
-    here = points.where(suite="watchdog", subject="reentrant").having("client_cpu", "server_cpu", "scripts")
+    here = points.where(suite="watchdog", subject="reentrant", lease_s=3).having("client_cpu", "server_cpu", "scripts")
     rows = sorted((m for m in here if int(m["parameters"]["locks"]) > 0), key=lambda m: int(m["parameters"]["locks"]))
     if len(rows) < 2:
         return

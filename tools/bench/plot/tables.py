@@ -165,9 +165,12 @@ def goals(points, proxy):
         m = points.where(suite="contended", subject=subject, processes=processes, clients=1000, world=world).first()
         where = f"{'one process' if processes == 'one' else '1,000 processes'} ({world_name(world)})"
         found.add(f"1,000 waiters, {subject}, {where}: commands a grant", median(m, "commands"), command, "below", 6)
-    m = points.where(suite="watchdog", subject="reentrant", locks=10000).first()
+    m = points.where(suite="watchdog", subject="reentrant", locks=10000, lease_s=3).first()
     found.add("10,000 locks held, lease 30 s: client CPU, % of a core", median(m, "client_cpu_at_30s"),
               "holdfast bench --suite watchdog", "below", 5)
+    few, lots = (points.where(suite="watchdog", subject="reentrant", locks=locks, lease_s=30).first() for locks in (10000, 100000))
+    found.add("100,000 locks held, lease 30 s: CPU of one renewal, by that where 10,000 are held",
+              few and lots and median(lots, "renewed") / median(few, "renewed"), "holdfast bench --suite watchdog", "at most", 1)
     one, many = proxy.get(("proxy", 1, 1)), proxy.get(("proxy", 50, 1))
     found.add("proxy without rules, one connection: p50 added, us", one and one["added_us"], "build/bench_proxy", "below", 50)
     found.add("proxy without rules, 50 connections: of a bare relay's throughput", many and many["of_relay"],
@@ -215,7 +218,7 @@ def answers(points):
             f"with a token checked from the first read on under {bad['token'] or 'none'}, with compare-and-set under "
             f"{bad['compare-and-set'] or 'none'}.")
     crowd = points.where(suite="scale", world="real/fibers", subject="reentrant", clients=10000, what="a key each").having("pairs").first()
-    held = points.where(suite="watchdog", subject="reentrant", locks=10000).having("client_cpu_at_30s").first()
+    held = points.where(suite="watchdog", subject="reentrant", locks=10000, lease_s=3).having("client_cpu_at_30s").first()
     ask("Does it carry ten thousand clients?",
         crowd and f"With a key each they make {number(median(crowd, 'pairs'))} pairs a second over "
         f"{number(median(crowd, 'connections'))} connections.",
