@@ -195,7 +195,7 @@ Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& o
 
   std::string first;  // what came first, to guess by
   const auto broken = [&](IoStatus status) {
-    const std::string_view more = found.stream->trouble();
+    const std::string more = found.stream->trouble();
     return fail("handshake: " + (first.empty() ? ended_without_a_word(status, more, options.tls.has_value())
                                                : describe(status, more)),
                 status == IoStatus::untrusted ? std::optional(Kind::untrusted) : std::nullopt);

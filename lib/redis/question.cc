@@ -37,7 +37,7 @@ Question::Answered Question::ask(Runtime& runtime, Network& network, const Endpo
   }
   bool silent = true;
   const auto broken = [&](IoStatus status) {
-    const std::string_view more = connected.stream->trouble();
+    const std::string more = connected.stream->trouble();
     Answered answered{.why_not = silent ? ended_without_a_word(status, more, options.tls.has_value())
                                         : describe(status, more)};
     if (status == IoStatus::untrusted) answered.hopeless = Kind::untrusted;
