@@ -31,9 +31,12 @@ struct FirstContact {
   FirstContact(Fixture& fixture, const std::vector<Endpoint>& there, std::size_t dead, Duration timeout,
                bool wait_for_servers = false) {
     std::vector<Endpoint> endpoints = there;
+    std::vector<std::unique_ptr<Listener>> taken;  // until all are chosen: else one may be given out twice
     for (std::size_t i = 0; i < dead; ++i) {
-      endpoints.push_back(fixture.network.listen({"127.0.0.1", 0})->endpoint());  // and closed at once
+      taken.push_back(fixture.network.listen({"127.0.0.1", 0}));
+      endpoints.push_back(taken.back()->endpoint());
     }
+    taken.clear();
     std::vector<redis::Client*> pointers;
     for (std::size_t i = 0; i < endpoints.size(); ++i) {
       redis::ClientOptions options = to(endpoints[i], i);
