@@ -56,6 +56,38 @@ TEST(Dashboard, EveryMetricIsOnTheBoard) {
   }
 }
 
+// The page has a row for each metric, with its type and its HELP, and for nothing else.
+TEST(Dashboard, ThePageHasEveryMetric) {
+  const std::string page = read_text(holdfast::testing::source_path("tools/dashboard/README.md"));
+  ThreadRuntime runtime;
+  const LockMetrics metrics(runtime);
+  const std::string text = metrics.text();
+  std::set<std::string> rows, expected;
+  const std::regex row("\\| `(holdfast_[a-z_]+)` \\| ([a-z]+) \\| [^|]+ \\| ([^|]+) \\|");
+  for (std::sregex_iterator at(page.begin(), page.end(), row), end; at != end; ++at)
+    rows.insert((*at)[1].str() + ' ' + (*at)[2].str() + ": " + (*at)[3].str());
+  const std::regex family("# HELP ([a-z_]+) (.*)\n# TYPE [a-z_]+ ([a-z]+)");
+  for (std::sregex_iterator at(text.begin(), text.end(), family), end; at != end; ++at)
+    expected.insert((*at)[1].str() + ' ' + (*at)[3].str() + ": " + (*at)[2].str());
+  EXPECT_GT(expected.size(), 15u);
+  EXPECT_EQ(rows, expected);
+}
+
+// And one for each panel, with what it shows.
+TEST(Dashboard, ThePageHasEveryPanel) {
+  const std::string page = read_text(holdfast::testing::source_path("tools/dashboard/README.md"));
+  const auto board =
+      nlohmann::json::parse(read_text(holdfast::testing::source_path("tools/dashboard/board.json")));
+  for (const auto& panel : board.at("panels")) {
+    const std::string title = panel.at("title").get<std::string>();
+    const std::size_t row = page.find("\n| " + title + " | ");
+    ASSERT_NE(row, std::string::npos) << title;
+    EXPECT_EQ(named_in(page.substr(row, page.find('\n', row + 1) - row)),
+              named_in(panel.at("targets").dump()))
+        << title;
+  }
+}
+
 TEST(Dashboard, TheBoardIsOne) {
   const auto board =
       nlohmann::json::parse(read_text(holdfast::testing::source_path("tools/dashboard/board.json")));
