@@ -9,8 +9,8 @@ import tempfile
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-FILES = ("CMakeLists.txt", "README.md", "lib/README.md", "tools/house/install_test.py", "tools/package/consumers_test.py",
-         "tools/package/vcpkg/holdfast/vcpkg.json")
+FILES = ("CMakeLists.txt", "README.md", "lib/README.md", "lib/FIRST.md", "lib/async/README.md", "tools/house/install_test.py",
+         "tools/package/consumers_test.py", "tools/package/vcpkg/holdfast/vcpkg.json")
 LOG = "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A lock.\n\n## [0.1.0] - 2026-11-21\n\nFirst version.\n"
 
 
@@ -74,7 +74,7 @@ class Release(unittest.TestCase):
         self.assertRegex((self.root / "CHANGELOG.md").read_text(),
                          rf"## \[Unreleased\]\n\n## \[{self.next}\] - \d{{4}}-\d\d-\d\d\n\n### Added\n\n- A lock.")
         minor = self.next.rsplit(".", 1)[0]
-        for file in ("README.md", "lib/README.md", "tools/house/install_test.py", "tools/package/consumers_test.py"):
+        for file in FILES[1:-1]:
             self.assertEqual(set(re.findall(r"find_package\(holdfast ([\d.]+)", (self.root / file).read_text())), {minor}, file)
         self.assertIn(f'"version-semver": "{self.next}"', (self.root / FILES[-1]).read_text())
         self.assertIn(f"project(holdfast VERSION {self.next} ", (self.root / "CMakeLists.txt").read_text())
