@@ -7,7 +7,8 @@
 // A handler is called on its associated executor, which has work until then; one that has none (a plain
 // callback, use_future) on a task of the loop, whose thread it must not block. Its associated cancellation
 // slot (cancellation_type terminal, partial or total) ends a wait at once with Interrupted. A handler that is
-// destroyed uncalled, because its io_context went, gives back what it was to get.
+// destroyed uncalled, because its io_context went, gives back what it was to get. An io_context outlives the
+// loop, or all that was started for it has ended: the loop posts to it.
 #pragma once
 
 #include <boost/asio/associated_cancellation_slot.hpp>

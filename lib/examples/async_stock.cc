@@ -14,7 +14,8 @@
 // sells, or whose lock was granted again, sells nothing twice: its customer is asked to try again. One whose
 // sale got no answer is told so.
 //
-// Ends at SIGINT or SIGTERM. Exit: 0, 1 with one line on what went wrong, 64 bad arguments.
+// Ends at SIGINT or SIGTERM, and gives the lock back: nobody who waits is told any more. Exit: 0, 1 with one
+// line on what went wrong, 64 bad arguments.
 #include <holdfast/async/asio.h>
 #include <holdfast/async/loop_client.h>
 #include <holdfast/lock_metrics.h>
@@ -24,6 +25,7 @@
 #include <charconv>
 #include <cstdint>
 #include <iostream>
+#include <list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -53,6 +55,7 @@ struct Shop {
   Shop(const std::string& lock_url, const std::string& stock_url) : redis(lock_url), stock(stock_url) {
     redis.loop().call([&] { metrics->add_client("locks", redis.client()); });
   }
+  ~Shop() { redis.loop().stop(); }  // what still ends there tells the metrics
 
   // No coroutine itself: g++ 12 destroys the arguments of some twice.
   asio::awaitable<std::int64_t> run(const std::string& script, const std::string& token,
@@ -118,23 +121,33 @@ asio::awaitable<void> serve(tcp::socket customer, Shop& shop) {
   }
 }
 
-asio::awaitable<void> listen(tcp::acceptor& acceptor, Shop& shop) {
+using Customers = std::list<asio::cancellation_signal>;  // ends what each of them waits for
+
+asio::awaitable<void> listen(tcp::acceptor& acceptor, Shop& shop, Customers& customers) {
   for (;;) {
     tcp::socket customer = co_await acceptor.async_accept(use_awaitable);
-    asio::co_spawn(acceptor.get_executor(), serve(std::move(customer), shop), asio::detached);
+    const auto place = customers.emplace(customers.end());
+    const auto gone = [&customers, place](const std::exception_ptr&) { customers.erase(place); };
+    asio::co_spawn(acceptor.get_executor(), serve(std::move(customer), shop),
+                   asio::bind_cancellation_slot(place->slot(), gone));
   }
 }
 
 void run(const std::string& lock_url, const std::string& stock_url, unsigned short port) {
-  Shop shop(lock_url, stock_url);  // outlives the coroutines, which end with the context
-  asio::io_context context;
+  Customers customers;
+  asio::io_context context;  // outlives the loops, which post to it
+  Shop shop(lock_url, stock_url);
   shop.stock.loop().call([&] { shop.stock.client().call({"SET", "{example}:async-stock", "20", "NX"}); });
-  asio::signal_set signals(context, SIGINT, SIGTERM);
-  signals.async_wait([&](const boost::system::error_code&, int) { context.stop(); });
   tcp::acceptor acceptor(context, {asio::ip::address_v4::loopback(), port});
-  asio::co_spawn(context, listen(acceptor, shop), asio::detached);
+  asio::signal_set signals(context, SIGINT, SIGTERM);
+  signals.async_wait([&](const boost::system::error_code&, int) {
+    acceptor.close();
+    shop.stock.loop().stop();  // with the calls that nobody answers
+    for (auto& customer : customers) customer.emit(asio::cancellation_type::terminal);
+  });
+  asio::co_spawn(context, listen(acceptor, shop, customers), asio::detached);
   std::cout << "selling at port " << acceptor.local_endpoint().port() << std::endl;
-  context.run();
+  context.run();  // until the last coroutine has ended
 }
 
 }  // namespace

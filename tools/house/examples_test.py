@@ -150,6 +150,16 @@ class Examples(unittest.TestCase):
             self.assertEqual((self.get("stock"), self.get("sold")), ("0", "20"))
             self.assertEqual(other.stop(), (0, ""))
 
+    def test_the_service_ends_while_customers_wait_for_a_lock_of_somebody_else(self):
+        """What is told to a context that is gone, a build with sanitizers tells."""
+        self.redis.call("SET {example}:async-lock another PX 600000")
+        with Service(self.url) as shop:
+            buyers = [Buyer(shop) for _ in range(4)]
+            while not re.search(r'(?m)^holdfast_lock_waits_total\{lock_kind="fenced",lock_mode=""\} [1-9]', self.scraped(shop)):
+                self.assertIsNone(shop.process.poll())
+            self.assertEqual(shop.stop(), (0, ""))
+            self.assertEqual([buyer.buy_until_sold_out() for buyer in buyers], [[]] * 4)
+
     def get(self, name):
         reply = self.redis.call(f"GET {{example}}:async-{name}").split("\r\n")
         return reply[1] if len(reply) > 1 else ""
