@@ -215,7 +215,13 @@ class Shard(Case):
         self.expect_one_hunt(command)
 
 
-@unittest.skipUnless(shutil.which("parallel"), "GNU parallel is not installed: tools/setup/setup --scale")
+def is_gnu_parallel():
+    """moreutils has a program of that name, too."""
+    return shutil.which("parallel") is not None and "GNU parallel" in subprocess.run(["parallel", "--version"], capture_output=True, text=True,
+                                                                                      check=False).stdout
+
+
+@unittest.skipUnless(is_gnu_parallel(), "GNU parallel is not installed: tools/setup/setup --scale")
 class Parallel(Case):
     def test_eight_shards_are_one_hunt(self):
         hunt = ("hunt", "setnx-expire", "--no-feedback", "--no-shrink", "--runs", "64")
