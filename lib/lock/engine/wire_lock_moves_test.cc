@@ -179,6 +179,27 @@ TEST_P(HoldMoves, ALateAnswerToAdopt) {
   });
 }
 
+// Its end is looked at when it comes, and not when it would have come.
+TEST(HoldMovesInVirtualTime, WhatWasExtendedIsNotLostAtItsFirstEnd) {
+  HF_NEEDS_VIRTUAL_TIME();
+  testing::with_fixture(Where::embedded, [](Fixture& fixture) {
+    AnyPeer peer(fixture, ExclusiveKind::reentrant, {.lease = 1s, .renew = false});
+    const auto first = peer.obtain("k"), second = peer.obtain("k2");
+    first->lock();
+    second->lock();
+    first->extend(600s);
+    const MonotonicTime end = first->valid_until().value();
+    const std::stop_token lost = first->lost();
+    fixture.runtime.sleep_for(2s);
+    EXPECT_FALSE(second->is_held_by_me());
+    EXPECT_TRUE(first->is_held_by_me());
+    fixture.runtime.sleep_for(end - fixture.runtime.now() - 1ms);
+    EXPECT_FALSE(lost.stop_requested());
+    fixture.runtime.sleep_for(2ms);
+    EXPECT_TRUE(lost.stop_requested());
+  });
+}
+
 // A release that no server hears for longer than the lease: what extend() has made of the record is given
 // back all the same.
 TEST(HoldMovesInVirtualTime, WhatWasExtendedIsGivenBackHoweverLate) {
