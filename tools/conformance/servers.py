@@ -163,7 +163,7 @@ def main(argv=None):
             run_scenarios(result, build, [one for one in arguments.scenarios if not (old and one in CLUSTERS)], environment, show)
         print(f"  {result.passed} tests passed, {len(result.failed)} failed; {result.scenarios - len(result.broken)} of {result.scenarios} scenarios", flush=True)
         results.append(result)
-    arguments.page.write_text(page(results, f"tools/conformance/servers.py {arguments.folder.name}"))
+        arguments.page.write_text(page(results, f"tools/conformance/servers.py {arguments.folder.name}"))  # Ctrl-C keeps it
     return 0 if all(one.good() for one in results) else 1
 
 
