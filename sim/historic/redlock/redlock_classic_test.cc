@@ -117,7 +117,10 @@ TEST_P(RedlockClassicTest, IsNeitherRenewedNorToldOfItsEnd) {
     EXPECT_FALSE(a.lock->is_held_by_me());
     EXPECT_NO_THROW(a.lock->release());
     EXPECT_EQ(observer.count(Kind::lost), 0u);
-    EXPECT_EQ(b.ask(0, {"GET", "k"}).text, b.lock->acquisition());
+    int with_b = 0;  // a's records end one after the other, and b needs a majority only
+    for (int number = 0; number < 5; ++number)
+      with_b += b.ask(number, {"GET", "k"}).text == b.lock->acquisition() ? 1 : 0;
+    EXPECT_GE(with_b, 3);
     b.lock->unlock();
   });
 }
