@@ -25,7 +25,7 @@ TESTS = "*/threads*:*Real*"
 SCENARIOS = ("scenarios/primary_failover_double_grant.toml", "scenarios/sentinel_failover.toml", "scenarios/cluster_election.toml", "scenarios/survivor/restart.toml")
 CLUSTERS = ("scenarios/cluster_election.toml",)  # with the proxies between the nodes: cluster-port is of 7
 SINCE_7 = ("--bind-source-addr", "--enable-debug-command", "--enable-module-command")
-VERSION = re.compile(r"^(?:Redis|Valkey) server v=(\S+)")
+VERSION = re.compile(r"^(?:(?:Redis|Valkey) s|S)erver v=(\S+)")  # Valkey 7.2 does not say its name
 SUMMARY = re.compile(r"^\[  (?:(PASSED)  |(SKIPPED) |(FAILED)  )\] (\d+) test")
 FAILED = re.compile(r"^\[  FAILED  \] (\S+?)(?:,|$| \()")
 

@@ -61,11 +61,13 @@ class Servers(unittest.TestCase):
     def test_each_server_stands_in_for_redis_server(self):
         self.server("a", "7.2.6")
         self.server("b", "8.0.1", "Valkey")
+        self.script("servers/nameless", "#!/bin/sh\n[ \"$1\" = --version ] && echo 'Server v=7.2.7 sha=0'\n")
         (self.folder / "servers" / "notes.txt").write_text("no server")
         self.script("servers/tool", "#!/bin/sh\necho something else\n")
         ran = self.run_script()
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("| a | 7.2.6 | 7 | 2 | 0 | 2 of 2 |\n| b | 8.0.1 | 7 | 2 | 0 | 2 of 2 |\n", self.page())
+        self.assertIn("| nameless | 7.2.7 |", self.page())
         self.assertNotIn("| tool", self.page())
         self.assertEqual(self.started(), [
             "a got --port 1 --bind-source-addr 127.0.0.1 --enable-debug-command yes --replicaof a 2 --save x y 10", "a got scenario one.toml real 3",
