@@ -107,4 +107,11 @@ std::unique_ptr<Subscription> Client::subscribe(std::string channel,
   return impl_->subscribe(std::move(channel), std::move(on_message), std::move(on_subscribed));
 }
 
+std::unique_ptr<Subscription> Client::subscribe_sharded(
+    std::string channel, std::function<void(std::string_view payload)> on_message,
+    std::function<void(std::string_view node)> on_subscribed) {
+  impl_->check_process("SSUBSCRIBE");
+  return impl_->subscribe_sharded(std::move(channel), std::move(on_message), std::move(on_subscribed));
+}
+
 }  // namespace holdfast::redis

@@ -190,6 +190,14 @@ class Client {
   std::unique_ptr<Subscription> subscribe(std::string channel,
                                           std::function<void(std::string_view payload)> on_message,
                                           std::function<void()> on_subscribed);
+  // In a Redis Cluster of 7 and newer: hears what is published with SPUBLISH, at the node that has the
+  // channel's slot (https://redis.io/docs/latest/develop/pubsub/#sharded-pubsub), and goes wherever the slot
+  // goes. `on_subscribed` gets the name of that node, valid as long as the client; "" where it is a
+  // subscription as above: outside a Cluster, and at a node that is older. It must not be destroyed by its
+  // own callbacks.
+  std::unique_ptr<Subscription> subscribe_sharded(std::string channel,
+                                                  std::function<void(std::string_view payload)> on_message,
+                                                  std::function<void(std::string_view node)> on_subscribed);
 
   // Runs `callback`, code of the application, on a task of its own (role "callback"): there it may take as
   // long as it wants, and may destroy what it likes, this client included. It must not throw. False: no task

@@ -95,7 +95,18 @@ std::unique_ptr<Subscription> Client::Impl::subscribe(std::string channel,
                                                       std::function<void(std::string_view)> on_message,
                                                       std::function<void()> on_subscribed) {
   if (shards_) return shards_->subscribe(std::move(channel), std::move(on_message), std::move(on_subscribed));
-  return pubsub_->subscribe(std::move(channel), std::move(on_message), std::move(on_subscribed));
+  return pubsub_->subscribe(std::move(channel), std::move(on_message),
+                            [told = std::move(on_subscribed)](std::string_view) { told(); });
+}
+
+std::unique_ptr<Subscription> Client::Impl::subscribe_sharded(
+    std::string channel, std::function<void(std::string_view)> on_message,
+    std::function<void(std::string_view)> on_subscribed) {
+  if (shards_) {
+    return shards_->subscribe_sharded(std::move(channel), std::move(on_message), std::move(on_subscribed));
+  }
+  return pubsub_->subscribe(std::move(channel), std::move(on_message),
+                            [told = std::move(on_subscribed)](std::string_view) { told({}); });
 }
 
 std::size_t Client::Impl::node_of(std::string_view key) const { return shards_ ? shards_->node_of(key) : 0; }

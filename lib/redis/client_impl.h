@@ -80,6 +80,9 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   std::unique_ptr<Subscription> subscribe(std::string channel,
                                           std::function<void(std::string_view)> on_message,
                                           std::function<void()> on_subscribed);
+  std::unique_ptr<Subscription> subscribe_sharded(std::string channel,
+                                                  std::function<void(std::string_view)> on_message,
+                                                  std::function<void(std::string_view)> on_subscribed);
   std::size_t node_of(std::string_view key) const;
 
   void refuse_calls() { stopping_ = true; }  // REQUIRES: nobody knows it yet

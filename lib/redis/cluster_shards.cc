@@ -28,7 +28,11 @@ bool is_harmless(std::string_view name) {
 }  // namespace
 
 Client::Shards::Shards(Impl::Parts parts)
-    : parts_(std::move(parts)), runtime_(*parts_.runtime), mutex_(runtime_), task_(runtime_, "cluster map") {}
+    : parts_(std::move(parts)),
+      runtime_(*parts_.runtime),
+      mutex_(runtime_),
+      settled_(runtime_),
+      task_(runtime_, "cluster map") {}
 
 // --- calls -----------------------------------------------------------------------------------------------
 
@@ -279,14 +283,18 @@ void Client::Shards::ask_until_done() {
     const std::uint64_t answers = wished_;
     const std::optional<std::size_t> last = std::exchange(not_first_, std::nullopt);
     const std::int64_t known = map_.epoch;
-    if (failures_ > 0) {
-      const MonotonicTime until =
-          deadline_after(runtime_.now(), backoff(runtime_, *parts_.options, failures_));
+    std::size_t pauses = failures_;
+    for (const FollowerPtr& follower : followers_) {  // who goes astray for the first time moves at once
+      if (follower->failed > 1) pauses = std::max(pauses, follower->failed - 1);
+    }
+    if (pauses > 0) {
+      const MonotonicTime until = deadline_after(runtime_.now(), backoff(runtime_, *parts_.options, pauses));
       lock.unlock();
       runtime_.parker().park_until(until);
       lock.lock();
       if (stopping_) break;
     }
+    settle_all(lock);  // MOVED has said where
     lock.unlock();
     ClusterAnswer answer =
         ask_cluster(runtime_, *parts_.network, *parts_.options, *parts_.servers, last, known);
@@ -311,44 +319,14 @@ void Client::Shards::ask_until_done() {
     granted_ = answers;
     for (Waiter* const waiter : waiters_) waiter->parker->unpark();
     if (answer.map) move_ears(lock);
+    settle_all(lock);
+    for (const FollowerPtr& follower : followers_) {
+      if (follower->ear || follower->moving) continue;  // nobody has its slot, or no task could be started
+      ++follower->failed;
+      ++wished_;
+    }
   }
   turn.rest();
-}
-
-// --- subscriptions ---------------------------------------------------------------------------------------
-
-std::unique_ptr<Subscription> Client::Shards::subscribe(std::string channel,
-                                                        std::function<void(std::string_view)> on_message,
-                                                        std::function<void()> on_subscribed) {
-  const std::uint16_t slot = hash_slot(channel);
-  Lock lock(mutex_);
-  const std::optional<std::size_t> node = map_.at(slot);
-  std::shared_ptr<Pubsub> pubsub;
-  for (const Ear& ear : ears_) {
-    if (ear.slot == slot || (node && map_.at(ear.slot) == node)) pubsub = ear.pubsub;
-  }
-  if (!pubsub) {
-    pubsub = std::make_shared<Pubsub>(runtime_, *parts_.network, parts_.options, parts_.servers,
-                                      [weak = weak_from_this()](std::size_t at) {
-                                        if (const auto self = weak.lock()) self->wish(at);
-                                      });
-    ears_.push_back({slot, pubsub});
-    if (node) pubsub->calls_go_to(*node);
-  }
-  lock.unlock();
-  if (!node) wish(std::nullopt);
-  return pubsub->subscribe(std::move(channel), std::move(on_message), std::move(on_subscribed));
-}
-
-// REQUIRES: the mutex is locked; it is free for a while in between.
-void Client::Shards::move_ears(Lock& lock) {
-  std::vector<std::pair<std::shared_ptr<Pubsub>, std::size_t>> moves;
-  for (const Ear& ear : ears_) {
-    if (const std::optional<std::size_t> node = map_.at(ear.slot)) moves.emplace_back(ear.pubsub, *node);
-  }
-  lock.unlock();
-  for (const auto& [pubsub, node] : moves) pubsub->calls_go_to(node);
-  lock.lock();
 }
 
 // --- the end ---------------------------------------------------------------------------------------------
@@ -360,10 +338,12 @@ void Client::Shards::shutdown() {
   task_.wake();
   const std::map<std::size_t, std::shared_ptr<Impl>> nodes = nodes_;
   const std::vector<Ear> ears = ears_;
+  const std::map<std::size_t, std::shared_ptr<Pubsub>> sharded = sharded_;
   lock.unlock();
   task_.join();
   for (const auto& [node, impl] : nodes) impl->shutdown();
   for (const Ear& ear : ears) ear.pubsub->shutdown();
+  for (const auto& [node, pubsub] : sharded) pubsub->shutdown();
 }
 
 }  // namespace holdfast::redis

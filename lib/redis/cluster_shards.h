@@ -10,6 +10,9 @@
 // the channel's slot, so that a message need not pass from node to node; when that node is replaced they
 // follow.
 //
+// Sharded subscriptions stand in a Pubsub for each node. The task of the map brings each to where its slot
+// is, when the node says that it has the slot no more, and when the map says so (cluster_subscriptions.cc).
+//
 // Thread safety: all members, from any task. Must be owned by a std::shared_ptr: its task keeps it.
 #pragma once
 
@@ -46,6 +49,9 @@ class Client::Shards : public std::enable_shared_from_this<Client::Shards> {
   std::unique_ptr<Subscription> subscribe(std::string channel,
                                           std::function<void(std::string_view)> on_message,
                                           std::function<void()> on_subscribed);
+  std::unique_ptr<Subscription> subscribe_sharded(std::string channel,
+                                                  std::function<void(std::string_view)> on_message,
+                                                  std::function<void(std::string_view)> on_subscribed);
   // The node of that key, as far as is known; 0: nothing is.
   std::size_t node_of(std::string_view key);
   void shutdown();  // [parks] Ends and joins everything.
@@ -61,6 +67,22 @@ class Client::Shards : public std::enable_shared_from_this<Client::Shards> {
     std::uint16_t slot = 0;
     std::shared_ptr<Pubsub> pubsub = {};
   };
+  // A sharded subscription, wherever it is now.
+  struct Follower {
+    std::string channel;
+    std::uint16_t slot = 0;
+    std::function<void(std::string_view)> on_message, on_subscribed;
+    std::optional<std::size_t> node = std::nullopt;  // of `ear`
+    std::unique_ptr<Subscription> ear = nullptr;
+    bool stray = false;  // the slot is not there any more
+    // MOVED has sent it there; a map of that epoch may be older than that.
+    std::optional<std::int64_t> sent_in_epoch = std::nullopt;
+    std::size_t failed = 0;  // how often in a row it came into force nowhere
+    bool moving = false;     // somebody settles it
+    bool gone = false;       // the application has ended it
+  };
+  using FollowerPtr = std::shared_ptr<Follower>;
+  class FollowerHandle;
   enum class Trouble : std::uint8_t { none, moved, ask, later };
 
   Impl::Sent send(std::span<const CommandView> commands, std::span<Reply> replies,
@@ -80,6 +102,11 @@ class Client::Shards : public std::enable_shared_from_this<Client::Shards> {
              const std::stop_token& stop);
   void ask_until_done();
   void move_ears(Lock& lock);
+  void settle(Lock& lock, const FollowerPtr& follower);
+  void settle_all(Lock& lock);
+  void went_astray(std::size_t node, const std::string& channel, const Reply* moved);
+  void leave(const FollowerPtr& follower);
+  std::shared_ptr<Pubsub> sharded_at(std::size_t node);
 
   const Impl::Parts parts_;
   Runtime& runtime_;
@@ -89,6 +116,9 @@ class Client::Shards : public std::enable_shared_from_this<Client::Shards> {
   ClusterMap map_;
   std::map<std::size_t, std::shared_ptr<Impl>> nodes_;  // by number in Servers
   std::vector<Ear> ears_;
+  std::map<std::size_t, std::shared_ptr<Pubsub>> sharded_;  // by number in Servers
+  std::list<FollowerPtr> followers_;
+  Condition settled_;  // somebody is not moving any more
   std::list<Waiter*> waiters_;
   std::uint64_t wished_ = 0, granted_ = 0;  // requests for the map, and up to which one they were answered
   std::optional<std::size_t> not_first_;    // the node that was in trouble is asked last

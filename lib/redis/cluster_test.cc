@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <map>
@@ -11,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lib/redis/client.h"
 #include "lib/redis/hash_slot.h"
@@ -162,6 +164,7 @@ class Town {
       const std::size_t third = hash_slot(command[1]) * 3u / kHashSlots;
       if (owner_[third] != node) return moved(command[1], owner_[third]);
     }
+    if (command[0] == "SSUBSCRIBE") return array({bulk("ssubscribe"), bulk(command[1]), ":1\r\n"});
     return bulk("node" + std::to_string(node));
   }
 
@@ -490,6 +493,147 @@ TEST_P(ClusterClient, ASubscriptionGoesToTheNodeOfItsChannelAndFollowsItsSlot) {
     EXPECT_FALSE(heard(1));
     town.node(2).broadcast(array({bulk("message"), bulk(channel), bulk("hello")}));
     while (!message) runtime.sleep_for(1ms);
+  });
+}
+
+// What a sharded subscription has heard, and where it came into force.
+struct Heard {
+  explicit Heard(Runtime& runtime) : mutex(runtime) {}
+
+  std::unique_ptr<Subscription> to(Client& client, const std::string& channel) {
+    return client.subscribe_sharded(
+        channel,
+        [this](std::string_view message) {
+          const std::scoped_lock lock(mutex);
+          messages.emplace_back(message);
+        },
+        [this](std::string_view node) {
+          const std::scoped_lock lock(mutex);
+          in_force.emplace_back(node);
+        });
+  }
+  std::vector<std::string> nodes() {
+    const std::scoped_lock lock(mutex);
+    return in_force;
+  }
+  void await(Runtime& runtime, std::size_t times) {
+    while (nodes().size() < times) runtime.sleep_for(1ms);
+  }
+  void await_message(Runtime& runtime, const std::string& message) {
+    for (;;) {
+      {
+        const std::scoped_lock lock(mutex);
+        if (!messages.empty() && messages.back() == message) return;
+      }
+      runtime.sleep_for(1ms);
+    }
+  }
+
+  Mutex mutex;
+  std::vector<std::string> messages, in_force;
+};
+
+std::size_t count(Town& town, std::size_t node, const std::string& line) {
+  const std::vector<std::string> calls = town.calls(node);
+  return static_cast<std::size_t>(std::count(calls.begin(), calls.end(), line));
+}
+
+TEST_P(ClusterClient, AShardedSubscriptionIsWhereItsSlotIs) {
+  run([](Runtime& runtime, Network& network, Town& town) {
+    Client client(runtime, network, town.options());
+    const std::string here = key_of(0), there = key_of(2);
+    Heard heard(runtime), other(runtime);
+    // Nothing is known of the Cluster yet.
+    auto subscription = heard.to(client, here);
+    heard.await(runtime, 1);
+    EXPECT_EQ(heard.nodes(), std::vector<std::string>{town.name(0)});
+    const auto second = other.to(client, there);
+    other.await(runtime, 1);
+    EXPECT_EQ(other.nodes(), std::vector<std::string>{town.name(2)});
+    town.node(0).broadcast(array({bulk("smessage"), bulk(here), bulk("hello")}));
+    heard.await_message(runtime, "hello");
+
+    // The slot goes, and the node says so.
+    town.give(0, 1);
+    town.epoch(2);
+    town.node(0).broadcast(array({bulk("sunsubscribe"), bulk(here), ":0\r\n"}));
+    heard.await(runtime, 2);
+    EXPECT_EQ(heard.nodes().back(), town.name(1));
+    town.node(1).broadcast(array({bulk("smessage"), bulk(here), bulk("again")}));
+    heard.await_message(runtime, "again");
+    town.node(0).broadcast(array({bulk("smessage"), bulk(here), bulk("late")}));
+
+    // The node dies, and another one has its slots.
+    town.give(0, 2);
+    town.epoch(3);
+    town.node(1).stop();
+    heard.await(runtime, 3);
+    EXPECT_EQ(heard.nodes().back(), town.name(2));
+    EXPECT_EQ(other.nodes().size(), 1u) << "the other one stayed";
+    subscription.reset();
+    {
+      const std::scoped_lock lock(heard.mutex);
+      EXPECT_EQ(heard.messages, (std::vector<std::string>{"hello", "again"}));
+    }
+    while (count(town, 2, "SUNSUBSCRIBE " + here) < 1) runtime.sleep_for(1ms);
+  });
+}
+
+TEST_P(ClusterClient, AShardedSubscriptionGoesWhereMovedSends) {
+  run([](Runtime& runtime, Network& network, Town& town) {
+    Client client(runtime, network, town.options());
+    const std::string channel = key_of(0);
+    client.call({"GET", channel});
+    // The map says 0 still, whomever one asks.
+    for (std::size_t node = 0; node < Town::kNodes; ++node) town.stale(node, 0, 0, "ok", 1);
+    town.give(0, 1);
+    Heard heard(runtime);
+    const auto subscription = heard.to(client, channel);
+    heard.await(runtime, 1);
+    EXPECT_EQ(heard.nodes().front(), town.name(1));
+    runtime.sleep_for(200ms);
+    EXPECT_EQ(heard.nodes().size(), 1u) << "a map that is no newer than MOVED sends it nowhere";
+    EXPECT_EQ(count(town, 0, "SSUBSCRIBE " + channel), 1u);
+    EXPECT_EQ(count(town, 2, "SSUBSCRIBE " + channel), 0u);
+  });
+}
+
+// Two channels of one slot: both are sent on, and each hears its own.
+TEST_P(ClusterClient, ChannelsOfOneSlotMoveTogether) {
+  run([](Runtime& runtime, Network& network, Town& town) {
+    Client client(runtime, network, town.options());
+    const std::string tag = "{" + key_of(0) + "}";
+    client.call({"GET", tag});
+    town.give(0, 1);
+    Heard a(runtime), b(runtime);
+    const auto first = a.to(client, tag + "a");
+    const auto second = b.to(client, tag + "b");
+    a.await(runtime, 1);
+    b.await(runtime, 1);
+    while (a.nodes().back() != town.name(1) || b.nodes().back() != town.name(1)) runtime.sleep_for(1ms);
+    town.node(1).broadcast(array({bulk("smessage"), bulk(tag + "b"), bulk("hello")}));
+    b.await_message(runtime, "hello");
+    const std::scoped_lock lock(a.mutex);
+    EXPECT_TRUE(a.messages.empty());
+  });
+}
+
+TEST_P(ClusterClient, ANodeWithoutShardedChannelsGetsPlainOnes) {
+  run([](Runtime& runtime, Network& network, Town& town) {
+    Client client(runtime, network, town.options());
+    const std::string tag = "{" + key_of(0) + "}";
+    client.call({"GET", tag});
+    const std::string unknown = "-ERR unknown command `SSUBSCRIBE`, with args beginning with: `x`, \r\n";
+    town.next(0, {unknown, unknown});
+    Heard a(runtime), b(runtime);
+    const auto first = a.to(client, tag + "a");
+    const auto second = b.to(client, tag + "b");
+    a.await(runtime, 1);
+    b.await(runtime, 1);
+    EXPECT_EQ(a.nodes().front(), "");
+    town.node(0).broadcast(array({bulk("message"), bulk(tag + "b"), bulk("hello")}));
+    b.await_message(runtime, "hello");
+    EXPECT_EQ(b.nodes().front(), "");
   });
 }
 

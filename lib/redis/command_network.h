@@ -48,11 +48,12 @@ class CommandConnection {
 class MessageConnection {
  public:
   virtual ~MessageConnection() = default;
-  // [parks] Sends SUBSCRIBE, UNSUBSCRIBE (one channel each) or PING; their replies are received. Throws
-  // std::exception: the connection is broken.
+  // [parks] Sends SUBSCRIBE, UNSUBSCRIBE (one channel each) or PING, in a Redis Cluster SSUBSCRIBE and
+  // SUNSUBSCRIBE, too; their replies are received. Throws std::exception: the connection is broken.
   virtual void send(const std::vector<std::string>& command) = 0;
   // [parks] What comes next, as RESP2 has it: {"subscribe", channel, 1}, {"unsubscribe", channel, 0},
-  // {"message", channel, payload}, {"pong", ""}. nullopt: nothing within `patience`. Throws as send().
+  // {"message", channel, payload}, {"pong", ""}, and the sharded forms of these; an error as an error.
+  // nullopt: nothing within `patience`. Throws as send().
   virtual std::optional<Reply> receive(Duration patience) = 0;
   // Ends a call that is under way, and refuses later ones. Called by another task, at any time.
   virtual void cancel() noexcept = 0;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
 #include "lib/redis/command.h"
 #include "lib/redis/failure.h"
+#include "lib/redis/hash_slot.h"
 #include "lib/redis/primary_finder.h"
 #include "lib/redis/role.h"
 #include "lib/redis/warning.h"
@@ -46,9 +48,11 @@ Pubsub::Pubsub(Runtime& runtime, Network& network, std::shared_ptr<const ClientO
       callback_done_(runtime),
       task_(runtime, "subscription") {}
 
+void Pubsub::be_sharded(OnStray on_stray) { on_stray_ = std::move(on_stray); }
+
 std::unique_ptr<Subscription> Pubsub::subscribe(std::string channel,
                                                 std::function<void(std::string_view)> on_message,
-                                                std::function<void()> on_subscribed) {
+                                                std::function<void(std::string_view)> on_subscribed) {
   auto listener = std::make_shared<Listener>();
   listener->channel = std::move(channel);
   listener->on_message = std::move(on_message);
@@ -63,14 +67,14 @@ std::unique_ptr<Subscription> Pubsub::subscribe(std::string channel,
   if (!task_.running()) {
     if (!task_.start([self = shared_from_this()] { self->run(); })) {
       lock.unlock();  // the end of `handle` takes it back
-      throw failure(Error::Kind::unavailable, "", "SUBSCRIBE", false,
+      throw failure(Error::Kind::unavailable, "", subscribe_command(), false,
                     "no task could be started that listens (no threads left?)");
     }
   } else if (stream_) {
     // Once more also where the channel is subscribed already: the confirmation is what the listener waits
     // for.
     listener->awaits = ++entry.sent;
-    send(lock, "SUBSCRIBE", listener->channel);
+    send(lock, subscribe_command(), listener->channel);
   }
   return handle;
 }
@@ -84,7 +88,9 @@ void Pubsub::remove(const ListenerPtr& listener) {
     std::erase(found->second.listeners, listener);
     if (found->second.listeners.empty()) {
       if (!stream_ || found->second.sent == found->second.confirmed) channels_.erase(found);
-      if (stream_ && listeners_ > 0) send(lock, "UNSUBSCRIBE", listener->channel);
+      if (stream_ && listeners_ > 0) {
+        send(lock, sharded() ? "SUNSUBSCRIBE" : "UNSUBSCRIBE", listener->channel);
+      }
     }
     if (listeners_ == 0) {
       if (stream_) {
@@ -177,7 +183,13 @@ void Pubsub::connect(Lock& lock) {
   if (std::exchange(lost_, false)) ++servers_->counts().reconnections;
   stream_ = std::move(found.stream);
   node_ = found.node;
+  older_than_7_ = false;
   out_.clear();
+  subscribe_all(lock);
+  write_queued(lock, deadline_after(runtime_.now(), options_->connect_timeout));
+}
+
+void Pubsub::subscribe_all(Lock&) {
   std::erase_if(channels_, [](const auto& channel) { return channel.second.listeners.empty(); });
   for (auto& [name, channel] : channels_) {
     channel.sent = 1;
@@ -186,10 +198,9 @@ void Pubsub::connect(Lock& lock) {
       listener->awaits = 1;
       listener->told = false;
     }
-    const std::array<std::string_view, 2> arguments = {"SUBSCRIBE", name};
+    const std::array<std::string_view, 2> arguments = {subscribe_command(), name};
     append_command(out_, {{arguments, {}, {}}});
   }
-  write_queued(lock, deadline_after(runtime_.now(), options_->connect_timeout));
 }
 
 // Until the connection ends.
@@ -217,8 +228,11 @@ void Pubsub::serve(Lock& lock) {
     reader.feed({buffer.data(), result.bytes});
     ReplyReader::Next next;
     while ((next = reader.next(message)) == ReplyReader::Next::reply) {
-      if (message.is_error()) return refused(lock, message);  // still loading, ...: try again later
-      dispatch(lock, message);
+      if (!message.is_error()) {
+        dispatch(lock, message);
+      } else if (!is_about_shards(lock, message)) {
+        return refused(lock, message);  // still loading, ...: try again later
+      }
     }
     if (next == ReplyReader::Next::broken) return;
   }
@@ -230,10 +244,44 @@ void Pubsub::refused(Lock& lock, const Reply& error) {
   const std::string text = servers_->name(node_) + ": the server does not let this user listen (" +
                            legible(error.text) +
                            "): who waits is not called, and asks again when the lease is over; give the "
-                           "user SUBSCRIBE, PING and the channels";
+                           "user " +
+                           std::string(subscribe_command()) + ", PING and the channels";
   lock.unlock();
   warn(*options_, text);
   lock.lock();
+}
+
+// What a node says to SSUBSCRIBE that has not the slot, or is older than 7. The connection is good all the
+// same.
+bool Pubsub::is_about_shards(Lock& lock, const Reply& error) {
+  if (!on_stray_) return false;
+  if (error.text.starts_with("ERR unknown command")) {  // one for each channel
+    if (std::exchange(older_than_7_, true)) return true;
+    subscribe_all(lock);
+    write_queued(lock, kAtOnce);
+    return true;
+  }
+  if (error.error_code() != "MOVED") return false;
+  failures_ = 0;
+  // It names the slot, and no channel. This was the answer for one, but it holds for all of them.
+  std::uint16_t slot = 0;
+  const std::string_view text = std::string_view(error.text).substr(std::string_view("MOVED ").size());
+  std::from_chars(text.data(), text.data() + text.size(), slot);
+  bool answered = false;
+  std::vector<std::string> strays;
+  for (auto& [name, channel] : channels_) {
+    if (hash_slot(name) != slot) continue;
+    if (!answered && channel.confirmed < channel.sent) {
+      ++channel.confirmed;
+      answered = true;
+    }
+    if (!channel.listeners.empty()) strays.push_back(name);
+  }
+  const std::size_t node = node_;
+  lock.unlock();
+  for (const std::string& name : strays) on_stray_(node, name, &error);
+  lock.lock();
+  return true;
 }
 
 void Pubsub::dispatch(Lock& lock, const Reply& message) {
@@ -242,12 +290,20 @@ void Pubsub::dispatch(Lock& lock, const Reply& message) {
   const auto found = channels_.find(message.items[1].text);
   if (found == channels_.end()) return;
   Channel& channel = found->second;
-  if (kind == "message") {
+  if (kind == "message" || kind == "smessage") {
     const std::vector<ListenerPtr> listeners = channel.listeners;
     for (const ListenerPtr& listener : listeners) {
       call(lock, listener, [&] { listener->on_message(message.items[2].text); });
     }
-  } else if (kind == "subscribe") {
+  } else if (kind == "sunsubscribe") {
+    // Nobody here has left it: the slot has.
+    if (!on_stray_ || channel.listeners.empty() || channel.confirmed < channel.sent) return;
+    const std::string name = found->first;
+    const std::size_t node = node_;
+    lock.unlock();
+    on_stray_(node, name, nullptr);
+    lock.lock();
+  } else if (kind == "subscribe" || kind == "ssubscribe") {
     failures_ = 0;
     ++channel.confirmed;
     if (channel.listeners.empty()) {
@@ -260,8 +316,9 @@ void Pubsub::dispatch(Lock& lock, const Reply& message) {
       listener->told = true;
       listeners.push_back(listener);
     }
+    const std::string_view node = sharded() ? std::string_view(servers_->name(node_)) : std::string_view();
     for (const ListenerPtr& listener : listeners) {
-      call(lock, listener, [&] { listener->on_subscribed(); });
+      call(lock, listener, [&] { listener->on_subscribed(node); });
     }
   }
 }

@@ -4,6 +4,10 @@
 // After a lost connection everything is subscribed again. A PING when nothing has come for a while finds a
 // peer that died silently. The connection goes to the primary, and moves when the calls go to another node.
 //
+// Or the sharded subscriptions of one node of a Cluster (SSUBSCRIBE). That node does not follow its slots:
+// when one has gone elsewhere, by what the server says (sunsubscribe unasked, or MOVED), Shards is told,
+// which subscribes there. A node that does not know SSUBSCRIBE is older than 7, and gets SUBSCRIBE.
+//
 // Thread safety: all members, from any task. Must be owned by a std::shared_ptr: its task keeps it.
 #pragma once
 
@@ -32,11 +36,15 @@ class Pubsub : public std::enable_shared_from_this<Pubsub> {
   Pubsub(Runtime& runtime, Network& network, std::shared_ptr<const ClientOptions> options,
          std::shared_ptr<Servers> servers, std::function<void(std::size_t node)> on_trouble = nullptr,
          std::function<void(std::size_t node)> on_found = nullptr);
+  // Of a Cluster's node. `channel` is no longer there; `moved` says who has it, or is null. Called, without
+  // the mutex, on the task.
+  using OnStray = std::function<void(std::size_t node, const std::string& channel, const Reply* moved)>;
+  void be_sharded(OnStray on_stray);  // REQUIRES: nobody knows it yet
 
   // Throws Error (unavailable) when the task cannot be started.
   std::unique_ptr<Subscription> subscribe(std::string channel,
                                           std::function<void(std::string_view)> on_message,
-                                          std::function<void()> on_subscribed);
+                                          std::function<void(std::string_view node)> on_subscribed);
   void calls_go_to(std::size_t node);  // index of the node that the client takes for the primary
   void shutdown();                     // [parks] ends and joins the task
 
@@ -45,7 +53,7 @@ class Pubsub : public std::enable_shared_from_this<Pubsub> {
   struct Listener {
     std::string channel;
     std::function<void(std::string_view)> on_message;
-    std::function<void()> on_subscribed;
+    std::function<void(std::string_view)> on_subscribed;  // with the node that heard SSUBSCRIBE, or ""
     std::uint64_t awaits = 0;  // in force when this many SUBSCRIBEs of the channel are confirmed
     bool told = false;         // on_subscribed called since then
     bool active = true;
@@ -67,6 +75,11 @@ class Pubsub : public std::enable_shared_from_this<Pubsub> {
   void serve(Lock& lock);
   void dispatch(Lock& lock, const Reply& message);
   void refused(Lock& lock, const Reply& error);
+  void subscribe_all(Lock& lock);
+  bool is_about_shards(Lock& lock, const Reply& error);
+  std::string_view subscribe_command() const { return sharded() ? "SSUBSCRIBE" : "SUBSCRIBE"; }
+  // Whether this connection is for sharded channels. REQUIRES: the mutex is locked.
+  bool sharded() const { return on_stray_ && !older_than_7_; }
   template <class Callback>
   void call(Lock& lock, const ListenerPtr& listener, const Callback& callback);
 
@@ -75,6 +88,7 @@ class Pubsub : public std::enable_shared_from_this<Pubsub> {
   const std::shared_ptr<const ClientOptions> options_;
   const std::shared_ptr<Servers> servers_;
   const std::function<void(std::size_t)> on_trouble_, on_found_;
+  OnStray on_stray_;  // null: plain channels
 
   Mutex mutex_;              // guards everything below; never held across a park or a callback
   Condition callback_done_;  // running_ became null
@@ -85,6 +99,7 @@ class Pubsub : public std::enable_shared_from_this<Pubsub> {
 
   std::shared_ptr<Stream> stream_;  // null: not connected
   std::size_t node_ = 0;            // of stream_
+  bool older_than_7_ = false;       // that node
   std::string out_, taken_;
   bool writing_ = false;
 

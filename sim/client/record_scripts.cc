@@ -7,6 +7,7 @@
 #include "lib/lock/read_write/read_write_scripts.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/lock/semaphore/semaphore_scripts.h"
+#include "lib/lock/store/sharded_scripts.h"
 #include "lib/lock/store/survivor_scripts.h"
 
 namespace holdfast::sim {
@@ -163,7 +164,7 @@ std::vector<StoreEffect> effects_by(std::span<const RecordScript> scripts, bool 
   }
   ScriptCall call;
   for (const RecordScript& does : scripts) {
-    if (!calls(command, *does.script, call)) continue;
+    if (!calls(command, *does.script, call) && !calls(command, sharded(*does.script), call)) continue;
     if (call.keys.empty()) return {};
     if (call.args.size() < does.arguments) continue;  // it may be another use of that script
     if (does.f == Function::store_extend) return extensions(does, call, reply);

@@ -53,6 +53,11 @@ class PlantedStore : public Store {
                                                  std::function<void()> on_subscribed) override {
     return store_->subscribe(channel, std::move(on_message), std::move(on_subscribed));
   }
+  std::unique_ptr<redis::Subscription> subscribe_sharded(
+      const std::string& channel, std::function<void(std::string_view)> on_message,
+      std::function<void(std::string_view)> on_subscribed) override {
+    return store_->subscribe_sharded(channel, std::move(on_message), std::move(on_subscribed));
+  }
   std::string place() const override { return store_->place(); }
   Runtime& runtime() noexcept override { return store_->runtime(); }
   const redis::ClientOptions& options() const noexcept override { return store_->options(); }

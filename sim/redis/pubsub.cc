@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lib/redis/hash_slot.h"
 #include "sim/redis/engine.h"
 #include "sim/redis/glob.h"
 
@@ -58,6 +59,25 @@ std::int64_t PubSub::publish(Engine& engine, std::string_view channel, std::stri
     }
   }
   return receivers;
+}
+
+bool PubSub::leave_slot(Engine& engine, std::size_t slot) {
+  std::vector<std::string> names;
+  for (const auto& [name, sessions] : shard_channels) {
+    if (redis::hash_slot(name) == slot) names.push_back(name);
+  }
+  for (const std::string& name : names) {
+    for (Session* const session : shard_channels.at(name)) {
+      session->shard_channels.erase(name);
+      session->out.push(3);
+      session->out.bulk("sunsubscribe");
+      session->out.bulk(name);
+      session->out.integer(static_cast<std::int64_t>(session->shard_channels.size()));
+      engine.push(*session);
+    }
+    shard_channels.erase(name);
+  }
+  return !names.empty();
 }
 
 void PubSub::forget(Session& session) {

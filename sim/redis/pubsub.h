@@ -1,6 +1,7 @@
 // PubSub: who listens to what. Messages go out in the order of subscription.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -21,6 +22,9 @@ class PubSub {
   // Delivers and counts receivers. `shard`: to SSUBSCRIBErs only.
   std::int64_t publish(Engine& engine, std::string_view channel, std::string_view message, bool shard);
   void forget(Session& session);
+  // The slot is not this node's any more: whoever listens to a sharded channel in it is told that it is
+  // over. False: nobody does. Engine::finish_batch() follows.
+  bool leave_slot(Engine& engine, std::size_t slot);
 
   Listeners channels, patterns, shard_channels;
 };

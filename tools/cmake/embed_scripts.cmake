@@ -1,11 +1,13 @@
-# holdfast_embed_scripts(TARGET NAME FOLDER [GUARD FILE GUARDED SCRIPT...]): one redis::Script per *.lua below FOLDER, in a generated header
+# holdfast_embed_scripts(TARGET NAME FOLDER [GUARD FILE GUARDED SCRIPT...] [SHARD FILE SHARDED SCRIPT...]): one redis::Script per *.lua below
+# FOLDER, in a generated header
 # generated/NAME.h: namespace holdfast::NAME { inline constexpr redis::Script reentrant_acquire{...}; }
 # and kAll, pointers to all of them.
 # GUARD: of each SCRIPT, too, survivor_SCRIPT: the text of FILE with the script in the place of its line --SCRIPT.
+# SHARD: of each SCRIPT, too, sharded_SCRIPT: the text of FILE, and the script behind it.
 # The file's bytes are the script's bytes, so the SHA-1 is the one that Redis computes.
 
 function(holdfast_embed_scripts target name folder)
-  cmake_parse_arguments(ARG "" "GUARD" "GUARDED" ${ARGN})
+  cmake_parse_arguments(ARG "" "GUARD;SHARD" "GUARDED;SHARDED" ${ARGN})
   file(GLOB_RECURSE scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.lua)
   set(body "// Generated from the *.lua below ${folder}. Do not edit.\n#pragma once\n\n#include \"lib/redis/script.h\"\n\n")
   string(APPEND body "namespace holdfast::${name} {\n")
@@ -17,6 +19,12 @@ function(holdfast_embed_scripts target name folder)
     file(SHA1 ${script} sha1)
     string(APPEND body "inline constexpr redis::Script ${id}{\"${id}\", R\"~lua~(${text})~lua~\",\n    \"${sha1}\"};\n")
     string(APPEND all "    &${id},\n")
+    if(ARG_SHARD AND id IN_LIST ARG_SHARDED)
+      file(READ ${PROJECT_SOURCE_DIR}/${ARG_SHARD} shard)
+      string(SHA1 sha1 "${shard}${text}")
+      string(APPEND body "inline constexpr redis::Script sharded_${id}{\"sharded_${id}\", R\"~lua~(${shard}${text})~lua~\",\n    \"${sha1}\"};\n")
+      string(APPEND all "    &sharded_${id},\n")
+    endif()
     if(ARG_GUARD AND id IN_LIST ARG_GUARDED)
       # The line --SCRIPT of the guard becomes the script.
       file(READ ${PROJECT_SOURCE_DIR}/${ARG_GUARD} guard)

@@ -144,7 +144,7 @@ redis::Answer Attempt::ask(MonotonicTime now) {
     }
   }
   if (wire_->waiting == Wire::Waiting::call && patience_.wait && !listener_) {
-    listener_ = context_.wake_channel.listen_if_in_force(hold_->owner,
+    listener_ = context_.wake_channel.listen_if_in_force(*wire_, hold_->owner,
                                                          [this](const WakeCall& call) { called(call); });
   }
   constexpr std::size_t kMost = 8;
@@ -201,8 +201,10 @@ bool Attempt::accept_call() {
   const std::int64_t ticket = called_holder_.load();
   if (ticket == 0) return false;
   const std::uint64_t token = called_token_.load();
+  const bool heard_there = called_at_.empty() || (called_at_ == refused_by_ && called_since_ <= refused_at_);
   called_holder_ = 0;
   const LockOptions& options = context_.options;
+  if (!heard_there) return false;
   if (ticket != ticket_ || options.replicas > 0 || options.survivor) return false;
   if (options.fencing && token == 0) return false;
   const MonotonicTime now = context_.runtime.now();
@@ -249,7 +251,8 @@ bool Attempt::wait(const redis::Answer& refusal) {
         std::min(look_again, Duration(static_cast<Duration::rep>(half + runtime.random_between(0, half))));
   } else {
     if (!listener_) {
-      listener_ = context_.wake_channel.listen(hold_->owner, [this](const WakeCall& call) { called(call); });
+      listener_ =
+          context_.wake_channel.listen(*wire_, hold_->owner, [this](const WakeCall& call) { called(call); });
     }
     if (items.size() > 3 && items[3].integer == 1 && !subscription_) subscribe();
   }
@@ -282,6 +285,8 @@ void Attempt::heard(Duration ask_in) {
 void Attempt::called(const WakeCall& call) {
   if (call.held != 0 && called_holder_ == 0) {
     called_token_ = call.token.value_or(0);
+    called_at_ = call.node;
+    called_since_ = call.since;
     called_holder_ = call.held;
   }
   heard(call.ask_in);

@@ -75,9 +75,11 @@ class Attempt {
   std::string permits_;
   Wakeup wakeup_;
   Retry retry_;
-  std::atomic<Duration::rep> ask_by_ns_;               // by a message: ask no later than this
-  std::atomic<std::int64_t> called_holder_ = 0;        // by a message: the ticket of WakeCall::held
-  std::atomic<std::uint64_t> called_token_ = 0;        // written before it; 0: none
+  std::atomic<Duration::rep> ask_by_ns_;         // by a message: ask no later than this
+  std::atomic<std::int64_t> called_holder_ = 0;  // by a message: the ticket of WakeCall::held
+  std::atomic<std::uint64_t> called_token_ = 0;  // written before it; 0: none
+  std::string_view called_at_;                   // WakeCall::node and since, written before it, too
+  MonotonicTime called_since_{};
   std::unique_ptr<redis::Subscription> subscription_;  // of Wire::channel
   std::unique_ptr<WakeChannel::Listener> listener_;    // Wire::Waiting::call
   std::optional<MonotonicTime> failing_since_;

@@ -12,6 +12,7 @@
 #include "lib/lock/engine/uuid.h"
 #include "lib/lock/engine/wire.h"
 #include "lib/lock/latch/latch_scripts.h"
+#include "lib/lock/store/sharded_scripts.h"
 #include "lib/lock/waiting/wakeup.h"
 
 namespace holdfast {
@@ -57,7 +58,7 @@ std::int64_t CountDownLatch::run(const redis::Script& script, const std::vector<
   const std::vector<std::string_view> keys(keys_.begin(), keys_.end());
   return ask(kNever,
              [&](const redis::CallOptions& options) {
-               return client_.eval(script, keys, args, options).reply;
+               return client_.eval(script_for(client_.options(), script), keys, args, options).reply;
              })
       .integer;
 }
@@ -122,8 +123,9 @@ bool CountDownLatch::await_until(MonotonicTime deadline, std::stop_token stop) {
     }
     if (runtime_.now() >= deadline) return false;
     if (!subscription) {
-      subscription = client_.subscribe(
-          keys_[2], [&wakeup](std::string_view) { wakeup.signal(); }, [&wakeup] { wakeup.signal(); });
+      subscription = client_.subscribe_sharded(
+          keys_[2], [&wakeup](std::string_view) { wakeup.signal(); },
+          [&wakeup](std::string_view) { wakeup.signal(); });
     }
     wakeup.wait_until(std::min(deadline, deadline_after(runtime_.now(), options_.look_again)), stop);
   }

@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "lib/lock/store/release_batch.h"
+#include "lib/lock/store/sharded_scripts.h"
 #include "lib/redis/failure.h"
 
 namespace holdfast {
 
 redis::Answer ClientStore::call(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                                 const redis::CallOptions& options) {
-  return client_.eval(script, keys, args, options);
+  return client_.eval(script_for(client_.options(), script), keys, args, options);
 }
 
 std::vector<std::optional<redis::Error>> ClientStore::release_all(std::span<const Release> releases,
@@ -25,6 +26,12 @@ std::unique_ptr<redis::Subscription> ClientStore::subscribe(const std::string& c
                                                             std::function<void(std::string_view)> on_message,
                                                             std::function<void()> on_subscribed) {
   return client_.subscribe(channel, std::move(on_message), std::move(on_subscribed));
+}
+
+std::unique_ptr<redis::Subscription> ClientStore::subscribe_sharded(
+    const std::string& channel, std::function<void(std::string_view)> on_message,
+    std::function<void(std::string_view)> on_subscribed) {
+  return client_.subscribe_sharded(channel, std::move(on_message), std::move(on_subscribed));
 }
 
 std::string ClientStore::place() const {

@@ -21,6 +21,9 @@ class ClientStore : public Store {
   std::unique_ptr<redis::Subscription> subscribe(const std::string& channel,
                                                  std::function<void(std::string_view)> on_message,
                                                  std::function<void()> on_subscribed) override;
+  std::unique_ptr<redis::Subscription> subscribe_sharded(
+      const std::string& channel, std::function<void(std::string_view)> on_message,
+      std::function<void(std::string_view)> on_subscribed) override;
   std::string place() const override;
   Runtime& runtime() noexcept override { return client_.runtime(); }
   const redis::ClientOptions& options() const noexcept override { return client_.options(); }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/lock/store/sharded_scripts.h"
 #include "lib/redis/failure.h"
 
 namespace holdfast {
@@ -84,9 +85,10 @@ std::vector<redis::Answer> send(redis::Client& client, const std::vector<Parcel>
     counts.reserve(left.size());
     for (const std::size_t i : left) {
       const Parcel& parcel = parcels[i];
-      const bool text = with_text && sent.insert(parcel.script).second;
+      const redis::Script& script = script_for(client.options(), *parcel.script);
+      const bool text = with_text && sent.insert(&script).second;
       Command& command = commands.emplace_back(
-          Command{text ? "EVAL" : "EVALSHA", text ? parcel.script->text : parcel.script->sha1,
+          Command{text ? "EVAL" : "EVALSHA", text ? script.text : script.sha1,
                   counts.emplace_back(std::to_string(parcel.wire->release_keys.size()))});
       command.insert(command.end(), parcel.wire->release_keys.begin(), parcel.wire->release_keys.end());
       command.insert(command.end(), parcel.args.begin(), parcel.args.end());

@@ -9,6 +9,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/lock/api/lock.h"
@@ -56,6 +58,12 @@ class Store {
   virtual std::unique_ptr<redis::Subscription> subscribe(const std::string& channel,
                                                          std::function<void(std::string_view)> on_message,
                                                          std::function<void()> on_subscribed) = 0;
+  // Client::subscribe_sharded(), of which the scripts of locks are told (sharded.lua).
+  virtual std::unique_ptr<redis::Subscription> subscribe_sharded(
+      const std::string& channel, std::function<void(std::string_view)> on_message,
+      std::function<void(std::string_view node)> on_subscribed) {
+    return subscribe(channel, std::move(on_message), [told = std::move(on_subscribed)] { told({}); });
+  }
 
   // Names its servers, by their addresses: equal for stores on the same ones.
   virtual std::string place() const { return {}; }

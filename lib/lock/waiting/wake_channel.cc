@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <mutex>
+#include <optional>
 #include <utility>
+#include <vector>
+
+#include "lib/redis/hash_slot.h"
 
 namespace holdfast {
 namespace {
@@ -24,15 +28,17 @@ std::int64_t number_in(std::string_view word) {
 
 }  // namespace
 
-WakeChannel::Listener::Listener(WakeChannel& channel, std::string owner, Call call)
-    : channel_(channel), owner_(std::move(owner)), call_(std::move(call)) {}
+WakeChannel::Listener::Listener(WakeChannel& channel, std::string tag, std::string owner, Call call)
+    : channel_(channel), tag_(std::move(tag)), owner_(std::move(owner)), call_(std::move(call)) {}
 
 WakeChannel::Listener::~Listener() {
   try {
     const std::scoped_lock guard(channel_.mutex_);
-    channel_.listeners_.erase(owner_);
-    if (!channel_.listeners_.empty()) return;
-    channel_.idle_since_ = channel_.store_.runtime().now();
+    const auto ear = channel_.ears_.find(tag_);
+    if (ear == channel_.ears_.end()) return;
+    ear->second.listeners.erase(owner_);
+    if (!ear->second.listeners.empty()) return;
+    ear->second.idle_since = channel_.store_.runtime().now();
     if (channel_.closing_) return;
     static_cast<void>(channel_.task_.start([&channel = channel_] { channel.linger(); }));
   } catch (const TaskCancelled&) {  // the process is being killed
@@ -59,30 +65,43 @@ WakeChannel::~WakeChannel() {
   }
 }
 
-std::unique_ptr<WakeChannel::Listener> WakeChannel::listen_if_in_force(const std::string& owner, Call call) {
-  if (!in_force_) return nullptr;
+// What the scripts take from the name beside the lock's key (sharded.lua).
+std::string WakeChannel::tag_of(const Wire& wire) const {
+  if (!store_.options().cluster || wire.release_keys.size() < 2) return {};
+  return std::string("{").append(redis::hash_tag(wire.release_keys[1])).append("}");
+}
+
+std::unique_ptr<WakeChannel::Listener> WakeChannel::listen_if_in_force(const Wire& wire,
+                                                                       const std::string& owner, Call call) {
+  if (in_force_ == 0) return nullptr;
+  std::string tag = tag_of(wire);
   const std::scoped_lock guard(mutex_);
-  if (!in_force_) return nullptr;
-  auto listener = std::make_unique<Listener>(*this, owner, std::move(call));
-  listeners_[owner] = listener.get();
+  const auto ear = ears_.find(tag);
+  if (ear == ears_.end() || !ear->second.in_force) return nullptr;
+  auto listener = std::make_unique<Listener>(*this, std::move(tag), owner, std::move(call));
+  ear->second.listeners[owner] = listener.get();
   return listener;
 }
 
-std::unique_ptr<WakeChannel::Listener> WakeChannel::listen(const std::string& owner, Call call) {
-  auto listener = std::make_unique<Listener>(*this, owner, std::move(call));
+std::unique_ptr<WakeChannel::Listener> WakeChannel::listen(const Wire& wire, const std::string& owner,
+                                                           Call call) {
+  const std::string tag = tag_of(wire);
+  auto listener = std::make_unique<Listener>(*this, tag, owner, std::move(call));
   const std::scoped_lock guard(mutex_);
-  listeners_[owner] = listener.get();
-  if (in_force_) {
+  Ear& ear = ears_[tag];
+  ear.listeners[owner] = listener.get();
+  if (ear.in_force) {
     listener->call_({});
-  } else if (!subscription_) {
-    subscription_ = store_.subscribe(
-        name_, [this](std::string_view message) { on_message(message); },
-        [this, number = ++subscriptions_] { on_subscribed(number); });
+  } else if (!ear.subscription) {
+    ear.number = ++subscriptions_;
+    ear.subscription = store_.subscribe_sharded(
+        name_ + tag, [this, tag](std::string_view message) { on_message(tag, message); },
+        [this, tag, number = ear.number](std::string_view node) { on_subscribed(tag, number, node); });
   }
   return listener;
 }
 
-void WakeChannel::on_message(std::string_view message) {
+void WakeChannel::on_message(const std::string& tag, std::string_view message) {
   const std::string_view owner = first_word(message);
   const std::string_view what = first_word(message);
   WakeCall call;
@@ -96,10 +115,15 @@ void WakeChannel::on_message(std::string_view message) {
   }
   {
     const std::scoped_lock guard(mutex_);
-    const auto found = listeners_.find(owner);
-    if (found != listeners_.end()) {
-      if (store_.options().cluster && call.held != 0) call = {};  // it is to ask
-      return found->second->call_(call);
+    const auto ear = ears_.find(tag);
+    if (ear != ears_.end()) {
+      const auto found = ear->second.listeners.find(owner);
+      if (found != ear->second.listeners.end()) {
+        call.node = ear->second.node;
+        call.since = ear->second.since;
+        if (store_.options().cluster && call.node.empty() && call.held != 0) call = {};  // it is to ask
+        return found->second->call_(call);
+      }
     }
   }
   if (call.held != 0) give_back(owner);
@@ -126,27 +150,49 @@ void WakeChannel::give_back(std::string_view owner) {
   late_release_.add(std::move(gone.wire), std::move(gone.owner), gone.until);
 }
 
-void WakeChannel::on_subscribed(std::uint64_t subscription) {
+void WakeChannel::on_subscribed(const std::string& tag, std::uint64_t number, std::string_view node) {
   const std::scoped_lock guard(mutex_);
-  if (subscription != subscriptions_ || !subscription_) return;
-  in_force_ = true;
-  for (const auto& [owner, listener] : listeners_) listener->call_({});
+  const auto found = ears_.find(tag);
+  if (found == ears_.end() || found->second.number != number || !found->second.subscription) return;
+  Ear& ear = found->second;
+  if (!std::exchange(ear.in_force, true)) ++in_force_;
+  ear.node = node;
+  ear.since = store_.runtime().now();
+  for (const auto& [owner, listener] : ear.listeners) listener->call_({});
 }
 
-// Returns when nobody has listened for kLinger, or when somebody listens again; the last one to leave then
-// starts it anew.
+// Ends each subscription to which nobody has listened for kLinger. Returns when somebody listens to all that
+// are left; the last one to leave then starts it anew.
 void WakeChannel::linger() {
-  std::unique_ptr<redis::Subscription> over;  // ended without the mutex: that waits for its callbacks
+  std::vector<std::unique_ptr<redis::Subscription>>
+      over;  // ended without the mutex: that waits for callbacks
   std::unique_lock guard(mutex_);
   BackgroundTask::Turn turn(task_);
-  while (!closing_ && listeners_.empty() && store_.runtime().now() < idle_since_ + kLinger) {
-    const MonotonicTime end = idle_since_ + kLinger;
-    closed_.wait_until(guard, end, [this] { return closing_; });
+  for (;;) {
+    const MonotonicTime now = store_.runtime().now();
+    std::optional<MonotonicTime> next;
+    for (auto it = ears_.begin(); it != ears_.end();) {
+      Ear& ear = it->second;
+      const MonotonicTime end = ear.idle_since + kLinger;
+      if (ear.listeners.empty() && (closing_ || now >= end)) {
+        if (ear.in_force) --in_force_;
+        over.push_back(std::move(ear.subscription));
+        it = ears_.erase(it);
+        continue;
+      }
+      if (ear.listeners.empty()) next = std::min(next.value_or(end), end);
+      ++it;
+    }
+    if (!next) break;
+    if (over.empty()) {
+      closed_.wait_until(guard, *next, [this] { return closing_; });
+    } else {
+      guard.unlock();
+      over.clear();
+      guard.lock();
+    }
   }
   turn.rest();
-  if (!listeners_.empty()) return;
-  in_force_ = false;
-  over = std::move(subscription_);
   guard.unlock();
 }
 

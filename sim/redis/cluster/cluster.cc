@@ -275,6 +275,7 @@ void Cluster::hear(const BusMessage& message, BusLink* from, BusLink& on) {
     default: break;
   }
   if (std::exchange(look_again_, false)) update_state();
+  if (std::exchange(has_output_, false)) engine_.finish_batch();
   advance_manual_failover();
   stand_for_election();
 }

@@ -154,6 +154,7 @@ class Cluster {
   std::size_t size_ = 1;  // primaries with slots, when the state was looked at
   std::int64_t began_ms_ = 0, among_minority_ms_ = 0;
   bool look_again_ = false;  // at the state, when what came is worked off
+  bool has_output_ = false;  // clients were told that a slot has gone
   std::uint64_t ticks_ = 0;
   std::map<BusMessage::Type, std::int64_t> sent_, received_;
 

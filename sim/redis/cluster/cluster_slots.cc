@@ -29,7 +29,11 @@ void Cluster::hear_slots(Peer& sender, const BusMessage& message, BusLink& on) {
 }
 
 void Cluster::own_slot(std::size_t slot, Peer* peer) {
-  if (owners_[slot] != nullptr) owners_[slot]->slots.reset(slot);
+  Peer* const before = owners_[slot];
+  if (before != nullptr) before->slots.reset(slot);
+  if (before != nullptr && (before == own_ || before->id == own_->follows)) {
+    if (engine_.pubsub().leave_slot(engine_, slot)) has_output_ = true;
+  }
   owners_[slot] = peer;
   unclaimed_.reset(slot);
   if (peer != nullptr) peer->slots.set(slot);
