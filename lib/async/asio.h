@@ -27,6 +27,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "lib/async/call.h"
 #include "lib/async/hold.h"
 #include "lib/async/lock.h"
 #include "lib/async/operation.h"
@@ -129,7 +130,7 @@ auto async_release(Hold hold, Token&& token) {
       token);
 }
 
-// As async_call() of awaiter.h. Completes with (std::exception_ptr, what `work` returns), without the second
+// As async_call() of call.h. Completes with (std::exception_ptr, what `work` returns), without the second
 // where that is nothing; else it must have a default.
 template <class Work, class Token>
 auto async_call(std::shared_ptr<Host> host, Work work, Token&& token) {

@@ -6,11 +6,9 @@
 #pragma once
 
 #include <coroutine>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <stop_token>
-#include <type_traits>
 #include <utility>
 
 #include "lib/async/executor.h"
@@ -82,16 +80,5 @@ class [[nodiscard]] Awaiter {
   Executor executor_;
   std::shared_ptr<Waiting> waiting_;
 };
-
-// Anything else that the library does in blocking code (a permit, a latch, a command), awaited: `work` runs
-// on a task of `host`, and co_await gives what it returns, or throws what it throws. It runs to its end also
-// when the coroutine is gone.
-//
-//   co_await async_call(redis.loop().host(), [&] { latch->await(); });
-template <class Work>
-[[nodiscard]] auto async_call(std::shared_ptr<Host> host, Work work) {
-  using Kind = CallOperation<Work, std::invoke_result_t<Work&>>;
-  return Awaiter<Kind>(std::make_shared<Kind>(std::move(host), std::move(work)), {});
-}
 
 }  // namespace holdfast::async

@@ -24,6 +24,7 @@
 #include <utility>
 
 #include "lib/async/awaiter.h"
+#include "lib/async/call.h"
 #include "lib/async/hold.h"
 #include "lib/async/loop.h"
 #include "lib/lock/api/locks.h"

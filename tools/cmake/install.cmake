@@ -71,6 +71,7 @@ set(HOLDFAST_PUBLIC_HEADERS
 set(HOLDFAST_ASYNC_HEADERS
     lib/async/asio.h
     lib/async/awaiter.h
+    lib/async/call.h
     lib/async/executor.h
     lib/async/hold.h
     lib/async/host.h
