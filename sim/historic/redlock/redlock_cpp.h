@@ -78,7 +78,7 @@ class RedlockCpp final : public Lock {
     std::stop_source lost = {};
   };
   struct Granted {
-    std::string_view decider;  // whose vote made it a majority
+    std::string_view decider = {};  // whose vote made it a majority
     MonotonicTime sent_at{}, valid_until{};
   };
   std::optional<Granted> call(const std::string& id, bool background, const std::stop_token& stop);
