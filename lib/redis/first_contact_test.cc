@@ -86,12 +86,12 @@ TEST_P(FirstContact, WhoEndsItWithoutAWordMaySpeakTls) {
         runtime, network, [](Peer& peer, const Command&) { peer.close(); }, {"127.0.0.1", 0},
         FakeServer::Greets::no);
     ClientOptions options = to({server.endpoint()});
-    options.command_timeout = 50ms;
+    options.command_timeout = 1s;
     EXPECT_THAT(failure_of(runtime, network, options).what(),
                 HasSubstr("where the server speaks TLS, write rediss://"));
     options = to({});
     options.sentinels = {{"", server.endpoint()}};
-    options.command_timeout = 50ms;
+    options.command_timeout = 1s;
     EXPECT_THAT(failure_of(runtime, network, options).what(),
                 HasSubstr("where the server speaks TLS, write rediss://"));
   });
