@@ -18,8 +18,8 @@
 #include <system_error>
 #include <vector>
 
-#include "lib/testing/certificates.h"
 #include "lib/testing/ports.h"
+#include "lib/testing/server/certificates.h"
 #include "lib/testing/server/temporary_folder.h"
 #include "lib/tls/tls_network.h"
 #include "lib/tls/tls_stream.h"

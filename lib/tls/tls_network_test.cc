@@ -11,8 +11,8 @@
 
 #include "lib/redis/client.h"
 #include "lib/redis/url.h"
-#include "lib/testing/certificates.h"
 #include "lib/testing/ports.h"
+#include "lib/testing/server/certificates.h"
 #include "lib/testing/server/redis_process.h"
 #include "lib/testing/server/temporary_folder.h"
 

@@ -228,6 +228,7 @@ std::vector<std::unique_ptr<redis::Client>> Fleet::connect(const std::string& na
                                                              .sentinels = options_.sentinels,
                                                              .cluster = options_.cluster,
                                                              .client_name = name,
+                                                             .tls = options_.tls,
                                                              .connect_timeout = options_.connect_timeout,
                                                              .command_timeout = options_.command_timeout,
                                                              // a world may begin with its servers down

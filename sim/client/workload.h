@@ -55,9 +55,10 @@ struct WorkloadOptions {
 
   // the clients: "c1".."cN"
   std::vector<redis::Node> nodes = {};
-  std::vector<redis::Node> sentinels = {};  // clients ask these, and know `nodes` by name only
-  bool cluster = false;                     // `nodes` are those of a Redis Cluster
-  bool independent = false;                 // the nodes know nothing of each other: one redis::Client each
+  std::vector<redis::Node> sentinels = {};       // clients ask these, and know `nodes` by name only
+  bool cluster = false;                          // `nodes` are those of a Redis Cluster
+  std::optional<TlsOptions> tls = std::nullopt;  // what clients speak to `nodes`; nullopt: plain
+  bool independent = false;  // the nodes know nothing of each other: one redis::Client each
   int clients = 3;
   int threads = 1;
   Duration connect_timeout = std::chrono::milliseconds(1000);

@@ -58,6 +58,7 @@ struct ClusterOptions {
   // most so old. Redis counts whole seconds. 0: not asked for. All nodes have the same.
   int min_replicas_to_write = 0;
   std::chrono::seconds min_replicas_max_lag{10};
+  bool tls = false;  // single, primary-replica, independent: clients speak TLS, which the proxy ends
   // Of all nodes, name and value, from the table of server_settings.h; they win over what stands above.
   std::vector<std::pair<std::string, std::string>> settings = {};
   std::string folder = {};  // real: an existing folder for this run's data and logs; embedded: unused

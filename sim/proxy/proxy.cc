@@ -215,6 +215,7 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
   World& world_;
   Process& process_;
   RuleBook book_;
+  std::unique_ptr<TlsNetwork> guests_;                      // null: who connects speaks plain
   std::map<std::string, Endpoint, std::less<>> upstreams_;  // by node
   std::map<std::string, NodeState, std::less<>> states_;    // of nodes that are not up
   std::vector<std::shared_ptr<Door>> doors_;
@@ -231,7 +232,13 @@ Proxy::~Proxy() {
 
 Endpoint Proxy::expose(const std::string& node, const Endpoint& upstream,
                        const std::string& replication_from) {
-  return impl_->expose(node, upstream, replication_from, {.at = {impl_->process_.address(), 0}});
+  return impl_->expose(node, upstream, replication_from,
+                       {.at = {impl_->process_.address(), 0},
+                        .guests = replication_from.empty() ? impl_->guests_.get() : nullptr});
+}
+
+void Proxy::end_tls(const TlsOptions& shows) {
+  impl_->guests_ = std::make_unique<TlsNetwork>(impl_->process_.runtime(), impl_->process_.network(), shows);
 }
 
 Endpoint Proxy::expose_to(const std::string& client, const std::string& node) {

@@ -171,6 +171,9 @@ class Proxy {
   // `replication_from`: a door for one named replica. On a task of the harness or of the proxy.
   Endpoint expose(const std::string& node, const Endpoint& upstream,
                   const std::string& replication_from = "");
+  // From now on doors of expose() that are for no replica end TLS, and show this certificate; what they
+  // speak to the upstream is plain. So rules see commands.
+  void end_tls(const TlsOptions& shows);
   // The door to `node` for the other nodes of a Redis Cluster: their bus, at an upstream of its own. `node`
   // must be exposed.
   Endpoint expose_bus(const std::string& node, const Endpoint& upstream);

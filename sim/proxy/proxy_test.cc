@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "lib/testing/server/certificates.h"
+#include "lib/testing/server/temporary_folder.h"
+#include "lib/tls/tls_network.h"
 #include "sim/proxy/testing/rig.h"
 
 namespace holdfast::sim {
@@ -53,6 +56,46 @@ TEST_P(ProxyTest, KnowsWhoConnectsToWhom) {
       Wire(rig.client, replica_door).ask("b");
     });
     EXPECT_EQ(links, (Strings{"c1>r1", "c1>r1"})) << "replication links are not watched";
+  });
+}
+
+TEST_P(ProxyTest, EndsTheTlsOfClients) {
+  with_rig(GetParam(), [](Rig& rig) {
+    const TemporaryFolder folder;
+    const holdfast::testing::CertificateAuthority ca(folder.path(), "ca");
+    const holdfast::testing::Certificate shown = ca.issue({.name = "proxy", .hosts = {"redis.test"}});
+    rig.proxy.end_tls({.certificate_file = shown.certificate_file, .key_file = shown.key_file});
+    const Endpoint door = rig.proxy.expose("r2", rig.server.endpoint());
+    const Endpoint replica_door = rig.proxy.expose("r2", rig.server.endpoint(), "r3");
+    Strings seen;
+    rig.proxy.watch([&](const Message& message) {
+      if (message.direction == Direction::request) seen.emplace_back(message.command);
+    });
+    rig.as_client([&] {
+      const auto met = [&](const std::string& ca_file) {
+        TlsNetwork network(rig.client.runtime(), rig.client.network(),
+                           {.ca_file = ca_file, .server_name = "redis.test"});
+        const MonotonicTime deadline = rig.client.runtime().now() + 5s;
+        const Connected connected = network.connect(door, deadline);
+        if (!connected.stream) return std::string(to_string(connected.status));
+        EXPECT_TRUE(connected.stream->write("PING\r\n", deadline).ok());
+        std::string answer(7, ' ');
+        std::size_t had = 0;
+        while (had < answer.size()) {
+          const IoResult got = connected.stream->read({&answer[had], answer.size() - had}, deadline);
+          if (!got.ok()) return std::string(to_string(got.status));
+          had += got.bytes;
+        }
+        return answer;
+      };
+      EXPECT_EQ(met(ca.file()), "+PING\r\n");
+      EXPECT_EQ(seen, (Strings{"PING"})) << "rules see commands";
+      const holdfast::testing::CertificateAuthority other(folder.path(), "other");
+      EXPECT_EQ(met(other.file()), "untrusted");
+      EXPECT_NE(Wire(rig.client, door).ask("PING"), "+PING") << "plain, where TLS is expected";
+      EXPECT_EQ(Wire(rig.client, replica_door).ask("PING"), "+PING") << "a replica speaks plain";
+      EXPECT_EQ(Wire(rig.client, rig.door).ask("PING"), "+PING") << "a door from before";
+    });
   });
 }
 

@@ -116,6 +116,17 @@ std::string text_of(const Value& value, const std::string& name) {
                                   ", expected a string, a number, true or false");
 }
 
+// tls = true
+void parse_tls(TableReader& reader, ClusterOptions& cluster) {
+  cluster.tls = reader.flag("tls").value_or(false);
+  if (cluster.tls && (cluster.topology == Topology::sentinel || cluster.topology == Topology::cluster)) {
+    throw BadScenario(reader.at("tls"),
+                      "`tls` with this topology: servers would come to the doors that are the clients', and "
+                      "they speak plain, expected topology = \"single\", \"primary-replica\" or "
+                      "\"independent\"");
+  }
+}
+
 void parse_server_settings(const Value& table, Scenario& scenario) {
   if (table.kind != Value::Kind::table) {
     throw BadScenario(table.at, "`settings` is " + std::string(table.kind_name()) +
@@ -221,6 +232,7 @@ void parse_cluster(const Value& table, Scenario& scenario) {
           reader.at("min_replicas_max_lag"),
           "`min_replicas_max_lag` means nothing without `min_replicas_to_write`, expected both");
   }
+  parse_tls(reader, cluster);
   if (const Value* const settings = reader.value("settings")) parse_server_settings(*settings, scenario);
   reader.finish();
 }

@@ -108,6 +108,17 @@ TEST(ParseCluster, ChainedReplicas) {
   EXPECT_THAT(problem(file("follows = { r3 = \"r2\" }\n")), HasSubstr("goes with topology"));
 }
 
+TEST(ParseCluster, Tls) {
+  EXPECT_FALSE(parse_scenarios(file(""), "f.toml").front().cluster.tls);
+  EXPECT_TRUE(parse_scenarios(file("tls = true\n"), "f.toml").front().cluster.tls);
+  EXPECT_THAT(problem(file("tls = \"yes\"\n")), HasSubstr("expected true or false"));
+  for (const char* const topology : {"sentinel", "cluster"}) {
+    const std::string its = "topology = \"" + std::string(topology) + "\"\n";
+    EXPECT_THAT(problem(file(its + "tls = true\n")), HasSubstr("expected topology = \"single\""));
+    EXPECT_EQ(problem(file(its + "tls = false\n")), "no problem");
+  }
+}
+
 TEST(ParseCluster, ARedisCluster) {
   const std::string elects = "topology = \"cluster\"\n";
   ClusterOptions cluster = parse_scenarios(file(elects), "f.toml").front().cluster;

@@ -386,6 +386,11 @@ Scenario parse_base(const Value& document, const std::string& file) {
   if (scenario.cluster.topology == Topology::sentinel) names.sentinels = scenario.cluster.sentinels.names;
   names.elects = scenario.cluster.topology == Topology::cluster;
   parse_workload(section(root, "workload"), root, scenario, names);
+  if (scenario.cluster.tls && find_workload_kind(scenario.workload.kind)->programs) {
+    throw BadScenario(section(root, "cluster").find("tls")->at,
+                      "`tls` goes with locks of this library: a program comes to a door of its own, which "
+                      "speaks plain, expected none");
+  }
   for (std::int64_t i = 1; i <= scenario.workload.clients; ++i)
     names.clients.push_back("c" + std::to_string(i));
   parse_network(section(root, "network"), scenario, names.clients);

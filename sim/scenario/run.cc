@@ -9,9 +9,12 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "checker/linearizability/linearizability.h"
+#include "lib/testing/server/certificates.h"
+#include "lib/testing/server/temporary_folder.h"
 #include "sim/client/recorder.h"
 #include "sim/client/workload.h"
 #include "sim/client/workload_kind.h"
@@ -34,6 +37,7 @@ namespace {
 // Everything of one run. The members are built on a task of the harness; they are destroyed after the world
 // ended all tasks, in reverse order, so that no task can outlive what it uses.
 struct Stage {
+  std::unique_ptr<TemporaryFolder> certificates;  // null: nobody speaks TLS
   std::unique_ptr<World> world;
   std::unique_ptr<Proxy> proxy;
   std::unique_ptr<Truth> truth;  // null: nobody asked for it
@@ -117,6 +121,16 @@ void make_trouble(Stage& stage, const Scenario& scenario) {
             [&scenario](std::string_view process) { return is_client(process, scenario); });
 }
 
+// A CA, which has signed what the proxy shows. Returns what clients trust.
+TlsOptions encrypt(Stage& stage) {
+  constexpr const char* kName = "redis.test";
+  stage.certificates = std::make_unique<TemporaryFolder>();
+  const testing::CertificateAuthority ca(stage.certificates->path(), "ca");
+  const testing::Certificate shown = ca.issue({.name = "proxy", .hosts = {kName}});
+  stage.proxy->end_tls({.certificate_file = shown.certificate_file, .key_file = shown.key_file});
+  return {.ca_file = ca.file(), .server_name = kName};
+}
+
 void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
   World& world = *stage.world;
   stage.proxy = std::make_unique<Proxy>(world);
@@ -132,6 +146,8 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
       return observer->witness(node, others ? others(node) : nullptr);
     };
   }
+  std::optional<TlsOptions> tls;
+  if (cluster.tls) tls = encrypt(stage);
   stage.cluster = options.embedded ? make_embedded_cluster(world, *stage.proxy, cluster)
                                    : make_real_cluster(world, *stage.proxy, cluster);
   if (options.observer != nullptr) options.observer->begins(world, *stage.proxy, *stage.cluster);
@@ -143,6 +159,7 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
   WorkloadOptions workload = scenario.workload;
   workload.independent = cluster.topology == Topology::independent;
   workload.cluster = cluster.topology == Topology::cluster;
+  workload.tls = tls;
   workload.proxy = stage.proxy.get();
   workload.replicated = has_replicas(cluster.topology);
   if (workload.cluster) workload.primaries = cluster.election.primaries;

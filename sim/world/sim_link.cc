@@ -178,8 +178,12 @@ IoStatus SimLink::connect(SimEnd& end, MonotonicTime deadline) {
   return IoStatus::ok;
 }
 
+// What passes stands in the trace. Of TLS that is its length: OpenSSL draws keys by itself.
 void SimLink::arrived(SimEnd& end, std::uint32_t bytes) {
-  for (std::size_t done = 0; done < bytes;) {
+  constexpr char kTlsHandshake = '\x16';  // the first byte of who connects (RFC 8446, section 5.1)
+  if (!std::exchange(began_, true)) encrypted_ = end.in.piece(end.arrived, 1).front() == kTlsHandshake;
+  if (encrypted_) fabric_.trace.add(std::uint64_t{bytes});
+  for (std::size_t done = 0; done < bytes && !encrypted_;) {
     const std::string_view piece = end.in.piece(end.arrived + done, bytes - done);
     fabric_.trace.add(piece);
     done += piece.size();

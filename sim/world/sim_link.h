@@ -71,7 +71,8 @@ class SimLink final : public EventSink {
   SimFabric& fabric_;
   const std::uint64_t id_;
   int references_ = 0;
-  SimEnd ends_[2];  // 0 connects, 1 accepts
+  bool began_ = false, encrypted_ = false;  // something has arrived; by TLS
+  SimEnd ends_[2];                          // 0 connects, 1 accepts
 };
 
 // Holds one reference to its link.

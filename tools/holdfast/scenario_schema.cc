@@ -133,6 +133,10 @@ std::vector<Key> cluster_keys() {
       {"node_timeout", duration(), "cluster: silent for so long is down, in one node's opinion (1s)"},
       {"persistence", choice({"none", "rdb", "aof-always", "aof-everysec", "aof-no"}),
        "what a restart finds again (none)"},
+      {"tls", flag(),
+       "single, primary-replica, independent: clients speak TLS, with a CA of this run; the proxy ends it, "
+       "so "
+       "that faults see commands (false)"},
       {"min_replicas_to_write", integer(0, 15),
        "a primary takes writes only while so many replicas acknowledge (0)"},
       {"min_replicas_max_lag", duration(), "how old their last acknowledgement may be: whole seconds (10s)"},

@@ -15,7 +15,7 @@
 
 #include "lib/net/socket_network.h"
 #include "lib/redis/client.h"
-#include "lib/testing/certificates.h"
+#include "lib/testing/server/certificates.h"
 #include "lib/testing/server/child_process.h"
 #include "lib/testing/server/redis_process.h"
 #include "lib/testing/server/temporary_folder.h"

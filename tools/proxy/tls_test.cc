@@ -9,7 +9,7 @@
 
 #include "lib/net/socket_network.h"
 #include "lib/redis/client.h"
-#include "lib/testing/certificates.h"
+#include "lib/testing/server/certificates.h"
 #include "lib/testing/server/redis_process.h"
 #include "lib/testing/server/temporary_folder.h"
 #include "lib/tls/tls_network.h"

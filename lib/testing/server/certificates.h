@@ -1,4 +1,4 @@
-// A certificate authority for tests of TLS: what it signs may be wrong in any way that a test wants.
+// A certificate authority for servers that speak TLS: what it signs may be wrong in any way that is wanted.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-#include "lib/testing/certificates.h"
+#include "lib/testing/server/certificates.h"
 
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -41,7 +41,8 @@ void add(X509* certificate, X509* issuer, int nid, const std::string& value) {
 
 // Without a signature.
 X509Ptr draft(const std::string& name, EVP_PKEY* key, const std::string& begin, const std::string& end) {
-  static std::atomic<long> serial{1};
+  // Of one length, for the bytes of a handshake are as many in each run.
+  static std::atomic<long> serial{0x10000000};
   X509Ptr certificate(X509_new());
   X509_set_version(certificate.get(), X509_VERSION_3);
   ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), serial++);
