@@ -54,6 +54,7 @@ struct CommandLine {
   void add_show();
   void add_replay();
   void add_bench();
+  void add_plot();
   void add_proxy();
   void add_rest();
   void add_survivor();
