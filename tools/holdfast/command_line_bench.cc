@@ -1,4 +1,4 @@
-// The flags of `bench` and `plot`.
+// The flags of `bench`, `plot` and `report`: what is measured, and what is made of it.
 #include <fmt/format.h>
 
 #include "tools/bench/metric_table.h"
@@ -52,7 +52,7 @@ void CommandLine::add_bench() {
   bench
       ->add_option("--out", bench_.out,
                    "seckill: keep of each lock, protection and fault the first sale that oversold below this "
-                   "folder, as `run --out` does")
+                   "folder, as `run --out` does, for `holdfast report`")
       ->type_name("DIR");
   bench
       ->add_option("--compare", bench_.compare,
@@ -68,6 +68,17 @@ void CommandLine::add_plot() {
   plot->add_option("RESULT", result, "a result, or a folder of results")->required()->type_name("FILE");
   plot->add_option("--out", figures, "folder of the figures; without it: beside the result")
       ->type_name("DIR");
+
+  report = app.add_subcommand(
+      "report",
+      "make one page of a folder of results\n"
+      "What `run --json`, `run --out` and `bench --json` left in the folder and below: the answer "
+      "first, which lock met which fault with the story and timeline behind it, tables, plots, and of "
+      "two results of a benchmark the difference. One HTML file, which loads nothing.");
+  report->add_option("DIR", report_.folder, "the folder")->required()->type_name("DIR");
+  report->add_option("--page", report_.page, "write the page here; without it: report.html in the folder")
+      ->type_name("FILE");
+  report->add_flag("--open", report_.open, "open the page in a browser (by xdg-open)");
 }
 
 BenchArguments CommandLine::bench_arguments(int argc, const char* const* argv) const {
