@@ -16,6 +16,7 @@
 #include "tools/bench/bench_server.h"
 #include "tools/holdfast/exit_code.h"
 #include "tools/holdfast/progress.h"
+#include "tools/holdfast/terminal.h"
 
 namespace holdfast::tools {
 
@@ -31,7 +32,11 @@ struct BenchArguments {
   int seeds = 0;                    // seckill; 0: by suite
   bool quick = false;
   bool peers = true;
-  std::string json;     // "" none
+  std::string json;  // "" none
+  std::string out;   // seckill: of each cell the first sale that oversold is kept below it; "" none
+  // An older result, and perhaps a newer one: then nothing is measured.
+  std::vector<std::string> compare = {};
+  Terminal terminal = {};
   std::string command;  // the command line
 };
 
@@ -71,11 +76,15 @@ class Bench {
   void interleave(int rounds, const std::vector<Trial>& trials);
 
   void note(const std::string& text);  // once each
+  void write(
+      const std::function<void()>& write);  // which may throw OutputError: that is told, and remembered
+  bool wrote_all() const { return wrote_all_; }
   static bool interrupted();
 
  private:
   const BenchArguments& arguments_;
   BenchResult& result_;
+  bool wrote_all_ = true;
   std::unique_ptr<BenchServers> one_, several_, replicated_;
 };
 

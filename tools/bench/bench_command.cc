@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <optional>
 
 #include "sim/scenario/problem.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/compare.h"
 #include "tools/bench/sale.h"
 #include "tools/holdfast/commands.h"
 #include "tools/holdfast/memory.h"
@@ -51,6 +53,7 @@ void require_sane(const BenchArguments& arguments) {
   if (arguments.seeds < 0) throw BadUsage("--seeds: expected 1 or more");
   if (arguments.seconds < 0 || arguments.seconds > 600) throw BadUsage("--seconds: expected 0.01 to 600");
   if (!arguments.json.empty()) require_writable_file("--json", arguments.json);
+  if (!arguments.out.empty()) require_writable_folder("--out", arguments.out);
 }
 
 // Whether there is a file with it. What cannot be written costs no measurement: it is tried after each suite.
@@ -114,6 +117,10 @@ void Bench::note(const std::string& text) {
   if (std::find(result_.notes.begin(), result_.notes.end(), text) != result_.notes.end()) return;
   result_.notes.push_back(text);
   print_err(fmt::format("note: {}\n", text));
+}
+
+void Bench::write(const std::function<void()>& write) {
+  if (!try_to_write(write)) wrote_all_ = false;
 }
 
 void Bench::interleave(int rounds, const std::vector<Trial>& trials) {
@@ -182,6 +189,9 @@ const std::vector<Suite>& all_suites() {
 
 ExitCode bench_command(const BenchArguments& arguments) {
   require_sane(arguments);
+  if (arguments.compare.size() == 2) return compare_command(arguments);
+  std::optional<ReadResult> older;  // a bad one is told before any measurement
+  if (!arguments.compare.empty()) older = narrowed(read_results(arguments.compare.front()), arguments);
   const auto asked = [&](std::string_view suite) {
     const auto& wanted = arguments.suites;
     return wanted.empty() || std::find(wanted.begin(), wanted.end(), suite) != wanted.end();
@@ -217,8 +227,16 @@ ExitCode bench_command(const BenchArguments& arguments) {
   result.complete = !cut;
   const bool kept = keep(arguments, result);
   if (kept) print_out(fmt::format("result {}\n", arguments.json));
+  ExitCode compared = kMet;
+  if (older) {
+    const Comparison comparison =
+        compare(*older, measured(result, "this run"), arguments.compare.front(), "this run");
+    print_out(comparison_report(comparison, arguments.terminal));
+    compared = comparison.code();
+  }
   if (cut) print_err(fmt::format("interrupted: what was done is shown above{}\n", kept ? " and kept" : ""));
-  return worse(cut ? kInterrupted : kMet, kept || arguments.json.empty() ? kMet : kOutput);
+  return worse(cut ? kInterrupted : compared,
+               bench.wrote_all() && (kept || arguments.json.empty()) ? kMet : kOutput);
 }
 
 }  // namespace holdfast::tools

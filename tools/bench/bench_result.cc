@@ -34,13 +34,6 @@ std::string proc_line(const char* file, const std::string& name) {
   return "";
 }
 
-// Four significant digits, no exponent.
-std::string number(double value) {
-  if (value != 0 && std::abs(value) < 10) return fmt::format("{:.3g}", value);
-  if (std::abs(value) < 100) return fmt::format("{:.1f}", value);
-  return fmt::format("{:.0f}", value);
-}
-
 // Six significant digits keep the file small.
 double rounded(double value) { return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr); }
 
@@ -77,19 +70,33 @@ Json measurement_json(const Measurement& m) {
 
 }  // namespace
 
+std::string shown(double value) {
+  if (value != 0 && std::abs(value) < 10) return fmt::format("{:.3g}", value);
+  if (std::abs(value) < 100) return fmt::format("{:.1f}", value);
+  return fmt::format("{:.0f}", value);
+}
+
 double Metric::mean() const {
+  if (summary) return summary->mean;
   const double sum = std::accumulate(rounds.begin(), rounds.end(), 0.0);
   return rounds.empty() ? 0 : sum / static_cast<double>(rounds.size());
 }
 double Metric::median() const {
+  if (summary) return summary->median;
   if (rounds.empty()) return 0;
   std::vector<double> sorted = rounds;
   std::sort(sorted.begin(), sorted.end());
   const std::size_t half = sorted.size() / 2;
   return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
-double Metric::low() const { return rounds.empty() ? 0 : *std::min_element(rounds.begin(), rounds.end()); }
-double Metric::high() const { return rounds.empty() ? 0 : *std::max_element(rounds.begin(), rounds.end()); }
+double Metric::low() const {
+  if (summary) return summary->low;
+  return rounds.empty() ? 0 : *std::min_element(rounds.begin(), rounds.end());
+}
+double Metric::high() const {
+  if (summary) return summary->high;
+  return rounds.empty() ? 0 : *std::max_element(rounds.begin(), rounds.end());
+}
 
 void Measurement::add(const std::string& metric, double value) {
   static_cast<void>(metric_info(suite, metric));
@@ -177,7 +184,7 @@ std::string table_of(const BenchResult& result, const std::string& suite) {
       if (found == m.metrics.end()) {
         row.emplace_back();
       } else {
-        row.push_back(number(info.shows_means ? found->second.mean() : found->second.median()));
+        row.push_back(shown(info.shows_means ? found->second.mean() : found->second.median()));
       }
     }
     rows.push_back(std::move(row));

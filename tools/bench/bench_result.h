@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +16,14 @@ inline constexpr int kBenchVersion = 2;  // of the document; rises when older re
 
 struct Metric {
   std::vector<double> rounds;  // one value a round (or a seed), in their order
+  // Of a result whose rounds were not kept.
+  struct Summary {
+    std::size_t count = 0;
+    double mean = 0, median = 0, low = 0, high = 0;
+  };
+  std::optional<Summary> summary = {};
 
+  std::size_t count() const { return summary ? summary->count : rounds.size(); }
   double mean() const;
   double median() const;
   double low() const;
@@ -63,6 +72,19 @@ void describe_machine(BenchResult& result);  // machine, versions, started
 std::string load_average();
 
 std::string to_json(const BenchResult& result);
+// What to_json() wrote, of one file or of all *.json of a folder (of a row that is in several, the last
+// file's). Throws BadUsage: file, what was expected, what to do. Names and units are those of metrics.json.
+struct ReadResult {
+  std::vector<std::string> files;
+  std::vector<BenchResult> documents;  // without their measurements
+  std::vector<Measurement> measurements;
+  std::vector<std::size_t> of;  // the document of each measurement
+};
+ReadResult read_results(const std::string& path);
+// Whether a document says of itself that it is a result, of whatever version.
+bool is_result(const nlohmann::ordered_json& document);
+// For people: three digits that count, no exponent.
+std::string shown(double value);
 // A table for people of one suite: a line for each measurement, medians (or means) in the order of the
 // metric table.
 std::string table_of(const BenchResult& result, const std::string& suite);

@@ -11,6 +11,7 @@
 
 #include "sim/scenario/run.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/keep_sale.h"
 #include "tools/bench/sale.h"
 
 namespace holdfast::tools {
@@ -50,15 +51,27 @@ struct Cell {
 
   std::vector<std::optional<Outcome>> outcomes = {};  // by seed
   std::string failure = {};                           // of the harness
+  std::optional<sim::RunResult> told = {};            // the first that oversold, if that is kept
 
   std::string name() const { return fmt::format("{} · {} · {}", subject, protection, fault); }
 };
+
+// Asked of every sale that may be kept: the story is told of it.
+void ask_for_stories(std::vector<Cell>& cells) {
+  for (Cell& cell : cells) {
+    sim::Expectation oversells;
+    oversells.check = "oversell";
+    oversells.violated = true;
+    cell.scenario.expectations = {oversells};
+  }
+}
 
 // The runs of all cells, several at a time: on real servers a run mostly waits.
 class SaleRuns {
  public:
   SaleRuns(Bench& bench, std::vector<Cell>& cells, bool embedded)
       : bench_(bench), cells_(cells), embedded_(embedded) {
+    if (!bench.arguments().out.empty()) ask_for_stories(cells);
     for (Cell& cell : cells_) {
       cell.outcomes.resize(static_cast<std::size_t>(cell.seeds));
       for (int i = 0; i < cell.seeds; ++i) runs_.emplace_back(&cell, i);
@@ -80,6 +93,11 @@ class SaleRuns {
     for (std::thread& thread : threads) thread.join();
     if (missing_) throw MissingServer();
     for (const Cell& cell : cells_) keep(cell);
+    for (const Cell& cell : cells_) {
+      if (!cell.told) continue;
+      const std::string name = fmt::format("{}-{}-{}", cell.fault, cell.protection, cell.subject);
+      bench_.write([&] { keep_sale(bench_.arguments().out, cell.scenario, name, *cell.told, embedded_); });
+    }
     if (Bench::interrupted()) throw BenchInterrupted();
   }
 
@@ -89,13 +107,17 @@ class SaleRuns {
       auto& [cell, seed] = runs_[i - 1];
       try {
         const TemporaryFolder folder;
-        const sim::RunResult run =
-            sim::run_once(cell->scenario, {.embedded = embedded_,
-                                           .seed = static_cast<std::uint64_t>(seed + 1),
-                                           .folder = embedded_ ? "" : folder.path(),
-                                           .keep_history = true,
-                                           .interrupted = Bench::interrupted});
-        cell->outcomes[static_cast<std::size_t>(seed)] = outcome_of(run);
+        sim::RunResult run = sim::run_once(cell->scenario, {.embedded = embedded_,
+                                                            .seed = static_cast<std::uint64_t>(seed + 1),
+                                                            .folder = embedded_ ? "" : folder.path(),
+                                                            .keep_history = true,
+                                                            .interrupted = Bench::interrupted});
+        const Outcome outcome = outcome_of(run);
+        cell->outcomes[static_cast<std::size_t>(seed)] = outcome;
+        if (outcome.oversold > 0 && !bench_.arguments().out.empty()) {
+          const std::lock_guard guard(mutex_);
+          if (!cell->told || run.seed < cell->told->seed) cell->told = std::move(run);
+        }
       } catch (const MissingServer&) {
         missing_ = true;
       } catch (const std::exception& error) {

@@ -30,7 +30,11 @@ const std::vector<SuiteInfo>& metric_table() {
       suite.about = entry.at("about");
       suite.shows_means = entry.at("shown") == "mean";
       for (const auto& m : entry.at("metrics")) {
-        suite.metrics.push_back({m.at("name"), m.at("unit"), m.at("meaning")});
+        const std::string better = m.value("better", "");
+        suite.metrics.push_back({m.at("name"), m.at("unit"), m.at("meaning"),
+                                 better == "more"   ? MetricInfo::Better::more
+                                 : better == "less" ? MetricInfo::Better::less
+                                                    : MetricInfo::Better::neither});
       }
     }
     return suites;

@@ -12,6 +12,7 @@ struct MetricInfo {
   std::string name;     // "hand_off_p50"
   std::string unit;     // "us"; "ratio" has none
   std::string meaning;  // one line
+  enum class Better { more, less, neither } better = Better::neither;
 };
 
 struct SuiteInfo {

@@ -9,7 +9,6 @@
 #include "sim/hunt/case_file.h"
 #include "sim/scenario/problem.h"
 #include "sim/scenario/units.h"
-#include "tools/bench/metric_table.h"
 #include "tools/holdfast/command_page.h"
 
 namespace holdfast::tools {
@@ -153,54 +152,8 @@ void CommandLine::add_replay() {
   add_terminal_flags(*replay);
 }
 
-void CommandLine::add_bench() {
-  bench = app.add_subcommand(
-      "bench",
-      "measure locks beside each other: throughput, latency, fairness, oversell under faults, "
-      "cost of scale\n"
-      "Everything is started by the command; variants are interleaved round by round.\n"
-      "Ctrl-C ends it within about a second and keeps what is whole (exit 130).");
-  std::string about;
-  std::vector<std::string> suites;
-  for (const Suite& suite : all_suites()) {
-    about += "\n  " + std::string(suite.name) + ": " + suite_info(suite.name).about;
-    suites.emplace_back(suite.name);
-  }
-  bench->add_option("--suite", bench_.suites, "only these (commas between them):" + about)
-      ->type_name("SUITE")
-      ->check(Choice(suites))
-      ->delimiter(',');
-  bench->add_option("--locks", bench_.locks, "only these of `holdfast list locks`")
-      ->type_name("LOCK")
-      ->delimiter(',');
-  bench->add_option("--clients", bench_.clients, "how many clients, 1 to 10000 (several: 1,50)")
-      ->type_name("N")
-      ->delimiter(',');
-  bench
-      ->add_option("--hold", bench_.hold_ms,
-                   "contended: ms inside the lock, 0 to 10000 (several: 1,1000); 0, 1 and 10 without it")
-      ->type_name("MS")
-      ->delimiter(',');
-  bench->add_option("--threads", bench_.threads, "clients that share one process and its connection")
-      ->type_name("N");
-  bench->add_option("--world", bench_.world, "where")
-      ->type_name("WORLD")
-      ->check(Choice({"embedded", "real", "both"}))
-      ->capture_default_str();
-  bench->add_option("--rounds", bench_.rounds, "of each suite")->type_name("N");
-  bench->add_option("--seconds", bench_.seconds, "of one measurement")->type_name("S");
-  bench->add_option("--seeds", bench_.seeds, "of each cell of seckill")->type_name("N");
-  bench->add_flag("--quick", bench_.quick,
-                  "fewer points, fewer rounds, shorter: all suites in three minutes, not 40");
-  bench->add_flag("!--no-peers", bench_.peers, "without redis-py and redis-semaphore");
-  bench->add_option("--json", bench_.json, "write the result here, for `holdfast plot`")->type_name("FILE");
-}
-
 void CommandLine::add_rest() {
-  plot = app.add_subcommand("plot", "draw what `holdfast bench --json` wrote, as PNG and SVG");
-  plot->add_option("RESULT", result, "a result, or a folder of results")->required()->type_name("FILE");
-  plot->add_option("--out", figures, "folder of the figures; without it: beside the result")
-      ->type_name("DIR");
+  add_plot();
 
   list = app.add_subcommand("list", "list what scenarios may name, one a line");
   list->add_option("WHAT", what, "of what")
@@ -387,13 +340,6 @@ RunArguments CommandLine::run_arguments(const std::string& command) const {
   if (arguments.check_determinism && !arguments.embedded)
     throw BadUsage("--check-determinism: the real world is not deterministic, expected --world embedded");
   arguments.terminal = detect_terminal(parse_color(color_), ascii_);
-  return arguments;
-}
-
-BenchArguments CommandLine::bench_arguments(int argc, const char* const* argv) const {
-  BenchArguments arguments = bench_;
-  arguments.command = "holdfast";
-  for (int i = 1; i < argc; ++i) arguments.command += std::string(" ") + argv[i];
   return arguments;
 }
 

@@ -21,7 +21,7 @@ struct CommandLine {
 
   CLI::App app;
   CLI::App *run, *check, *hunt, *merge, *explore, *show, *replay, *list, *redis, *proxy, *bench, *plot,
-      *external, *survivor, *locks, *unlock, *schema, *completion, *man;
+      *report, *external, *survivor, *locks, *unlock, *schema, *completion, *man;
   CLI::App* help;
 
   RunArguments run_arguments(const std::string& command) const;
@@ -32,6 +32,7 @@ struct CommandLine {
   ExploreArguments explore_arguments() const;
   ShowArguments show_arguments(const std::string& command) const;
   ReplayArguments replay_arguments(const std::string& command) const;
+  ReportArguments report_arguments() const { return report_; }
   RedisArguments redis_arguments() const;
   ExternalArguments external_arguments(const std::string& command) const;
   ProxyArguments proxy_arguments() const;
@@ -54,6 +55,7 @@ struct CommandLine {
   void add_show();
   void add_replay();
   void add_bench();
+  void add_plot();  // and report
   void add_proxy();
   void add_rest();
   void add_survivor();
@@ -70,6 +72,7 @@ struct CommandLine {
   ExploreArguments explore_;
   ShowArguments show_;
   ReplayArguments replay_;
+  ReportArguments report_;
   RedisArguments redis_;
   ExternalArguments external_;
   ProxyArguments proxy_;

@@ -44,6 +44,12 @@ struct ReplayArguments {
   Terminal terminal = {};
 };
 
+struct ReportArguments {
+  std::string folder;
+  std::string page;  // where it is written, "" report.html in the folder
+  bool open = false;
+};
+
 struct RedisArguments {
   std::uint16_t port = 6379;                                  // 0: any free one
   Endpoint primary = {};                                      // host "": none
@@ -144,6 +150,8 @@ ExitCode explore_command(const ExploreArguments& arguments);
 ExitCode show_command(const ShowArguments& arguments);
 // Runs it again, and writes the page on which it is walked through. Embedded runs only.
 ExitCode replay_command(const ReplayArguments& arguments);
+// Results of a folder as one page (tools/report). Throws BadUsage for what it cannot use, OutputError.
+ExitCode report_command(const ReportArguments& arguments);
 // Serves until SIGINT, SIGTERM or SHUTDOWN. Throws Missing when the port cannot be had.
 ExitCode redis_command(const RedisArguments& arguments);
 // Writes a scenario, an adapter and a workflow; overwrites nothing.

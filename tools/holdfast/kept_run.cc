@@ -66,6 +66,8 @@ Json json_of(const KeptRun& run) {
                    {"scenario", run.scenario},
                    {"variant", run.variant},
                    {"about", run.about},
+                   {"lock", run.lock},
+                   {"faults", run.faults},
                    {"seed", run.seed},
                    {"world", run.world},
                    {"trace", run.trace},
@@ -151,6 +153,8 @@ std::optional<KeptRun> read_kept_run(const std::string& folder) {
     run.scenario = document.at("scenario");
     run.variant = document.at("variant");
     run.about = document.at("about");
+    run.lock = document.value("lock", "");
+    if (document.contains("faults")) run.faults = document["faults"].get<std::vector<std::string>>();
     run.seed = document.at("seed");
     run.world = document.at("world");
     run.decisions = document.value("decisions", "");

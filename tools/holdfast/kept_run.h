@@ -29,6 +29,8 @@ struct KeptVerdict {
 // What run.json says.
 struct KeptRun {
   std::string file, scenario, variant, about, world, reproduce;
+  std::string lock;                 // its kind; "" an older holdfast wrote it
+  std::vector<std::string> faults;  // the kinds that may act, each once
   std::uint64_t seed = 0;
   std::string decisions;  // the file of them, "" none
   std::string trace;

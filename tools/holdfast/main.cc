@@ -71,6 +71,7 @@ ExitCode dispatch(int argc, char** argv) {
   if (*line.locks) return locks_command(line.locks_arguments());
   if (*line.unlock) return unlock_command(line.unlock_arguments());
   if (*line.survivor) return survivor_command(line.survivor_arguments());
+  if (*line.report) return report_command(line.report_arguments());
   if (*line.plot) return plot_command(line.result, line.figures);
   if (*line.bench) return bench_command(line.bench_arguments(argc, argv));
   return run_command(line.run_arguments(command));

@@ -12,6 +12,7 @@
 
 #include "lib/testing/server/missing.h"
 #include "sim/external/bad_program.h"
+#include "tools/holdfast/fault_kinds.h"
 #include "tools/holdfast/memory.h"
 #include "tools/holdfast/output.h"
 
@@ -37,6 +38,8 @@ KeptRun describe_run(const CaseResult& result, const sim::RunResult& run, const 
   kept.scenario = scenario.name;
   kept.variant = scenario.variant;
   kept.about = scenario.about;
+  kept.lock = scenario.lock->name;
+  kept.faults = fault_kinds(scenario);
   kept.world = arguments.embedded ? "embedded" : "real";
   kept.reproduce = result.reproduce(run.seed, arguments);
   kept.seed = run.seed;
