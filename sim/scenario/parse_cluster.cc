@@ -190,6 +190,14 @@ bool is_name(const std::string& name) {
   });
 }
 
+void needs_engine(std::string_view what, std::string_view name, std::string_view engine,
+                  const Scenario& scenario, const Position& at) {
+  if (engine == scenario.cluster.engine) return;
+  throw BadScenario(at, "the " + std::string(what) + " `" + std::string(name) + "` needs engine = \"" +
+                            std::string(engine) + "\" in [cluster], and there it is \"" +
+                            scenario.cluster.engine + "\", expected that");
+}
+
 void parse_cluster(const Value& table, Scenario& scenario) {
   TableReader reader(table, "[cluster]");
   const std::string topology =

@@ -74,14 +74,6 @@ std::vector<std::string> workloads_of_latches() {
   return names;
 }
 
-// A lock is a matter of its own servers. None at all needs none.
-void needs_engine(const LockKind& lock, const std::string& engine, const Position& at) {
-  if (lock.engine == engine || &lock == &no_lock_kind()) return;
-  throw BadScenario(at, "the lock `" + std::string(lock.name) + "` needs engine = \"" +
-                            std::string(lock.engine) + "\" in [cluster], and there it is \"" + engine +
-                            "\", expected one that fits the other");
-}
-
 void parse_lock(const Value& table, Scenario& scenario) {
   TableReader reader(table, "[lock]");
   std::vector<std::string> kinds;
@@ -121,7 +113,7 @@ void parse_lock(const Value& table, Scenario& scenario) {
     scenario.lock = workload.own_lock = external ? &external_lock_kind() : &no_lock_kind();
   }
   const LockKind& lock = *scenario.lock;
-  needs_engine(lock, scenario.cluster.engine, reader.at("kind"));
+  if (&lock != &no_lock_kind()) needs_engine("lock", lock.name, lock.engine, scenario, reader.at("kind"));
   if (lease && lock.lease == Duration::zero()) {
     throw BadScenario(reader.at("lease"), "`lease`: the lock `" + std::string(lock.name) +
                                               "` has none, it lasts as long as its session, expected none");
@@ -215,11 +207,7 @@ void parse_workload(const Value& table, TableReader& root, Scenario& scenario, c
   workload.kind = kind->name;
   workload.own = parse_settings(reader, kind->keys, names, "[workload]");
 
-  if (const std::string& engine = scenario.cluster.engine; !kind->engine.empty() && kind->engine != engine) {
-    throw BadScenario(reader.at("kind"),
-                      "the workload `" + workload.kind + "` needs engine = \"" + std::string(kind->engine) +
-                          "\" in [cluster], and there it is \"" + engine + "\", expected that");
-  }
+  if (!kind->engine.empty()) needs_engine("workload", kind->name, kind->engine, scenario, reader.at("kind"));
   const LockKind& lock = *scenario.lock;
   check_programs(table, reader, *kind, lock);
   workload.recogniser = parse_judge(root, reader, workload.own);

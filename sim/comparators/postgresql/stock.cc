@@ -1,6 +1,6 @@
-// The stock of the annotation design as it was published: a row that is read, and written back as one less, by
-// a method whose transaction is at READ COMMITTED, PostgreSQL's default. Under a lock that is what keeps it
-// right. Beside it, what a database offers instead of a lock.
+// The stock of the annotation design as it was published: a row that is read, and written back as one less,
+// in a transaction at READ COMMITTED, PostgreSQL's default. The lock around it is what keeps it right. Beside
+// it, what a database offers instead of a lock.
 //
 // A transaction that fails sold nothing; one whose COMMIT is not answered may have.
 #include <algorithm>
