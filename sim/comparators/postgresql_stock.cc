@@ -20,7 +20,7 @@ WorkloadKind postgresql_stock_workload() {
   kind.engine = "postgresql";
   kind.keys = {
       {.name = "stock", .type = Type::count, .about = "units (10)", .most = 1'000'000},
-      {.name = "write",
+      {.name = "transaction",
        .type = Type::text,
        .about = "select-update: SELECT count, think, UPDATE to one less, at READ COMMITTED; for-update: the "
                 "SELECT "

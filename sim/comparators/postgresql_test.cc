@@ -206,7 +206,8 @@ void expect_met(const Scenario& scenario, std::uint64_t seeds) {
 TEST(PostgresScenarios, AReplicaThatLagsGrantsAgainUnlessGrantsWaitForIt) {
   SKIP_WITHOUT_POSTGRESQL();
   const std::string file = holdfast::testing::source_path("scenarios/comparators/failover.toml");
-  for (const char* const variant : {"", "synchronous"}) expect_met(read_scenario(file, variant, {}), 1);
+  const std::vector<Override> small = {{"workload.stock", std::int64_t{3}}, {"workload.think", "50ms..80ms"}};
+  for (const char* const variant : {"", "synchronous"}) expect_met(read_scenario(file, variant, small), 1);
 }
 
 TEST(LongPostgresScenarios, AllMeetTheirExpectations) {

@@ -17,7 +17,7 @@ macro(holdfast_comparator engine name module)
     set_property(SOURCE ${known} APPEND PROPERTY COMPILE_DEFINITIONS HOLDFAST_WITH_${name})
   else()
     list(APPEND HOLDFAST_WITHOUT sim/comparators/${engine})
-    message(STATUS "Not built: sim/comparators/${engine} (${module} was not found; tools/setup/setup --comparisons installs it)")
+    message(STATUS "Not built: sim/comparators/${engine} (no ${module}, or HOLDFAST_COMPARATORS=OFF; tools/setup/setup --comparisons)")
   endif()
 endmacro()
 

@@ -27,13 +27,13 @@ struct Sale {
 constexpr const char* kSetTo = "UPDATE stock SET count = $1::int8 WHERE id = 1 RETURNING count";
 
 Sale sale_of(const WorkloadOptions& options) {
-  const std::string write = get_or(options.own, "write", std::string("select-update"));
+  const std::string kind = get_or(options.own, "transaction", std::string("select-update"));
   const char* const select = "SELECT count FROM stock WHERE id = 1";
-  if (write == "for-update")
+  if (kind == "for-update")
     return {"BEGIN ISOLATION LEVEL READ COMMITTED", "SELECT count FROM stock WHERE id = 1 FOR UPDATE",
             kSetTo};
-  if (write == "serializable") return {"BEGIN ISOLATION LEVEL SERIALIZABLE", select, kSetTo};
-  if (write == "decrement")
+  if (kind == "serializable") return {"BEGIN ISOLATION LEVEL SERIALIZABLE", select, kSetTo};
+  if (kind == "decrement")
     return {"BEGIN ISOLATION LEVEL READ COMMITTED", nullptr,
             "UPDATE stock SET count = count - 1 WHERE id = 1 AND count > 0 RETURNING count"};
   return {"BEGIN ISOLATION LEVEL READ COMMITTED", select, kSetTo};
