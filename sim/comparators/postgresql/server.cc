@@ -150,8 +150,9 @@ class PostgresNode final : public ServerNode {
     set("port", std::to_string(upstream().port));
     set("unix_socket_directories", "");
     set("shared_buffers", "16MB");
-    set("dynamic_shared_memory_type", "mmap");  // in its folder, which is removed
-    set("wal_keep_size", "256MB");              // for a replica that begins anew
+    set("dynamic_shared_memory_type", "mmap");   // in its folder, which is removed
+    set("recovery_init_sync_method", "syncfs");  // after a crash: file by file takes seconds
+    set("wal_keep_size", "256MB");               // for a replica that begins anew
     if (primary_) {
       set("primary_conninfo",
           "hostaddr=" + primary_->host + " port=" + std::to_string(primary_->port) +
