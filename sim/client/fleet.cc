@@ -256,6 +256,11 @@ Fleet::Equipment Fleet::equip(ClientRecorder& recorder, const std::string& name,
       .by_lag = options_.by_lag,
       .wait_timeout = options_.wait_timeout};
   for (const auto& server : own.servers) space.nodes.push_back(server.get());
+  if (const auto doors = options_.doors.find(name); doors != options_.doors.end())
+    space.doors = doors->second;
+  space.client_name = name;
+  space.connect_timeout = options_.connect_timeout;
+  space.command_timeout = options_.command_timeout;
   for (const redis::Node& node : options_.nodes) {
     if (is_member(node.name)) space.members.push_back(node.endpoint.to_string());
   }

@@ -60,6 +60,8 @@ class LatchSpace {
   virtual std::shared_ptr<Latch> obtain(const std::string& key) = 0;
 };
 
+inline constexpr std::string_view kRedis = "redis";
+
 struct LockSpaceOptions {
   redis::Client& client;  // of the one server, or of the replicated set
   LockOptions lock;
@@ -71,6 +73,11 @@ struct LockSpaceOptions {
   std::vector<std::string> members = {};   // and "host:port" of each member; empty: all nodes of the client
   std::optional<Duration> wait_timeout =
       std::nullopt;  // LockKind::wait_timeout: instead of the published one
+  // LockKind::engine is none of Redis: doors of this client's own to all nodes, and what `client` would do.
+  std::vector<redis::Node> doors = {};
+  std::string client_name = {};
+  Duration connect_timeout = std::chrono::milliseconds(1000),
+           command_timeout = std::chrono::milliseconds(3000);
 };
 
 // What one command did to the server's record of a lock, read off the wire for the ledger.
@@ -96,6 +103,7 @@ struct StoreEffect {
 struct LockKind {
   std::string_view name;
   std::string_view about;
+  std::string_view engine = kRedis;  // whose servers it needs (sim/comparators/engine.h)
   bool historic = false;
   bool reentrant = false;
   bool promises_validity =
@@ -115,7 +123,8 @@ struct LockKind {
   bool survives_failover = false;
   bool asks_strangers = false;  // planted: its clients know servers that are none of the members, too
   bool own_lease = false;       // an acquire can be given a lease of its own: LockSpace::obtain_leased()
-  Duration lease = std::chrono::seconds(30);  // of a scenario that names none: the design's own default
+  // Of a scenario that names none: the design's own default. Zero: it has no leases, and none can be named.
+  Duration lease = std::chrono::seconds(30);
   // Its lock() gives up by itself after this long, by default. None: it waits until it is granted.
   std::optional<Duration> wait_timeout = std::nullopt;
   std::function<std::unique_ptr<LockSpace>(const LockSpaceOptions& options)> make = {};  // empty: a latch

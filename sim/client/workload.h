@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,6 +56,8 @@ struct WorkloadOptions {
 
   // the clients: "c1".."cN"
   std::vector<redis::Node> nodes = {};
+  // Of an engine other than Redis: each client's own doors to `nodes`.
+  std::map<std::string, std::vector<redis::Node>> doors = {};
   std::vector<redis::Node> sentinels = {};       // clients ask these, and know `nodes` by name only
   bool cluster = false;                          // `nodes` are those of a Redis Cluster
   std::optional<TlsOptions> tls = std::nullopt;  // what clients speak to `nodes`; nullopt: plain

@@ -30,7 +30,8 @@ struct WorkloadKind {
   // Its clients are programs, processes of the machine: real world only, no fault that reaches into a client,
   // no key of [workload] about what a client of ours does; its lock is `external`, and no other workload's.
   bool programs = false;
-  bool latch = false;                         // it drives count-down latches, and nothing else does
+  std::string_view engine = "";  // whose servers it needs, whatever the lock; "": those of the lock
+  bool latch = false;            // it drives count-down latches, and nothing else does
   std::vector<std::string_view> checks = {};  // about what it does; they mean nothing elsewhere
   std::vector<MarkInfo> marks = {};           // that only it hits
   std::string_view cost = "";  // the one of its figures that should be 0: "oversold"; "": it has none

@@ -9,12 +9,13 @@ WorkloadKind seckill_workload();
 WorkloadKind transfer_workload();
 WorkloadKind scheduled_job_workload();
 WorkloadKind count_down_workload();
-WorkloadKind external_workload();  // sim/external/
+WorkloadKind external_workload();          // sim/external/
+WorkloadKind postgresql_stock_workload();  // sim/comparators/
 
 const std::vector<WorkloadKind>& all_workload_kinds() {
   static const std::vector<WorkloadKind> kinds = {
-      critical_section_workload(), seckill_workload(),    transfer_workload(),
-      scheduled_job_workload(),    count_down_workload(), external_workload(),
+      critical_section_workload(), seckill_workload(),  transfer_workload(),         scheduled_job_workload(),
+      count_down_workload(),       external_workload(), postgresql_stock_workload(),
   };
   return kinds;
 }

@@ -47,6 +47,7 @@ struct ElectionSettings {
 };
 
 struct ClusterOptions {
+  std::string engine = "redis";  // whose servers: that, or an engine of sim/comparators
   Topology topology = Topology::single;
   std::vector<std::string> nodes = {"r1"};  // primary-replica, sentinel: the first starts as primary
   SentinelSettings sentinels = {};          // sentinel

@@ -30,6 +30,7 @@ FaultKind bandwidth_fault() {
                        .about = "of each way of each connection",
                        .most = 1'000'000'000});
   kind.on_links = true;
+  kind.any_engine = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Bandwidth>(config);
   };

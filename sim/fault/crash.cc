@@ -45,6 +45,7 @@ FaultKind crash_fault() {
       {"client", FaultKey::Type::client, false, "which client (or `node`)"},
       {"disk", FaultKey::Type::text, false, "a node's files: keep (default) or lose", {"keep", "lose"}},
   };
+  kind.any_engine = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Crash>(config);
   };

@@ -27,6 +27,7 @@ FaultKind cut_fault() {
   kind.keys.pop_back();  // a connection breaks off both ways
   kind.at_once = true;
   kind.tells_hits = true;
+  kind.any_engine = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Cut>(config);
   };

@@ -31,6 +31,7 @@ FaultKind delay_fault() {
       {"delay", FaultKey::Type::range, true, "how late: \"20ms\" or, drawn for each, \"1ms..30ms\""});
   kind.keys.push_back(p_key());
   kind.on_links = true;
+  kind.any_engine = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Delay>(config);
   };

@@ -32,6 +32,7 @@ FaultKind pause_client_fault() {
                  .about = "a client stops as a whole, its watchdog too, while time goes on"};
   kind.keys = {{"client", FaultKey::Type::client, true, "which client"}};
   kind.must_end = true;
+  kind.any_engine = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<PauseClient>(config);
   };

@@ -34,6 +34,7 @@ FaultKind pause_server_fault() {
                  .about = "a node stops while time goes on, then executes what has queued up"};
   kind.keys = {{"node", FaultKey::Type::any_node, true, "which node"}};
   kind.must_end = true;
+  kind.any_engine = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<PauseServer>(config);
   };

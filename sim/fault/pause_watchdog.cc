@@ -35,6 +35,7 @@ FaultKind pause_watchdog_fault() {
   kind.keys = {{"client", FaultKey::Type::client, true, "which client"}};
   kind.must_end = true;
   kind.inside_client = true;
+  kind.any_engine = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<PauseWatchdog>(config);
   };

@@ -28,6 +28,7 @@ FaultKind promote_fault() {
   kind.keys = {{"node", FaultKey::Type::node, true, "the replica"}};
   kind.at_once = true;
   kind.changes_role = true;
+  kind.any_engine = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Promote>(config);
   };

@@ -42,6 +42,7 @@ FaultKind refuse_fault() {
       {"keep", FaultKey::Type::flag, false, "true: existing connections go on, only new ones are refused"},
   };
   kind.tells_hits = true;
+  kind.any_engine = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Refuse>(config);
   };

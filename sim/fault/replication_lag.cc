@@ -44,6 +44,7 @@ FaultKind replication_lag_fault() {
       {"node", FaultKey::Type::node, true, "the replica"},
       {"delay", FaultKey::Type::range, false, "how late: \"50ms\" or \"10ms..50ms\"; absent: frozen"},
   };
+  kind.any_engine = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<ReplicationLag>(config);
   };

@@ -34,6 +34,7 @@ FaultKind restart_fault() {
       {"disk", FaultKey::Type::text, false, "its files: keep (default) or lose", {"keep", "lose"}},
   };
   kind.at_once = true;
+  kind.any_engine = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Restart>(config);
   };

@@ -29,6 +29,7 @@ FaultKind slow_close_fault() {
   kind.keys.push_back(
       {"delay", FaultKey::Type::range, true, "how late: \"2s\" or, drawn for each, \"500ms..3s\""});
   kind.on_links = true;
+  kind.any_engine = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<SlowClose>(config);
   };

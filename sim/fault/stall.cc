@@ -22,6 +22,7 @@ FaultKind stall_fault() {
   kind.keys = party_keys();
   kind.must_end = true;
   kind.on_links = true;
+  kind.any_engine = true;
   kind.make = [](const FaultConfig& config) -> std::unique_ptr<Fault> {
     return std::make_unique<Stall>(config);
   };

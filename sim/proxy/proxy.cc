@@ -51,10 +51,11 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
     return open(door);
   }
 
-  Endpoint expose_bus(const std::string& node, const Endpoint& upstream) {
+  Endpoint expose_bus(const std::string& node, const Endpoint& upstream, const std::string& from) {
     HF_CHECK(upstreams_.count(node) > 0, "expose_bus() of a node that was exposed");
     auto door = std::make_shared<Door>();
     door->node = node;
+    door->replication_from = from;
     door->bus = upstream;
     door->listener = process_.network().listen({process_.address(), 0});
     return open(door);
@@ -90,7 +91,7 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
   // All that may come to that door.
   std::vector<std::string> addresses_at(const Door& door) const {
     // Programs that are no processes of the world connect from where the kernel has them connect from.
-    if (!door.client.empty()) return {"127.0.0.1"};
+    if (!door.client.empty() || (opaque_ && !door.replication_from.empty())) return {"127.0.0.1"};
     return world_.addresses();
   }
 
@@ -102,6 +103,7 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
     if (link.from.empty()) link.from = host;
     link.to = door.node;
     link.bus = door.bus.has_value();
+    link.opaque = opaque_;
     link.replication = !link.bus && (!door.replication_from.empty() || upstreams_.count(link.from) > 0);
     return link;
   }
@@ -222,6 +224,7 @@ class Proxy::Impl : public std::enable_shared_from_this<Impl> {
   std::map<std::uint64_t, std::shared_ptr<Relay>> relays_;  // in the order of their connections
   std::map<std::string, std::uint64_t> made_;               // connections so far, by who and to whom
   std::uint64_t last_relay_ = 0;
+  bool opaque_ = false;  // nothing here is RESP
 };
 
 Proxy::Proxy(World& world) : impl_(std::make_shared<Impl>(world)) {}
@@ -245,9 +248,11 @@ Endpoint Proxy::expose_to(const std::string& client, const std::string& node) {
   return impl_->expose_to(client, node);
 }
 
-Endpoint Proxy::expose_bus(const std::string& node, const Endpoint& upstream) {
-  return impl_->expose_bus(node, upstream);
+Endpoint Proxy::expose_bus(const std::string& node, const Endpoint& upstream, const std::string& from) {
+  return impl_->expose_bus(node, upstream, from);
 }
+
+void Proxy::make_opaque() { impl_->opaque_ = true; }
 
 void Proxy::lead(const Endpoint& door, const std::string& node) { impl_->lead(door, node); }
 

@@ -28,6 +28,7 @@ struct Link {
   bool replication = false;
   std::uint64_t connection = 0;  // its number; 0: there is none yet
   bool bus = false;              // of the nodes of a Redis Cluster among themselves: not parsed
+  bool opaque = false;           // its servers do not speak RESP: not parsed
   bool of_client() const { return !replication && !bus; }
 };
 
@@ -175,8 +176,10 @@ class Proxy {
   // speak to the upstream is plain. So rules see commands.
   void end_tls(const TlsOptions& shows);
   // The door to `node` for the other nodes of a Redis Cluster: their bus, at an upstream of its own. `node`
-  // must be exposed.
-  Endpoint expose_bus(const std::string& node, const Endpoint& upstream);
+  // must be exposed. `from`: for that node alone, wherever it connects from.
+  Endpoint expose_bus(const std::string& node, const Endpoint& upstream, const std::string& from = "");
+  // From now on no server behind it speaks RESP. Rules on messages, triggers and watchers see nothing.
+  void make_opaque();
   // A door of its own for the client of that name, wherever it connects from: a program that is no process of
   // the world. `node` must be exposed. lead() sends who comes to that door to another node from now on;
   // connections that exist stay where they are.

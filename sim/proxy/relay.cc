@@ -71,6 +71,7 @@ void Relay::refresh() {
     mine->push_back(entry);
     wants_messages_ = wants_messages_ || entry.messages;
   }
+  wants_messages_ = wants_messages_ && !link_.opaque;
   if (mine->empty()) mine = nullptr;
   rules_ = std::move(mine);
 }
@@ -135,6 +136,7 @@ void Relay::receive(Lane& of, std::string_view chunk) {
 }
 
 void Relay::receive_bytes(Lane& of, std::string_view chunk) {
+  if (link_.opaque) return pass_bytes(of, chunk);
   if (of.grouped > 0 || of.piecewise || !of.partial.empty()) flush(of);
   RespFramer& framer = talk_.framer(of.direction);
   for (std::string_view rest = chunk; !rest.empty();) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/cluster/server_settings.h"
+#include "sim/comparators/engine.h"
 #include "sim/scenario/parse_scenario.h"
 #include "sim/scenario/parse_setting.h"
 #include "sim/scenario/table_reader.h"
@@ -127,14 +128,29 @@ void parse_tls(TableReader& reader, ClusterOptions& cluster) {
   }
 }
 
+// Of another engine: any of those that it takes, in its own words.
+void parse_engine_settings(const Value& table, const Engine& engine, ClusterOptions& cluster) {
+  std::vector<std::string> known;
+  for (const EngineSetting& setting : engine.settings) known.emplace_back(setting.name);
+  for (const Member& member : table.members) {
+    if (std::find(known.begin(), known.end(), member.key) == known.end()) {
+      throw BadScenario(member.at, "unknown setting `" + member.key + "` of " + std::string(engine.name) +
+                                       ", expected " + one_of(known) + did_you_mean(member.key, known));
+    }
+    cluster.settings.emplace_back(member.key, text_of(member.value, member.key));
+  }
+}
+
 void parse_server_settings(const Value& table, Scenario& scenario) {
   if (table.kind != Value::Kind::table) {
     throw BadScenario(table.at, "`settings` is " + std::string(table.kind_name()) +
                                     ", expected a table: [cluster.settings]");
   }
+  ClusterOptions& cluster = scenario.cluster;
+  if (const Engine* const engine = find_engine(cluster.engine))
+    return parse_engine_settings(table, *engine, cluster);
   std::vector<std::string> known;
   for (const ServerSetting& setting : all_server_settings()) known.emplace_back(setting.name);
-  ClusterOptions& cluster = scenario.cluster;
   for (const Member& member : table.members) {
     const std::string& name = member.key;
     if (const std::string_view who = decided_by(name); !who.empty())
@@ -162,6 +178,21 @@ void parse_server_settings(const Value& table, Scenario& scenario) {
   }
 }
 
+// What another engine has not.
+void of_engine(TableReader& reader, const Engine& engine, Topology topology) {
+  if (std::find(engine.topologies.begin(), engine.topologies.end(), topology) == engine.topologies.end()) {
+    throw BadScenario(reader.at("topology"), "`topology`: " + std::string(engine.name) +
+                                                 " has no such one, expected " +
+                                                 (engine.topologies.size() == 1 ? "\"single\""
+                                                                                : "\"single\" or "
+                                                                                  "\"primary-replica\""));
+  }
+  for (const char* const key : {"persistence", "min_replicas_to_write", "min_replicas_max_lag", "tls"}) {
+    if (reader.value(key) == nullptr) continue;
+    throw BadScenario(reader.at(key), "`" + std::string(key) + "` goes with Redis only, expected none");
+  }
+}
+
 }  // namespace
 
 bool is_name(const std::string& name) {
@@ -170,17 +201,30 @@ bool is_name(const std::string& name) {
   });
 }
 
+void needs_engine(std::string_view what, std::string_view name, std::string_view engine,
+                  const Scenario& scenario, const Position& at) {
+  if (engine == scenario.cluster.engine) return;
+  throw BadScenario(at, "the " + std::string(what) + " `" + std::string(name) + "` needs engine = \"" +
+                            std::string(engine) + "\" in [cluster], and there it is \"" +
+                            scenario.cluster.engine + "\", expected that");
+}
+
 void parse_cluster(const Value& table, Scenario& scenario) {
   TableReader reader(table, "[cluster]");
   const std::string topology =
       reader.choice("topology", {"single", "primary-replica", "sentinel", "independent", "cluster"})
           .value_or("single");
   ClusterOptions& cluster = scenario.cluster;
+  std::vector<std::string> engines = {std::string(kRedis)};
+  for (const Engine& engine : all_engines()) engines.emplace_back(engine.name);
+  cluster.engine = reader.choice("engine", engines).value_or(std::string(kRedis));
   cluster.topology = topology == "single"        ? Topology::single
                      : topology == "independent" ? Topology::independent
                      : topology == "sentinel"    ? Topology::sentinel
                      : topology == "cluster"     ? Topology::cluster
                                                  : Topology::primary_replica;
+  const Engine* const engine = find_engine(cluster.engine);
+  if (engine != nullptr) of_engine(reader, *engine, cluster.topology);
   std::vector<std::string> usual = {"r1"};
   if (cluster.topology != Topology::single) usual.emplace_back("r2");
   if (cluster.topology == Topology::cluster) usual = {"r1", "r2", "r3", "r4", "r5", "r6"};

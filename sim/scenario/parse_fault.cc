@@ -178,6 +178,16 @@ FaultPlan parse_fault(const Value& table, const SettingNames& names) {
                           " would act once and never again, because it acts again only when it "
                           "has healed, expected how long it lasts as well, such as for = \"50ms\"");
   }
+  if (names.engine != kRedis && !plan.kind->any_engine) {
+    throw BadScenario(reader.at("kind"), where + " is one of Redis, and the servers are those of `" +
+                                             names.engine +
+                                             "`, expected such as partition, delay, crash or pause-client");
+  }
+  if (names.engine != kRedis && plan.trigger.kind == Trigger::Kind::message) {
+    throw BadScenario(reader.at("after"),
+                      where + " waits for a message of Redis, and the servers are those of `" + names.engine +
+                          "`, expected an event, a fault or a time");
+  }
   if (plan.kind->needs_replicas && !names.has_replicas) {
     throw BadScenario(reader.at("kind"), where +
                                              " needs a primary and its replicas, expected topology = "

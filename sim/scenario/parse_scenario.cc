@@ -10,6 +10,7 @@
 #include "sim/client/no_lock.h"
 #include "sim/client/workload_kind.h"
 #include "sim/cluster/server_settings.h"
+#include "sim/comparators/engine.h"
 #include "sim/external/external_lock.h"
 #include "sim/scenario/parse_calm.h"
 #include "sim/scenario/parse_cluster.h"
@@ -78,6 +79,7 @@ void parse_lock(const Value& table, Scenario& scenario) {
   std::vector<std::string> kinds;
   for (const LockKind& kind : all_lock_kinds()) kinds.emplace_back(kind.name);
   for (const LockKind& kind : hidden_lock_kinds()) kinds.emplace_back(kind.name);
+  for (const LockKind* const kind : comparator_locks()) kinds.emplace_back(kind->name);
   kinds.emplace_back(no_lock_kind().name);  // what locks are compared with: no row of `holdfast list locks`
   WorkloadOptions& workload = scenario.workload;
   kinds.emplace_back(external_lock_kind().name);
@@ -105,11 +107,17 @@ void parse_lock(const Value& table, Scenario& scenario) {
   reader.finish();
   workload.lock = reader.require("kind", kind);
   scenario.lock = find_lock_kind(workload.lock);
+  if (scenario.lock == nullptr) scenario.lock = workload.own_lock = find_comparator(workload.lock);
   if (scenario.lock == nullptr) {
     const bool external = workload.lock == external_lock_kind().name;
     scenario.lock = workload.own_lock = external ? &external_lock_kind() : &no_lock_kind();
   }
   const LockKind& lock = *scenario.lock;
+  if (&lock != &no_lock_kind()) needs_engine("lock", lock.name, lock.engine, scenario, reader.at("kind"));
+  if (lease && lock.lease == Duration::zero()) {
+    throw BadScenario(reader.at("lease"), "`lease`: the lock `" + std::string(lock.name) +
+                                              "` has none, it lasts as long as its session, expected none");
+  }
   workload.lease = lease.value_or(lock.lease);
   const auto needs = [&](std::string_view key, bool asked, bool (*can)(const LockKind&), const char* what) {
     if (!asked || can(lock)) return;
@@ -199,6 +207,7 @@ void parse_workload(const Value& table, TableReader& root, Scenario& scenario, c
   workload.kind = kind->name;
   workload.own = parse_settings(reader, kind->keys, names, "[workload]");
 
+  if (!kind->engine.empty()) needs_engine("workload", kind->name, kind->engine, scenario, reader.at("kind"));
   const LockKind& lock = *scenario.lock;
   check_programs(table, reader, *kind, lock);
   workload.recogniser = parse_judge(root, reader, workload.own);
@@ -291,6 +300,10 @@ void fits_workload(const std::string& check, const Scenario& scenario, const Pos
   if (check == "at-rest" && (its.latch || its.programs)) {
     throw BadScenario(at, "the check `at-rest` asks for a lock of ours after the work, and the workload `" +
                               scenario.workload.kind + "` has none, expected another check");
+  }
+  if (check == "at-rest" && scenario.cluster.engine != kRedis) {
+    throw BadScenario(at, "the check `at-rest` looks into servers of Redis, and these are of `" +
+                              scenario.cluster.engine + "`, expected another check");
   }
   std::vector<std::string> owners;
   for (const WorkloadKind& kind : all_workload_kinds()) {
@@ -385,6 +398,7 @@ Scenario parse_base(const Value& document, const std::string& file) {
   names.has_replicas = has_replicas(scenario.cluster.topology);
   if (scenario.cluster.topology == Topology::sentinel) names.sentinels = scenario.cluster.sentinels.names;
   names.elects = scenario.cluster.topology == Topology::cluster;
+  names.engine = scenario.cluster.engine;
   parse_workload(section(root, "workload"), root, scenario, names);
   if (scenario.cluster.tls && find_workload_kind(scenario.workload.kind)->programs) {
     throw BadScenario(section(root, "cluster").find("tls")->at,
@@ -434,6 +448,12 @@ void require_world(const Scenario& scenario, bool embedded) {
     throw BadScenario(scenario.at, "the embedded world cannot run `" + scenario.workload.kind +
                                        "`: its clients are programs, on the clocks and sockets of this "
                                        "machine, expected --world real");
+  }
+  if (const std::string& engine = scenario.cluster.engine; embedded && engine != kRedis) {
+    throw BadScenario(scenario.at,
+                      "the embedded world has no `" + engine +
+                          "`: its servers are programs, on the clocks and sockets of this machine, "
+                          "expected --world real");
   }
   for (const auto& [name, value] : scenario.cluster.settings) {
     const std::string why_not = embedded ? why_not_embedded(name, value) : "";

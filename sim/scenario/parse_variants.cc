@@ -9,6 +9,7 @@
 #include <set>
 
 #include "sim/client/lock_kind.h"
+#include "sim/comparators/engine.h"
 #include "sim/scenario/parse_scenario.h"
 #include "sim/scenario/table_reader.h"
 #include "sim/scenario/write_document.h"
@@ -99,6 +100,7 @@ std::vector<Value> locks_of(TableReader& reader) {
   if (locks == nullptr) return {};
   std::vector<std::string> known;
   for (const LockKind& kind : all_lock_kinds()) known.emplace_back(kind.name);
+  for (const LockKind* const kind : comparator_locks()) known.emplace_back(kind->name);
   if (locks->kind != Value::Kind::list || locks->items.empty()) {
     throw BadScenario(locks->at,
                       "`locks` is " +

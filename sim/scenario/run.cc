@@ -19,6 +19,7 @@
 #include "sim/client/workload.h"
 #include "sim/client/workload_kind.h"
 #include "sim/cluster/cluster.h"
+#include "sim/comparators/engine.h"
 #include "sim/external/external_lock.h"
 #include "sim/proxy/chain_rule.h"
 #include "sim/proxy/ledger.h"
@@ -105,6 +106,13 @@ void add_chains(Stage& stage, const Scenario& scenario) {
   stage.proxy->add_rule(make_chain_rule(*stage.chains));
 }
 
+// All clients that this run may have, also the one that comes when all is over.
+std::vector<std::string> clients_of(const Scenario& scenario) {
+  std::vector<std::string> names = {std::string(checker::kRestClient)};
+  for (int i = 1; i <= scenario.workload.clients; ++i) names.push_back("c" + std::to_string(i));
+  return names;
+}
+
 // The clients, c1 and so on, and their forks.
 bool is_client(std::string_view process, const Scenario& scenario) {
   const std::string name(process.substr(0, process.find('-')));
@@ -148,8 +156,11 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
   }
   std::optional<TlsOptions> tls;
   if (cluster.tls) tls = encrypt(stage);
-  stage.cluster = options.embedded ? make_embedded_cluster(world, *stage.proxy, cluster)
-                                   : make_real_cluster(world, *stage.proxy, cluster);
+  const Engine* const engine = find_engine(cluster.engine);
+  if (engine != nullptr) stage.proxy->make_opaque();
+  stage.cluster = engine != nullptr  ? engine->make(world, *stage.proxy, cluster)
+                  : options.embedded ? make_embedded_cluster(world, *stage.proxy, cluster)
+                                     : make_real_cluster(world, *stage.proxy, cluster);
   if (options.observer != nullptr) options.observer->begins(world, *stage.proxy, *stage.cluster);
   stage.cluster->start();
   add_latency(stage, scenario);
@@ -166,6 +177,7 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
   if (find_workload_kind(workload.kind)->programs) workload.folder = scenario.folder();
   workload.run_folder = options.folder;
   for (const auto& node : stage.cluster->nodes()) workload.nodes.push_back({node->name(), node->endpoint()});
+  if (engine != nullptr) workload.doors = open_doors(*stage.proxy, *stage.cluster, clients_of(scenario));
   for (const auto& sentinel : stage.cluster->sentinels())
     workload.sentinels.push_back({sentinel->name(), sentinel->endpoint()});
   stage.recorder->subscribe({.event = RunEventKind::lock_waiting},

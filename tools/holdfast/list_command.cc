@@ -9,6 +9,7 @@
 #include "checker/linearizability/models/model.h"
 #include "sim/client/lock_kind.h"
 #include "sim/client/workload_kind.h"
+#include "sim/comparators/engine.h"
 #include "sim/fault/fault.h"
 #include "sim/scenario/parse_recogniser.h"
 #include "sim/scenario/scenario.h"
@@ -45,7 +46,8 @@ std::string describe(const sim::FaultKind& kind) {
 // What a scenario gets that does not say otherwise stands there where it is not the usual.
 std::string describe(const sim::LockKind& kind) {
   std::string text = (kind.historic ? "(historic) " : "") + std::string(kind.about);
-  if (kind.lease != sim::WorkloadOptions().lease) text += "; lease " + seconds(kind.lease);
+  if (kind.lease != Duration::zero() && kind.lease != sim::WorkloadOptions().lease)
+    text += "; lease " + seconds(kind.lease);
   if (kind.wait_timeout) text += "; lock() gives up after " + seconds(*kind.wait_timeout);
   return text;
 }
@@ -58,6 +60,8 @@ ExitCode list_command(const std::string& what) {
     for (const sim::LockKind& kind : sim::all_lock_kinds()) {
       rows.emplace_back(kind.name, describe(kind));
     }
+    for (const sim::LockKind* const kind : sim::comparator_locks())
+      rows.emplace_back(kind->name, describe(*kind) + "; real world only");
   } else if (what == "faults") {
     for (const sim::FaultKind& kind : sim::all_fault_kinds()) rows.emplace_back(kind.name, describe(kind));
   } else if (what == "workloads") {

@@ -10,6 +10,7 @@
 
 #include "lib/testing/server/child_process.h"
 #include "lib/testing/server/redis_process.h"
+#include "sim/comparators/engine.h"
 #include "sim/external/external_lock.h"
 #include "tools/holdfast/commands.h"
 #include "tools/holdfast/escape.h"
@@ -94,6 +95,11 @@ std::string obstacle(const Scenario& scenario, bool embedded, bool named) {
   workload.folder = scenario.folder();
   if (const std::string missing = sim::missing_program(workload); !missing.empty()) {
     if (named) throw Missing(missing);
+    return missing;
+  }
+  if (const sim::Engine* const engine = sim::find_engine(scenario.cluster.engine)) {
+    const std::string missing = engine->missing();
+    if (named && !missing.empty()) throw Missing(missing);
     return missing;
   }
   static const bool has_server = !find_program("redis-server").empty();

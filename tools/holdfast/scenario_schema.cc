@@ -10,6 +10,7 @@
 #include "sim/client/no_lock.h"
 #include "sim/client/workload_kind.h"
 #include "sim/cluster/server_settings.h"
+#include "sim/comparators/engine.h"
 #include "sim/external/external_lock.h"
 #include "sim/fault/fault.h"
 #include "sim/scenario/scenario.h"
@@ -118,11 +119,19 @@ Json server_settings() {
   Json properties = Json::object();
   for (const sim::ServerSetting& setting : sim::all_server_settings())
     properties[std::string(setting.name)] = {{"type", {"string", "integer", "boolean"}}};
+  for (const sim::Engine& engine : sim::all_engines()) {
+    for (const sim::EngineSetting& setting : engine.settings)
+      properties[std::string(setting.name)] = {{"type", {"string", "integer", "boolean"}}};
+  }
   return {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
 }
 
 std::vector<Key> cluster_keys() {
+  std::vector<std::string> engines = {"redis"};
+  for (const sim::Engine& engine : sim::all_engines()) engines.emplace_back(engine.name);
   return {
+      {"engine", choice(engines),
+       "whose servers; others than redis are compared with, in the real world only (redis)"},
       {"topology", choice({"single", "primary-replica", "sentinel", "independent", "cluster"}),
        "sentinel: a primary and its replicas, watched by Sentinels who replace it; "
        "cluster: a Redis Cluster, whose nodes elect; "
@@ -153,12 +162,13 @@ std::vector<Key> cluster_keys() {
        "sentinel: they ask in Redis' usual periods, or ten times as often: a failover takes about a second "
        "(quick)"},
       {"settings", server_settings(),
-       "of redis-server, for all nodes; the embedded Redis does not obey all"}};
+       "of the engine's server, for all nodes; the embedded Redis does not obey all"}};
 }
 
 std::vector<std::string> lock_names() {
   std::vector<std::string> names;
   for (const sim::LockKind& kind : sim::all_lock_kinds()) names.emplace_back(kind.name);
+  for (const sim::LockKind* const kind : sim::comparator_locks()) names.emplace_back(kind->name);
   names.emplace_back(sim::no_lock_kind().name);
   names.emplace_back(sim::external_lock_kind().name);
   return names;

@@ -22,7 +22,7 @@ class Setup(unittest.TestCase):
         self.root = pathlib.Path(self.temporary.name).resolve()
         (self.root / "tools/setup").mkdir(parents=True)
         (self.root / "bin").mkdir()
-        for name in ("setup", "packages.txt", "clients.txt", "scale.txt", "package.txt", "dashboard.txt"):
+        for name in ("setup", "packages.txt", "clients.txt", "scale.txt", "package.txt", "dashboard.txt", "comparisons.txt"):
             shutil.copy(TOOLS / name, self.root / "tools/setup" / name)
         for name in REAL:
             (self.root / "bin" / name).symlink_to(shutil.which(name))
@@ -180,6 +180,15 @@ class Setup(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(log[1].endswith("install -y --no-install-recommends prometheus"), log)
         self.assertEqual(log[2:], ["policy 101", "systemctl --quiet disable prometheus"])
+
+    def test_engines_to_compare_with_are_installed_and_found_by_a_new_build(self):
+        self.installed([*self.listed, "libpq-dev", "zookeeper", "default-jre-headless", "libzookeeper-st-dev"])
+        self.assertEqual(self.run_setup()[1], ["cmake --preset release --fresh", f"ninja -C {self.root}/build"])
+        done, log = self.run_setup("--comparisons")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(log[1].endswith("install -y --no-install-recommends etcd-server postgresql-15"), log)
+        self.assertEqual(log[2:], ["policy 101", "systemctl --quiet disable postgresql", "systemctl --quiet disable etcd",
+                                   "cmake --preset release --fresh", f"ninja -C {self.root}/build"])
 
     def test_npm_that_fails_is_seen(self):
         listed = [line.split("#")[0].strip() for line in (TOOLS / "clients.txt").read_text().splitlines()]

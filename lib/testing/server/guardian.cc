@@ -99,6 +99,8 @@ void watch_folder(const std::string& folder) {
 
 void announce_self(int guardian_socket) noexcept { tell(guardian_socket, '+', ::getpid()); }
 
+void announce(int pid) noexcept { tell(socket(), '+', pid); }
+
 void forget(int pid) noexcept { tell(socket(), '-', pid); }
 
 }  // namespace guardian

@@ -21,6 +21,8 @@ void watch_folder(const std::string& folder);
 // A server announces itself between fork and exec, so that there is no instant at which it runs unknown.
 // Async-signal-safe. It must lead a process group of its own (its children die with it).
 void announce_self(int guardian_socket) noexcept;
+// The same for another process, which a server has started.
+void announce(int pid) noexcept;
 // To be called after the death of `pid` and before it is reaped (then its number may be used again).
 void forget(int pid) noexcept;
 

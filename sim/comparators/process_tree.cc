@@ -1,0 +1,118 @@
+#include "sim/comparators/process_tree.h"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "lib/testing/server/guardian.h"
+
+namespace holdfast::sim {
+namespace {
+
+// The parent of a process and its state, of /proc/PID/stat: "pid (name) S ppid ...".
+struct Status {
+  int parent = 0;
+  char state = 'X';
+};
+
+Status status_of(const std::string& pid) {
+  std::ifstream file("/proc/" + pid + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const std::size_t end = text.rfind(')');  // a name may have brackets and blanks
+  if (end == std::string::npos || end + 4 >= text.size()) return {};
+  Status status{.state = text[end + 2]};
+  const std::string_view rest = std::string_view(text).substr(end + 4);
+  std::from_chars(rest.data(), rest.data() + rest.size(), status.parent);
+  return status;
+}
+
+constexpr int kLongestDeathMs = 10'000;
+
+// Until the process of that descriptor is gone.
+void wait_for(int pid_fd) {
+  pollfd end{.fd = pid_fd, .events = POLLIN, .revents = 0};
+  while (pid_fd >= 0 && ::poll(&end, 1, kLongestDeathMs) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace
+
+std::vector<int> descendants_of(int pid) {
+  std::multimap<int, int> children;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename();
+    int number = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), number).ptr != name.data() + name.size())
+      continue;
+    const Status status = status_of(name);
+    if (status.state != 'X' && status.state != 'Z') children.emplace(status.parent, number);
+  }
+  std::vector<int> found = {pid};
+  for (std::size_t at = 0; at < found.size(); ++at) {
+    const auto [begin, end] = children.equal_range(found[at]);
+    for (auto child = begin; child != end; ++child) found.push_back(child->second);
+  }
+  found.erase(found.begin());
+  return found;
+}
+
+void ProcessTree::pause(ChildProcess& root) {
+  root.pause();
+  // Who was started before its parent stood still may have been missed by the first look.
+  for (bool fresh = true; fresh;) {
+    fresh = false;
+    for (const int pid : descendants_of(root.pid())) {
+      if (std::find(paused_.begin(), paused_.end(), pid) != paused_.end()) continue;
+      guardian::announce(pid);
+      ::kill(pid, SIGSTOP);
+      paused_.push_back(pid);
+      fresh = true;
+    }
+  }
+}
+
+void ProcessTree::resume(ChildProcess& root) {
+  for (const int pid : std::exchange(paused_, {})) {
+    guardian::forget(pid);
+    ::kill(pid, SIGCONT);
+  }
+  root.resume();
+}
+
+void ProcessTree::end(ChildProcess& root, int signal) {
+  const int end = static_cast<int>(::syscall(SYS_pidfd_open, root.pid(), 0));
+  if (paused_.empty() && end >= 0 && root.running() && ::kill(root.pid(), signal) == 0) wait_for(end);
+  if (end >= 0) ::close(end);
+  kill(root);
+}
+
+void ProcessTree::kill(ChildProcess& root) {
+  pause(root);
+  const std::vector<int> all = std::exchange(paused_, {});
+  std::vector<int> ends;  // of those that are no children of ours: readable when they are gone
+  for (const int pid : all) {
+    ends.push_back(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    ::kill(pid, SIGKILL);
+  }
+  root.kill();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    wait_for(ends[i]);
+    if (ends[i] >= 0) ::close(ends[i]);
+    guardian::forget(all[i]);
+  }
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,52 @@
+// Pausing and killing a server whose processes are in sessions of their own.
+#include "sim/comparators/process_tree.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <string>
+
+#include "lib/testing/server/temporary_folder.h"
+#include "sim/proxy/testing/rig.h"
+
+namespace holdfast::sim {
+namespace {
+
+char state_of(int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const std::size_t end = text.rfind(')');
+  return end == std::string::npos ? 'X' : text[end + 2];
+}
+
+TEST(ProcessTree, ReachesWhatIsInASessionOfItsOwn) {
+  const auto world = testing::make_world(testing::Kind::real);
+  world->run([&] {
+    Runtime& runtime = world->harness().runtime();
+    const TemporaryFolder folder;
+    ChildProcess root({.program = "/bin/sh",
+                       .arguments = {"-c", "setsid sh -c 'sleep 1000; true' & setsid sleep 1000 & wait"},
+                       .folder = folder.path(),
+                       .output = folder.path() + "/out"});
+    std::vector<int> all;
+    for (int tries = 0; all.size() < 3 && tries < 2000; ++tries) {
+      runtime.sleep_for(std::chrono::milliseconds(5));
+      all = descendants_of(root.pid());
+    }
+    ASSERT_EQ(all.size(), 3u);
+    ProcessTree tree;
+    tree.pause(root);
+    for (const int pid : all) EXPECT_EQ(state_of(pid), 'T') << pid;
+    tree.resume(root);
+    for (const int pid : all) EXPECT_NE(state_of(pid), 'T') << pid;
+    tree.pause(root);
+    tree.kill(root);
+    EXPECT_FALSE(root.running());
+    for (const int pid : all) EXPECT_TRUE(state_of(pid) == 'X' || state_of(pid) == 'Z') << pid;
+  });
+}
+
+}  // namespace
+}  // namespace holdfast::sim
