@@ -64,6 +64,10 @@ TEST(SurvivorUsers, ClientsMayDoWhatTheSourcesSendAndNothingElse) {
   // In braces, or handed to what sends it; of CLIENT with its second word.
   sent.merge(in_sources(".cc", std::regex("\\{\"([A-Z]{2,})\"(?:, \"(SETNAME|LIST)\")?")));
   sent.merge(in_sources(".cc", std::regex("send\\(lock, \"([A-Z]+)\"()")));
+  // Outside a Cluster, of which no survivor is a part.
+  for (const char* const extension : {".h", ".cc"}) {
+    sent.merge(in_sources(extension, std::regex("sharded\\(\\) \\? \"[A-Z]+\" : \"([A-Z]+)\"()")));
+  }
   std::set<std::string> expected;
   for (const std::string& command : sent) {
     // The login needs no right; the second of the two stands for "EVALSHA" or, at need, the text.
