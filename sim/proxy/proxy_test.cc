@@ -91,7 +91,7 @@ TEST_P(ProxyTest, EndsTheTlsOfClients) {
       EXPECT_EQ(met(ca.file()), "+PING\r\n");
       EXPECT_EQ(seen, (Strings{"PING"})) << "rules see commands";
       const holdfast::testing::CertificateAuthority other(folder.path(), "other");
-      EXPECT_EQ(met(other.file()), "untrusted");
+      EXPECT_EQ(met(other.file()), to_string(IoStatus::untrusted));
       EXPECT_NE(Wire(rig.client, door).ask("PING"), "+PING") << "plain, where TLS is expected";
       EXPECT_EQ(Wire(rig.client, replica_door).ask("PING"), "+PING") << "a replica speaks plain";
       EXPECT_EQ(Wire(rig.client, rig.door).ask("PING"), "+PING") << "a door from before";
