@@ -6,7 +6,6 @@
 
 #include "tools/holdfast/escape.h"
 #include "tools/holdfast/explain.h"
-#include "tools/holdfast/fault_kinds.h"
 #include "tools/holdfast/json_file.h"
 #include "tools/holdfast/run_shard.h"
 
@@ -48,8 +47,8 @@ Json json_of(const CaseResult& result, const RunArguments& arguments) {
   item["file"] = scenario.file;
   item["scenario"] = scenario.name;
   item["variant"] = scenario.variant;
-  item["lock"] = scenario.lock->name;
-  item["faults"] = fault_kinds(scenario);
+  item["lock"] = result.lock;
+  item["faults"] = result.faults;
   const bool whole_shard = result.done == result.planned();
   item["exit"] = static_cast<int>(!result.cut() ? result.code() : whole_shard ? kMet : kInterrupted);
   item["unexpected"] = result.unexpected();

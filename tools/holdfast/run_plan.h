@@ -14,6 +14,7 @@
 #include "sim/scenario/scenario.h"
 #include "sim/world/decisions.h"
 #include "tools/holdfast/exit_code.h"
+#include "tools/holdfast/fault_kinds.h"
 #include "tools/holdfast/shard.h"
 #include "tools/holdfast/terminal.h"
 
@@ -62,11 +63,15 @@ struct CaseResult {
   CaseResult(sim::Scenario scenario_, std::vector<std::uint64_t> seeds_)
       : scenario(std::move(scenario_)), seeds(std::move(seeds_)), judge(scenario), traces(seeds.size()) {
     cost = sim::find_workload_kind(scenario.workload.kind)->cost;
+    if (scenario.lock != nullptr) lock = scenario.lock->name;
+    faults = fault_kinds(scenario);
   }
   CaseResult(const CaseResult&) = delete;
 
   sim::Scenario scenario;
   std::vector<std::uint64_t> seeds;
+  std::string lock;                   // its kind
+  std::vector<std::string> faults;    // kinds of those that may act
   bool named = false;                 // its file was named; else a folder that it is in
   bool alone = false;                 // the only case of its file
   std::string folder;                 // its own below --out, "name-variant"

@@ -130,6 +130,8 @@ Json json_of_case(const CaseResult& result) {
   one["at"] = json_of(scenario.at);
   one["alone"] = result.alone;
   one["workload"] = scenario.workload.kind;
+  one["lock"] = result.lock;
+  one["faults"] = result.faults;
   one["seeds"] = text_of(result.seeds);
   sim::Trace text;
   text.add(to_toml(*scenario.document));
@@ -178,6 +180,8 @@ std::unique_ptr<CaseResult> case_from(const Json& value) {
   if (sim::find_workload_kind(scenario.workload.kind) == nullptr)
     throw std::runtime_error("`" + scenario.workload.kind + "` is no workload");
   auto result = std::make_unique<CaseResult>(std::move(scenario), seeds_from(value.at("seeds")));
+  result->lock = value.at("lock");
+  result->faults = value.at("faults").get<std::vector<std::string>>();
   result->alone = value.at("alone");
   return result;
 }

@@ -93,7 +93,7 @@ def seconds_of(text):
 
 def hunt_on(arguments):
     lines = subprocess.run(["build/holdfast", "list", "locks"], check=True, capture_output=True, text=True).stdout.splitlines()
-    locks = [line.split()[0] for line in lines if "(historic)" not in line]
+    locks = [line.split()[0] for line in lines if "(historic)" not in line and "real world only" not in line]
     goal, count = (arguments.goal, runs_of) if arguments.goal else (arguments.role_changes, role_changes_of)
     if arguments.role_changes:
         locks = list(GROUNDS)
