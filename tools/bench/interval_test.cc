@@ -111,7 +111,8 @@ RC_GTEST_PROP(ContrastProperty, ChanceAndIntervalAgree, ()) {
     const Interval other = back.interval(1 - wrong);
     if (contrast.scale() == Scale::ratio) {
       // Two rounds far apart say nothing: from nearly 0 to more than a double holds.
-      RC_ASSERT(std::isinf(other.high) ? at.low < 1e-300 : std::abs(at.low * other.high - 1) < 1e-6);
+      const bool agree = std::isinf(other.high) ? at.low < 1e-300 : std::abs(at.low * other.high - 1) < 1e-6;
+      RC_ASSERT(agree);
     } else {
       RC_ASSERT(std::abs(at.low + other.high) < 1e-9 * (1 + std::abs(at.low)));
     }
