@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "lib/testing/server/guardian.h"
@@ -47,6 +49,17 @@ void wait_for(int pid_fd) {
   }
 }
 
+// Until a process that was sent SIGSTOP stands still, or is gone: the kernel stops it when it runs next.
+void wait_stopped(int pid) {
+  const auto latest = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLongestDeathMs);
+  for (;;) {
+    const char state = status_of(std::to_string(pid)).state;
+    if (state == 'T' || state == 't' || state == 'Z' || state == 'X') return;
+    if (std::chrono::steady_clock::now() > latest) return;  // its disk does not answer
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 }  // namespace
 
 std::vector<int> descendants_of(int pid) {
@@ -72,15 +85,16 @@ std::vector<int> descendants_of(int pid) {
 void ProcessTree::pause(ChildProcess& root) {
   root.pause();
   // Who was started before its parent stood still may have been missed by the first look.
-  for (bool fresh = true; fresh;) {
-    fresh = false;
+  for (;;) {
+    const std::size_t before = paused_.size();
     for (const int pid : descendants_of(root.pid())) {
       if (std::find(paused_.begin(), paused_.end(), pid) != paused_.end()) continue;
       guardian::announce(pid);
       ::kill(pid, SIGSTOP);
       paused_.push_back(pid);
-      fresh = true;
     }
+    if (paused_.size() == before) return;
+    std::for_each(paused_.begin() + static_cast<std::ptrdiff_t>(before), paused_.end(), wait_stopped);
   }
 }
 

@@ -13,7 +13,7 @@ std::vector<int> descendants_of(int pid);
 
 class ProcessTree {
  public:
-  // All of them stand still, also what they start meanwhile. The guardian knows those that do: nothing else
+  // All of them stand still when it returns, also what they start meanwhile. The guardian knows those that do: nothing else
   // would end one that stands still when the harness is killed.
   void pause(ChildProcess& root);
   void resume(ChildProcess& root);
