@@ -70,7 +70,6 @@ endfunction()
 
 # A test file x_world_test.cc of lib needs the harness; the others are also built without it.
 function(holdfast_tests)
-  include(GoogleTest)
   get_property(rooms GLOBAL PROPERTY holdfast_rooms)
   foreach(room ${rooms})
     get_property(tests GLOBAL PROPERTY holdfast_tests_of_${room})
@@ -94,9 +93,8 @@ function(holdfast_tests)
     add_executable(${program} ${tests})
     target_link_libraries(${program} PRIVATE ${support} GTest::gtest_main)
     # Suites whose name begins with "Long" are hunts: label "long", run only when asked for.
-    gtest_discover_tests(${program} TEST_FILTER "-Long*" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
-    gtest_discover_tests(${program} TEST_FILTER "Long*" TEST_LIST ${program}_long DISCOVERY_TIMEOUT 60
-                         PROPERTIES TIMEOUT 3600 LABELS long)
+    holdfast_discover(${program} FILTER "-Long*")
+    holdfast_discover(${program} FILTER "Long*" LABELS long TIMEOUT 3600)
   endforeach()
 endfunction()
 
@@ -106,17 +104,15 @@ function(holdfast_loop_conformance_tests)
   set(slow *RedlockTest.* *MultiLockTest.* *ReadWriteLockTest.* *SemaphoreTest.* *LockRequirements.TheGuardsOfTheStandardOutliveTheServer*
            *LockRequirements.UniqueLock*)
   list(JOIN slow ":" slow)
-  include(GoogleTest)
   add_executable(test_holdfast_loop lib/async/testing/loop_place.cc ${ARGN})
   target_link_libraries(test_holdfast_loop PRIVATE holdfast_async holdfast_testing GTest::gtest_main)
-  gtest_discover_tests(test_holdfast_loop TEST_FILTER "-Long*:${slow}" DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+  holdfast_discover(test_holdfast_loop FILTER "-Long*:${slow}")
   add_test(NAME loop_conformance_slow COMMAND test_holdfast_loop --gtest_filter=${slow})
   set_tests_properties(loop_conformance_slow PROPERTIES LABELS long TIMEOUT 1200)
 endfunction()
 
 # test_holdfast_planted: the checker's sources with its planted defects (checker/planted.h), and the oracle that finds them.
 function(holdfast_planted_tests)
-  include(GoogleTest)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} checker/history/*.cc checker/holds/*.cc
        checker/linearizability/*.cc checker/checks/*.cc)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
@@ -127,7 +123,7 @@ function(holdfast_planted_tests)
   set_property(SOURCE checker/checks/planted_test.cc APPEND PROPERTY COMPILE_DEFINITIONS
                HOLDFAST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(test_holdfast_planted PRIVATE holdfast_flags fmt::fmt nlohmann_json::nlohmann_json GTest::gtest)
-  gtest_discover_tests(test_holdfast_planted DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+  holdfast_discover(test_holdfast_planted)
 endfunction()
 
 # One program build/examples/NAME for each FOLDER/NAME.cc, on the headers as they are installed. async_NAME.cc needs holdfast_async.
