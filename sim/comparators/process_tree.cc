@@ -47,8 +47,8 @@ void wait_for(int pid_fd) {
   }
 }
 
-// Until a process that was sent SIGSTOP stands still, or is gone: the kernel stops it when it runs next. One whose
-// disk does not answer: for ten seconds.
+// Until a process that was sent SIGSTOP stands still, or is gone: the kernel stops it when it runs next.
+// One whose disk does not answer: for ten seconds.
 void wait_stopped(int pid) {
   for (int tries = 0; tries < kLongestDeathMs; ++tries) {
     const char state = status_of(std::to_string(pid)).state;

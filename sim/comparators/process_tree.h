@@ -13,9 +13,9 @@ std::vector<int> descendants_of(int pid);
 
 class ProcessTree {
  public:
-  // All of them stand still when it returns, also what they start meanwhile (one whose disk does not answer:
-  // after ten seconds). The guardian knows those that do: nothing else would end one that stands still when the
-  // harness is killed.
+  // All of them stand still when it returns, also what they start meanwhile (one whose disk does not
+  // answer: after ten seconds). The guardian knows those that do: nothing else would end one that stands
+  // still when the harness is killed.
   void pause(ChildProcess& root);
   void resume(ChildProcess& root);
   // SIGKILL to all; returns when none is left (a process whose disk does not answer: after ten seconds).
