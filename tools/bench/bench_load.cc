@@ -328,11 +328,13 @@ LoadResult run_load(Runtime& runtime, Network& network, const std::vector<redis:
 
 void run_interruptible(sim::World& world, const std::function<bool()>& interrupted,
                        const std::function<void()>& body) {
-  bool done = false;  // outlives the tasks
+  // They outlive the tasks; who waits does not: an interrupted load may still end with an error of its own.
+  bool done = false;
   std::exception_ptr failure;
+  Parker* waiter = nullptr;
   world.run([&] {
     Runtime& runtime = world.harness().runtime();
-    Parker& waiter = runtime.parker();
+    waiter = &runtime.parker();
     world.harness().start("load", [&] {
       try {
         body();
@@ -340,13 +342,16 @@ void run_interruptible(sim::World& world, const std::function<bool()>& interrupt
         failure = std::current_exception();
       }
       done = true;
-      waiter.unpark();
+      if (waiter != nullptr) waiter->unpark();
     });
     // In short steps: a millisecond of virtual time may take long when there are many clients.
     const Duration step = milliseconds(world.embedded() ? 1 : 50);
     while (!done) {
-      if (interrupted && interrupted()) throw std::runtime_error("interrupted");
-      waiter.park_until(interrupted ? deadline_after(runtime.now(), step) : kNever);
+      if (interrupted && interrupted()) {
+        waiter = nullptr;
+        throw std::runtime_error("interrupted");
+      }
+      waiter->park_until(interrupted ? deadline_after(runtime.now(), step) : kNever);
     }
   });
   if (failure) std::rethrow_exception(failure);
