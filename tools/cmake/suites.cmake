@@ -2,12 +2,15 @@
 # start a server for each as well. -DHOLDFAST_TEST_EACH=ON: one for each test (the thread sanitizer's preset, which takes some of a suite).
 #
 # holdfast_discover(PROGRAM [FILTER F] [LABELS L] [TIMEOUT SECONDS]): the suites that have a test which F (as --gtest_filter) lets pass.
-# They are listed when the program has been built, by list_suites.cmake.
+# They are listed when the program has been built, by list_suites.cmake. tools/house/suites_test.py asks whether each test is run, and once.
 
 option(HOLDFAST_TEST_EACH "a test of ctest for each test, not for each suite" OFF)
 
 function(holdfast_discover program)
   cmake_parse_arguments(ARG "" "FILTER;LABELS;TIMEOUT" "" ${ARGN})
+  if(NOT ARG_FILTER)
+    set(ARG_FILTER "*")
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 1200)
   endif()
