@@ -335,6 +335,7 @@ void run_interruptible(sim::World& world, const std::function<bool()>& interrupt
   world.run([&] {
     Runtime& runtime = world.harness().runtime();
     waiter = &runtime.parker();
+    const std::shared_ptr<void> leaves(nullptr, [&](void*) { waiter = nullptr; });
     world.harness().start("load", [&] {
       try {
         body();
@@ -347,10 +348,7 @@ void run_interruptible(sim::World& world, const std::function<bool()>& interrupt
     // In short steps: a millisecond of virtual time may take long when there are many clients.
     const Duration step = milliseconds(world.embedded() ? 1 : 50);
     while (!done) {
-      if (interrupted && interrupted()) {
-        waiter = nullptr;
-        throw std::runtime_error("interrupted");
-      }
+      if (interrupted && interrupted()) throw std::runtime_error("interrupted");
       waiter->park_until(interrupted ? deadline_after(runtime.now(), step) : kNever);
     }
   });

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <list>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -57,6 +58,46 @@ nlohmann::json find(const nlohmann::json& document, const std::string& suite, co
     if (m.at("suite") == suite && m.at("subject") == subject && m.at("world") == world) return m;
   }
   return {};
+}
+
+// A load that is cut may turn its end into an error of its own, as a worker that cannot give back does.
+// Who waited for it is gone by then.
+TEST(RunInterruptible, ALoadThatEndsWithAnErrorWhenItIsCutWakesNobody) {
+  for (int run = 0; run < 20; ++run) {
+    for (const auto& world : {sim::make_embedded_world({.seed = 1}), sim::make_real_world({})}) {
+      int asked = 0;
+      bool cut = false;
+      std::list<std::vector<char>> over;
+      try {
+        run_interruptible(
+            *world, [&] { return ++asked > 2; },
+            [&] {
+              struct Unwound {
+                bool& cut;
+                ~Unwound() { cut = true; }
+              } unwound{cut};
+              try {
+                world->harness().runtime().sleep_for(std::chrono::hours(1));
+              } catch (const TaskCancelled&) {
+                // Unwinding writes over what has been freed: a wake-up of who has left ends the program.
+                for (std::size_t bytes = 16; bytes <= 256; bytes += 16)
+                  for (int i = 0; i < 50; ++i) over.emplace_back(bytes, '\xff');
+                throw std::runtime_error("could not be given back");
+              }
+            });
+        ADD_FAILURE() << "it was interrupted";
+      } catch (const std::runtime_error& error) {
+        EXPECT_STREQ(error.what(), "interrupted");
+      }
+      EXPECT_TRUE(cut);
+    }
+  }
+}
+
+TEST(RunInterruptible, ErrorsOfTheLoadArePassedOn) {
+  const auto world = sim::make_embedded_world({.seed = 1});
+  EXPECT_THROW(run_interruptible(*world, nullptr, [] { throw std::out_of_range("load"); }),
+               std::out_of_range);
 }
 
 TEST(BenchCommand, BadInputIsOneLine) {
