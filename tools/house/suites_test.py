@@ -8,6 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 BUILD = pathlib.Path(sys.argv.pop())
@@ -41,7 +42,9 @@ def passes(text):
 
 def entries():
     """(name, program, filter) of those entries of ctest that run a test program."""
-    shown = subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], capture_output=True, text=True, check=True).stdout
+    with tempfile.TemporaryDirectory() as folder:  # asked in BUILD, ctest would empty the log of the run that this is a part of
+        (pathlib.Path(folder) / "CTestTestfile.cmake").write_text(f"include([[{BUILD.resolve()}/CTestTestfile.cmake]])\n")
+        shown = subprocess.run(["ctest", "--show-only=json-v1"], cwd=folder, capture_output=True, text=True, check=True).stdout
     for test in json.loads(shown)["tests"]:
         command = test.get("command", [])
         if len(command) == 2 and pathlib.Path(command[0]).name.startswith("test_holdfast") and command[1].startswith(FILTER):
