@@ -125,6 +125,7 @@ struct LockKind {
   bool own_lease = false;       // an acquire can be given a lease of its own: LockSpace::obtain_leased()
   // Of a scenario that names none: the design's own default. Zero: it has no leases, and none can be named.
   Duration lease = std::chrono::seconds(30);
+  Duration lease_unit = Duration(1);  // in which its servers count leases
   // Its lock() gives up by itself after this long, by default. None: it waits until it is granted.
   std::optional<Duration> wait_timeout = std::nullopt;
   std::function<std::unique_ptr<LockSpace>(const LockSpaceOptions& options)> make = {};  // empty: a latch

@@ -24,7 +24,8 @@ namespace embedded {
 class KeyspaceWitness;
 }
 
-enum class Topology { single, primary_replica, independent, sentinel, cluster };
+// ensemble: servers of another engine (sim/comparators) that agree by majority; the first starts as leader.
+enum class Topology { single, primary_replica, independent, sentinel, cluster, ensemble };
 enum class Persistence { none, rdb, aof_always, aof_everysec, aof_no };  // aof_no: appendfsync no
 
 // Those who watch the primary of a `sentinel` topology and replace it. Its name among them: kPrimaryName.
@@ -179,6 +180,11 @@ class Cluster {
 inline bool has_replicas(Topology topology) {
   return topology == Topology::primary_replica || topology == Topology::sentinel ||
          topology == Topology::cluster;
+}
+
+// The nodes themselves agree who leads.
+inline bool elects(Topology topology) {
+  return topology == Topology::cluster || topology == Topology::ensemble;
 }
 
 inline bool starts_as_replica(const ClusterOptions& options, std::size_t node) {

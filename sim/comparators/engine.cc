@@ -6,10 +6,12 @@
 namespace holdfast::sim {
 
 Engine postgresql_engine();
+Engine etcd_engine();
 
 const std::vector<Engine>& all_engines() {
   static const std::vector<Engine> kEngines = {
       postgresql_engine(),
+      etcd_engine(),
   };
   return kEngines;
 }

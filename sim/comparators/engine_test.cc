@@ -91,6 +91,30 @@ TEST(Engine, WhatDoesNotGoTogetherIsSaid) {
   }
 }
 
+TEST(Engine, AnEnsembleIsOfEnginesThatVote) {
+  const std::string etcd = "engine = \"etcd\"\n", ensemble = "topology = \"ensemble\"\n";
+  const std::string lock = "kind = \"etcd-lock\"\n";
+  const Scenario scenario = parse({.cluster = etcd + ensemble, .lock = lock}).front();
+  EXPECT_EQ(scenario.cluster.topology, Topology::ensemble);
+  EXPECT_EQ(scenario.cluster.nodes, (std::vector<std::string>{"r1", "r2", "r3"}));
+  EXPECT_EQ(parse({.cluster = etcd, .lock = lock}).front().cluster.topology, Topology::single);
+  const std::pair<Parts, const char*> kCases[] = {
+      {{.cluster = ensemble, .lock = "kind = \"reentrant\"\n"}, "redis has no ensemble"},
+      {{.cluster = "engine = \"postgresql\"\n" + ensemble}, "expected `single` or `primary-replica`"},
+      {{.cluster = etcd + ensemble + "nodes = [\"r1\", \"r2\"]\n", .lock = lock}, "expected 3 to 16"},
+      {{.cluster = etcd + "topology = \"primary-replica\"\n", .lock = lock},
+       "expected `single` or `ensemble`"},
+      {{.cluster = etcd, .lock = lock + "lease = \"1500ms\"\n"}, "counts in 1s, expected"},
+      {{.cluster = etcd + ensemble,
+        .lock = lock,
+        .rest = "[[fault]]\nid = \"f\"\nkind = \"promote\"\nnode = \"r2\"\nat = \"1s\"\n"},
+       "gives a node another role"},
+  };
+  for (const auto& [parts, said] : kCases) {
+    EXPECT_NE(problem_of(parts).find(said), std::string::npos) << said << ": " << problem_of(parts);
+  }
+}
+
 TEST(Engine, EachFaultThatItSharesIsTaken) {
   const std::string rest = "[[expect]]\ncheck = \"mutual-exclusion\"\n";
   EXPECT_EQ(

@@ -419,9 +419,9 @@ void Director::note(const Act& act, const FaultEffect& effect) {
   recorder_.effect(act.told(), effect.what, effect.party);
 }
 
-// Sentinels, or the nodes of a Redis Cluster, did it, by themselves or because a fault asked them to.
+// Sentinels, or nodes that elect, did it, by themselves or because a fault asked them to.
 void Director::role_changed(const std::string& node, bool primary) {
-  const std::string who = scenario_.cluster.topology == Topology::cluster ? "election" : "sentinels";
+  const std::string who = scenario_.cluster.topology == Topology::sentinel ? "sentinels" : "election";
   const std::string act = who + "#" + std::to_string(++role_changes_);
   const Recorder::FaultAct told{.fault = who, .act = act, .description = who, .at_once = true};
   recorder_.fault(told, true);

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/cluster/server_settings.h"
@@ -15,6 +17,11 @@
 
 namespace holdfast::sim {
 namespace {
+
+constexpr std::pair<std::string_view, Topology> kTopologies[] = {
+    {"single", Topology::single},     {"primary-replica", Topology::primary_replica},
+    {"sentinel", Topology::sentinel}, {"independent", Topology::independent},
+    {"cluster", Topology::cluster},   {"ensemble", Topology::ensemble}};
 
 // Whole milliseconds, as Sentinels count them.
 Duration in_whole_ms(TableReader& reader, std::string_view key, Duration otherwise) {
@@ -181,11 +188,13 @@ void parse_server_settings(const Value& table, Scenario& scenario) {
 // What another engine has not.
 void of_engine(TableReader& reader, const Engine& engine, Topology topology) {
   if (std::find(engine.topologies.begin(), engine.topologies.end(), topology) == engine.topologies.end()) {
+    std::vector<std::string> known;
+    for (const auto& [name, one] : kTopologies) {
+      if (std::find(engine.topologies.begin(), engine.topologies.end(), one) != engine.topologies.end())
+        known.emplace_back(name);
+    }
     throw BadScenario(reader.at("topology"), "`topology`: " + std::string(engine.name) +
-                                                 " has no such one, expected " +
-                                                 (engine.topologies.size() == 1 ? "\"single\""
-                                                                                : "\"single\" or "
-                                                                                  "\"primary-replica\""));
+                                                 " has no such one, expected " + one_of(known));
   }
   for (const char* const key : {"persistence", "min_replicas_to_write", "min_replicas_max_lag", "tls"}) {
     if (reader.value(key) == nullptr) continue;
@@ -211,27 +220,27 @@ void needs_engine(std::string_view what, std::string_view name, std::string_view
 
 void parse_cluster(const Value& table, Scenario& scenario) {
   TableReader reader(table, "[cluster]");
-  const std::string topology =
-      reader.choice("topology", {"single", "primary-replica", "sentinel", "independent", "cluster"})
-          .value_or("single");
+  std::vector<std::string> topologies;
+  for (const auto& [name, one] : kTopologies) topologies.emplace_back(name);
+  const std::string topology = reader.choice("topology", topologies).value_or("single");
   ClusterOptions& cluster = scenario.cluster;
   std::vector<std::string> engines = {std::string(kRedis)};
   for (const Engine& engine : all_engines()) engines.emplace_back(engine.name);
   cluster.engine = reader.choice("engine", engines).value_or(std::string(kRedis));
-  cluster.topology = topology == "single"        ? Topology::single
-                     : topology == "independent" ? Topology::independent
-                     : topology == "sentinel"    ? Topology::sentinel
-                     : topology == "cluster"     ? Topology::cluster
-                                                 : Topology::primary_replica;
+  for (const auto& [name, one] : kTopologies) {
+    if (topology == name) cluster.topology = one;
+  }
   const Engine* const engine = find_engine(cluster.engine);
   if (engine != nullptr) of_engine(reader, *engine, cluster.topology);
+  if (engine == nullptr && cluster.topology == Topology::ensemble)
+    throw BadScenario(reader.at("topology"), "`topology`: " + cluster.engine +
+                                                 " has no ensemble, expected engine = \"etcd\" or its like");
   std::vector<std::string> usual = {"r1"};
   if (cluster.topology != Topology::single) usual.emplace_back("r2");
+  if (cluster.topology == Topology::ensemble) usual = {"r1", "r2", "r3"};
   if (cluster.topology == Topology::cluster) usual = {"r1", "r2", "r3", "r4", "r5", "r6"};
   cluster.nodes = reader.texts("nodes").value_or(usual);
-  const std::size_t least = cluster.topology == Topology::cluster ? 3
-                            : has_replicas(cluster.topology)      ? 2
-                                                                  : 1;
+  const std::size_t least = elects(cluster.topology) ? 3 : has_replicas(cluster.topology) ? 2 : 1;
   const std::size_t most = cluster.topology == Topology::single ? 1 : 16;
   if (cluster.nodes.size() < least || cluster.nodes.size() > most) {
     throw BadScenario(reader.at("nodes"), "`nodes` has " + std::to_string(cluster.nodes.size()) +

@@ -210,8 +210,8 @@ FaultPlan parse_fault(const Value& table, const SettingNames& names) {
   }
   if (plan.kind->changes_role && names.elects) {
     throw BadScenario(reader.at("kind"), where +
-                                             " gives a node another role, and those of a Redis Cluster "
-                                             "elect, expected such as cluster-failover, crash or partition");
+                                             " gives a node another role, and these elect, expected "
+                                             "such as cluster-failover, crash or partition");
   }
   plan.config.values = parse_settings(reader, plan.kind->keys, with_event, where);
   if (plan.kind->problem != nullptr) {

@@ -119,6 +119,9 @@ void parse_lock(const Value& table, Scenario& scenario) {
                                               "` has none, it lasts as long as its session, expected none");
   }
   workload.lease = lease.value_or(lock.lease);
+  if (workload.lease % lock.lease_unit != Duration::zero())
+    throw BadScenario(reader.at("lease"), "`lease`: the lock `" + std::string(lock.name) + "` counts in " +
+                                              format_duration(lock.lease_unit) + ", expected such as \"5s\"");
   const auto needs = [&](std::string_view key, bool asked, bool (*can)(const LockKind&), const char* what) {
     if (!asked || can(lock)) return;
     lock_cannot(reader.at(key),
@@ -397,7 +400,7 @@ Scenario parse_base(const Value& document, const std::string& file) {
   names.append_only = appends(scenario.cluster);
   names.has_replicas = has_replicas(scenario.cluster.topology);
   if (scenario.cluster.topology == Topology::sentinel) names.sentinels = scenario.cluster.sentinels.names;
-  names.elects = scenario.cluster.topology == Topology::cluster;
+  names.elects = elects(scenario.cluster.topology);
   names.engine = scenario.cluster.engine;
   parse_workload(section(root, "workload"), root, scenario, names);
   if (scenario.cluster.tls && find_workload_kind(scenario.workload.kind)->programs) {

@@ -13,7 +13,7 @@ namespace holdfast::sim {
 // What a value may refer to.
 struct SettingNames {
   std::vector<std::string> nodes, sentinels, clients, faults;
-  bool elects = false;           // the nodes are those of a Redis Cluster
+  bool elects = false;           // the nodes themselves agree who leads
   bool has_replicas = true;      // some nodes follow others
   bool append_only = true;       // servers keep an append-only file
   std::string engine = "redis";  // whose servers

@@ -12,8 +12,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHIPPED = ROOT / "scenarios/comparators/happy_path.toml"
+SHIPPED = ROOT / "scenarios/comparators"
 PATIENCE_S = 60  # of a test that fails
+ENGINES = {"postgresql": "happy_path.toml", "etcd": "etcd_happy_path.toml"}
 
 SCENARIO = """schema = 1
 name   = "stands-still"
@@ -24,11 +25,11 @@ seeds = "1"
 time  = "60s"
 
 [cluster]
-engine   = "postgresql"
-topology = "primary-replica"
+engine   = "ENGINE"
+topology = "TOPOLOGY"
 
 [lock]
-kind = "pg-advisory"
+kind = "LOCK"
 
 [workload]
 kind    = "critical-section"
@@ -89,32 +90,33 @@ def comes(condition):
     return False
 
 
-def missing(holdfast):
+def missing(holdfast, shipped, variable):
     with tempfile.TemporaryDirectory() as folder:
-        done = run(holdfast, "--world", "real", SHIPPED, HOLDFAST_POSTGRESQL=folder)
+        done = run(holdfast, "--world", "real", shipped, **{variable: folder, "TMPDIR": folder})
+        assert not below(folder) and not os.listdir(folder), os.listdir(folder)
     assert done.returncode == 69, done
     assert len(lines(done.stderr)) == 1 and "tools/setup/setup --comparisons" in done.stderr, done.stderr
 
 
-def embedded(holdfast):
-    done = run(holdfast, SHIPPED)
+def embedded(holdfast, shipped, engine):
+    done = run(holdfast, shipped)
     assert done.returncode == 64, done
-    assert len(lines(done.stderr)) == 1 and "the embedded world has no `postgresql`" in done.stderr, done.stderr
+    assert len(lines(done.stderr)) == 1 and f"the embedded world has no `{engine}`" in done.stderr, done.stderr
 
 
-def killed(holdfast):
+def killed(holdfast, engine, topology, lock, processes):
+    """`processes`: so many stand still at least, those of r1."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)  # PostgreSQL's user goes through it
         scenario = pathlib.Path(folder, "f.toml")
-        scenario.write_text(SCENARIO)
+        scenario.write_text(SCENARIO.replace("ENGINE", engine).replace("TOPOLOGY", topology).replace("LOCK", lock))
         servers = pathlib.Path(folder, "servers")
         servers.mkdir(mode=0o755)
         harness = subprocess.Popen([holdfast, "run", "--world", "real", "--out", folder + "/out", str(scenario)],
                                    env={**os.environ, "TMPDIR": str(servers)}, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            # r1 with a process for each of its clients, all of them still.
-            assert comes(lambda: list(below(servers).values()).count("T") > 5), (below(servers), harness.poll())
+            assert comes(lambda: list(below(servers).values()).count("T") >= processes), (below(servers), harness.poll())
             there = set(below(servers))
         finally:
             harness.send_signal(signal.SIGKILL)
@@ -126,14 +128,20 @@ def killed(holdfast):
 
 def main():
     holdfast = sys.argv[1]
-    embedded(holdfast)
-    missing(holdfast)
-    probe = run(holdfast, "--world", "real", SHIPPED, "--variant", "pg-table", "--seed", "1")
+    for engine, file in ENGINES.items():
+        embedded(holdfast, SHIPPED / file, engine)
+        missing(holdfast, SHIPPED / file, "HOLDFAST_" + engine.upper())
+    probe = run(holdfast, "--world", "real", SHIPPED / ENGINES["etcd"], "--variant", "ensemble", "--seed", "1")
+    if probe.returncode != 69:
+        assert probe.returncode == 0, probe
+        killed(holdfast, "etcd", "ensemble", "etcd-lock", 1)
+    probe = run(holdfast, "--world", "real", SHIPPED / ENGINES["postgresql"], "--variant", "pg-table", "--seed", "1")
     if probe.returncode == 69:
         print("skipped: " + probe.stderr.strip())
         return 77
     assert probe.returncode == 0, probe
-    killed(holdfast)
+    # It has a process for each of its clients.
+    killed(holdfast, "postgresql", "primary-replica", "pg-advisory", 6)
     return 0
 
 

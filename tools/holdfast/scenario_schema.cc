@@ -132,9 +132,10 @@ std::vector<Key> cluster_keys() {
   return {
       {"engine", choice(engines),
        "whose servers; others than redis are compared with, in the real world only (redis)"},
-      {"topology", choice({"single", "primary-replica", "sentinel", "independent", "cluster"}),
+      {"topology", choice({"single", "primary-replica", "sentinel", "independent", "cluster", "ensemble"}),
        "sentinel: a primary and its replicas, watched by Sentinels who replace it; "
-       "cluster: a Redis Cluster, whose nodes elect; "
+       "cluster: a Redis Cluster, whose nodes elect; ensemble: servers of another engine that agree by "
+       "majority; "
        "independent: servers that know nothing of each other, for a quorum lock (single)"},
       {"nodes", texts(), "names; the first starts as primary, of a Redis Cluster the first `primaries`"},
       {"primaries", integer(3, 16),
