@@ -7,11 +7,13 @@ namespace holdfast::sim {
 
 Engine postgresql_engine();
 Engine etcd_engine();
+Engine zookeeper_engine();
 
 const std::vector<Engine>& all_engines() {
   static const std::vector<Engine> kEngines = {
       postgresql_engine(),
       etcd_engine(),
+      zookeeper_engine(),
   };
   return kEngines;
 }

@@ -23,9 +23,9 @@ void Ensemble::open_doors_of_members() {
     for (std::size_t j = 0; j < all; ++j) {
       for (const MemberNode::PeerDoor& door : member(j).peer_doors()) {
         // To itself past the proxy: no fault comes between.
-        from.way_out_->lead(
-            door.known_as,
-            i == j ? door.listens : proxy_.expose_bus(member(j).name(), door.listens, from.name()));
+        const Endpoint to =
+            i == j ? door.listens : proxy_.expose_bus(member(j).name(), door.listens, from.name());
+        from.way_out_->lead(door.known_as, to, door.listens);
       }
     }
   }

@@ -1,16 +1,22 @@
 #include "sim/comparators/socks_door.h"
 
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <fstream>
 #include <optional>
 #include <set>
 #include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "lib/net/socket_network.h"
+#include "lib/runtime/check.h"
 
 namespace holdfast::sim {
 namespace {
@@ -55,6 +61,25 @@ unsigned char at(const std::string& text, std::size_t place) {
   return static_cast<unsigned char>(text[place]);
 }
 
+// Without a connection, which that one would have to make sense of: by the kernel's list (proc(5)).
+bool somebody_listens(const Endpoint& host) {
+  in_addr address{};
+  HF_CHECK(::inet_pton(AF_INET, host.host.c_str(), &address) == 1, "servers have IPv4 addresses");
+  const std::string wanted = fmt::format("{:08X}:{:04X}", address.s_addr, host.port);
+  constexpr std::string_view kListens = "0A";
+  std::ifstream table("/proc/net/tcp");
+  std::string line, number, local, remote, state;
+  while (std::getline(table, line)) {
+    std::istringstream words(line);
+    if (words >> number >> local >> remote >> state && local == wanted && state == kListens) return true;
+  }
+  return false;
+}
+
+struct Way {
+  Endpoint to, host;
+};
+
 // [parks] Passes on what comes from `from`, and how it ends.
 void pump(Stream& from, Stream& to) {
   std::array<char, 16 * 1024> buffer;
@@ -92,7 +117,7 @@ class SocksDoor::Impl : public std::enable_shared_from_this<Impl> {
     listener_->close();
     for (Stream* const stream : streams_) stream->reset();
   }
-  void lead(const Endpoint& asked, const Endpoint& to) { leads_[asked] = to; }
+  void lead(const Endpoint& asked, const Way& way) { leads_[asked] = way; }
   Endpoint endpoint() const { return listener_->endpoint(); }
 
  private:
@@ -113,8 +138,9 @@ class SocksDoor::Impl : public std::enable_shared_from_this<Impl> {
     const auto found = leads_.find(*asked);
     if (found == leads_.end()) return refuse(guest, Said::not_allowed, deadline);
     // As long as its first packet is lost: who waits for the answer gives up when it likes.
-    Connected host = network_.connect(found->second, kNever);
-    if (host.status == IoStatus::refused) return refuse(guest, Said::refused, deadline);
+    Connected host = network_.connect(found->second.to, kNever);
+    const bool listens = host.status != IoStatus::ok || somebody_listens(found->second.host);
+    if (host.status == IoStatus::refused || !listens) return refuse(guest, Said::refused, deadline);
     if (host.status != IoStatus::ok) return refuse(guest, Said::host_unreachable, deadline);
     const Listed its(streams_, *host.stream);
     if (!guest.write(answer(Said::succeeded), deadline).ok()) return host.stream->reset();
@@ -161,13 +187,15 @@ class SocksDoor::Impl : public std::enable_shared_from_this<Impl> {
   Process& harness_;
   SocketNetwork network_;  // its connections come from where the kernel has them come from
   const std::unique_ptr<Listener> listener_;
-  std::map<Endpoint, Endpoint> leads_;
+  std::map<Endpoint, Way> leads_;
   std::set<Stream*> streams_;
 };
 
 SocksDoor::SocksDoor(World& world) : impl_(std::make_shared<Impl>(world)) { impl_->start(); }
 SocksDoor::~SocksDoor() { impl_->stop(); }
-void SocksDoor::lead(const Endpoint& asked, const Endpoint& to) { impl_->lead(asked, to); }
+void SocksDoor::lead(const Endpoint& asked, const Endpoint& to, const Endpoint& host) {
+  impl_->lead(asked, {.to = to, .host = host});
+}
 Endpoint SocksDoor::endpoint() const { return impl_->endpoint(); }
 
 }  // namespace holdfast::sim

@@ -20,7 +20,9 @@ class SocksDoor {
   ~SocksDoor();
 
   // Who asks for `asked` is connected to `to` from now on. Everything else is not allowed (reply 2).
-  void lead(const Endpoint& asked, const Endpoint& to);
+  // `host`: who is reached there in the end. A proxy takes every connection and breaks it off when that one
+  // does not listen; who asks here is refused then (reply 5), as without a proxy.
+  void lead(const Endpoint& asked, const Endpoint& to, const Endpoint& host);
   Endpoint endpoint() const;  // where it listens
 
  private:

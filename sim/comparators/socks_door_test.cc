@@ -56,7 +56,8 @@ class Guest {
 
 const std::string kHello = "\x05\x01\x00"s, kWelcome = "\x05\x00"s;
 const std::string kToFirst = "\x05\x01\x00\x01\xc0\x00\x02\x01\x09\x4c"s;  // 192.0.2.1:2380
-const std::string kByName = "\x05\x01\x00\x03\x05house\x00\x50"s;          // house:80
+const std::string kToSecond = "\x05\x01\x00\x01\xc0\x00\x02\x02\x09\x4c"s;
+const std::string kByName = "\x05\x01\x00\x03\x05house\x00\x50"s;  // house:80
 
 std::string reply(char said) { return "\x05"s + said + "\x00\x01\x00\x00\x00\x00\x00\x00"s; }
 
@@ -86,8 +87,8 @@ void with_door(const std::function<void(Process& harness, SocksDoor& door, const
 
 TEST(SocksDoor, LeadsWhereItWasTold) {
   with_door([](Process& harness, SocksDoor& door, const Endpoint& host) {
-    door.lead({"192.0.2.1", 2380}, host);
-    door.lead({"house", 80}, host);
+    door.lead({"192.0.2.1", 2380}, host, host);
+    door.lead({"house", 80}, host, host);
     for (const std::string& asked : {kToFirst, kByName}) {
       Guest guest(harness, door.endpoint());
       EXPECT_EQ(guest.say(kHello, 2), kWelcome);
@@ -102,9 +103,11 @@ TEST(SocksDoor, LeadsWhereItWasTold) {
 TEST(SocksDoor, SaysWhyNot) {
   with_door([](Process& harness, SocksDoor& door, const Endpoint& host) {
     const Endpoint nobody{host.host, choose_port(harness.network(), host.host)};
-    door.lead({"192.0.2.1", 2380}, nobody);
+    door.lead({"192.0.2.1", 2380}, nobody, nobody);
+    door.lead({"192.0.2.2", 2380}, host, nobody);
     const std::pair<std::string, char> kCases[] = {
         {kToFirst, 5},                                     // refused
+        {kToSecond, 5},                                    // a proxy would take it, and has nobody behind it
         {kByName, 2},                                      // not allowed
         {"\x05\x02\x00\x01\xc0\x00\x02\x01\x09\x4c"s, 7},  // BIND
         {"\x05\x01\x00\x04"s, 8},                          // IPv6
@@ -126,7 +129,7 @@ TEST(SocksDoor, EndsConnectionsWhenItGoes) {
     Process& harness = world->harness();
     auto door = std::make_unique<SocksDoor>(*world);
     const auto host = harness.network().listen({harness.address(), 0});
-    door->lead({"192.0.2.1", 2380}, host->endpoint());
+    door->lead({"192.0.2.1", 2380}, host->endpoint(), host->endpoint());
     Guest guest(harness, door->endpoint());
     EXPECT_EQ(guest.say(kHello, 2), kWelcome);
     EXPECT_EQ(guest.say(kToFirst, 10), reply(0));

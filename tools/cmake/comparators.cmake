@@ -6,10 +6,20 @@
 set(HOLDFAST_WITHOUT "")
 set(HOLDFAST_COMPARATORS_FOUND "")
 
-# MODULE of pkg-config; sources of sim/comparators/ are told HOLDFAST_WITH_NAME.
+# MODULE of pkg-config, or HEADER and LIBRARY where pkg-config knows none; sources of sim/comparators/ are told HOLDFAST_WITH_NAME.
 macro(holdfast_comparator engine name module)
-  if(HOLDFAST_COMPARATORS)
+  if(HOLDFAST_COMPARATORS AND ${ARGC} EQUAL 3)
     pkg_check_modules(${name} QUIET IMPORTED_TARGET ${module})
+  elseif(HOLDFAST_COMPARATORS)
+    find_path(${name}_HEADERS ${ARGV3})
+    find_library(${name}_LIBRARY ${ARGV4})
+    mark_as_advanced(${name}_HEADERS ${name}_LIBRARY)
+    if(${name}_HEADERS AND ${name}_LIBRARY)
+      set(${name}_FOUND TRUE)
+      add_library(PkgConfig::${name} UNKNOWN IMPORTED)
+      set_target_properties(PkgConfig::${name} PROPERTIES IMPORTED_LOCATION "${${name}_LIBRARY}"
+                                                          INTERFACE_INCLUDE_DIRECTORIES "${${name}_HEADERS}")
+    endif()
   endif()
   if(HOLDFAST_COMPARATORS AND ${name}_FOUND)
     list(APPEND HOLDFAST_COMPARATORS_FOUND ${name})
@@ -28,3 +38,4 @@ function(holdfast_link_comparators target)
 endfunction()
 
 holdfast_comparator(postgresql LIBPQ libpq)
+holdfast_comparator(zookeeper LIBZOOKEEPER libzookeeper-st zookeeper/zookeeper.h zookeeper_st)

@@ -14,7 +14,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHIPPED = ROOT / "scenarios/comparators"
 PATIENCE_S = 60  # of a test that fails
-ENGINES = {"postgresql": "happy_path.toml", "etcd": "etcd_happy_path.toml"}
+ENGINES = {"postgresql": "happy_path.toml", "etcd": "etcd_happy_path.toml", "zookeeper": "zookeeper_happy_path.toml"}
 
 SCENARIO = """schema = 1
 name   = "stands-still"
@@ -104,6 +104,14 @@ def embedded(holdfast, shipped, engine):
     assert len(lines(done.stderr)) == 1 and f"the embedded world has no `{engine}`" in done.stderr, done.stderr
 
 
+def no_java(holdfast):
+    """`java` is looked for in PATH, and nothing else that this needs."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = run(holdfast, "--world", "real", SHIPPED / ENGINES["zookeeper"], PATH=folder)
+    assert done.returncode == 69, done
+    assert len(lines(done.stderr)) == 1 and "tools/setup/setup --comparisons" in done.stderr, done.stderr
+
+
 def killed(holdfast, engine, topology, lock, processes):
     """`processes`: so many stand still at least, those of r1."""
     with tempfile.TemporaryDirectory() as folder:
@@ -131,10 +139,12 @@ def main():
     for engine, file in ENGINES.items():
         embedded(holdfast, SHIPPED / file, engine)
         missing(holdfast, SHIPPED / file, "HOLDFAST_" + engine.upper())
-    probe = run(holdfast, "--world", "real", SHIPPED / ENGINES["etcd"], "--variant", "ensemble", "--seed", "1")
-    if probe.returncode != 69:
-        assert probe.returncode == 0, probe
-        killed(holdfast, "etcd", "ensemble", "etcd-lock", 1)
+    no_java(holdfast)
+    for engine, lock in (("etcd", "etcd-lock"), ("zookeeper", "zk-recipe")):
+        probe = run(holdfast, "--world", "real", SHIPPED / ENGINES[engine], "--variant", "ensemble", "--seed", "1")
+        if probe.returncode != 69:
+            assert probe.returncode == 0, probe
+            killed(holdfast, engine, "ensemble", lock, 1)
     probe = run(holdfast, "--world", "real", SHIPPED / ENGINES["postgresql"], "--variant", "pg-table", "--seed", "1")
     if probe.returncode == 69:
         print("skipped: " + probe.stderr.strip())

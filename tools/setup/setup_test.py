@@ -186,7 +186,8 @@ class Setup(unittest.TestCase):
         self.assertEqual(self.run_setup()[1], ["cmake --preset release --fresh", f"ninja -C {self.root}/build"])
         done, log = self.run_setup("--comparisons")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertTrue(log[1].endswith("install -y --no-install-recommends etcd-server postgresql-15"), log)
+        self.assertTrue(log[1].endswith("install -y --no-install-recommends default-jre-headless etcd-server "
+                                        "libzookeeper-st-dev postgresql-15 zookeeper"), log)
         self.assertEqual(log[2:], ["policy 101", "systemctl --quiet disable postgresql", "systemctl --quiet disable etcd",
                                    "cmake --preset release --fresh", f"ninja -C {self.root}/build"])
 
