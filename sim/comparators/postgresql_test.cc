@@ -132,7 +132,7 @@ TEST(PostgresLocks, ALeaseEndsOnBothSidesOfAPartition) {
 
 TEST(PostgresScenarios, AReplicaThatLagsGrantsAgainUnlessGrantsWaitForIt) {
   SKIP_WITHOUT_POSTGRESQL();
-  const std::string file = holdfast::testing::source_path("scenarios/comparators/failover.toml");
+  const std::string file = holdfast::testing::source_path("scenarios/comparators/postgresql_failover.toml");
   const std::vector<Override> small = {{"workload.stock", std::int64_t{3}}, {"workload.think", "50ms..80ms"}};
   for (const char* const variant : {"", "synchronous"})
     testing::expect_met(read_scenario(file, variant, small), 1);

@@ -14,7 +14,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHIPPED = ROOT / "scenarios/comparators"
 PATIENCE_S = 60  # of a test that fails
-ENGINES = {"postgresql": "happy_path.toml", "etcd": "etcd_happy_path.toml", "zookeeper": "zookeeper_happy_path.toml"}
+ENGINES = {"postgresql": "postgresql_happy_path.toml", "etcd": "etcd_happy_path.toml", "zookeeper": "zookeeper_happy_path.toml"}
 
 SCENARIO = """schema = 1
 name   = "stands-still"

@@ -20,6 +20,9 @@ One file is one fault; the base and each variant named after its lock fill a cel
 what WHAT changes: "double grant; with WHAT: unavailable". A variant `MODE-LOCK`, of the modes below, fills a cell of a
 row of its own. Other variants (controls) have no cell. The locks and which of them are historic come from
 `holdfast list locks` (--command FILE, usually build/holdfast).
+
+Locks of other servers have a table of their own, from scenarios/comparators/ENGINE_FAULT.toml; which variant fills which
+of its cells is told in OTHERS. One that is held by a session has no lease: for it mutual-exclusion says all.
 """
 import argparse
 import pathlib
@@ -64,13 +67,61 @@ MODES = [
     ("permit-semaphore", "three-permits", "3 permits"),
 ]
 
+# The columns of a third table, of locks of other servers: file without the name of the engine, and what stands above.
+OTHER_FAULTS = {
+    "paused_holder": "pause",
+    "partitioned_holder": "partition",
+    "server_restart": "restart",
+    "failover": "failover",
+}
+SESSIONS = {
+    "paused_holder": {"": "{lock}"},
+    "partitioned_holder": {"": "{lock}"},
+    "server_restart": {"": "unheard-{lock}"},
+    "failover": {"": "unheard-{lock}"},
+}
+OF_ONE = {"paused_holder": {"": "base"}, "partitioned_holder": {"": "base"}, "server_restart": {"": "base", "its disk lost": "disk-lost"}}
+OF_THREE = {"paused_holder": {"": "ensemble"}, "partitioned_holder": {"": "one-of-three"}}
+HELD_BY_SESSIONS = ("pg-advisory", "pg-advisory-xact", "pg-row", "zk-recipe")
+# Its rows: engine, lock, what the row says of it, and of each column what changes there ("": nothing) and the variant.
+OTHERS = [
+    ("postgresql", "pg-advisory", "", {**SESSIONS, "paused_holder": {"": "base"}, "partitioned_holder": {"": "base"}}),
+    ("postgresql", "pg-advisory-xact", "", SESSIONS),
+    ("postgresql", "pg-row", "", {**SESSIONS, "paused_holder": {"": "{lock}", "an idle timeout": "pg-row-idle-timeout"}}),
+    (
+        "postgresql",
+        "pg-table",
+        "",
+        {
+            "paused_holder": {"": "{lock}"},
+            "partitioned_holder": {"": "{lock}"},
+            "server_restart": {"": "{lock}"},
+            "failover": {"": "base", "a synchronous replica": "synchronous"},
+        },
+    ),
+    ("etcd", "etcd-lock", "one server", OF_ONE),
+    (
+        "etcd",
+        "etcd-lock",
+        "three servers",
+        {**OF_THREE, "failover": {"": "base", "the holder beside the old leader": "minority-with-holder", "two of three killed": "majority-killed"}},
+    ),
+    ("zookeeper", "zk-recipe", "one server", OF_ONE),
+    (
+        "zookeeper",
+        "zk-recipe",
+        "three servers",
+        {**OF_THREE, "failover": {"": "base", "the holder beside the old leader": "minority-with-holder", "two of three killed": "majority-killed"}},
+    ),
+]
+
 
 class Wrong(Exception):
     """A file that says nothing that could stand in a cell."""
 
 
-def cell(expectations: list[dict], where: str) -> str:
-    """What a list of [[expect]] tables states."""
+def cell(expectations: list[dict], where: str, leases: bool = True) -> str:
+    """What a list of [[expect]] tables states; `leases`: of a lock that has some."""
 
     def states(check: str, violated: bool, **more: object) -> bool:
         return any(
@@ -82,7 +133,7 @@ def cell(expectations: list[dict], where: str) -> str:
 
     if states("lease-exclusion", True, kind="double-grant"):
         return "double grant"
-    if states("mutual-exclusion", True, kind="overrun"):
+    if states("mutual-exclusion", True, kind="overrun") or (not leases and states("mutual-exclusion", True)):
         return "overrun"
     if states("latch", True, kind="opened-early"):
         return "opens early"
@@ -96,7 +147,7 @@ def cell(expectations: list[dict], where: str) -> str:
         "lease-exclusion",
     }:
         return "unavailable"  # nobody is granted anything: there is nothing to compare
-    for check in ("mutual-exclusion", "lease-exclusion"):
+    for check in ("mutual-exclusion", "lease-exclusion") if leases else ("mutual-exclusion",):
         if not states(check, False):
             raise Wrong(f"{where}: states neither a violation nor that {check} holds")
     if states("reached", True, marks=["granted-during-fault"]) or states("progress", True):
@@ -195,6 +246,39 @@ def table(documents: dict[str, dict], locks: list[tuple[str, bool]]) -> str:
     return head + "\n".join(rows) + "\n"
 
 
+def other_table(documents: dict[str, dict], locks: list[str]) -> str:
+    """`documents`: by ENGINE_FAULT; `locks`: each needs a row."""
+    lines = ["| | " + " | ".join(OTHER_FAULTS.values()) + " |", "|---" + "|---" * len(OTHER_FAULTS) + "|"]
+    for engine, lock, says, columns in OTHERS:
+        texts = []
+        for fault in OTHER_FAULTS:
+            name = f"{engine}_{fault}"
+            if fault not in columns:
+                texts.append("-")
+                continue
+            if name not in documents:
+                raise Wrong(f"scenarios/comparators/{name}.toml is missing")
+            document = documents[name]
+            stated = {"base": document["expect"]}
+            for variant in document.get("variant", []):
+                its = variant.get("name", "")
+                names = [f"{its}-{one}" if its else one for one in variant["locks"]] if "locks" in variant else [its]
+                stated.update({full: variant.get("expect", document["expect"]) for full in names})
+            cells = {}
+            for what, variant in columns[fault].items():
+                where = f"scenarios/comparators/{name}.toml, variant {variant.format(lock=lock)}"
+                if variant.format(lock=lock) not in stated:
+                    raise Wrong(f"{where}: there is no such one")
+                leases = lock not in HELD_BY_SESSIONS
+                cells[lock, what] = cell(stated[variant.format(lock=lock)], where, leases)
+            texts.append(text_of(cells, lock))
+        lines.append(f"| {row_of(lock, says)} | " + " | ".join(texts) + " |")
+    for lock in locks:
+        if lock not in {its for _, its, _, _ in OTHERS}:
+            raise Wrong(f"{lock} has no row, expected one in OTHERS of tools/house/guarantees.py")
+    return "\n".join(lines) + "\n"
+
+
 def replaced(readme: str, new: str) -> str:
     begin, end = readme.find(BEGIN), readme.find(END)
     if begin < 0 or end < begin:
@@ -202,10 +286,12 @@ def replaced(readme: str, new: str) -> str:
     return readme[: begin + len(BEGIN)] + "\n" + new + readme[end:]
 
 
-def locks_of(command: str) -> list[tuple[str, bool]]:
+def locks_of(command: str) -> tuple[list[tuple[str, bool]], list[str]]:
+    """Those of Redis, and those of other servers."""
     lines = subprocess.run([command, "list", "locks"], check=True, capture_output=True, text=True).stdout.splitlines()
-    # Locks of other servers have scenarios of their own (scenarios/comparators).
-    return [(line.split()[0], line.split()[1] == "(historic)") for line in lines if not line.endswith("; real world only")]
+    others = [line for line in lines if line.endswith("; real world only")]
+    ours = [(line.split()[0], line.split()[1] == "(historic)") for line in lines if line not in others]
+    return ours, [line.split()[0] for line in others]
 
 
 def self_test() -> None:
@@ -280,6 +366,23 @@ def self_test() -> None:
         pass
     else:
         raise AssertionError("a cell of a lock that refuses")
+    session = [{"check": "mutual-exclusion"}]
+    assert cell(session, "f", leases=False) == "holds"
+    assert cell(session + never, "f", leases=False) == "unavailable"
+    assert cell([{"check": "mutual-exclusion", "is": "violated"}], "f", leases=False) == "overrun"
+    variants = {variant.format(lock=lock) for _, lock, _, columns in OTHERS for its in columns.values() for variant in its.values()}
+    compared = {
+        f"{engine}_{fault}": {"expect": overrun, "variant": [{"name": name, "expect": holds} for name in sorted(variants - {"base"})]}
+        for engine, _, _, columns in OTHERS
+        for fault in columns
+    }
+    assert "| `etcd-lock`, one server | overrun | overrun | overrun; with its disk lost: holds | - |" in other_table(compared, ["pg-row"])
+    for few, names in (({**compared, "etcd_failover": {"expect": holds}}, []), (compared, ["unknown"]), ({}, [])):
+        try:
+            other_table(few, names)
+        except Wrong:
+            continue
+        raise AssertionError(names)
     readme = f"before\n{BEGIN}\nold\n{END}\nafter\n"
     assert replaced(readme, "new\n") == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
 
@@ -293,12 +396,17 @@ def main() -> int:
     if arguments.self_test:
         self_test()
         return 0
-    files = sorted((ROOT / "scenarios" / "guarantees").glob("*.toml"))
+
+    def read(folder: str) -> dict[str, dict]:
+        files = sorted((ROOT / "scenarios" / folder).glob("*.toml"))
+        return {file.stem: tomllib.loads(file.read_text()) for file in files}
+
     try:
-        documents = {file.stem: tomllib.loads(file.read_text()) for file in files}
-        locks = locks_of(arguments.command)
+        documents = read("guarantees")
+        locks, others = locks_of(arguments.command)
         new = table(documents, locks) + "\nOf locks that live on one replicated set, when its servers change their roles:\n\n"
         new += role_table(documents, locks)
+        new += "\nOf locks of other servers, which only the real world has:\n\n" + other_table(read("comparators"), others)
         readme = README.read_text()
         if arguments.write:
             README.write_text(replaced(readme, new))

@@ -1,6 +1,6 @@
 // The recipe for locks of ZooKeeper's documentation. Whoever wants the lock makes an ephemeral sequential
-// node below the lock's; the lowest holds it, everybody else watches the one before his. The name has an id of
-// the acquisition, by which a node is found again whose making was not answered. The transaction that made
+// node below the lock's; the lowest holds it, everybody else watches the one before his. The name has an id
+// of the acquisition, by which a node is found again whose making was not answered. The transaction that made
 // the node (its czxid) is the token: they only rise, and are agreed on.
 //
 // Each hold has a session to itself. The client knows of its end when servers say so, and of no time until
