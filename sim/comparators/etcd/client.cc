@@ -109,7 +109,8 @@ Answer Client::ask(std::string_view target, const Json& request, MonotonicTime d
       if (gives_up()) throw Error(error.what(), error.kind(), name, sent_before);
     }
     turn_from(node);
-    runtime_.sleep_for(kPause);
+    // Not beyond the deadline: a holder is told then that he cannot renew.
+    runtime_.sleep_until(std::min(deadline, deadline_after(runtime_.now(), kPause)));
   }
 }
 
