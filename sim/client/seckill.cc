@@ -30,6 +30,10 @@ std::optional<std::int64_t> rounds_of(const WorkloadOptions& options) {
   const auto* const rounds = get<std::int64_t>(options.own, "rounds");
   return rounds == nullptr ? std::nullopt : std::optional(*rounds);
 }
+std::optional<std::int64_t> each_of(const WorkloadOptions& options) {
+  const auto* const each = get<std::int64_t>(options.own, "each");
+  return each == nullptr ? std::nullopt : std::optional(*each);
+}
 bool below_zero(const WorkloadOptions& options) { return get_or(options.own, "below_zero", false); }
 bool confirms_always(const WorkloadOptions& options) {
   return get_or(options.own, "confirm", std::string()) == "always";
@@ -46,6 +50,7 @@ class Seckill final : public Fleet {
         units_(get_or(options.own, "stock", std::int64_t{10})),
         write_(write_of(options)),
         rounds_(rounds_of(options)),
+        each_(each_of(options)),
         below_zero_(below_zero(options)),
         after_release_(get_or(options.own, "commit", std::string()) == "after-release"),
         confirms_always_(confirms_always(options)),
@@ -81,15 +86,17 @@ class Seckill final : public Fleet {
 
   void run_thread(WorkThread& thread) override {
     StockClient stock(thread.process(), stock_->endpoint(), options().command_timeout);
-    bool sold_out = false;
-    for (std::int64_t round = 0; (!rounds_ || round < *rounds_) && !sold_out && !thread.over(); ++round) {
+    bool done = false;
+    std::int64_t bought = 0;
+    for (std::int64_t round = 0; (!rounds_ || round < *rounds_) && !done && !thread.over(); ++round) {
       thread.begin_round();
       if (!thread.acquire()) continue;
       const Look look = look_at(thread, stock);
-      sold_out = look.sold_out;
-      if (look.units && !after_release_) commit(thread, stock, *look.units);
+      bool buys = look.units && !after_release_ && commit(thread, stock, *look.units);
       thread.release();
-      if (look.units && after_release_) commit(thread, stock, *look.units);
+      if (look.units && after_release_) buys = commit(thread, stock, *look.units);
+      if (buys) ++bought;
+      done = look.sold_out || (each_ && bought == *each_);
     }
   }
 
@@ -167,8 +174,9 @@ class Seckill final : public Fleet {
     }
   }
 
-  // [parks] One less than the `units` that were read becomes what others see.
-  void commit(WorkThread& thread, StockClient& stock, std::int64_t units) {
+  // [parks] One less than the `units` that were read becomes what others see. True: the buyer does not try
+  // again, for he bought, or has no answer.
+  bool commit(WorkThread& thread, StockClient& stock, std::int64_t units) {
     thread.pause(commit_after_);
     ThreadRecorder& record = thread.record();
     const std::string& key = options().key;
@@ -187,7 +195,7 @@ class Seckill final : public Fleet {
         record.resource_ok(f, key, units - 1, shown);
         ++thread.stats().sold;
         record.resource_ok(Function::sell, key, checker::kAbsent);
-        break;
+        return true;
       case StockClient::Outcome::conflict:
         ++thread.stats().conflicts;
         refused(thread, f, "conflict");
@@ -204,13 +212,15 @@ class Seckill final : public Fleet {
         } else {
           record.sale_unknown(f, key, "no answer from the stock");
         }
-        break;
+        return true;
     }
+    return confirms_always_;
   }
 
   const std::int64_t units_;  // at the beginning
   const StockWrite write_;
   const std::optional<std::int64_t> rounds_;  // none: until everything is sold
+  const std::optional<std::int64_t> each_;    // none: no buyer has enough
   const bool below_zero_, after_release_, confirms_always_;
   const DurationRange commit_after_;
   std::unique_ptr<StockServer> stock_;
@@ -248,6 +258,10 @@ WorkloadKind seckill_workload() {
       {.name = "rounds",
        .type = Type::count,
        .about = "purchases that each task tries, refused ones included (until all is sold)",
+       .most = 1'000'000},
+      {.name = "each",
+       .type = Type::count,
+       .about = "units that each task buys at most; refused purchases are tried again (any number)",
        .most = 1'000'000},
       {.name = "below_zero",
        .type = Type::flag,

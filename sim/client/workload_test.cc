@@ -229,6 +229,21 @@ TEST_P(WorkloadTest, BuyersWhoDoNotLookTakeTheStockBelowZero) {
   EXPECT_EQ(verdict("oversell", looked, 2), kHolds);
 }
 
+TEST_P(WorkloadTest, ABuyerThatHasEnoughGoes) {
+  WorkloadOptions options{.own = {{"stock", 10}, {"each", 2}}, .clients = 3, .think = {1ms, 5ms}};
+  const Outcome all = play(GetParam(), options);
+  EXPECT_TRUE(all.finished);
+  EXPECT_EQ(all.stats.sold, 6u);
+  EXPECT_EQ(all.stock, 4);
+  // What is refused is tried again.
+  options.lock = "lock-interface-reentrant";  // everybody is granted it
+  options.own["write"] = "compare-and-set";
+  const Outcome refused = play(GetParam(), options);
+  EXPECT_EQ(refused.stats.sold, 6u);
+  EXPECT_GT(refused.stats.conflicts, 0u);
+  EXPECT_EQ(refused.stock, 4);
+}
+
 // The lock is sound, and the next holder reads what the one before has not committed yet.
 TEST_P(WorkloadTest, ATransactionThatCommitsAfterTheReleaseLosesUpdates) {
   WorkloadOptions options{

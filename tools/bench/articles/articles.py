@@ -329,7 +329,7 @@ def main() -> int:
             DATA.write_text(json.dumps(kept, indent=1) + "\n")
         kept = json.loads(DATA.read_text()) if DATA.exists() else {}
         documents = {file: tomllib.loads((ROOT / file).read_text()) for _, file, cell, _ in COLUMNS if cell}
-        new = page(document, kept, documents, locks_of(arguments.command))
+        new = page(document, kept, documents, locks_of(arguments.command)[0])
         if arguments.measure or arguments.write:
             PAGE.write_text(new)
         elif arguments.check:
