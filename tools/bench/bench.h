@@ -33,7 +33,7 @@ struct BenchArguments {
   bool quick = false;
   bool peers = true;
   std::string json;  // "" none
-  std::string out;   // seckill: of each cell the first sale that oversold is kept below it; "" none
+  std::string out;   // seckill, oversell: of each cell the first sale that oversold is kept below it; "" none
   // An older result, and perhaps a newer one: then nothing is measured.
   std::vector<std::string> compare = {};
   Terminal terminal = {};
@@ -106,6 +106,7 @@ const std::vector<Suite>& all_suites();
 void bench_uncontended(Bench& bench);
 void bench_contended(Bench& bench);
 void bench_seckill(Bench& bench);
+void bench_oversell(Bench& bench);
 void bench_scale(Bench& bench);
 void bench_watchdog(Bench& bench);
 void bench_failover(Bench& bench);

@@ -138,10 +138,11 @@ void describe_machine(BenchResult& result) {
 }
 
 std::string to_json(const BenchResult& result) {
-  Json json = {{"document", "holdfast-bench"}, {"version", kBenchVersion},  {"command", result.command},
-               {"started", result.started},    {"seconds", result.seconds}, {"complete", result.complete},
-               {"quick", result.quick},        {"machine", result.machine}, {"versions", result.versions},
-               {"seeds", result.seeds},        {"notes", result.notes}};
+  Json json = {
+      {"document", "holdfast-bench"}, {"version", kBenchVersion},  {"command", result.command},
+      {"started", result.started},    {"seconds", result.seconds}, {"suite_seconds", result.suite_seconds},
+      {"complete", result.complete},  {"quick", result.quick},     {"machine", result.machine},
+      {"versions", result.versions},  {"seeds", result.seeds},     {"notes", result.notes}};
   std::string text = json.dump(1);
   text.resize(text.rfind('\n'));  // the closing brace comes after the measurements, one a line
   text += ",\n \"measurements\": [";

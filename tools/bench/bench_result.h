@@ -34,7 +34,7 @@ using Parameters = std::map<std::string, std::string>;  // {"clients", "50"}
 
 // One point that was measured: what, where, with which parameters.
 struct Measurement {
-  std::string suite;    // uncontended | contended | seckill | scale | watchdog | failover
+  std::string suite;    // uncontended | contended | seckill | scale | watchdog | failover | oversell
   std::string subject;  // a lock of `holdfast list locks`, of another library, or a reference
   std::string world;    // real/fibers | real/threads | real/peer | embedded
   Parameters parameters;
@@ -52,10 +52,11 @@ struct Measurement {
 };
 
 struct BenchResult {
-  std::string command;    // as it was called
-  std::string started;    // UTC
-  double seconds = 0;     // duration of the whole run
-  bool complete = false;  // false: interrupted
+  std::string command;                               // as it was called
+  std::string started;                               // UTC
+  double seconds = 0;                                // duration of the whole run
+  std::map<std::string, double> suite_seconds = {};  // and of each suite that was run
+  bool complete = false;                             // false: interrupted
   bool quick = false;
   std::map<std::string, std::string> machine;   // cpu, cores, kernel, memory, load_before, load_after
   std::map<std::string, std::string> versions;  // holdfast, compiler, redis-server, peers

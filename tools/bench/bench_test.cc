@@ -334,6 +334,28 @@ TEST(BenchCommand, ASaleBehindALockOversellsWhereTheLockBreaksAndBehindATokenDoe
   EXPECT_FALSE(picture.at("bands").empty());
 }
 
+TEST(BenchCommand, AFailoverCostsASaleSomethingWhenABuyerSleeps) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() + "/r.json";
+  const Ran ran =
+      holdfast("bench --suite oversell --world embedded --locks reentrant --quick --json " + file);
+  ASSERT_EQ(ran.exit, 0) << ran.out;
+  std::map<std::string, double> oversold;
+  const auto document = read_json(file);
+  EXPECT_GT(document.at("suite_seconds").at("oversell"), 0);
+  for (const auto& m : document.at("measurements")) {
+    const auto& p = m.at("parameters");
+    oversold[m.at("subject").get<std::string>() + "/" + p.at("fault").get<std::string>() + "/" +
+             p.at("protection").get<std::string>()] = m.at("metrics").at("oversold").at("high");
+  }
+  EXPECT_EQ(oversold.at("reentrant/no-fault/lock"), 0);
+  EXPECT_EQ(oversold.at("reentrant/primary-failover/lock"), 0);  // the holder is done before the promotion
+  EXPECT_GT(oversold.at("reentrant/failover-slow-buyer/lock"), 0);
+  EXPECT_GT(oversold.at("reentrant/failover-slow-buyer/loss-heeded"), 0);
+  EXPECT_EQ(oversold.at("reentrant/failover-slow-buyer/token"), 0);
+  EXPECT_EQ(oversold.at("no lock/no-fault/no-lock"), 20);  // of 120 buyers for 100 units
+}
+
 TEST(BenchCommand, HeldLocksAreRenewedInBatches) {
   if (find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
   const TemporaryFolder folder;

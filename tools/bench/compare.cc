@@ -24,7 +24,7 @@ Key key_of(const Measurement& m) { return {m.suite, m.subject, m.world, m.parame
 // No lock, ours or another library's, and not the scripts of one.
 bool is_reference(const Measurement& m) {
   return sim::find_lock_kind(m.subject) == nullptr && m.world != "real/peer" && m.suite != "seckill" &&
-         !m.subject.starts_with("shortest ");
+         m.suite != "oversell" && !m.subject.starts_with("shortest ");
 }
 
 // Counted in simulated time by one run.

@@ -10,6 +10,17 @@ namespace {
 
 std::string file_of(const std::string& name) { return checkout_path("scenarios/bench/" + name + ".toml"); }
 
+std::vector<SaleStory> read_stories(const std::string& beginning, std::initializer_list<const char*> names) {
+  std::vector<SaleStory> stories;
+  for (const char* name : names) {
+    SaleStory& story = stories.emplace_back();
+    story.file = checkout_path("scenarios/" + beginning + name + ".toml");
+    story.protections = sim::read_scenarios(story.file);
+    story.fault = story.protections.front().name;
+  }
+  return stories;
+}
+
 bool shows_tokens(const sim::WorkloadOptions& workload) {
   return sim::get_or(workload.own, "write", std::string("blind")).starts_with("token");
 }
@@ -17,17 +28,16 @@ bool shows_tokens(const sim::WorkloadOptions& workload) {
 }  // namespace
 
 const std::vector<SaleStory>& sale_stories() {
-  static const std::vector<SaleStory> kStories = [] {
-    std::vector<SaleStory> stories;
-    for (const char* name : {"no_fault", "holder_paused", "watchdog_paused", "primary_failover",
-                             "restart_no_persistence", "server_clock_jumps", "holder_partitioned"}) {
-      SaleStory& story = stories.emplace_back();
-      story.file = file_of(std::string("sale_") + name);
-      story.protections = sim::read_scenarios(story.file);
-      story.fault = story.protections.front().name;
-    }
-    return stories;
-  }();
+  static const std::vector<SaleStory> kStories =
+      read_stories("bench/sale_", {"no_fault", "holder_paused", "watchdog_paused", "primary_failover",
+                                   "restart_no_persistence", "server_clock_jumps", "holder_partitioned"});
+  return kStories;
+}
+
+const std::vector<SaleStory>& great_sale_stories() {
+  static const std::vector<SaleStory> kStories =
+      read_stories("oversell/", {"no_fault", "holder_paused", "holder_partitioned", "primary_failover",
+                                 "failover_slow_buyer", "restart_slow_buyer", "server_clock_jumps"});
   return kStories;
 }
 

@@ -44,14 +44,15 @@ void CommandLine::add_bench() {
       ->capture_default_str();
   bench->add_option("--rounds", bench_.rounds, "of each suite")->type_name("N");
   bench->add_option("--seconds", bench_.seconds, "of one measurement")->type_name("S");
-  bench->add_option("--seeds", bench_.seeds, "of each cell of seckill")->type_name("N");
+  bench->add_option("--seeds", bench_.seeds, "of each cell of seckill and oversell")->type_name("N");
   bench->add_flag("--quick", bench_.quick,
-                  "fewer points, fewer rounds, shorter: all suites in three minutes, not 40");
+                  "fewer points, fewer rounds, shorter: all suites in four minutes, not 75");
   bench->add_flag("!--no-peers", bench_.peers, "without redis-py and redis-semaphore");
   bench->add_option("--json", bench_.json, "write the result here, for `holdfast plot`")->type_name("FILE");
   bench
       ->add_option("--out", bench_.out,
-                   "seckill: keep of each lock, protection and fault the first sale that oversold below this "
+                   "seckill, oversell: keep of each lock, protection and fault the first sale that oversold "
+                   "below this "
                    "folder, as `run --out` does, for `holdfast report`")
       ->type_name("DIR");
   bench

@@ -96,6 +96,9 @@ class Checker:
         self.get(document, "complete", bool, "true or false")
         for name in ("machine", "versions", "seeds"):
             self.texts(document, name)
+        took = document.get("suite_seconds", {})  # older results have none
+        if not isinstance(took, dict) or not all(is_name(name) and is_number(value) for name, value in took.items()):
+            self.fail("`suite_seconds` has something else", "a table of numbers")
         if not all(isinstance(note, str) for note in self.get(document, "notes", list, "a list of texts")):
             self.fail("`notes` has something else", "texts")
         for i, m in enumerate(self.get(document, "measurements", list, "a list")):

@@ -42,6 +42,8 @@ def origin(document, suite, world):
              *(f"{name} {version}" for name, version in versions.items())]
     if seeds:
         facts.append(f"seeds {seeds}")
+    if suite in document.get("suite_seconds", {}):
+        facts.append(f"took {number(document['suite_seconds'][suite])} s")
     text = f"`{document['command']}`: " + "; ".join(facts) + ".\n"
     if not document["complete"]:
         text += "Interrupted: part of the suite is missing.\n"
@@ -334,7 +336,7 @@ def read(path):
 
 def pages(points, folder, context, proxy):
     """path -> text, of every page that is written."""
-    found = {os.path.join(folder, f"{suite}.md"): suite_page(points, suite, folder) for suite in TABLE if len(points.where(suite=suite))}
+    found = {os.path.join(folder, f"{suite}.md"): suite_page(points, suite, folder) for suite in FIGURES if len(points.where(suite=suite))}
     blocks = {"README.md": {"answers": answers(points), "goals": goals(points, proxy), "costs_real": costs_real(points),
                             "costs_embedded": costs_embedded(points), "faults": faults(points), "worlds": both_worlds(points)},
               "harness.md": {"proxy": proxy_table(context, proxy)} if proxy else {}}
