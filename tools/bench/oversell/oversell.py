@@ -165,7 +165,7 @@ all but the moments between the look and the write. Make what is done under the 
 writes (`UPDATE ... WHERE left = ?`, a Lua script, an ETag): every database can, and it needs no token. A lock without either is there for speed, not for safety.
 
 **We have PostgreSQL already: do we need Redis?** Not for safety. If the stock is a row, `UPDATE stock SET left = left - 1 WHERE left > 0` sells exactly what there is, with no lock at all
-([`scenarios/comparators`](../scenarios/comparators/README.md), the file `postgresql_stock.toml`). An advisory lock or a row lock of PostgreSQL is held by a session: it waits for a buyer
+([its scenario](../scenarios/comparators/postgresql_stock.toml)). An advisory lock or a row lock of PostgreSQL is held by a session: it waits for a buyer
 that sleeps, so that nothing is sold twice and nothing is sold meanwhile; and it is granted again after a failover, as a lock of Redis is
 ([the table](../lib/README.md#guarantees)). A Redis lock is worth it where the work is outside the database, where thousands wait, or where a sleeper must not stop the shop.
 
