@@ -2,10 +2,16 @@
 #include "sim/world/world.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -25,6 +31,27 @@ std::unique_ptr<World> world_of(std::uint64_t seed = 1) {
   EmbeddedWorldOptions options;
   options.seed = seed;
   return make_embedded_world(options);
+}
+
+// Of a process that may have hardly more memory than it has.
+[[noreturn]] void take_stacks_until_there_is_none() {
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit limit{};
+  limit.rlim_cur = limit.rlim_max = pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + (16 << 20);
+  if (::setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(2);
+  try {
+    for (;;) static_cast<void>(fibers::take_stack(fibers::kDefaultStackBytes));
+  } catch (const std::bad_alloc& error) {
+    std::fputs(error.what(), stderr);
+    std::_Exit(0);
+  }
+}
+
+TEST(World, ATaskTooManyIsToldInASentence) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers reserve more than any limit";
+  EXPECT_EXIT(take_stacks_until_there_is_none(), testing::ExitedWithCode(0),
+              "no stack for one more task.*vm.max_map_count");
 }
 
 TEST(World, TimePassesOnlyWhileEverybodyWaits) {

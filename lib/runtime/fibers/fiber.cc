@@ -71,6 +71,15 @@ struct Pool {
   std::vector<Stack>& of(std::size_t bytes) { return bytes >= 1024 * 1024 ? large : usual; }
 };
 
+// Each stack is two mappings, of which the kernel lets a process have so many: 65,530 on most machines.
+class NoStack final : public std::bad_alloc {
+ public:
+  const char* what() const noexcept override {
+    return "the kernel maps no stack for one more task: each takes two mappings, and vm.max_map_count says how "
+           "many a process may have";
+  }
+};
+
 Pool& pool() {
   static Pool* const the_pool = new Pool;  // never destroyed: schedulers may end late
   return *the_pool;
@@ -97,10 +106,10 @@ Stack take_stack(std::size_t bytes) {
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     return got == MAP_FAILED ? nullptr : got;
   });
-  if (mapped == nullptr) throw std::bad_alloc();
+  if (mapped == nullptr) throw NoStack();
   if (::mprotect(mapped, guard, PROT_NONE) != 0) {
     ::munmap(mapped, bytes + guard);
-    throw std::bad_alloc();
+    throw NoStack();
   }
   char* const bottom = static_cast<char*>(mapped) + guard;
   return {bottom, bytes, VALGRIND_STACK_REGISTER(bottom, bottom + bytes)};
