@@ -33,7 +33,8 @@ FAULTS = {
     "no-fault": "nothing goes wrong",
     "holder-paused": "a buyer's process stands still for 5 s, longer than the lease of 3 s",
     "holder-partitioned": "a buyer is cut off from Redis for 5 s",
-    "primary-failover": "the primary dies, its replica is promoted a second later",
+    "primary-failover": "the primary dies; its replica, which lags and has heard nothing of the sale, is promoted a second later. That is the worst case: a replica "
+                        "that lags less may still have the record of the buyer before, and then everybody waits for the end of its lease",
     "failover-slow-buyer": "the same, while the buyer in the shop stands still for 2 s",
     "restart-slow-buyer": "Redis restarts empty, while the buyer in the shop stands still for 2 s",
     "server-clock-jumps": "the clock of Redis jumps by a minute",
