@@ -56,33 +56,8 @@ TEST(EtcdLock, IsExclusiveAndGivenBack) {
 
 TEST(EtcdLock, AWaiterIsServedOrStopped) {
   SKIP_WITHOUT_ETCD();
-  testing::with_scene(etcd(), kOne, [](Scene& scene) {
-    Lock& mine = scene.lock("c1", kind());
-    Lock& other = scene.lock("c2", kind());
-    mine.lock();
-    std::stop_source stop;
-    bool stopped = false, served = false;
-    Task first = scene.runtime().spawn("stopped", [&] {
-      EXPECT_THROW(other.lock_interruptibly(stop.get_token()), Interrupted);
-      stopped = true;
-    });
-    scene.runtime().sleep_for(50ms);
-    EXPECT_FALSE(stopped);
-    stop.request_stop();
-    first.join();
-    Task second = scene.runtime().spawn("served", [&] {
-      other.lock();
-      served = true;
-      other.release();
-    });
-    scene.runtime().sleep_for(50ms);
-    EXPECT_FALSE(served);
-    mine.release();
-    second.join();
-    EXPECT_TRUE(served);
-    EXPECT_TRUE(mine.try_lock());  // who was stopped has left the queue
-    mine.release();
-  });
+  testing::with_scene(etcd(), kOne,
+                      [](Scene& scene) { testing::expect_a_waiter_served_or_stopped(scene, kind()); });
 }
 
 // The lease is kept alive while its holder works and while somebody waits.

@@ -62,31 +62,7 @@ TEST(PostgresLocks, EachIsExclusiveAndGivenBack) {
 
 TEST(PostgresLocks, AWaiterIsServedOrStopped) {
   SKIP_WITHOUT_POSTGRESQL();
-  with_each([](Scene& scene, const LockKind& kind) {
-    Lock& mine = scene.lock("c1", kind);
-    Lock& other = scene.lock("c2", kind);
-    mine.lock();
-    std::stop_source stop;
-    bool stopped = false, served = false;
-    Task first = scene.runtime().spawn("stopped", [&] {
-      EXPECT_THROW(other.lock_interruptibly(stop.get_token()), Interrupted);
-      stopped = true;
-    });
-    scene.runtime().sleep_for(50ms);
-    EXPECT_FALSE(stopped);
-    stop.request_stop();
-    first.join();
-    Task second = scene.runtime().spawn("served", [&] {
-      other.lock();
-      served = true;
-      other.release();
-    });
-    scene.runtime().sleep_for(50ms);
-    EXPECT_FALSE(served);
-    mine.release();
-    second.join();
-    EXPECT_TRUE(served);
-  });
+  with_each(testing::expect_a_waiter_served_or_stopped);
 }
 
 // A session goes with its server; a row that was committed does not.

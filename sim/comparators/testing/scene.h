@@ -81,6 +81,36 @@ inline void with_scene(const Engine& engine, const ClusterOptions& options,
   });
 }
 
+// One that waits for a lock of that kind, and is stopped, and then another one that is served.
+inline void expect_a_waiter_served_or_stopped(Scene& scene, const LockKind& kind) {
+  using std::chrono::milliseconds;
+  Lock& mine = scene.lock("c1", kind);
+  Lock& other = scene.lock("c2", kind);
+  mine.lock();
+  std::stop_source stop;
+  bool stopped = false, served = false;
+  Task first = scene.runtime().spawn("stopped", [&] {
+    EXPECT_THROW(other.lock_interruptibly(stop.get_token()), Interrupted);
+    stopped = true;
+  });
+  scene.runtime().sleep_for(milliseconds(50));
+  EXPECT_FALSE(stopped);
+  stop.request_stop();
+  first.join();
+  Task second = scene.runtime().spawn("served", [&] {
+    other.lock();
+    served = true;
+    other.release();
+  });
+  scene.runtime().sleep_for(milliseconds(50));
+  EXPECT_FALSE(served);
+  mine.release();
+  second.join();
+  EXPECT_TRUE(served);
+  EXPECT_TRUE(mine.try_lock());  // who was stopped has left the queue
+  mine.release();
+}
+
 inline RunResult run_real(const Scenario& scenario, std::uint64_t seed) {
   const TemporaryFolder folder;
   return run_once(scenario, {.embedded = false, .seed = seed, .folder = folder.path(), .keep_history = true});
