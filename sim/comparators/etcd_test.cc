@@ -26,31 +26,8 @@ const ClusterOptions kThree = {.engine = "etcd", .topology = Topology::ensemble,
 TEST(EtcdLock, IsExclusiveAndGivenBack) {
   SKIP_WITHOUT_ETCD();
   for (const ClusterOptions& options : {kOne, kThree}) {
-    testing::with_scene(etcd(), options, [](Scene& scene) {
-      Lock& mine = scene.lock("c1", kind());
-      Lock& other = scene.lock("c2", kind());
-      EXPECT_FALSE(mine.is_held_by_me());
-      EXPECT_THROW(mine.release(), NotOwner);
-      ASSERT_TRUE(mine.try_lock());
-      EXPECT_TRUE(mine.is_held_by_me());
-      EXPECT_NE(mine.acquisition(), "");
-      EXPECT_GT(mine.valid_until(), scene.runtime().now() + 4min);
-      EXPECT_THROW(static_cast<void>(mine.try_lock()), WouldDeadlock);
-      const std::optional<std::uint64_t> first = mine.token();
-      ASSERT_TRUE(first.has_value());
-      EXPECT_FALSE(other.try_lock());
-      const MonotonicTime asked = scene.runtime().now();
-      EXPECT_FALSE(other.try_lock_for(150ms));
-      EXPECT_GE(scene.runtime().now() - asked, 140ms);
-      mine.release();
-      EXPECT_FALSE(mine.is_held_by_me());
-      other.lock();
-      EXPECT_GT(other.token(), first);
-      EXPECT_FALSE(mine.try_lock());
-      other.release();
-      EXPECT_TRUE(mine.try_lock_for(5min));
-      mine.release();
-    });
+    testing::with_scene(etcd(), options,
+                        [](Scene& scene) { testing::expect_exclusive_and_given_back(scene, kind()); });
   }
 }
 

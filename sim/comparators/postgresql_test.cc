@@ -31,33 +31,7 @@ void with_each(const std::function<void(Scene&, const LockKind&)>& body) {
 
 TEST(PostgresLocks, EachIsExclusiveAndGivenBack) {
   SKIP_WITHOUT_POSTGRESQL();
-  with_each([](Scene& scene, const LockKind& kind) {
-    Lock& mine = scene.lock("c1", kind);
-    Lock& other = scene.lock("c2", kind);
-    EXPECT_FALSE(mine.is_held_by_me());
-    EXPECT_THROW(mine.release(), NotOwner);
-    ASSERT_TRUE(mine.try_lock());
-    EXPECT_TRUE(mine.is_held_by_me());
-    EXPECT_NE(mine.acquisition(), "");
-    EXPECT_EQ(mine.valid_until().has_value(), kind.promises_validity);
-    EXPECT_EQ(mine.token().has_value(), kind.tokens);
-    EXPECT_THROW(static_cast<void>(mine.try_lock()), WouldDeadlock);
-    const std::optional<std::uint64_t> first = mine.token();
-    EXPECT_FALSE(other.try_lock());
-    const MonotonicTime asked = scene.runtime().now();
-    EXPECT_FALSE(other.try_lock_for(150ms));
-    EXPECT_GE(scene.runtime().now() - asked, 140ms);
-    EXPECT_FALSE(other.is_held_by_me());
-    mine.release();
-    EXPECT_FALSE(mine.is_held_by_me());
-    other.lock();
-    EXPECT_GE(other.token(), first);
-    EXPECT_EQ(other.token() == first, !kind.tokens);
-    EXPECT_FALSE(mine.try_lock());
-    other.release();
-    EXPECT_TRUE(mine.try_lock_for(5min));
-    mine.release();
-  });
+  with_each(testing::expect_exclusive_and_given_back);
 }
 
 TEST(PostgresLocks, AWaiterIsServedOrStopped) {

@@ -13,28 +13,28 @@ namespace {
 constexpr int kEach = 100;  // buyers in each process
 
 void play(Bench& bench, bool embedded, const std::vector<std::string>& locks, SaleSettings settings,
-          int seeds, unsigned jobs) {
-  if (bench.arguments().seeds > 0) seeds = bench.arguments().seeds;
+          unsigned jobs) {
+  const int usual = bench.quick() ? 1 : 3;
+  const int seeds = bench.arguments().seeds > 0 ? bench.arguments().seeds : usual;
+  if (bench.quick()) settings = {};  // as the files say
   bench.result().seeds[embedded ? "oversell, embedded" : "oversell, real"] = fmt::format("1..{}", seeds);
   const std::vector<const sim::LockKind*> kinds = bench.locks(locks, {"reentrant"});
   std::vector<SaleCell> cells = cells_of(great_sale_stories(), kinds, {kinds.front()}, settings, seeds);
+  if (bench.quick() && !embedded) keep_main_answers(cells);
   play_sales(bench, "oversell", cells, embedded, jobs);
 }
 
 }  // namespace
 
 void bench_oversell(Bench& bench) {
-  const SaleSettings quick{};  // as the files say
-  const SaleSettings full{.buyers = 100, .threads = kEach, .stock = 500};
   // One at a time: a sale of this size has nearly as many tasks as the kernel lets a process have stacks.
   if (bench.embedded()) {
     play(bench, true, {"reentrant", "fair", "redlock", "spring-registry", "annotation"},
-         bench.quick() ? quick : full, bench.quick() ? 1 : 3, 1);
+         {.buyers = 100, .threads = kEach, .stock = 500}, 1);
   }
   if (bench.real()) {
     play(bench, false, {"reentrant", "redlock", "annotation", "redisson-3.13-reentrant"},
-         bench.quick() ? quick : SaleSettings{.buyers = 20, .threads = kEach, .stock = 100},
-         bench.quick() ? 1 : 3, 2);
+         {.buyers = 20, .threads = kEach, .stock = 100}, bench.quick() ? 8 : 2);
   }
 }
 

@@ -21,7 +21,7 @@ struct SaleStory {
 
 // In the order of the tables. Throws sim::BadScenario when a file is not there or not as it should be.
 const std::vector<SaleStory>& sale_stories();
-// The same of scenarios/oversell/*.toml: 10,000 buyers and 500 units.
+// The same of scenarios/oversell/*.toml, which are small: the suite sets buyers and stock.
 const std::vector<SaleStory>& great_sale_stories();
 
 // "lock" for the base, else the name of the variant.

@@ -176,6 +176,12 @@ std::vector<SaleCell> cells_of(const std::vector<SaleStory>& stories,
   return cells;
 }
 
+void keep_main_answers(std::vector<SaleCell>& cells) {
+  std::erase_if(cells, [](const SaleCell& cell) {
+    return cell.protection != "lock" && cell.protection != "token" && cell.protection != "no-lock";
+  });
+}
+
 void play_sales(Bench& bench, const std::string& suite, std::vector<SaleCell>& cells, bool embedded,
                 unsigned jobs) {
   SaleRuns(bench, suite, cells, embedded).play(jobs);

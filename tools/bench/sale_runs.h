@@ -40,6 +40,9 @@ std::vector<SaleCell> cells_of(const std::vector<SaleStory>& stories,
                                const std::vector<const sim::LockKind*>& guarded, SaleSettings settings,
                                int seeds);
 
+// Of the protections only the three that matter most: the lock alone, tokens, no lock.
+void keep_main_answers(std::vector<SaleCell>& cells);
+
 // All runs of all cells, `jobs` at a time: on real servers a run mostly waits. Adds what is complete to the
 // result, as that suite; of each cell the first sale that oversold is kept below --out. Throws
 // BenchInterrupted, after that, and MissingServer.

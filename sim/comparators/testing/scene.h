@@ -81,6 +81,39 @@ inline void with_scene(const Engine& engine, const ClusterOptions& options,
   });
 }
 
+// What a lock of that kind tells of itself, and that it is one client's at a time.
+inline void expect_exclusive_and_given_back(Scene& scene, const LockKind& kind) {
+  using std::chrono::milliseconds;
+  using std::chrono::minutes;
+  Lock& mine = scene.lock("c1", kind);
+  Lock& other = scene.lock("c2", kind);
+  EXPECT_FALSE(mine.is_held_by_me());
+  EXPECT_THROW(mine.release(), NotOwner);
+  ASSERT_TRUE(mine.try_lock());
+  EXPECT_TRUE(mine.is_held_by_me());
+  EXPECT_NE(mine.acquisition(), "");
+  ASSERT_EQ(mine.valid_until().has_value(), kind.promises_validity);
+  if (kind.promises_validity) {
+    EXPECT_GT(*mine.valid_until(), scene.runtime().now() + minutes(4));
+  }
+  EXPECT_EQ(mine.token().has_value(), kind.tokens);
+  EXPECT_THROW(static_cast<void>(mine.try_lock()), WouldDeadlock);
+  const std::optional<std::uint64_t> first = mine.token();
+  EXPECT_FALSE(other.try_lock());
+  const MonotonicTime asked = scene.runtime().now();
+  EXPECT_FALSE(other.try_lock_for(milliseconds(150)));
+  EXPECT_GE(scene.runtime().now() - asked, milliseconds(140));
+  EXPECT_FALSE(other.is_held_by_me());
+  mine.release();
+  EXPECT_FALSE(mine.is_held_by_me());
+  other.lock();
+  EXPECT_EQ(other.token() > first, kind.tokens);
+  EXPECT_FALSE(mine.try_lock());
+  other.release();
+  EXPECT_TRUE(mine.try_lock_for(minutes(5)));
+  mine.release();
+}
+
 // One that waits for a lock of that kind, and is stopped, and then another one that is served.
 inline void expect_a_waiter_served_or_stopped(Scene& scene, const LockKind& kind) {
   using std::chrono::milliseconds;
