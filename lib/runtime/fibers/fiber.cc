@@ -75,9 +75,8 @@ struct Pool {
 class NoStack final : public std::bad_alloc {
  public:
   const char* what() const noexcept override {
-    return "the kernel maps no stack for one more task: each takes two mappings, and vm.max_map_count says "
-           "how "
-           "many a process may have";
+    return "the kernel maps no stack for one more task: each takes two mappings, of which a process has "
+           "vm.max_map_count";
   }
 };
 
