@@ -161,8 +161,8 @@ def answers(points):
 
 QUESTIONS = """## Three questions
 
-**One Redis, and the stock cannot look at tokens: what now?** Let buyers heed the loss of their lock (`lost()`, or `is_held_by_me()` before the write). In the tables that takes away
-all but the moments between the look and the write. Make what is done under the lock short beside the lease. Where two buyers at once would be a disaster, let the stock compare before it
+**One Redis, and the stock cannot look at tokens: what now?** Let buyers heed the loss of their lock (`lost()`, or `is_held_by_me()` before the write). That takes
+away most, and not all: who has just woken, or looked a moment before, has not been told yet (up to {heeded} in one sale here). Make what is done under the lock short beside the lease. Where two buyers at once would be a disaster, let the stock compare before it
 writes (`UPDATE ... WHERE left = ?`, a Lua script, an ETag): every database can, and it needs no token. A lock without either is there for speed, not for safety.
 
 **We have PostgreSQL already: do we need Redis?** Not for safety. If the stock is a row, `UPDATE stock SET left = left - 1 WHERE left > 0` sells exactly what there is, with no lock at all
@@ -212,7 +212,8 @@ Simulated, 10,000 buyers, 500 tickets:
     text += "\nOn real servers a fifth of it, 2,000 buyers and 100 tickets:\n\n" + lock_table(real)
     text += "\n## Each protection\n\nSimulated:\n\n" + protection_table(embedded, "reentrant")
     text += "\nOn real servers:\n\n" + protection_table(real, "reentrant") + "\n"
-    text += QUESTIONS.format(slow=f"{worst(embedded, fault='failover-slow-buyer', protection='lock'):.0f}")
+    heeded = max(worst(points, protection="loss-heeded") for points in (embedded, real))
+    text += QUESTIONS.format(heeded=f"{heeded:.0f} tickets", slow=f"{worst(embedded, fault='failover-slow-buyer', protection='lock'):.0f}")
     text += "\n## Where the figures come from\n\n"
     documents = {}
     for world in (embedded, real):
