@@ -6,37 +6,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "lib/testing/server/guardian.h"
+#include "lib/testing/server/processes.h"
 
 namespace holdfast::sim {
 namespace {
-
-// The parent of a process and its state, of /proc/PID/stat: "pid (name) S ppid ...".
-struct Status {
-  int parent = 0;
-  char state = 'X';
-};
-
-Status status_of(const std::string& pid) {
-  std::ifstream file("/proc/" + pid + "/stat");
-  std::string text;
-  std::getline(file, text);
-  const std::size_t end = text.rfind(')');  // a name may have brackets and blanks
-  if (end == std::string::npos || end + 4 >= text.size()) return {};
-  Status status{.state = text[end + 2]};
-  const std::string_view rest = std::string_view(text).substr(end + 4);
-  std::from_chars(rest.data(), rest.data() + rest.size(), status.parent);
-  return status;
-}
 
 constexpr int kLongestDeathMs = 10'000;
 
@@ -51,33 +28,13 @@ void wait_for(int pid_fd) {
 // One whose disk does not answer: for ten seconds.
 void wait_stopped(int pid) {
   for (int tries = 0; tries < kLongestDeathMs; ++tries) {
-    const char state = status_of(std::to_string(pid)).state;
+    const char state = state_of(pid);
     if (state == 'T' || state == 't' || state == 'Z' || state == 'X') return;
     ::poll(nullptr, 0, 1);  // a millisecond: nothing tells when somebody else's child stands still
   }
 }
 
 }  // namespace
-
-std::vector<int> descendants_of(int pid) {
-  std::multimap<int, int> children;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const std::string name = entry.path().filename();
-    int number = 0;
-    if (std::from_chars(name.data(), name.data() + name.size(), number).ptr != name.data() + name.size())
-      continue;
-    const Status status = status_of(name);
-    if (status.state != 'X' && status.state != 'Z') children.emplace(status.parent, number);
-  }
-  std::vector<int> found = {pid};
-  for (std::size_t at = 0; at < found.size(); ++at) {
-    const auto [begin, end] = children.equal_range(found[at]);
-    for (auto child = begin; child != end; ++child) found.push_back(child->second);
-  }
-  found.erase(found.begin());
-  return found;
-}
 
 void ProcessTree::pause(ChildProcess& root) {
   root.pause();

@@ -8,9 +8,6 @@
 
 namespace holdfast::sim {
 
-// All that descend from `pid` now, parents before children; zombies left out.
-std::vector<int> descendants_of(int pid);
-
 class ProcessTree {
  public:
   // All of them stand still when it returns, also what they start meanwhile (one whose disk does not

@@ -4,22 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <fstream>
-#include <string>
+#include <vector>
 
+#include "lib/testing/server/processes.h"
 #include "lib/testing/server/temporary_folder.h"
 #include "sim/proxy/testing/rig.h"
 
 namespace holdfast::sim {
 namespace {
-
-char state_of(int pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  const std::size_t end = text.rfind(')');
-  return end == std::string::npos ? 'X' : text[end + 2];
-}
 
 TEST(ProcessTree, ReachesWhatIsInASessionOfItsOwn) {
   const auto world = testing::make_world(testing::Kind::real);
