@@ -227,6 +227,7 @@ Value placed(Value value, const Position& at) {
 Value value_of(const Override& one, const Position& at) {
   if (const auto* text = std::get_if<std::string>(&one.value)) return placed(text_value(*text), at);
   if (const auto* number = std::get_if<std::int64_t>(&one.value)) return placed(integer_value(*number), at);
+  if (const auto* flag = std::get_if<bool>(&one.value)) return placed(flag_value(*flag), at);
   std::vector<Value> items;
   for (const std::string& text : std::get<std::vector<std::string>>(one.value))
     items.push_back(placed(text_value(text), at));

@@ -106,7 +106,7 @@ std::vector<Scenario> parse_scenarios(std::string_view text, const std::string& 
 // A value for the key `path` of a file, as in the `set` of a variant: {"lock.kind", "fair"}.
 struct Override {
   std::string path;
-  std::variant<std::string, std::int64_t, std::vector<std::string>> value;
+  std::variant<std::string, std::int64_t, std::vector<std::string>, bool> value;
 };
 // One scenario of a file, its base ("") or that variant, with these values set in it last. Throws
 // BadScenario, also when there is no such variant.

@@ -29,11 +29,11 @@ void play(Bench& bench, bool embedded, const std::vector<std::string>& locks, Sa
 void bench_oversell(Bench& bench) {
   // One at a time: a sale of this size has nearly as many tasks as the kernel lets a process have stacks.
   if (bench.embedded()) {
-    play(bench, true, {"reentrant", "fair", "redlock", "spring-registry", "annotation"},
+    play(bench, true, {"reentrant", "fair", "redlock", "survivor", "spring-registry", "annotation"},
          {.buyers = 100, .threads = kEach, .stock = 500}, 1);
   }
   if (bench.real()) {
-    play(bench, false, {"reentrant", "redlock", "annotation", "redisson-3.13-reentrant"},
+    play(bench, false, {"reentrant", "redlock", "survivor", "annotation", "redisson-3.13-reentrant"},
          {.buyers = 20, .threads = kEach, .stock = 100}, bench.quick() ? 8 : 2);
   }
 }

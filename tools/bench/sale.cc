@@ -25,6 +25,9 @@ bool shows_tokens(const sim::WorkloadOptions& workload) {
   return sim::get_or(workload.own, "write", std::string("blind")).starts_with("token");
 }
 
+// The fault of a file in which the other replica of a set of three follows the one that was promoted.
+constexpr std::string_view kFollow = "follow";
+
 }  // namespace
 
 const std::vector<SaleStory>& sale_stories() {
@@ -59,6 +62,16 @@ sim::Scenario sale_scenario(const SaleStory& story, const sim::Scenario& protect
   if (settings.kind != nullptr && settings.kind->quorum) {
     set.push_back({"cluster.topology", "independent"});
     set.push_back({"cluster.nodes", std::vector<std::string>{"r1", "r2", "r3"}});
+  }
+  if (settings.kind != nullptr && settings.kind->survives_failover) {
+    set.push_back({"cluster.topology", "primary-replica"});
+    set.push_back({"cluster.nodes", std::vector<std::string>{"r1", "r2", "r3"}});
+    for (const sim::FaultPlan& fault : protection.faults) {
+      if (fault.config.id != kFollow) continue;
+      set.push_back({"fault.follow.enabled", true});
+      set.push_back({"fault.follow.node", "r3"});
+      set.push_back({"fault.follow.primary", "r2"});
+    }
   }
   for (const auto& [path, value] : {std::pair{"workload.clients", settings.buyers},
                                     {"workload.threads", settings.threads},

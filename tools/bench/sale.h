@@ -41,7 +41,8 @@ struct SaleSettings {
 };
 
 // The sale with these settings; nothing is expected of it, the stock is looked at. A quorum's lock lives on
-// three servers, of which the fault hits one; every other on one (or a primary and its replica). REQUIRES:
+// three servers, of which the fault hits one; one that survives a failover on a primary and two replicas;
+// every other on one (or a primary and its replica). REQUIRES:
 // possible().
 sim::Scenario sale_scenario(const SaleStory& story, const sim::Scenario& protection,
                             const SaleSettings& settings);

@@ -148,7 +148,7 @@ def answers(points):
         f"- **A lock** sells exactly what there is as long as nothing goes wrong, one buyer after the other, in {data.mean(calm, 'sold_out'):.0f} s.",
         f"- **A failover** by itself costs {worst(points, fault='primary-failover', protection='lock'):.0f} tickets, and {pause:.1f} s without sales. It costs up to "
         f"{worth(worst(points, fault='failover-slow-buyer', protection='lock'))} (`{slow['subject']}`) when the buyer in the shop is slow at that moment: what the others sell "
-        "meanwhile is sold once more. A [`survivor`](../lib/SURVIVOR.md), which needs three servers, grants nothing twice at a failover.",
+        f"meanwhile is sold once more. A [`survivor`](../lib/SURVIVOR.md), which needs three servers, grants nothing twice at a failover: {worst(points, subject='survivor', fault='failover-slow-buyer', protection='lock'):.0f}.",
         f"- **A buyer that stands still** for longer than its lease costs up to {worth(worst(points, fault='holder-paused', protection='lock'))} (`{paused['subject']}`), behind every lock "
         "with a lease.",
         f"- **Fencing tokens**, which the stock compares: {worst(points, protection='token'):.0f} tickets under every failure here, and no time. **A stock that compares before it writes**: "
@@ -197,6 +197,9 @@ the first sale that oversold of each other cell, with its story and its timeline
 """
     text += "".join(f"- *{name.replace('-', ' ')}*: {says}.\n" for name, says in FAULTS.items())
     text += """
+`survivor` lives on a primary and two replicas, one of which follows the promoted one; it grants nothing for a lease after its servers have become new, so that its
+sale takes some 3 s longer from the start.
+
 A cell has the tickets sold beyond the stock in one sale, least to most of the runs, and what they cost; then how long the sale took, and how much longer than without a fault. *unsold*: what
 nobody had bought when the sale was closed after a minute. –: the lock does not run on such servers.
 
