@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -13,20 +14,25 @@ namespace fs = std::filesystem;
 using std::chrono::seconds;
 
 const std::string kPeers = checkout_path("tools/bench/peers");
-const std::string kInstalled = build_folder_path("peers/redis_semaphore");
+const std::string kInstalled = build_folder_path("peers/node");
+
+const std::vector<std::string> kOfNpm = {"redis-semaphore", "redlock"};
 
 // Installs the packages of the lock file into the build folder, unless they are there. Returns "" or why
 // that failed.
-std::string install_redis_semaphore() {
+std::string install_from_npm() {
   if (find_program("node").empty()) return "node is not installed (apt-get install nodejs npm)";
-  const std::string done = kInstalled + "/node_modules/redis-semaphore/package.json";
-  if (!fs::exists(done)) {
+  const auto there = [] {
+    return std::all_of(kOfNpm.begin(), kOfNpm.end(), [](const std::string& library) {
+      return fs::exists(kInstalled + "/node_modules/" + library + "/package.json");
+    });
+  };
+  if (!there()) {
     const std::string npm = find_program("npm");
     if (npm.empty()) return "npm is not installed (apt-get install npm)";
     fs::create_directories(kInstalled);
     for (const char* file : {"package.json", "package-lock.json", ".npmrc"}) {
-      fs::copy_file(kPeers + "/redis_semaphore/" + file, kInstalled + "/" + file,
-                    fs::copy_options::overwrite_existing);
+      fs::copy_file(kPeers + "/node/" + file, kInstalled + "/" + file, fs::copy_options::overwrite_existing);
     }
     std::string said;
     try {
@@ -35,19 +41,31 @@ std::string install_redis_semaphore() {
     } catch (const std::exception& error) {
       said = error.what();
     }
-    if (!fs::exists(done)) {
+    if (!there()) {
       const std::size_t at = said.find("npm error");
       const std::string line = at == std::string::npos ? said : said.substr(at);
       return "`npm ci` failed: " + line.substr(0, line.find('\n'));
     }
   }
-  fs::copy_file(kPeers + "/redis_semaphore/peer.js", kInstalled + "/peer.js",
-                fs::copy_options::overwrite_existing);
+  fs::copy_file(kPeers + "/node/peer.js", kInstalled + "/peer.js", fs::copy_options::overwrite_existing);
   return "";
 }
 
 void fill(Histogram& histogram, const nlohmann::json& samples) {
   for (const auto& sample : samples) histogram.record(sample.get<std::int64_t>());
+}
+
+// A script that brings its interpreter with it, and says whether that has the library.
+void add_script(Bench& bench, std::vector<PeerLibrary>& peers, PeerLibrary peer, const std::string& install) {
+  std::string said;
+  try {
+    said = run_program(peer.command.front(), {"--there"}, seconds(60), Bench::interrupted);
+  } catch (const std::exception& error) {
+    said = error.what();
+  }
+  if (Bench::interrupted()) throw BenchInterrupted();
+  if (said.find("has it") != std::string::npos) return peers.push_back(std::move(peer));
+  bench.note(peer.name + " is left out: apt-get install " + install);
 }
 
 }  // namespace
@@ -76,21 +94,39 @@ std::vector<PeerLibrary> find_peers(Bench& bench) {
   } else {
     peers.push_back({"redis-py Lock", {python, kPeers + "/redis_py.py"}, false});
   }
-  const std::string problem = install_redis_semaphore();
+  const std::string problem = install_from_npm();
   if (Bench::interrupted()) throw BenchInterrupted();
   if (!problem.empty()) {
-    bench.note("redis-semaphore is left out: " + problem);
+    for (const std::string& library : kOfNpm) bench.note(library + " is left out: " + problem);
   } else {
-    peers.push_back({"redis-semaphore", {find_program("node"), kInstalled + "/peer.js"}, true});
+    const auto program = [](const std::string& library) {
+      return std::vector<std::string>{find_program("node"), kInstalled + "/peer.js", "--library", library};
+    };
+    peers.push_back(
+        {.name = "redis-semaphore", .command = program("redis-semaphore"), .shares_connection = true});
+    peers.push_back({.name = "npm redlock",
+                     .command = program("redlock"),
+                     .shares_connection = true,
+                     .quorum = true,
+                     .version_of = "redlock"});
   }
+  add_script(bench, peers, {.name = "Symfony Lock", .command = {kPeers + "/symfony_lock.php"}},
+             "php-cli php-symfony-lock php-redis");
+  add_script(bench, peers,
+             {.name = "redis-rb SET NX", .command = {kPeers + "/ruby_set_nx.rb"}, .version_of = "redis-rb"},
+             "ruby ruby-redis");
   return peers;
 }
 
-LoadResult run_peer(Bench& bench, const PeerLibrary& peer, BenchServers& servers, const Load& load) {
+LoadResult run_peer(Bench& bench, const PeerLibrary& peer, const Load& load) {
+  BenchServers& servers = peer.quorum ? bench.independent() : bench.servers();
   const double length = std::chrono::duration<double>(load.length).count();
   std::vector<std::string> arguments(peer.command.begin() + 1, peer.command.end());
+  for (const redis::Node& node : peer.quorum ? servers.nodes() : servers.first()) {
+    arguments.emplace_back("--port");
+    arguments.push_back(std::to_string(node.endpoint.port));
+  }
   const std::vector<std::string> flags = {
-      "--port",    std::to_string(servers.nodes().front().endpoint.port),
       "--callers", std::to_string(load.callers),
       "--keys",    std::to_string(load.keys),
       "--hold-ms", fmt::format("{}", std::chrono::duration<double, std::milli>(load.hold).count()),
@@ -101,10 +137,11 @@ LoadResult run_peer(Bench& bench, const PeerLibrary& peer, BenchServers& servers
   const std::string said = run_program(peer.command.front(), arguments,
                                        load.length + std::chrono::seconds(60), Bench::interrupted);
   const ServerUsage after = servers.usage();
+  servers.flush();
   const auto json = nlohmann::json::parse(
       said.substr(said.rfind('{') == std::string::npos ? 0 : said.find('{')), nullptr, false);
   if (json.is_discarded()) throw std::runtime_error(peer.name + " said: " + said.substr(0, 200));
-  bench.result().versions[peer.name] = json.value("version", "");
+  bench.result().versions[peer.version_of.empty() ? peer.name : peer.version_of] = json.value("version", "");
   LoadResult result;
   result.seconds = json.at("seconds").get<double>();
   result.grants = json.at("grants").get<std::vector<std::uint64_t>>();
@@ -116,7 +153,7 @@ LoadResult run_peer(Bench& bench, const PeerLibrary& peer, BenchServers& servers
   fill(result.hand_off, json.at("hand_off"));
   result.longest_wait_ns = json.at("longest_wait").get<std::int64_t>();
   result.errors = json.at("errors").get<std::uint64_t>();
-  // Both libraries acquire by SET and release by a script; commands inside the script are not counted.
+  // Commands inside scripts are not counted; of some of these libraries every command is a script.
   result.commands = after.sets + after.scripts - before.sets - before.scripts;
   result.sent_bytes = after.received_bytes - before.received_bytes;
   result.received_bytes = after.sent_bytes - before.sent_bytes;

@@ -112,7 +112,7 @@ class PointRun {
     if (point_.clients > 50) return;  // threads of an interpreter would take minutes
     to.push_back({fmt::format("{} {} x {}", peer.name, point_.clients, point_.connections()),
                   [this, peer, reference](int) {
-                    const LoadResult result = run_peer(bench_, peer, bench_.servers(), base(nullptr));
+                    const LoadResult result = run_peer(bench_, peer, base(nullptr));
                     Measurement& m = bench_.result().at(kSuite, peer.name, "real/peer", point_.parameters());
                     keep(m, result);
                     if (*reference > 0) m.add("of_benchmark", result.rate() / *reference);

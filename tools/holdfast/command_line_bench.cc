@@ -47,7 +47,7 @@ void CommandLine::add_bench() {
   bench->add_option("--seeds", bench_.seeds, "of each cell of seckill and oversell")->type_name("N");
   bench->add_flag("--quick", bench_.quick,
                   "fewer points, fewer rounds, shorter: all suites in four minutes, not 95");
-  bench->add_flag("!--no-peers", bench_.peers, "without redis-py and redis-semaphore");
+  bench->add_flag("!--no-peers", bench_.peers, "without the locks of other libraries");
   bench->add_option("--json", bench_.json, "write the result here, for `holdfast plot`")->type_name("FILE");
   bench
       ->add_option("--out", bench_.out,

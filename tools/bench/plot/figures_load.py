@@ -75,7 +75,7 @@ def uncontended(sheet, points):
     share = median(ours, "of_benchmark")
     if ours and others and median(ours, "pairs") > max(others):
         times = number(median(ours, "pairs") / max(others))
-        message = f"50 callers on one connection: reentrant makes {times}x the pairs of the faster library"
+        message = f"50 callers on one connection: reentrant makes {times}x the pairs of the fastest other library"
     elif share:
         message = f"50 callers on one connection: reentrant makes {number(share)} of redis-benchmark's pairs"
     style.title(figure, message, "real Redis, a key for each caller, fibers; redis-benchmark sends the same commands without a lock: "
