@@ -91,6 +91,10 @@ class ClusterNode {
   virtual ~ClusterNode() = default;
   virtual const std::string& name() const = 0;
   virtual Endpoint endpoint() const = 0;  // where clients connect: the proxy's
+  // Where its server listens itself, past the proxy: for measurements, which no fault disturbs.
+  virtual Endpoint upstream() const { return endpoint(); }
+  // Seconds of CPU that its processes have used since it was started last; 0: embedded, or not running.
+  virtual double cpu_seconds() const { return 0; }
   virtual bool running() const = 0;
   // How often it was started. A pause is of one incarnation: it ends when that dies.
   virtual std::uint64_t incarnation() const = 0;

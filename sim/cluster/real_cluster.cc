@@ -13,6 +13,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "lib/testing/server/processes.h"
 #include "sim/cluster/assembly.h"
 #include "sim/cluster/clocked_redis.h"
 #include "sim/cluster/cluster.h"
@@ -74,6 +75,8 @@ class RealNode final : public ClusterNode {
 
   const std::string& name() const override { return name_; }
   Endpoint endpoint() const override { return door_; }
+  Endpoint upstream() const override { return process_.endpoint(); }
+  double cpu_seconds() const override { return cpu_seconds_of(process_.pid()); }
   bool running() const override { return process_.running(); }
   std::uint64_t incarnation() const override { return incarnation_; }
 
@@ -272,7 +275,6 @@ class RealNode final : public ClusterNode {
   bool appends() const {
     return options_.persistence != Persistence::none && options_.persistence != Persistence::rdb;
   }
-  Endpoint upstream() const { return process_.endpoint(); }
   bool in_cluster() const { return options_.topology == Topology::cluster; }
   ClusterMember member() {
     return {name_, door_, bus_door_.port, [this](const auto& command) { return call(std::span(command)); }};

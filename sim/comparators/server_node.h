@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lib/testing/server/child_process.h"
+#include "lib/testing/server/processes.h"
 #include "lib/testing/server/redis_process.h"
 #include "sim/cluster/cluster.h"
 #include "sim/comparators/process_tree.h"
@@ -25,6 +26,8 @@ class ServerNode : public ClusterNode {
 
   const std::string& name() const override { return name_; }
   Endpoint endpoint() const override { return door_; }
+  Endpoint upstream() const override { return {address_, port_}; }
+  double cpu_seconds() const override { return cpu_seconds_of(pid()); }
   bool running() const override { return child_ && child_->running(); }
   std::uint64_t incarnation() const override { return incarnation_; }
   bool ended_by_itself() const override { return child_ && !child_->running(); }
@@ -48,7 +51,6 @@ class ServerNode : public ClusterNode {
   // [parks] Returns when it answers, or was killed meanwhile. Throws std::runtime_error with the end of its
   // log.
   void start();
-  Endpoint upstream() const { return {address_, port_}; }  // past the proxy
 
  protected:
   // What the engine says.

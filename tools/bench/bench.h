@@ -66,7 +66,8 @@ class Bench {
 
   // Real servers, started when first asked for: as many as this kind of lock needs.
   BenchServers& servers(const sim::LockKind* kind = nullptr);
-  BenchServers& replicated();  // a primary with two replicas
+  BenchServers& independent();  // five that know nothing of each other
+  BenchServers& replicated();   // a primary with two replicas
 
   struct Trial {
     std::string name;                        // for the progress line
@@ -110,6 +111,7 @@ void bench_oversell(Bench& bench);
 void bench_scale(Bench& bench);
 void bench_watchdog(Bench& bench);
 void bench_failover(Bench& bench);
+void bench_engines(Bench& bench);
 
 ExitCode bench_command(const BenchArguments& arguments);
 

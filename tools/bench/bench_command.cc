@@ -6,6 +6,7 @@
 #include <csignal>
 #include <optional>
 
+#include "sim/comparators/engine.h"
 #include "sim/scenario/problem.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/compare.h"
@@ -21,12 +22,17 @@ volatile std::sig_atomic_t interrupted = 0;
 void on_interrupt(int) { interrupted = 1; }
 
 void require_sane(const BenchArguments& arguments) {
-  std::vector<std::string> locks, suites;
+  std::vector<std::string> locks, foreign, suites;
   for (const sim::LockKind& kind : sim::all_lock_kinds()) {
     if (kind.make != nullptr) locks.emplace_back(kind.name);  // a latch has no holder
   }
+  for (const sim::LockKind* kind : sim::comparator_locks()) foreign.emplace_back(kind->name);
   for (const Suite& suite : all_suites()) suites.emplace_back(suite.name);
+  const bool of_engines = arguments.suites == std::vector<std::string>{"engines"};
+  if (of_engines) locks.insert(locks.end(), foreign.begin(), foreign.end());
   for (const std::string& name : arguments.locks) {
+    if (!of_engines && std::find(foreign.begin(), foreign.end(), name) != foreign.end())
+      throw BadUsage("--locks: `" + name + "` is measured by `--suite engines` and no other");
     if (std::find(locks.begin(), locks.end(), name) == locks.end()) {
       throw BadUsage("--locks: unknown lock `" + name + "`" + sim::did_you_mean(name, locks) +
                      " (`holdfast list locks`)");
@@ -71,11 +77,11 @@ std::vector<const sim::LockKind*> Bench::locks(const std::vector<std::string>& f
   std::vector<const sim::LockKind*> kinds;
   for (const sim::LockKind& kind : sim::all_lock_kinds()) {
     if (kind.make == nullptr) continue;
-    // On a server that has just started it grants nothing for a lease.
-    if (kind.survives_failover && arguments_.locks.empty()) continue;
     const auto has = [&](const std::vector<std::string>& names) {
       return std::find(names.begin(), names.end(), kind.name) != names.end();
     };
+    // On a server that has just started it grants nothing for a lease.
+    if (kind.survives_failover && arguments_.locks.empty() && !has(few)) continue;
     const bool asked = !arguments_.locks.empty() ? has(arguments_.locks) : few.empty() || has(few);
     if (asked) kinds.push_back(&kind);
   }
@@ -97,15 +103,17 @@ Duration Bench::length(double full, double quick) const {
 }
 
 BenchServers& Bench::servers(const sim::LockKind* kind) {
-  if (kind != nullptr && kind->quorum) {
-    if (!several_) several_ = std::make_unique<BenchServers>(5);
-    return *several_;
-  }
+  if (kind != nullptr && kind->quorum) return independent();
   if (!one_) {
     one_ = std::make_unique<BenchServers>(1);
     result_.versions["redis-server"] = one_->info("redis_version");
   }
   return *one_;
+}
+
+BenchServers& Bench::independent() {
+  if (!several_) several_ = std::make_unique<BenchServers>(5);
+  return *several_;
 }
 
 BenchServers& Bench::replicated() {
@@ -191,7 +199,7 @@ const std::vector<Suite>& all_suites() {
       {"uncontended", bench_uncontended}, {"contended", bench_contended},
       {"seckill", bench_seckill},         {"scale", bench_scale},
       {"watchdog", bench_watchdog},       {"failover", bench_failover},
-      {"oversell", bench_oversell},
+      {"oversell", bench_oversell},       {"engines", bench_engines},
   };
   return suites;
 }

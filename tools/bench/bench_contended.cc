@@ -37,8 +37,10 @@ void keep(Measurement& to, const LoadResult& result, const Point& point, double 
   const auto ms = [](std::uint64_t ns) { return static_cast<double>(ns) / 1e6; };
   to.add("pairs", result.rate());
   if (ceiling > 0 && point.hold_ms > 0) to.add("of_ceiling", result.rate() / ceiling);
-  to.add("hand_off_p50", us(result.hand_off.quantile(0.5)));
-  to.add("hand_off_p99", us(result.hand_off.quantile(0.99)));
+  if (result.hand_off.count() > 0) {
+    to.add("hand_off_p50", us(result.hand_off.quantile(0.5)));
+    to.add("hand_off_p99", us(result.hand_off.quantile(0.99)));
+  }
   to.add("wait_p50", ms(result.wait.quantile(0.5)));
   to.add("wait_p99", ms(result.wait.quantile(0.99)));
   to.add("wait_p999", ms(result.wait.quantile(0.999)));
@@ -51,7 +53,7 @@ void keep(Measurement& to, const LoadResult& result, const Point& point, double 
   to.add("jain", result.jain());
   to.add("commands", result.commands / pairs);
   to.curves["wait_us"] = curve_of(result.wait);
-  to.curves["hand_off_us"] = curve_of(result.hand_off);
+  if (result.hand_off.count() > 0) to.curves["hand_off_us"] = curve_of(result.hand_off);
 }
 
 Load load_of(const Bench& bench, const Point& point, const sim::LockKind* kind, Duration length) {
@@ -74,9 +76,10 @@ void add_point(Bench& bench, const Point& point, const std::vector<const sim::Lo
   // Longer where one turn of all clients takes half a second, or where all locks are compared.
   const bool long_look = point.hold_ms >= 10 || (point.hold_ms == 1 && point.own && point.clients == 50);
   const Duration length = bench.length(long_look ? 2 : 1, 0.4);
+  const Duration shorter = std::min<Duration>(length, milliseconds(500));
   if (point.hold_ms > 0) {
     to.push_back({kCeiling, [=, &bench](int) {
-                    Load load = load_of(bench, point, nullptr, std::min<Duration>(length, milliseconds(300)));
+                    Load load = load_of(bench, point, nullptr, shorter);
                     load.what = Load::What::nothing;
                     load.callers = 1;
                     *ceiling = run(load, bench.servers().first()).rate();
@@ -94,6 +97,12 @@ void add_point(Bench& bench, const Point& point, const std::vector<const sim::Lo
                     Measurement& m =
                         bench.result().at(kSuite, std::string(kind->name), world, point.parameters());
                     keep(m, result, point, *ceiling);
+                    if (point.own && point.hold_ms > 0) {
+                      const LoadResult alone = run(load_of(bench, {1, point.hold_ms, true}, kind, shorter),
+                                                   kind->quorum ? servers.nodes() : servers.first());
+                      servers.flush();
+                      if (alone.pairs > 0) m.add("of_alone", result.rate() / alone.rate());
+                    }
                     const auto pairs = static_cast<double>(result.pairs);
                     m.add("server_cpu", result.server_cpu_seconds / pairs * 1e6);
                     m.add("client_cpu", result.client_cpu_seconds / pairs * 1e6);
@@ -102,11 +111,13 @@ void add_point(Bench& bench, const Point& point, const std::vector<const sim::Lo
   for (const PeerLibrary& peer : peers) {
     if (!point.own || point.clients > 100) continue;
     to.push_back({fmt::format("{} {} x {} ms", peer.name, point.clients, point.hold_ms), [=, &bench](int) {
-                    const LoadResult result =
-                        run_peer(bench, peer, bench.servers(), load_of(bench, point, nullptr, length));
-                    bench.servers().flush();
-                    keep(bench.result().at(kSuite, peer.name, "real/peer", point.parameters()), result, point,
-                         *ceiling);
+                    const LoadResult result = run_peer(bench, peer, load_of(bench, point, nullptr, length));
+                    Measurement& m = bench.result().at(kSuite, peer.name, "real/peer", point.parameters());
+                    keep(m, result, point, *ceiling);
+                    if (point.hold_ms == 0) return;
+                    const LoadResult alone =
+                        run_peer(bench, peer, load_of(bench, {1, point.hold_ms, true}, nullptr, shorter));
+                    if (alone.pairs > 0) m.add("of_alone", result.rate() / alone.rate());
                   }});
   }
 }

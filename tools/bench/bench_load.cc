@@ -37,6 +37,8 @@ double own_cpu_seconds() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
+constexpr Duration kPatience = std::chrono::seconds(20);  // thousands connect at once
+
 // The number after `name` in the text of INFO; 0 when it is not there.
 double number_after(std::string_view info, std::string_view name) {
   const std::size_t at = info.find(name);
@@ -139,11 +141,12 @@ class LoadRun {
     std::unique_ptr<sim::LockSpace> locks;
   };
 
+  bool foreign() const { return load_.kind != nullptr && load_.kind->engine != sim::kRedis; }
+
   redis::ClientOptions client_options(const redis::Node& node) const {
     redis::ClientOptions options;
     options.nodes = load_.one_set ? nodes_ : std::vector<redis::Node>{node};
-    options.connect_timeout = std::chrono::seconds(20);  // thousands connect at once
-    options.command_timeout = std::chrono::seconds(20);
+    options.connect_timeout = options.command_timeout = kPatience;
     return options;
   }
 
@@ -160,6 +163,12 @@ class LoadRun {
       if (load_.what == Load::What::lock) {
         sim::LockSpaceOptions options{.client = *all.front(), .lock = {.lease = load_.lease}};
         if (load_.kind->quorum) options.nodes = all;
+        if (foreign()) {
+          if (load_.kind->lease == Duration::zero()) options.lock.lease = Duration::zero();
+          options.doors = nodes_;
+          options.client_name = "bench-" + std::to_string(first);
+          options.connect_timeout = options.command_timeout = kPatience;
+        }
         party.locks = load_.kind->make(options);
       }
       parties_.push_back(std::move(party));
@@ -183,9 +192,12 @@ class LoadRun {
     now.sent = static_cast<double>(counts_.sent_bytes.load());
     now.received = static_cast<double>(counts_.received_bytes.load());
     now.connections = static_cast<double>(counts_.connections.load());
+    if (load_.server_cpu) now.server_cpu = load_.server_cpu();
+    if (foreign()) return now;
     const redis::Answer answer = control.call({"INFO", "all"});
     const std::string_view info = answer.reply.text;
-    now.server_cpu = number_after(info, "used_cpu_user:") + number_after(info, "used_cpu_sys:");
+    if (!load_.server_cpu)
+      now.server_cpu = number_after(info, "used_cpu_user:") + number_after(info, "used_cpu_sys:");
     now.scripts = number_after(info, "cmdstat_evalsha:calls=") + number_after(info, "cmdstat_eval:calls=");
     return now;
   }
@@ -193,9 +205,11 @@ class LoadRun {
   void call(std::size_t i) {
     Lane& lane = lanes_[i];
     try {
-      for (auto& client : party_of_[i]->clients) client->call({"PING"});
-      // From here on the server knows the scripts, and every key has been acquired once.
-      if (load_.what == Load::What::lock && load_.keys == 0) {
+      if (!foreign()) {
+        for (auto& client : party_of_[i]->clients) client->call({"PING"});
+      }
+      // From here on the server knows the scripts, or the session, and every key has been acquired once.
+      if (load_.what == Load::What::lock && (load_.keys == 0 || load_.warm)) {
         lock_of_[i]->lock();
         lock_of_[i]->release();
       }
@@ -244,6 +258,7 @@ class LoadRun {
           times.trips.record(nanoseconds(runtime_.now() - setting_out).count());
         }
       } catch (const std::exception& error) {
+        if (runtime_.now() >= end_) break;  // the end of the time may be the deadline of a call
         failed(lane, error);
         runtime_.sleep_for(milliseconds(1));
       }

@@ -31,8 +31,11 @@ struct Load {
   Duration length{};   // of the measured time
   Duration hold{};     // inside the lock
   bool one_set = false;        // the nodes are a primary and its replicas: a client knows all of them
+  bool warm = false;           // before the measured time each caller takes its lock once, also of one key
   bool trips_between = false;  // after each pair two bare GETs, for LoadResult::trips
-  Duration lease = std::chrono::seconds(30);
+  Duration lease = std::chrono::seconds(30);  // of a kind that has leases
+  // Seconds of CPU that the servers have used so far; empty: the first one is asked, which is a Redis.
+  std::function<double()> server_cpu = {};
   // Asked every 50 ms; true ends the load by std::runtime_error("interrupted").
   std::function<bool()> interrupted = {};
 };
@@ -40,7 +43,7 @@ struct Load {
 struct LoadResult {
   double seconds = 0;        // measured time
   std::uint64_t pairs = 0;   // grants within it
-  std::uint64_t errors = 0;  // acquires and releases that threw
+  std::uint64_t errors = 0;  // acquires and releases that threw before its end
   std::string first_error;
   Histogram pair;                     // ns from the start of acquire to the end of release, without the hold
   Histogram any_wait;                 // ns of acquire, those that were not granted by the end included
@@ -54,7 +57,7 @@ struct LoadResult {
   // Of the measured time.
   double commands = 0;                                    // sent by all clients
   double sent_bytes = 0, received_bytes = 0;              // counted at the clients
-  double server_cpu_seconds = 0, client_cpu_seconds = 0;  // real servers (first node); this process
+  double server_cpu_seconds = 0, client_cpu_seconds = 0;  // real servers (Load::server_cpu); this process
   double server_script_calls = 0;                         // EVALSHA and EVAL at the first node
   double connections = 0;                                 // opened by the end of the measured time
 
@@ -64,8 +67,9 @@ struct LoadResult {
   double jain() const;           // (sum x)^2 / (n * sum x^2): 1 when all have the same, 1/n when one has all
 };
 
-// [parks] `nodes`: one server, or the independent ones of a quorum. Throws redis::Error when they cannot be
-// reached.
+// [parks] `nodes`: one server, the independent ones of a quorum, or all of another engine than Redis
+// (LockKind::engine; then commands and bytes are not counted, and server_cpu says all of the servers). Throws
+// redis::Error when they cannot be reached.
 LoadResult run_load(Runtime& runtime, Network& network, const std::vector<redis::Node>& nodes,
                     const Load& load);
 

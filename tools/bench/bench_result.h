@@ -34,7 +34,7 @@ using Parameters = std::map<std::string, std::string>;  // {"clients", "50"}
 
 // One point that was measured: what, where, with which parameters.
 struct Measurement {
-  std::string suite;    // uncontended | contended | seckill | scale | watchdog | failover | oversell
+  std::string suite;  // uncontended | contended | seckill | scale | watchdog | failover | oversell | engines
   std::string subject;  // a lock of `holdfast list locks`, of another library, or a reference
   std::string world;    // real/fibers | real/threads | real/peer | embedded
   Parameters parameters;

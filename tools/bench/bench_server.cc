@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "lib/testing/server/processes.h"
+
 namespace holdfast::tools {
 namespace {
 
@@ -42,15 +44,15 @@ std::string run_program(const std::string& program, const std::vector<std::strin
   return text.str();
 }
 
-BenchServers::BenchServers(int count, Are are) {
+BenchServers::BenchServers(int count, Are are, const std::vector<std::string>& settings) {
   raise_limits();
+  std::vector<std::string> all = {
+      "--maxclients", "25000", "--tcp-backlog", "4096", "--repl-diskless-sync-delay", "0"};
+  all.insert(all.end(), settings.begin(), settings.end());
   for (int i = 1; i <= count; ++i) {
     const std::string name = "r" + std::to_string(i);
     servers_.push_back(std::make_unique<RedisProcess>(
-        runtime_, network_,
-        RedisProcessOptions{.folder = folder_.path() + "/" + name,
-                            .settings = {"--maxclients", "25000", "--tcp-backlog", "4096",
-                                         "--repl-diskless-sync-delay", "0"}}));
+        runtime_, network_, RedisProcessOptions{.folder = folder_.path() + "/" + name, .settings = all}));
     servers_.back()->start();
     nodes_.push_back({name, servers_.back()->endpoint()});
   }
@@ -91,16 +93,26 @@ std::string BenchServers::info(std::string_view field) {
 }
 
 ServerUsage BenchServers::usage() {
-  const std::string text = servers_.front()->call({"INFO", "all"}).text;
-  const auto number = [&text](const char* name) {
-    const std::size_t at = text.find(name);
-    return at == std::string::npos ? 0.0 : std::strtod(text.c_str() + at + std::strlen(name), nullptr);
-  };
-  return {.sets = number("cmdstat_set:calls="),
-          .scripts = number("cmdstat_evalsha:calls=") + number("cmdstat_eval:calls="),
-          .received_bytes = number("total_net_input_bytes:"),
-          .sent_bytes = number("total_net_output_bytes:"),
-          .cpu_seconds = number("used_cpu_user:") + number("used_cpu_sys:")};
+  ServerUsage all;
+  for (const auto& server : servers_) {
+    const std::string text = server->call({"INFO", "all"}).text;
+    const auto number = [&text](const char* name) {
+      const std::size_t at = text.find(name);
+      return at == std::string::npos ? 0.0 : std::strtod(text.c_str() + at + std::strlen(name), nullptr);
+    };
+    all.sets += number("cmdstat_set:calls=");
+    all.scripts += number("cmdstat_evalsha:calls=") + number("cmdstat_eval:calls=");
+    all.received_bytes += number("total_net_input_bytes:");
+    all.sent_bytes += number("total_net_output_bytes:");
+    all.cpu_seconds += number("used_cpu_user:") + number("used_cpu_sys:");
+  }
+  return all;
+}
+
+double BenchServers::cpu_seconds() const {
+  double seconds = 0;
+  for (const auto& server : servers_) seconds += cpu_seconds_of(server->pid());
+  return seconds;
 }
 
 double BenchServers::benchmark(const std::vector<std::string>& flags,

@@ -30,14 +30,16 @@ class BenchServers {
  public:
   enum class Are { independent, one_set };
   // Starts `count` servers that know nothing of each other, or of which the first is the primary of the
-  // others. Throws MissingServer.
-  explicit BenchServers(int count = 1, Are are = Are::independent);
+  // others. `settings`: more arguments of each. Throws MissingServer.
+  explicit BenchServers(int count = 1, Are are = Are::independent,
+                        const std::vector<std::string>& settings = {});
 
   const std::vector<redis::Node>& nodes() const { return nodes_; }
   std::vector<redis::Node> first() const { return {nodes_.front()}; }
   void flush();                              // empties all of them
   std::string info(std::string_view field);  // of the first: "redis_version"
-  ServerUsage usage();                       // of the first, since it was started
+  ServerUsage usage();                       // of all, since they were started
+  double cpu_seconds() const;                // likewise, as the kernel counts it
 
   // The pairs a second that redis-benchmark makes with `in_flight` commands at a time on each of
   // `connections`: SET key v NX PX over keys most of which are free, then EVALSHA of a compare-and-delete

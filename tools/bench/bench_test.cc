@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include "lib/testing/server/child_process.h"
 #include "lib/testing/server/temporary_folder.h"
 #include "sim/client/lock_kind.h"
+#include "sim/comparators/engine.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_load.h"
 #include "tools/bench/bench_result.h"
@@ -370,6 +372,92 @@ TEST(BenchCommand, HeldLocksAreRenewedInBatches) {
   EXPECT_FALSE(find(read_json(file), "scale", "reentrant", "real/fibers").empty());
 }
 
+constexpr const char* kShortEngines =
+    "bench --suite engines --clients 3 --rounds 1 --seconds 0.2 --locks reentrant,survivor";
+
+TEST(BenchCommand, LocksOfOurServersAreMeasuredAsThoseOfOtherEnginesAre) {
+  if (find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
+  const TemporaryFolder folder;
+  const std::string file = folder.path() + "/r.json";
+  const Ran ran = holdfast(std::string(kShortEngines) + ",spin --json " + file);
+  ASSERT_EQ(ran.exit, 0) << ran.out;
+  EXPECT_NE(ran.out.find("engines: no row is of spin"), std::string::npos) << ran.out;
+  const nlohmann::json document = read_json(file);
+  int synced = 0, rows = 0;
+  for (const auto& m : document.at("measurements")) {
+    ++rows;
+    synced += m.at("subject") == "reentrant, synced to disk" ? 1 : 0;
+    const auto& metrics = m.at("metrics");
+    EXPECT_GT(metrics.at("pairs").at("median"), 0) << m;
+    EXPECT_EQ(metrics.at("errors").at("median"), 0) << m;
+    const bool busy = m.at("parameters").at("clients") == "3" && m.at("parameters").at("keys") == "one";
+    EXPECT_EQ(metrics.contains("of_alone"), busy) << m;
+    EXPECT_EQ(metrics.contains("p99_by_fair_share"), busy) << m;
+    if (m.at("subject") == "reentrant") EXPECT_EQ(metrics.at("of_reentrant").at("median"), 1) << m;
+  }
+  EXPECT_EQ(rows, 3 * 4);  // survivor; reentrant, and once more with a disk
+  EXPECT_EQ(synced, 4);
+}
+
+// Processes that work in that folder or below.
+int working_below(const std::string& folder) {
+  int found = 0;
+  std::error_code error;
+  for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+    const auto at = std::filesystem::read_symlink(process.path() / "cwd", error);
+    if (!error && at.string().starts_with(folder)) ++found;
+  }
+  return found;
+}
+
+// Each engine that is on this machine: all its locks work under load, and leave no process behind.
+TEST(BenchCommand, LocksOfOtherEnginesAreMeasured) {
+  std::string locks;
+  for (const sim::Engine& engine : sim::all_engines()) {
+    if (!engine.missing().empty()) continue;
+    for (const sim::LockKind& lock : engine.locks) locks += "," + std::string(lock.name);
+  }
+  if (locks.empty()) GTEST_SKIP() << "no other engine on this machine (" << sim::kInstallComparators << ")";
+  const TemporaryFolder folder;
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));  // PostgreSQL is another user
+  const std::string file = folder.path() + "/r.json";
+  const Ran ran = holdfast(std::string(kShortEngines) + locks + " --json " + file, "TMPDIR=" + folder.path());
+  ASSERT_EQ(ran.exit, 0) << ran.out;
+  const nlohmann::json document = read_json(file);
+  EXPECT_EQ(document.at("notes"), nlohmann::json::array()) << ran.out;
+  for (const auto& m : document.at("measurements")) {
+    EXPECT_GT(m.at("metrics").at("pairs").at("median"), 0) << m;
+    EXPECT_EQ(m.at("metrics").at("errors").at("median"), 0) << m;
+    EXPECT_GT(m.at("metrics").at("of_reentrant").at("median"), 0) << m;
+  }
+  EXPECT_EQ(working_below(folder.path()), 0);
+}
+
+TEST(BenchCommand, ALockOfAnotherEngineBelongsToOneSuite) {
+  const Ran all = holdfast("bench --locks pg-advisory");
+  EXPECT_EQ(all.exit, 64);
+  EXPECT_NE(all.out.find("--locks: `pg-advisory` is measured by `--suite engines` and no other"),
+            std::string::npos)
+      << all.out;
+}
+
+TEST(BenchCommand, AMissingEngineIs69WhereItIsNamedAndElseANote) {
+  if (find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
+  const TemporaryFolder nothing;
+  std::string without;
+  for (const char* variable : {"HOLDFAST_POSTGRESQL", "HOLDFAST_ETCD", "HOLDFAST_ZOOKEEPER"})
+    without += std::string(variable) + "=" + nothing.path() + " ";
+  for (const sim::Engine& engine : sim::all_engines()) {
+    const std::string lock(engine.locks.front().name);
+    const Ran ran = holdfast("bench --suite engines --locks " + lock, without);
+    EXPECT_EQ(ran.exit, 69) << ran.out;
+    EXPECT_NE(ran.out.find(sim::kInstallComparators), std::string::npos) << ran.out;
+  }
+  const Ran ran = holdfast("bench --suite engines --quick --clients 2 --seconds 0.1", without);
+  EXPECT_EQ(ran.exit, 0) << ran.out;
+  EXPECT_NE(ran.out.find("note: etcd-lock is left out: "), std::string::npos) << ran.out;
+}
+
 TEST(PlotCommand, DrawsWhatWasMeasured) {
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/r.json";
@@ -455,9 +543,17 @@ TEST(SaleStories, EveryLockIsPossibleBehindTheLockAloneButAQuorumUnderAFailover)
       EXPECT_EQ(scenario.lock, &kind);
       EXPECT_EQ(scenario.workload.clients, 5);
       EXPECT_EQ(sim::get_or(scenario.workload.own, "stock", std::int64_t{0}), 3);
-      EXPECT_EQ(scenario.cluster.nodes.size(), kind.quorum                         ? 3u
-                                               : story.fault == "primary-failover" ? 2u
-                                                                                   : 1u);
+      const bool failover = story.fault == "primary-failover";
+      EXPECT_EQ(scenario.cluster.nodes.size(), kind.quorum || kind.survives_failover ? 3u
+                                               : failover                            ? 2u
+                                                                                     : 1u);
+      EXPECT_EQ(scenario.cluster.topology == sim::Topology::primary_replica,
+                failover || kind.survives_failover);
+      const auto follows = [](const sim::FaultPlan& fault) {
+        return fault.enabled && fault.config.id == "follow";
+      };
+      EXPECT_EQ(std::any_of(scenario.faults.begin(), scenario.faults.end(), follows),
+                failover && kind.survives_failover);
     }
   }
 }
