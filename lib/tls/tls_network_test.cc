@@ -2,9 +2,15 @@
 // somebody is not.
 #include "lib/tls/tls_network.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 
+#include <array>
+#include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -25,6 +31,7 @@ using ::testing::AllOf;
 using testing::Certificate;
 using testing::CertificateAuthority;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // --- the files ------------------------------------------------------------------------------------------
 
@@ -62,6 +69,34 @@ TEST(TlsOptions, WhatCannotBeUsedIsSaid) {
                 HasSubstr("is not the key of certificate_file"));
     EXPECT_THAT(said({.certificate_file = one.certificate_file, .key_file = one.key_file + "x"}),
                 HasSubstr("key_file: there is no file"));
+  });
+}
+
+TEST(TlsOptions, AKeyMayHaveAPassword) {
+  holdfast::testing::on_ports(Ports::threads, [](Runtime& runtime, Network& network) {
+    const TemporaryFolder folder;
+    const CertificateAuthority ca(folder.path(), "ca");
+    const Certificate one = ca.issue({.name = "one"});
+    const std::string locked = folder.path() + "/locked.key";
+    using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+    const File from(std::fopen(one.key_file.c_str(), "r"), std::fclose);
+    EVP_PKEY* const key = PEM_read_PrivateKey(from.get(), nullptr, nullptr, nullptr);
+    ASSERT_NE(key, nullptr);
+    std::string password = "open sesame";
+    const File to(std::fopen(locked.c_str(), "w"), std::fclose);
+    EXPECT_EQ(PEM_write_PrivateKey(to.get(), key, EVP_aes_256_cbc(), nullptr, 0, nullptr, password.data()),
+              1);
+    EVP_PKEY_free(key);
+    std::fflush(to.get());
+    const auto said = [&](const std::string& given) {
+      return refusal([&] {
+        TlsNetwork(runtime, network,
+                   {.certificate_file = one.certificate_file, .key_file = locked, .key_password = given});
+      });
+    };
+    EXPECT_EQ(said(password), "none");
+    EXPECT_THAT(said("open barley"), HasSubstr("is key_password right?"));
+    EXPECT_THAT(said(""), HasSubstr("if it has a password, set key_password"));
   });
 }
 
@@ -154,6 +189,88 @@ TEST_P(Tls, CertificatesWrongInEachWayAreSaidSo) {
   });
 }
 
+TEST_P(Tls, AnAddressIsNamedByTheCertificate) {
+  on([](Runtime& runtime, Network& network) {
+    const TemporaryFolder folder;
+    const CertificateAuthority ca(folder.path(), "ca");
+    const auto said = [&](const std::string& name, const std::vector<std::string>& addresses) {
+      const Certificate shown = ca.issue({.name = name, .hosts = {"redis.test"}, .addresses = addresses});
+      return meet(runtime, network, {.certificate_file = shown.certificate_file, .key_file = shown.key_file},
+                  {.ca_file = ca.file(), .server_name = "10.0.0.1"});
+    };
+    EXPECT_EQ(said("right", {"10.0.0.2", "10.0.0.1"}), "ok");
+    EXPECT_THAT(said("wrong", {"10.0.0.2"}), HasSubstr("is for redis.test, 10.0.0.2 and not for 10.0.0.1"));
+  });
+}
+
+// Not the clock of the machine, from which that of the embedded world differs by years.
+TEST_P(Tls, WhatIsValidNowIsAskedOfTheRuntime) {
+  on([](Runtime& runtime, Network& network) {
+    const TemporaryFolder folder;
+    const CertificateAuthority ca(folder.path(), "ca");
+    const auto at = [&](Duration from_now) {
+      const std::time_t seconds =
+          std::chrono::duration_cast<std::chrono::seconds>((runtime.wall_now() + from_now).time_since_epoch())
+              .count();
+      std::tm utc{};
+      ::gmtime_r(&seconds, &utc);
+      std::array<char, 32> text{};
+      std::strftime(text.data(), text.size(), "%Y%m%d%H%M%SZ", &utc);
+      return std::string(text.data());
+    };
+    const auto said = [&](const std::string& name, Duration begin, Duration end) {
+      const Certificate shown =
+          ca.issue({.name = name, .hosts = {"redis.test"}, .begin = at(begin), .end = at(end)});
+      return meet(runtime, network, {.certificate_file = shown.certificate_file, .key_file = shown.key_file},
+                  {.ca_file = ca.file(), .server_name = "redis.test"});
+    };
+    EXPECT_EQ(said("now", -24h, 24h), "ok");
+    EXPECT_THAT(said("past", -48h, -24h), HasSubstr("(CN=past) expired at "));
+    EXPECT_THAT(said("future", 24h, 48h), HasSubstr("(CN=future) is valid from "));
+  });
+}
+
+// A folder as `openssl rehash` makes it: each CA under the hash of its name.
+TEST_P(Tls, CasMayLieInAFolder) {
+  on([](Runtime& runtime, Network& network) {
+    const TemporaryFolder folder, trusted, empty;
+    const CertificateAuthority ca(folder.path(), "ca");
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(ca.file().c_str(), "r"),
+                                                               std::fclose);
+    X509* const certificate = PEM_read_X509(file.get(), nullptr, nullptr, nullptr);
+    std::filesystem::copy_file(
+        ca.file(), fmt::format("{}/{:08x}.0", trusted.path(), X509_subject_name_hash(certificate)));
+    X509_free(certificate);
+    const Certificate shown = ca.issue({.name = "good", .hosts = {"redis.test"}});
+    const auto said = [&](const std::string& of) {
+      return meet(runtime, network, {.certificate_file = shown.certificate_file, .key_file = shown.key_file},
+                  {.ca_folder = of, .server_name = "redis.test"});
+    };
+    EXPECT_EQ(said(trusted.path()), "ok");
+    EXPECT_THAT(said(empty.path()), HasSubstr("name its CA in ca_file or ca_folder"));
+  });
+}
+
+// The first message of a client is not encrypted.
+TEST_P(Tls, AServerIsAskedByItsName) {
+  on([](Runtime& runtime, Network& network) {
+    const auto hello = [&](const std::string& name) {
+      TlsNetwork tls(runtime, network, {.server_name = name});
+      const auto listener = network.listen({"", 0});
+      const MonotonicTime deadline = runtime.now() + 60s;
+      std::string text(4096, '\0');
+      const Task server = runtime.spawn("server", [&] {
+        const Connected accepted = listener->accept(deadline);
+        text.resize(accepted.stream->read(text, deadline).bytes);
+      });
+      EXPECT_EQ(tls.connect(listener->endpoint(), deadline).stream, nullptr);
+      return text;
+    };
+    EXPECT_THAT(hello("redis.test"), HasSubstr("redis.test"));
+    EXPECT_THAT(hello("10.0.0.1"), Not(HasSubstr("10.0.0.1")));  // RFC 6066, section 3: names only
+  });
+}
+
 TEST_P(Tls, AServerLooksAtItsClients) {
   on([](Runtime& runtime, Network& network) {
     const TemporaryFolder folder;
@@ -213,6 +330,92 @@ TEST_P(Tls, NoTlsAtThatPort) {
 }
 
 // A record that was begun is ended by the next call, whoever makes it, and nothing is lost or doubled.
+// Another stream, and how many bytes were written to it.
+class CountedStream final : public Stream {
+ public:
+  CountedStream(std::unique_ptr<Stream> below, std::size_t& written)
+      : below_(std::move(below)), written_(written) {}
+  IoResult read(std::span<char> into, MonotonicTime deadline) override {
+    return below_->read(into, deadline);
+  }
+  IoResult write(std::string_view bytes, MonotonicTime deadline) override {
+    written_ += bytes.size();
+    return below_->write(bytes, deadline);
+  }
+  void finish_writing() noexcept override { below_->finish_writing(); }
+  void close() noexcept override { below_->close(); }
+  void reset() noexcept override { below_->reset(); }
+  Endpoint local() const override { return below_->local(); }
+  Endpoint peer() const override { return below_->peer(); }
+
+ private:
+  const std::unique_ptr<Stream> below_;
+  std::size_t& written_;
+};
+
+// A client and a server that have met. The client has sent "x"; `talk` is the server's part.
+void with_server(Runtime& runtime, Network& network, std::size_t& written,
+                 const std::function<void(Stream& server, MonotonicTime deadline)>& talk,
+                 const std::function<void(Stream& client, MonotonicTime deadline)>& answer) {
+  const TemporaryFolder folder;
+  const CertificateAuthority ca(folder.path(), "ca");
+  const Certificate shown = ca.issue({.name = "good", .hosts = {"redis.test"}});
+  TlsNetwork there(runtime, network,
+                   {.certificate_file = shown.certificate_file, .key_file = shown.key_file});
+  TlsNetwork here(runtime, network, {.ca_file = ca.file(), .server_name = "redis.test"});
+  const auto listener = network.listen({"", 0});
+  const MonotonicTime deadline = runtime.now() + 60s;
+  const Task server = runtime.spawn("server", [&] {
+    Connected accepted = listener->accept(deadline);
+    const auto stream = there.accepted(std::make_unique<CountedStream>(std::move(accepted.stream), written));
+    char byte = 0;
+    ASSERT_TRUE(stream->read({&byte, 1}, deadline).ok());
+    talk(*stream, deadline);
+  });
+  const Connected connected = here.connect(listener->endpoint(), deadline);
+  ASSERT_EQ(connected.status, IoStatus::ok) << connected.why;
+  ASSERT_TRUE(connected.stream->write("x", deadline).ok());
+  answer(*connected.stream, deadline);
+}
+
+TEST_P(Tls, TheEndOfWritingIsToldByCloseNotify) {
+  on([](Runtime& runtime, Network& network) {
+    std::size_t written = 0, before = 0, after = 0;
+    with_server(
+        runtime, network, written,
+        [&](Stream& server, MonotonicTime) {
+          before = written;
+          server.finish_writing();
+          after = written;
+        },
+        [](Stream& client, MonotonicTime deadline) {
+          char byte = 0;
+          EXPECT_EQ(client.read({&byte, 1}, deadline).status, IoStatus::eof);
+        });
+    EXPECT_GT(after, before);
+  });
+}
+
+TEST_P(Tls, WhatHasComeIsNotReadAfterClose) {
+  on([](Runtime& runtime, Network& network) {
+    std::size_t written = 0;
+    with_server(
+        runtime, network, written,
+        [](Stream& server, MonotonicTime deadline) {
+          server.write("two", deadline);  // in one record
+          char byte = 0;
+          server.read({&byte, 1}, deadline);
+        },
+        [](Stream& client, MonotonicTime deadline) {
+          char byte = 0;
+          EXPECT_EQ(client.read({&byte, 1}, deadline).status, IoStatus::ok);
+          client.close();
+          EXPECT_EQ(client.read({&byte, 1}, deadline).status, IoStatus::closed);
+          EXPECT_EQ(client.write("x", deadline).status, IoStatus::closed);
+        });
+  });
+}
+
 TEST_P(Tls, AWriteThatTimesOutIsGoneOnWith) {
   on([](Runtime& runtime, Network& network) {
     const TemporaryFolder folder;
@@ -377,6 +580,22 @@ TEST_P(TlsToRedis, ASecondConnectionResumesTheSession) {
     EXPECT_EQ(redis::Client(runtime, tls, over).call({"PING"}).reply.text, "PONG");
     EXPECT_EQ(tls.statistics().handshakes, 4u);
     EXPECT_EQ(tls.statistics().resumed, 2u);
+  });
+}
+
+// A server of TLS 1.2 gives one ticket with each full handshake.
+TEST_P(TlsToRedis, ATicketIsUsedOnce) {
+  on([](Runtime& runtime, Network& network) {
+    const TlsRedis redis(runtime, network, {"--tls-auth-clients", "no", "--tls-protocols", "TLSv1.2"});
+    TlsNetwork tls(runtime, network, {.ca_file = redis.ca.file()});
+    redis::ClientOptions over = options(redis.endpoint, {});
+    over.tls.reset();
+    std::vector<std::uint64_t> resumed;
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(redis::Client(runtime, tls, over).call({"PING"}).reply.text, "PONG");
+      resumed.push_back(tls.statistics().resumed);
+    }
+    EXPECT_THAT(resumed, ::testing::ElementsAre(0, 1, 1, 2));
   });
 }
 
