@@ -197,8 +197,8 @@ the first sale that oversold of each other cell, with its story and its timeline
 """
     text += "".join(f"- *{name.replace('-', ' ')}*: {says}.\n" for name, says in FAULTS.items())
     text += """
-`survivor` lives on a primary and two replicas, one of which follows the promoted one; it grants nothing for a lease after its servers have become new, so that its
-sale takes some 3 s longer from the start.
+`survivor` lives on a primary and two replicas, one of which follows the promoted one; it grants nothing for a lease after its servers have become new, and each
+grant waits for a replica: its sale takes longer, with or without a fault.
 
 A cell has the tickets sold beyond the stock in one sale, least to most of the runs, and what they cost; then how long the sale took, and how much longer than without a fault. *unsold*: what
 nobody had bought when the sale was closed after a minute. –: the lock does not run on such servers.
