@@ -46,7 +46,7 @@ void CommandLine::add_bench() {
   bench->add_option("--seconds", bench_.seconds, "of one measurement")->type_name("S");
   bench->add_option("--seeds", bench_.seeds, "of each cell of seckill and oversell")->type_name("N");
   bench->add_flag("--quick", bench_.quick,
-                  "fewer points, fewer rounds, shorter: all suites in four minutes, not 95");
+                  "fewer points, fewer rounds, shorter: all suites in four minutes, not 105");
   bench->add_flag("!--no-peers", bench_.peers, "without the locks of other libraries");
   bench->add_option("--json", bench_.json, "write the result here, for `holdfast plot`")->type_name("FILE");
   bench
