@@ -55,11 +55,15 @@ void fill(Histogram& histogram, const nlohmann::json& samples) {
   for (const auto& sample : samples) histogram.record(sample.get<std::int64_t>());
 }
 
-// A script that brings its interpreter with it, and says whether that has the library.
-void add_script(Bench& bench, std::vector<PeerLibrary>& peers, PeerLibrary peer, const std::string& install) {
+// A script of peers/ that says whether its interpreter has the library.
+void add_script(Bench& bench, std::vector<PeerLibrary>& peers, PeerLibrary peer,
+                const std::string& interpreter, const std::string& script, const std::string& install) {
+  peer.command = {find_program(interpreter), kPeers + "/" + script};
   std::string said;
   try {
-    said = run_program(peer.command.front(), {"--there"}, seconds(60), Bench::interrupted);
+    if (!peer.command.front().empty())
+      said = run_program(peer.command.front(), {peer.command.back(), "--there"}, seconds(60),
+                         Bench::interrupted);
   } catch (const std::exception& error) {
     said = error.what();
   }
@@ -110,10 +114,9 @@ std::vector<PeerLibrary> find_peers(Bench& bench) {
                      .quorum = true,
                      .version_of = "redlock"});
   }
-  add_script(bench, peers, {.name = "Symfony Lock", .command = {kPeers + "/symfony_lock.php"}},
+  add_script(bench, peers, {.name = "Symfony Lock"}, "php", "symfony_lock.php",
              "php-cli php-symfony-lock php-redis");
-  add_script(bench, peers,
-             {.name = "redis-rb SET NX", .command = {kPeers + "/ruby_set_nx.rb"}, .version_of = "redis-rb"},
+  add_script(bench, peers, {.name = "redis-rb SET NX", .version_of = "redis-rb"}, "ruby", "ruby_set_nx.rb",
              "ruby ruby-redis");
   return peers;
 }

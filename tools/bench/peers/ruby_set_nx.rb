@@ -1,4 +1,3 @@
-#!/usr/bin/env ruby
 # SET NX PX and compare-and-delete by Ruby's client, asked again every 100 ms, as it is written by hand where there is no gem: under
 # the load of `holdfast bench`, a process for each caller. Output as in redis_py.py; processes that know nothing of each other
 # cannot tell how long a hand-over takes.

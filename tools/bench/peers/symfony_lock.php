@@ -1,4 +1,3 @@
-#!/usr/bin/env php
 <?php
 // Symfony's Lock on its RedisStore under the load of `holdfast bench`: a process for each caller. Output as in redis_py.py;
 // processes that know nothing of each other cannot tell how long a hand-over takes.
