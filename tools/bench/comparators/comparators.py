@@ -15,6 +15,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -181,11 +182,12 @@ Medians of the rounds.
 """
 
 COST_NOTES = """
-- Servers are set as they come, but for sizes: PostgreSQL and etcd sync each write to disk, ZooKeeper syncs its log. Redis does not, except where it says *synced to disk*. The disk is that of the machine: a
-  temporary folder, maybe faster than yours.
-- ZooKeeper runs in a small JVM (64 MB, first-tier compiler only), so that three of them fit beside each other. A service of its own is faster.
-- Three servers on two cores take turns: read these rows as what a grant costs in work, not as what three machines reach.
-- Locks of PostgreSQL cost a process a session; that the server has 50 of them is no problem, with 5,000 it is one.
+- Servers are set as they come, but for sizes ([what is set](../sim/comparators/README.md)): PostgreSQL and etcd sync each write to disk, ZooKeeper syncs its log. Redis does not, except where it says *synced to
+  disk*. The disk is that of the machine, below a temporary folder.
+- ZooKeeper runs in a small JVM (64 MB, first-tier compiler only), so that three of them fit beside each other.
+- Three servers on two cores take turns: read these rows as what a grant costs in work, not as what three machines reach. What the servers of etcd, ZooKeeper and PostgreSQL say to each other
+  goes through the proxy of the harness, which costs them something; those of Redis speak to each other directly.
+- A session of PostgreSQL is a process of the server, which lets in 100 of them as it comes.
 
 ## What survives which fault
 
@@ -197,19 +199,21 @@ A cell says what the scenario of that fault states of the lock, as in the [table
 RUNS_INTRO = """
 ## Ten runs of each
 
-`holdfast run --world real scenarios/comparators --seeds {seeds}`. A violation that a file states is what it shows: beside it stands the variant that holds. *Besides*: what else was violated.
+`holdfast run --world real scenarios/comparators --seeds {seeds}`, {date}, with {versions}. A violation that a file states is what it shows: beside it stands the variant that holds. *Besides*: what else was violated.
 
 """
 
 
-def page(points, cases):
+def page(points, runs):
+    cases = runs["cases"]
+
     def read(folder):
         return {file.stem: tomllib.loads(file.read_text()) for file in sorted((ROOT / "scenarios" / folder).glob("*.toml"))}
 
     documents = read("guarantees")
     theirs = guarantees.other_table(read("comparators"), [])
     text = INTRO + answers(points, cases) + COST + cost_table(points) + COST_NOTES
-    text += ours_table(documents) + theirs.split("\n", 2)[2] + RUNS_INTRO.format(seeds=SEEDS)
+    text += ours_table(documents) + theirs.split("\n", 2)[2] + RUNS_INTRO.format(seeds=runs["seeds"], date=runs["date"], versions=", ".join(runs["versions"]))
     for engine, name in ENGINES.items():
         text += f"### {name}\n\n" + verdict_table(cases, engine) + "\n"
     text += "## Where the figures come from\n\n"
@@ -242,13 +246,21 @@ def measure_runs(command):
         keep_runs(cases, texts)
 
 
+def versions():
+    """Of the servers, as their packages have them."""
+    packages = ["redis-server", "postgresql-15", "etcd-server", "zookeeper"]
+    done = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version}\\n", *packages], capture_output=True, text=True)
+    return done.stdout.split("\n")[:-1]
+
+
 def keep_runs(cases, texts):
     RUNS.mkdir(parents=True, exist_ok=True)
     for old in RUNS.glob("*.txt"):
         old.unlink()
     for name, text in texts.items():
         data.write_file(str(RUNS / f"{name}.txt"), text.encode())
-    data.write_file(str(RUNS / "verdicts.json"), (json.dumps({"seeds": SEEDS, "cases": cases}, indent=1) + "\n").encode())
+    document = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "versions": versions(), "seeds": SEEDS, "cases": cases}
+    data.write_file(str(RUNS / "verdicts.json"), (json.dumps(document, indent=1) + "\n").encode())
 
 
 def measure_bench(command):
@@ -300,7 +312,7 @@ def main():
         if arguments.measure or arguments.measure_runs:
             measure_runs(arguments.command)
         _, points = data.load(str(DATA))
-        text = page(points, json.loads((RUNS / "verdicts.json").read_text())["cases"])
+        text = page(points, json.loads((RUNS / "verdicts.json").read_text()))
     except (Wrong, guarantees.Wrong, data.BadResult, OSError) as wrong:
         print(wrong, file=sys.stderr)
         return 1
