@@ -389,6 +389,7 @@ TEST(BenchCommand, LocksOfOurServersAreMeasuredAsThoseOfOtherEnginesAre) {
     synced += m.at("subject") == "reentrant, synced to disk" ? 1 : 0;
     const auto& metrics = m.at("metrics");
     EXPECT_GT(metrics.at("pairs").at("median"), 0) << m;
+    if (m.at("parameters").at("keys") == "one each") EXPECT_GT(metrics.at("server_cpu").at("median"), 0) << m;
     // A survivor's lease is a second here, which a machine that stands still may outlast.
     if (m.at("subject") != "survivor, two replicas") EXPECT_EQ(metrics.at("errors").at("median"), 0) << m;
     const bool busy = m.at("parameters").at("clients") == "3" && m.at("parameters").at("keys") == "one";
@@ -428,6 +429,8 @@ TEST(BenchCommand, LocksOfOtherEnginesAreMeasured) {
   EXPECT_EQ(document.at("notes"), nlohmann::json::array()) << ran.out;
   for (const auto& m : document.at("measurements")) {
     EXPECT_GT(m.at("metrics").at("pairs").at("median"), 0) << m;
+    if (m.at("parameters").at("keys") == "one each")
+      EXPECT_GT(m.at("metrics").at("server_cpu").at("median"), 0) << m;
     EXPECT_EQ(m.at("metrics").at("errors").at("median"), 0) << m;
     EXPECT_GT(m.at("metrics").at("of_reentrant").at("median"), 0) << m;
   }
