@@ -26,6 +26,8 @@ struct Engine {
   std::vector<LockKind> locks = {};  // LockKind::engine is `name`
   // What of it is not in this build or on this machine, with the command that installs it; "": nothing.
   std::string (*missing)() = nullptr;
+  // A program with its arguments that prints the version of the server. REQUIRES: nothing is missing.
+  std::vector<std::string> (*version_command)() = nullptr;
   // REQUIRES: nothing is missing.
   std::unique_ptr<Cluster> (*make)(World& world, Proxy& proxy, const ClusterOptions& options) = nullptr;
 };

@@ -13,6 +13,8 @@ std::string missing() {
   return "etcd is not installed on this machine; install it with: " + std::string(kInstallComparators);
 }
 
+std::vector<std::string> version_command() { return {etcd::find_etcd(), "--version"}; }
+
 }  // namespace
 
 Engine etcd_engine() {
@@ -34,6 +36,7 @@ Engine etcd_engine() {
                     "milliseconds without one after which a member wants another leader (1000)"}},
       .locks = {lock},
       .missing = missing,
+      .version_command = version_command,
       .make = etcd::make_cluster,
   };
 }

@@ -22,6 +22,12 @@ std::string missing() {
 #endif
 }
 
+#ifdef HOLDFAST_WITH_LIBPQ
+std::vector<std::string> version_command() { return {postgresql::find_postgres("postgres"), "--version"}; }
+#else
+constexpr auto version_command = nullptr;
+#endif
+
 std::vector<LockKind> locks() {
   std::vector<LockKind> all = {
       {.name = "pg-advisory",
@@ -68,6 +74,7 @@ Engine postgresql_engine() {
                    {"max_connections", "sessions at a time (100)"}},
       .locks = locks(),
       .missing = missing,
+      .version_command = version_command,
       .make = HOLDFAST_OF_LIBPQ(make_cluster),
   };
 }

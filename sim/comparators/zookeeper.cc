@@ -49,6 +49,7 @@ Engine zookeeper_engine() {
                    {"maxSessionTimeout", "and at most; clients ask for 4000 (twenty ticks)"}},
       .locks = {lock},
       .missing = missing,
+      .version_command = HOLDFAST_OF_LIBZOOKEEPER(version_command),
       .make = HOLDFAST_OF_LIBZOOKEEPER(make_cluster),
   };
 }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <regex>
 
 #include "sim/comparators/engine.h"
 #include "sim/proxy/proxy.h"
@@ -95,11 +96,12 @@ Load load_of(const Bench& bench, const Subject& subject, const Point& point) {
           .interrupted = Bench::interrupted};
 }
 
-std::vector<LoadResult> on_redis(const Subject& subject, std::vector<Load> loads) {
+std::vector<LoadResult> on_redis(Bench& bench, const Subject& subject, std::vector<Load> loads) {
   BenchServers servers(subject.servers,
                        subject.topology == sim::Topology::primary_replica ? BenchServers::Are::one_set
                                                                           : BenchServers::Are::independent,
                        subject.redis_settings);
+  bench.result().versions["redis-server"] = servers.info("redis_version");
   std::vector<LoadResult> results;
   for (Load& load : loads) {
     load.server_cpu = [&servers] { return servers.cpu_seconds(); };
@@ -155,6 +157,16 @@ void keep(Measurement& to, const LoadResult& result, const Point& point) {
   to.add("errors", static_cast<double>(result.errors));
 }
 
+// The number in what a server prints of its version: "15.20" of "postgres (PostgreSQL) 15.20 (Debian ...)".
+void keep_version(Bench& bench, const sim::Engine& engine) {
+  const std::vector<std::string> command = engine.version_command();
+  const std::string said = run_program(command.front(), {command.begin() + 1, command.end()},
+                                       std::chrono::seconds(60), Bench::interrupted);
+  std::smatch number;
+  if (std::regex_search(said, number, std::regex(R"([0-9]+(\.[0-9]+)+)")))
+    bench.result().versions[std::string(engine.name)] = number.str();
+}
+
 // Rates of this round, by subject.
 using Rates = std::map<std::string, std::vector<double>>;
 
@@ -162,7 +174,7 @@ void measure(Bench& bench, const Subject& subject, const std::vector<Point>& poi
   std::vector<Load> loads;
   for (const Point& point : points) loads.push_back(load_of(bench, subject, point));
   const bool redis = kind_of(subject).engine == sim::kRedis;
-  const std::vector<LoadResult> results = redis ? on_redis(subject, loads) : on_engine(subject, loads);
+  const std::vector<LoadResult> results = redis ? on_redis(bench, subject, loads) : on_engine(subject, loads);
   std::vector<double>& mine = rates[subject.name];
   mine.clear();
   double alone = 0;
@@ -208,6 +220,7 @@ void bench_engines(Bench& bench) {
       bench.note(subject.lock + " is left out: " + missing);
       continue;
     }
+    if (engine != nullptr) keep_version(bench, *engine);
     trials.push_back(
         {subject.name, [&bench, &subject, points, rates](int) { measure(bench, subject, points, *rates); }});
   }

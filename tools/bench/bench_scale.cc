@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include "tools/bench/bench.h"
+#include "tools/bench/bench_peers.h"
 
 #include "lib/redis/client.h"
 #include "sim/world/world.h"
@@ -13,9 +13,22 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+Parameters scale_parameters(int clients, int keys) {
+  return {{"clients", std::to_string(clients)},
+          {"keys", std::to_string(keys)},
+          {"what", keys == 1         ? "one key"
+                   : keys == clients ? "a key each"
+                                     : "shared keys"}};
+}
+
+void keep(Measurement& to, const LoadResult& result) {
+  to.add("pairs", result.rate());
+  to.add("p50", static_cast<double>(result.wait.quantile(0.5)) / 1e3);
+  to.add("p99", static_cast<double>(result.wait.quantile(0.99)) / 1e3);
+}
+
 void scale_point(Bench& bench, std::vector<Bench::Trial>& to, const sim::LockKind* kind, int clients,
                  int keys, bool real) {
-  const std::string what = keys == 1 ? "one key" : keys == clients ? "a key each" : "shared keys";
   to.push_back({fmt::format("{} {} clients {} keys{}", kind->name, clients, keys, real ? "" : " embedded"),
                 [=, &bench](int) {
                   Load load{.kind = kind,
@@ -36,16 +49,33 @@ void scale_point(Bench& bench, std::vector<Bench::Trial>& to, const sim::LockKin
                   if (result.pairs == 0)
                     throw std::runtime_error("nobody was granted: " + result.first_error);
                   const auto pairs = static_cast<double>(result.pairs);
-                  Measurement& m = bench.result().at(
-                      "scale", std::string(kind->name), real ? "real/fibers" : "embedded",
-                      {{"clients", std::to_string(clients)}, {"keys", std::to_string(keys)}, {"what", what}});
-                  m.add("pairs", result.rate());
+                  Measurement& m =
+                      bench.result().at("scale", std::string(kind->name), real ? "real/fibers" : "embedded",
+                                        scale_parameters(clients, keys));
+                  keep(m, result);
                   m.add("commands", result.commands / pairs);
-                  m.add("p50", static_cast<double>(result.wait.quantile(0.5)) / 1e3);
-                  m.add("p99", static_cast<double>(result.wait.quantile(0.99)) / 1e3);
                   m.add("client_cpu", result.client_cpu_seconds / pairs * 1e6);
                   if (real) m.add("server_cpu", result.server_cpu_seconds / pairs * 1e6);
                   m.add("connections", result.connections);
+                }});
+}
+
+// A library whose callers need a connection each is asked for no more than a hundred of them.
+void peer_point(Bench& bench, std::vector<Bench::Trial>& to, const PeerLibrary& peer, int clients, int keys) {
+  if (clients > (peer.shares_connection ? 1000 : 100)) return;
+  to.push_back({fmt::format("{} {} clients {} keys", peer.name, clients, keys), [=, &bench](int) {
+                  const LoadResult result = run_peer(bench, peer,
+                                                     {.callers = clients,
+                                                      .per_client = peer.shares_connection ? 0 : 1,
+                                                      .keys = keys == clients ? 0 : keys,
+                                                      .length = bench.length(1, 0.5),
+                                                      .interrupted = Bench::interrupted});
+                  if (result.pairs == 0) throw std::runtime_error("nobody was granted: " + peer.name);
+                  Measurement& m =
+                      bench.result().at("scale", peer.name, "real/peer", scale_parameters(clients, keys));
+                  keep(m, result);
+                  m.add("commands", result.commands / static_cast<double>(result.pairs));
+                  m.add("server_cpu", result.server_cpu_seconds / static_cast<double>(result.pairs) * 1e6);
                 }});
 }
 
@@ -121,6 +151,12 @@ void bench_scale(Bench& bench) {
       if (!bench.arguments().clients.empty()) continue;
       for (const int keys : {10, 100}) scale_point(bench, trials, kind, 1000, keys, real);
       if (bench.quick() && kind->name == "reentrant") scale_point(bench, trials, kind, 10'000, 10'000, real);
+    }
+    for (const PeerLibrary& peer : real ? find_peers(bench) : std::vector<PeerLibrary>{}) {
+      for (const int clients : bench.clients({10, 100, 1000}, {10})) {
+        peer_point(bench, trials, peer, clients, 1);
+        peer_point(bench, trials, peer, clients, clients);
+      }
     }
     // One round is enough in virtual time: all would be equal.
     bench.interleave(real ? bench.rounds(3, 1) : 1, trials);

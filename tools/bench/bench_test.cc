@@ -284,7 +284,7 @@ TEST(BenchCommand, AnInterruptEndsTheMeasurementThatRuns) {
   if (find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
   for (const char* what :
        {"--suite watchdog --world real --clients 20 --locks reentrant",
-        "--suite scale --world real --clients 50 --locks reentrant,fair",
+        "--suite scale --world real --clients 50 --locks reentrant,fair --no-peers",
         "--suite contended --world real --clients 20 --locks fair --no-peers",
         "--suite uncontended --world real --clients 5 --locks reentrant --no-peers",
         "--suite contended --world embedded --clients 1000 --locks redisson-3.13-reentrant",
@@ -364,12 +364,45 @@ TEST(BenchCommand, HeldLocksAreRenewedInBatches) {
   const std::string file = folder.path() + "/r.json";
   const Ran ran = holdfast(
       "bench --suite watchdog,scale --world real --locks reentrant --clients 20 --seconds 1 --rounds 1 "
+      "--no-peers "
       "--json " +
       file);
   ASSERT_EQ(ran.exit, 0) << ran.out;
   const auto metrics = find(read_json(file), "watchdog", "reentrant", "real/fibers").at("metrics");
   EXPECT_LE(metrics.at("scripts").at("median").get<double>(), 3);
   EXPECT_FALSE(find(read_json(file), "scale", "reentrant", "real/fibers").empty());
+}
+
+// Without node, whose packages would be asked for over the network.
+TEST(BenchCommand, LocksOfOtherLibrariesTakePartInEachSuiteOfLocks) {
+  if (find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
+  const TemporaryFolder folder, programs;
+  for (const char* name : {"redis-server", "python3", "php", "ruby"}) {
+    if (const std::string path = find_program(name); !path.empty())
+      std::filesystem::create_symlink(path, programs.path() + "/" + name);
+  }
+  const std::string file = folder.path() + "/r.json";
+  const Ran ran = holdfast(
+      "bench --suite uncontended,contended,scale --world real --locks reentrant --clients 3 --seconds 0.2 "
+      "--rounds 1 --json " +
+          file,
+      "PATH=" + programs.path());
+  ASSERT_EQ(ran.exit, 0) << ran.out;
+  const auto document = read_json(file);
+  const auto notes = document.at("notes").dump();
+  for (const char* of_npm : {"redis-semaphore", "redlock"})
+    EXPECT_NE(notes.find(std::string(of_npm) + " is left out: node is not installed"), std::string::npos)
+        << notes;
+  for (const char* peer : {"redis-py Lock", "Symfony Lock", "redis-rb SET NX"}) {
+    if (notes.find(std::string(peer) + " is left out: ") != std::string::npos) continue;  // not here
+    for (const char* suite : {"uncontended", "contended", "scale"}) {
+      const auto found = find(document, suite, peer, "real/peer");
+      ASSERT_FALSE(found.empty()) << suite << ": " << peer << "\n" << ran.out;
+      EXPECT_GT(found.at("metrics").at("pairs").at("median"), 0) << suite << ": " << peer;
+      EXPECT_GE(found.at("metrics").at("commands").at("median"), 1.5) << suite << ": " << peer;
+    }
+  }
+  EXPECT_EQ(notes.find("redis-py Lock"), std::string::npos) << "the set-up installs it: " << notes;
 }
 
 constexpr const char* kShortEngines =
@@ -389,13 +422,19 @@ TEST(BenchCommand, LocksOfOurServersAreMeasuredAsThoseOfOtherEnginesAre) {
     synced += m.at("subject") == "reentrant, synced to disk" ? 1 : 0;
     const auto& metrics = m.at("metrics");
     EXPECT_GT(metrics.at("pairs").at("median"), 0) << m;
-    if (m.at("parameters").at("keys") == "one each") EXPECT_GT(metrics.at("server_cpu").at("median"), 0) << m;
+    if (m.at("parameters").at("keys") == "one each") {
+      EXPECT_GT(metrics.at("server_cpu").at("median"), 0) << m;
+    }
     // A survivor's lease is a second here, which a machine that stands still may outlast.
-    if (m.at("subject") != "survivor, two replicas") EXPECT_EQ(metrics.at("errors").at("median"), 0) << m;
+    if (m.at("subject") != "survivor, two replicas") {
+      EXPECT_EQ(metrics.at("errors").at("median"), 0) << m;
+    }
     const bool busy = m.at("parameters").at("clients") == "3" && m.at("parameters").at("keys") == "one";
     EXPECT_EQ(metrics.contains("of_alone"), busy) << m;
     EXPECT_EQ(metrics.contains("p99_by_fair_share"), busy) << m;
-    if (m.at("subject") == "reentrant") EXPECT_EQ(metrics.at("of_reentrant").at("median"), 1) << m;
+    if (m.at("subject") == "reentrant") {
+      EXPECT_EQ(metrics.at("of_reentrant").at("median"), 1) << m;
+    }
   }
   EXPECT_EQ(rows, 3 * 4);  // survivor; reentrant, and once more with a disk
   EXPECT_EQ(synced, 4);
@@ -429,10 +468,16 @@ TEST(BenchCommand, LocksOfOtherEnginesAreMeasured) {
   EXPECT_EQ(document.at("notes"), nlohmann::json::array()) << ran.out;
   for (const auto& m : document.at("measurements")) {
     EXPECT_GT(m.at("metrics").at("pairs").at("median"), 0) << m;
-    if (m.at("parameters").at("keys") == "one each")
+    if (m.at("parameters").at("keys") == "one each") {
       EXPECT_GT(m.at("metrics").at("server_cpu").at("median"), 0) << m;
+    }
     EXPECT_EQ(m.at("metrics").at("errors").at("median"), 0) << m;
     EXPECT_GT(m.at("metrics").at("of_reentrant").at("median"), 0) << m;
+  }
+  for (const sim::Engine& engine : sim::all_engines()) {
+    if (!engine.missing().empty()) continue;
+    const std::string version = document.at("versions").value(engine.name, "");
+    EXPECT_NE(version.find('.'), std::string::npos) << engine.name << ": " << version;
   }
   EXPECT_EQ(working_below(folder.path()), 0);
 }

@@ -189,6 +189,10 @@ std::string missing_of_server() {
   return class_path().empty() ? "ZooKeeper" : "";
 }
 
+std::vector<std::string> version_command() {
+  return {find_program("java"), "-cp", class_path(), "org.apache.zookeeper.version.VersionInfoMain"};
+}
+
 std::unique_ptr<Cluster> make_cluster(World& world, Proxy& proxy, const ClusterOptions& options) {
   return std::make_unique<ZooKeeperCluster>(world, proxy, options);
 }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "sim/client/lock_kind.h"
 #include "sim/cluster/cluster.h"
@@ -11,6 +12,7 @@ namespace holdfast::sim::zookeeper {
 
 // "Java", "ZooKeeper"; "": all is there.
 std::string missing_of_server();
+std::vector<std::string> version_command();  // Engine::version_command
 
 std::unique_ptr<Cluster> make_cluster(World& world, Proxy& proxy, const ClusterOptions& options);
 
