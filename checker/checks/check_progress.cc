@@ -1,11 +1,13 @@
 // progress: after the last fault healed, a key that no live client holds, and that somebody waits for, is
 // granted within the longest lease left plus the scenario's bound; a release returns within that time; and no
-// owners wait for each other in a circle (a deadlock) for longer than that.
+// owners wait for each other in a circle (a deadlock), or an owner for itself, for longer than that.
 //
 // An orphan may still occupy a free key: a grant whose client died, or whose reply was lost. It lasts for a
 // lease at most, since nobody renews it. So the clock starts at the last of these: the last fault, the end of
-// the last hold, the beginning of the wait. If a fault never healed, a stall is `unknown`. From the mark
-// `liveness` on, what acts still is to be borne: the clock starts there, and does not wait for its end.
+// the last hold, the beginning of the wait. A hold whose thread told that it leaves it (`leave`) ends with
+// what it was promised. A key that only readers hold is free for a reader, unless a writer waits, too. If a
+// fault never healed, a stall is `unknown`. From the mark `liveness` on, what acts still is to be borne: the
+// clock starts there, and does not wait for its end.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,8 +28,27 @@ struct WaitChange {
   std::int64_t time_ns;
   int order;  // at equal times, what ends a stall comes first
   int holders, waiters;
+  bool shared;  // it is readers who hold or wait
   bool granted;
   std::size_t position;
+};
+
+// How many hold a key, and how many wait for it.
+struct Crowd {
+  int holders = 0, readers_inside = 0, waiters = 0, readers_waiting = 0;
+
+  void change(const WaitChange& by) {
+    holders += by.holders;
+    waiters += by.waiters;
+    if (!by.shared) return;
+    readers_inside += by.holders;
+    readers_waiting += by.waiters;
+  }
+  // Somebody waits, and nothing that is known stands in the way.
+  bool stalled() const {
+    if (waiters == 0) return false;
+    return holders == 0 || (holders == readers_inside && waiters == readers_waiting);
+  }
 };
 
 class ProgressCheck : public Check {
@@ -100,10 +121,19 @@ class ProgressCheck : public Check {
         calm_ns_ = std::max(calm_ns_, event.time_ns);
         if (!borne_) before.insert(event.id);
       }
+      std::map<Symbol, std::int64_t> left_ns;  // by acquisition, of those that are named
+      for (const Event& event : events) {
+        if (event.f == Function::other && event.id != 0 && history_.text(event.error) == kLeft)
+          left_ns[event.id] = event.time_ns;
+      }
       for (const Hold& hold : build_holds(history_, pairs_, context_.reentrant)) {
         auto& changes = by_key_[hold.key];
-        changes.push_back({hold.from_ns, 0, 1, 0, true, hold.acquired});
-        if (hold.to_ns != kForever) changes.push_back({hold.to_ns, 1, -1, 0, false, hold.ended});
+        changes.push_back({hold.from_ns, 0, 1, 0, hold.shared, true, hold.acquired});
+        std::int64_t to_ns = hold.to_ns;
+        if (const auto left = left_ns.find(hold.id);
+            to_ns == kForever && hold.has_claim() && left != left_ns.end())
+          to_ns = std::max(left->second, hold.valid_until_ns);
+        if (to_ns != kForever) changes.push_back({to_ns, 1, -1, 0, hold.shared, false, hold.ended});
       }
       std::map<std::string_view, std::vector<std::int64_t>> deaths;
       for (const Event& event : events) {
@@ -124,8 +154,9 @@ class ProgressCheck : public Check {
           }
         }
         auto& changes = by_key_[events[i].key];
-        changes.push_back({events[i].time_ns, 1, 0, 1, false, i});
-        changes.push_back({until_ns, 2, 0, -1, false, i});
+        const bool reads = history_.text(events[i].mode) == "read";
+        changes.push_back({events[i].time_ns, 1, 0, 1, reads, false, i});
+        changes.push_back({until_ns, 2, 0, -1, reads, false, i});
       }
       deaths_ = std::move(deaths);
     }
@@ -134,25 +165,29 @@ class ProgressCheck : public Check {
       std::stable_sort(changes.begin(), changes.end(), [](const WaitChange& a, const WaitChange& b) {
         return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.order < b.order;
       });
-      int holders = 0, waiters = 0;
+      Crowd crowd;
       std::int64_t since_ns = calm_ns_;  // of the present stall, if there is one
       std::size_t waiter = kNowhere;
       for (const WaitChange& change : changes) {
-        if (holders == 0 && waiters > 0) stall(key, since_ns, change.time_ns, waiter, false);
-        const bool stalled = holders == 0 && waiters > 0;
-        holders += change.holders;
-        waiters += change.waiters;
+        const bool stalled = crowd.stalled();
+        if (stalled) stall(key, {since_ns, change.time_ns, waiter, crowd.holders > 0}, false);
+        crowd.change(change);
         if (change.waiters > 0) waiter = change.position;
-        if (!stalled || change.granted || waiters == 0 || holders > 0) {
-          since_ns = std::max(calm_ns_, change.time_ns);
-        }
+        if (!stalled || change.granted || !crowd.stalled()) since_ns = std::max(calm_ns_, change.time_ns);
       }
-      if (holders == 0 && waiters > 0) stall(key, since_ns, end_ns_, waiter, true);
+      if (crowd.stalled()) stall(key, {since_ns, end_ns_, waiter, crowd.holders > 0}, true);
     }
 
-    void stall(Symbol key, std::int64_t since_ns, std::int64_t until_ns, std::size_t waiter, bool at_end) {
+    struct Stall {
+      std::int64_t since_ns, until_ns;
+      std::size_t waiter;
+      bool beside_readers;
+    };
+
+    void stall(Symbol key, const Stall& what, bool at_end) {
+      const auto [since_ns, until_ns, waiter, beside_readers] = what;
       if (until_ns - since_ns > limit_ns_) {
-        if (reported_.insert({key, since_ns}).second) report(key, since_ns, until_ns, waiter);
+        if (reported_.insert({key, since_ns}).second) report(key, what);
       } else if ((at_end || until_ns == end_ns_) && until_ns > since_ns && !context_.run_ended_by_itself &&
                  open_question_.empty()) {
         open_question_ =
@@ -161,7 +196,8 @@ class ProgressCheck : public Check {
       }
     }
 
-    void report(Symbol key, std::int64_t since_ns, std::int64_t until_ns, std::size_t waiter) {
+    void report(Symbol key, const Stall& stall) {
+      const auto [since_ns, until_ns, waiter, beside_readers] = stall;
       ++verdict_.violations;
       Witness witness;
       witness.kind = "stall";
@@ -171,11 +207,11 @@ class ProgressCheck : public Check {
       witness.events = {waiter};
       if (pairs_.other[waiter] != kNowhere) witness.events.push_back(pairs_.other[waiter]);
       witness.why = fmt::format(
-          "From {} on no live client held {} and {} waited for it, but nobody was granted it within {} "
+          "From {} on {} held {} and {} waited for it, but nobody was granted it within {} "
           "(lease {} + bound {}).",
-          words_.time(since_ns), witness.key, words_.text(history_.events()[waiter].process),
-          words_.duration(limit_ns_), words_.duration(context_.lease_ns),
-          words_.duration(context_.progress_bound_ns));
+          words_.time(since_ns), beside_readers ? "only readers" : "no live client", witness.key,
+          words_.text(history_.events()[waiter].process), words_.duration(limit_ns_),
+          words_.duration(context_.lease_ns), words_.duration(context_.progress_bound_ns));
       verdict_.witnesses.push_back(std::move(witness));
     }
 
@@ -225,7 +261,6 @@ class ProgressCheck : public Check {
     // Owners in a circle, each of which holds what the one before it waits for.
     void deadlocks() {
       const std::map<Symbol, std::size_t> waiting = waiting_owners();
-      if (waiting.size() < 2) return;
       std::map<Symbol, const Hold*> held;  // key -> an open hold of somebody who waits
       const std::vector<Hold> holds = build_holds(history_, pairs_, context_.reentrant);
       for (const Hold& hold : holds) {
@@ -242,8 +277,22 @@ class ProgressCheck : public Check {
           owner = next->second->owner;
         }
         const auto begin = std::find(path.begin(), path.end(), owner);
-        if (path.end() - begin > 1) circle({begin, path.end()}, waiting, held);
+        if (path.end() - begin > 1 || waits_for_itself(owner, waiting.at(owner), holds))
+          circle({begin, path.end()}, waiting, held);
       }
+    }
+
+    // It holds what it asked for then, and nobody else does to whom that could have gone.
+    bool waits_for_itself(Symbol owner, std::size_t asked, const std::vector<Hold>& holds) const {
+      if (context_.permits > 0) return false;
+      const Event& event = history_.events()[asked];
+      bool held = false;
+      for (const Hold& hold : holds) {
+        if (hold.key != event.key || hold.to_ns < event.time_ns) continue;
+        if (hold.owner != owner || hold.permits > 1) return false;
+        held = held || hold.to_ns == kForever;
+      }
+      return held;
     }
 
     void circle(const std::vector<Symbol>& owners, const std::map<Symbol, std::size_t>& waiting,

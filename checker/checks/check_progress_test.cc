@@ -58,6 +58,85 @@ TEST(Progress, AStallIsFoundAndOnlyThen) {
   EXPECT_EQ(run("progress", History(), progress_context(900)).outcome, Outcome::unknown);
 }
 
+// Who reads stands in the way of writers only; and a writer that waits may be why a reader does.
+TEST(Progress, AReaderThatWaitsBesideReadersIsStalled) {
+  const std::string head = R"(
+    1  c1/0 ok acquire k id=a mode=write
+    2  c2/0 invoke acquire k mode=read
+    9  c1/0 ok acquire k id=a mode=read
+    10 c1/0 invoke release k id=a mode=write
+    11 c1/0 ok release k id=a mode=write
+  )";
+  const Verdict verdict = run("progress", history_of(head), progress_context(900));
+  expect_violated(verdict, "stall");
+  EXPECT_EQ(verdict.witnesses[0].from_ns, 10 * kMs);
+  EXPECT_NE(verdict.reason.find("only readers held k"), std::string::npos) << verdict.reason;
+  for (const char* const reason :
+       {"150 c2/0 ok acquire k id=b mode=read\n", "12 c3/0 invoke acquire k mode=write\n",
+        "12 c3/0 ok acquire k id=c mode=write\n"}) {
+    EXPECT_EQ(run("progress", history_of(head + reason), progress_context(900)).outcome, Outcome::holds)
+        << reason;
+  }
+  // A writer that waits beside a reader waits for it.
+  EXPECT_EQ(
+      run("progress", history_of("1 c1/0 ok acquire k id=a mode=read\n2 c2/0 invoke acquire k mode=write\n"),
+          progress_context(900))
+          .outcome,
+      Outcome::holds);
+  // The writer that came between has given up.
+  expect_violated(run("progress",
+                      history_of(head + "12 c3/0 invoke acquire k mode=write\n"
+                                        "20 c3/0 fail acquire k mode=write error=timeout\n"),
+                      progress_context(900)),
+                  "stall");
+}
+
+TEST(Progress, WhoWaitsForItselfIsInADeadlock) {
+  const std::string head = "1 c1/0 ok acquire k id=a owner=c1:0\n2 c1/0 invoke acquire k owner=c1:0\n";
+  const Verdict verdict = run("progress", history_of(head), progress_context(900));
+  expect_violated(verdict, "deadlock");
+  EXPECT_NE(verdict.reason.find("c1:0 waits for k, which c1:0 holds"), std::string::npos) << verdict.reason;
+  EXPECT_EQ(run("progress", history_of(head), progress_context(100, false)).outcome, Outcome::unknown);
+  // Its lease was over, and another one has it; it was granted in the end.
+  for (const char* const reason :
+       {"50 c2/0 ok acquire k id=b owner=c2:0\n", "50 c1/0 ok acquire k id=b owner=c1:0\n"}) {
+    EXPECT_EQ(run("progress", history_of(head + reason), progress_context(900)).outcome, Outcome::holds)
+        << reason;
+  }
+  // Another thread of its client.
+  EXPECT_EQ(
+      run("progress", history_of("1 c1/0 ok acquire k id=a owner=c1:0\n2 c1/1 invoke acquire k owner=c1:1\n"),
+          progress_context(900))
+          .outcome,
+      Outcome::holds);
+  // Of a semaphore others have permits, too.
+  CheckContext semaphore = progress_context(900);
+  semaphore.permits = 2;
+  EXPECT_EQ(run("progress", history_of(head), semaphore).outcome, Outcome::holds);
+}
+
+// Who leaves a hold and does not give it back relies on the end of its lease.
+TEST(Progress, AHoldThatWasLeftEndsWithItsLease) {
+  const std::string head = R"(
+    1  c1/0 ok acquire k id=a valid=40
+    2  c1/1 invoke acquire k
+  )";
+  EXPECT_EQ(run("progress", history_of(head), progress_context(900)).outcome, Outcome::holds);
+  const Verdict verdict =
+      run("progress", history_of(head + "20 c1/0 ok leave k id=a\n"), progress_context(900));
+  expect_violated(verdict, "stall");
+  EXPECT_EQ(verdict.witnesses[0].from_ns, 40 * kMs);
+  EXPECT_EQ(
+      run("progress", history_of(head + "800 c1/0 ok leave k id=a\n"), progress_context(900, false)).outcome,
+      Outcome::unknown);
+  // Renewed: no-abandoned-hold judges that.
+  EXPECT_EQ(run("progress",
+                history_of(head + "20 c1/0 ok leave k id=a\n30 c1/watchdog ok renew k id=a valid=2000\n"),
+                progress_context(900))
+                .outcome,
+            Outcome::holds);
+}
+
 TEST(Progress, TheClockStartsAfterTheLastFault) {
   const std::string head = R"(
     2  c2/0 invoke acquire k
