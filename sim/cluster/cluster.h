@@ -120,7 +120,7 @@ class ClusterNode {
   // -1'000'000.
   virtual void set_drift(std::int64_t ppm) = 0;
   virtual std::int64_t drift() const = 0;
-  // [parks] One command of an administrator, past the proxy: the text of its answer ("" of a list). Throws
+  // [parks] One command of an administrator, past the proxy: its answer as text ("" of a list). Throws
   // NodeRefuses for an error reply.
   virtual std::string administer(std::span<const std::string> command) = 0;
   // [parks] SHUTDOWN with these words: it ends by itself, in order; returns when it has. Throws NodeRefuses.

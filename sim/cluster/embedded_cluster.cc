@@ -120,7 +120,7 @@ class EmbeddedNode final : public ClusterNode {
     if (!running()) throw std::runtime_error("node " + name_ + " does not run");
     const redis::Reply reply = call(words);
     if (reply.is_error()) throw NodeRefuses("node " + name_ + " refuses " + words.front(), reply.text);
-    return reply.text;
+    return reply.type == redis::Reply::Type::integer ? std::to_string(reply.integer) : reply.text;
   }
 
   void shut_down(std::span<const std::string> words) override {

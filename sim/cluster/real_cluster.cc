@@ -139,7 +139,7 @@ class RealNode final : public ClusterNode {
   std::string administer(std::span<const std::string> words) override {
     const redis::Reply reply = call(words);
     if (reply.is_error()) throw NodeRefuses("node " + name_ + " refuses " + words.front(), reply.text);
-    return reply.text;
+    return reply.type == redis::Reply::Type::integer ? std::to_string(reply.integer) : reply.text;
   }
 
   void shut_down(std::span<const std::string> words) override {

@@ -99,6 +99,7 @@ struct FaultKind {
   bool needs_cluster = false;         // topology = "cluster"
   bool changes_role = false;          // by REPLICAOF, which a node of a Redis Cluster refuses
   bool embedded = true, real = true;  // worlds that can do it
+  bool by_hand = false;               // no lock promises to bear it: no hunt draws it
   bool any_engine = false;            // it asks nothing of Redis: servers of other engines have it, too
   std::unique_ptr<Fault> (*make)(const FaultConfig& config) = nullptr;
   // What a file's keys, each right by itself, must be together ("exactly one of `node` and `client`"), if

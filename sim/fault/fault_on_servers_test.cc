@@ -392,6 +392,25 @@ TEST_P(FaultOnServers, OneKeyIsEvicted) {
   });
 }
 
+TEST_P(FaultOnServers, OneKeyHasNoEndAnyMore) {
+  play(Persistence::none, [](Servers& servers) {
+    int hits = 0;
+    servers.targets.hit = [&hits] { ++hits; };
+    servers.ask("r1", "SET k 1 PX 60000");
+    servers.ask("r1", "SET other 1 PX 60000");
+    const auto persist =
+        servers.make("persist-key", {{"node", std::string("r1")}, {"key", std::string("k")}});
+    persist->act(servers.targets);
+    EXPECT_EQ(servers.ask("r1", "PTTL k"), ":-1");
+    EXPECT_NE(servers.ask("r1", "PTTL other"), ":-1");
+    EXPECT_EQ(hits, 1);
+    persist->act(servers.targets);
+    servers.ask("r1", "DEL k");
+    persist->act(servers.targets);
+    EXPECT_EQ(hits, 1) << "it had no end before, or was not there";
+  });
+}
+
 // Another fault throws everybody out, this one's own connection, too: it asks anew.
 TEST_P(FaultOnServers, ScriptsAreForgottenThoughConnectionsAreKilledMeanwhile) {
   play(Persistence::none, [](Servers& servers) {

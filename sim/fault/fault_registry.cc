@@ -46,6 +46,7 @@ FaultKind slow_fsync_fault();
 FaultKind read_only_moment_fault();
 FaultKind script_flush_fault();
 FaultKind evict_key_fault();
+FaultKind persist_key_fault();
 FaultKind busy_script_fault();
 FaultKind loading_fault();
 FaultKind kill_connection_fault();
@@ -96,6 +97,7 @@ const std::vector<FaultKind>& all_fault_kinds() {
       read_only_moment_fault(),
       script_flush_fault(),
       evict_key_fault(),
+      persist_key_fault(),
       busy_script_fault(),
       loading_fault(),
       kill_connection_fault(),

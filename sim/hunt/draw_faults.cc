@@ -226,8 +226,7 @@ class FaultDrawer {
 std::vector<const FaultKind*> swarm_of(const Ground& ground, Dice dice) {
   std::vector<const FaultKind*> on;
   for (const FaultKind& kind : all_fault_kinds()) {
-    // No lock promises to bear that somebody takes away one of its keys.
-    if (!kind.embedded || kind.name == "evict-key") continue;
+    if (!kind.embedded || kind.by_hand) continue;
     // A script without an end takes its time of the machine, too: a hunt would do little else.
     if (kind.name == "busy-script" ? dice.one_in(16) : !ground.swarm || dice.one_in(2)) on.push_back(&kind);
   }
