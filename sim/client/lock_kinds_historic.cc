@@ -13,6 +13,7 @@
 #include "sim/historic/naive/get_del_unlock.h"
 #include "sim/historic/naive/setnx_expire.h"
 #include "sim/historic/spring/spring_registry.h"
+#include "sim/historic/spring/spring_registry_7.h"
 
 namespace holdfast::sim {
 namespace {
@@ -151,6 +152,28 @@ std::unique_ptr<LockSpace> make_spring(const LockSpaceOptions& options) {
   return std::make_unique<SpringSpace>(options);
 }
 
+class SpringSpace7 final : public LockSpace {
+ public:
+  SpringSpace7(const LockSpaceOptions& options, bool pub_sub)
+      : registry_(options.client, std::string(kRegistryKey),
+                  {.expire_after = options.lock.lease,
+                   .renews = options.lock.renew,
+                   .pub_sub = pub_sub,
+                   .observer = options.lock.observer}) {}
+  std::shared_ptr<Lock> obtain(const std::string& key) override { return registry_.obtain(key); }
+  std::size_t expire_unused_older_than(Duration age) override {
+    return registry_.expire_unused_older_than(age);
+  }
+
+ private:
+  historic::SpringRegistry7 registry_;
+};
+
+template <bool pub_sub>
+std::unique_ptr<LockSpace> make_spring_7(const LockSpaceOptions& options) {
+  return std::make_unique<SpringSpace7>(options, pub_sub);
+}
+
 // The value is the registry's: what is written does not tell one acquisition of a process from another.
 constexpr std::string_view kOfTheProcess = "process";
 
@@ -168,6 +191,18 @@ std::vector<StoreEffect> spring_effects(const Command& command, const redis::Rep
   return {};
 }
 
+std::vector<StoreEffect> spring_7_effects(const Command& command, const redis::Reply& reply) {
+  const auto key_of = [](std::string_view store_key) { return store_key.substr(kRegistryKey.size() + 1); };
+  ScriptCall call;
+  for (const redis::Script* const unlock : {&historic::kSpring7Unlock, &historic::kSpring7UnlockPublish}) {
+    if (calls(command, *unlock, call) && call.keys.size() == 1)
+      return {effect(Function::store_remove, key_of(call.keys[0]), kOfTheProcess, is_one(reply))};
+  }
+  if (calls(command, historic::kSpring7Renew, call) && call.keys.size() == 1)
+    return {effect(Function::store_extend, key_of(call.keys[0]), kOfTheProcess, is_one(reply))};
+  return spring_effects(command, reply);
+}
+
 }  // namespace
 
 std::vector<LockKind> historic_lock_kinds() {
@@ -181,6 +216,22 @@ std::vector<LockKind> historic_lock_kinds() {
        .lease = historic::SpringRegistryOptions().expire_after,
        .make = make_spring,
        .read_effects = spring_effects},
+      {.name = "spring-registry-7",
+       .about = "the same in 7.2: unlock by one script, renewal by a scheduler, which re-entry starts anew",
+       .historic = true,
+       .reentrant = true,
+       .registry = true,
+       .lease = historic::SpringRegistry7Options().expire_after,
+       .make = make_spring_7<false>,
+       .read_effects = spring_7_effects},
+      {.name = "spring-registry-7-pub-sub",
+       .about = "the same with RedisLockType.PUB_SUB_LOCK: waiters sleep until a message comes",
+       .historic = true,
+       .reentrant = true,
+       .registry = true,
+       .lease = historic::SpringRegistry7Options().expire_after,
+       .make = make_spring_7<true>,
+       .read_effects = spring_7_effects},
       {.name = "annotation",
        .about = "a method annotation (SET EX NX, polling for 5 s, GET and DEL), as published",
        .historic = true,

@@ -14,6 +14,7 @@
 #include "sim/historic/redlock/redis_plus_plus_tx.h"
 #include "sim/historic/redlock/redlock_classic.h"
 #include "sim/historic/redlock/redlock_cpp.h"
+#include "sim/historic/redlock/redsync.h"
 
 namespace holdfast::sim {
 namespace {
@@ -168,6 +169,19 @@ std::unique_ptr<LockSpace> make_redlock_cpp(const LockSpaceOptions& options) {
   });
 }
 
+class RedsyncSpace final : public KeyedSpace {
+ public:
+  using KeyedSpace::KeyedSpace;
+  bool still_held(Lock& lock) override { return static_cast<historic::Redsync&>(lock).valid(); }
+};
+
+std::unique_ptr<LockSpace> make_redsync(const LockSpaceOptions& options) {
+  return std::make_unique<RedsyncSpace>(
+      [nodes = nodes_of(options), lock = options.lock](const std::string& key) {
+        return std::make_shared<historic::Redsync>(nodes, lock, key);
+      });
+}
+
 std::unique_ptr<LockSpace> make_redis_plus_plus(const LockSpaceOptions& options) {
   return keyed([nodes = nodes_of(options), lock = options.lock](const std::string& key) {
     return std::make_shared<historic::RedisPlusPlusTx>(nodes, lock, key);
@@ -190,6 +204,14 @@ std::vector<StoreEffect> redis_plus_plus_effects(const Command& command, const r
   if (calls(command, historic::kRedisPlusPlusExtend, call) && call.keys.size() == 1 &&
       call.args.size() == 2) {
     return {effect(Function::store_extend, call.keys[0], call.args[0], is_one(reply))};
+  }
+  return redlock_effects(command, reply);
+}
+
+std::vector<StoreEffect> redsync_effects(const Command& command, const redis::Reply& reply) {
+  ScriptCall call;
+  if (calls(command, historic::kRedsyncDelete, call) && call.keys.size() == 1 && call.args.size() == 1) {
+    return {effect(Function::store_remove, call.keys[0], call.args[0], is_one(reply))};
   }
   return redlock_effects(command, reply);
 }
@@ -289,6 +311,15 @@ std::vector<LockKind> historic_redisson_kinds() {
        .quorum = true,
        .make = make_redlock_cpp,
        .read_effects = redlock_cpp_effects},
+      {.name = "redsync",
+       .about = "redsync (Go): Redlock that asks all servers at once; Valid() says yes after the end of what "
+                "it asked",
+       .historic = true,
+       .promises_validity = true,
+       .quorum = true,
+       .lease = std::chrono::seconds(8),
+       .make = make_redsync,
+       .read_effects = redsync_effects},
   };
 }
 

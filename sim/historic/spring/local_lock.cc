@@ -74,4 +74,9 @@ std::size_t LocalLock::waiting() {
   return waiting_.size();
 }
 
+bool LocalLock::taken() {
+  const std::scoped_lock guard(mutex_);
+  return taken_;
+}
+
 }  // namespace holdfast::historic

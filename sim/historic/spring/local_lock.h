@@ -28,6 +28,7 @@ class LocalLock {
   // REQUIRES: it is taken.
   void leave() noexcept;
   std::size_t waiting();
+  bool taken();
 
  private:
   bool take_at_head(const Parker& me);  // under mutex_
