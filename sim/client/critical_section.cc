@@ -1,6 +1,7 @@
 // Workload critical-section: acquire, stay, release, stay away; `depth` times inside itself. With
 // `bystander_lease` only the first thread of a client does so. The others ask for the lock once in each of
 // its holds, with this lease and without waiting; they give back at once what they are granted all the same.
+// With `downgrade` whoever writes takes the shared side before it gives the exclusive one back, and stays on.
 #include <map>
 #include <string>
 
@@ -19,10 +20,12 @@ class CriticalSection final : public Fleet {
         depth_(get_or(options.own, "depth", std::int64_t{1})),
         inner_lease_(get_or(options.own, kInnerLease, Duration::zero())),
         bystander_lease_(get_or(options.own, kBystanderLease, Duration::zero())),
-        own_keys_(get_or(options.own, "own_keys", false)) {}
+        own_keys_(get_or(options.own, "own_keys", false)),
+        downgrade_(get_or(options.own, kDowngrade, false)) {}
 
   static constexpr std::int64_t kRounds = 10;  // 0: without end
-  static constexpr std::string_view kInnerLease = "inner_lease", kBystanderLease = "bystander_lease";
+  static constexpr std::string_view kInnerLease = "inner_lease", kBystanderLease = "bystander_lease",
+                                    kDowngrade = "downgrade", kSelfDeadlock = "self_deadlock";
 
  private:
   std::string key_of(const std::string& client, int number) const override {
@@ -70,18 +73,29 @@ class CriticalSection final : public Fleet {
       thread.work(hold_);
     }
     if (depth == depth_) first.inside = false;
+    if (downgrade_ && depth == depth_ && !thread.only_reads()) return downgrade(thread);
     inner == nullptr ? thread.release() : thread.release(*inner);
+  }
+
+  void downgrade(WorkThread& thread) {
+    const std::shared_ptr<Lock> shared = thread.obtain_shared();
+    const bool reads = thread.acquire(*shared);
+    thread.release();
+    if (!reads) return;
+    thread.work(hold_, *shared);
+    thread.release(*shared);
   }
 
   const DurationRange hold_;
   const std::int64_t rounds_, depth_;
   const Duration inner_lease_;      // zero: the same as outside
   const Duration bystander_lease_;  // zero: all threads work
-  const bool own_keys_;
+  const bool own_keys_, downgrade_;
   std::map<std::string, First> first_;  // by client
 };
 
 bool nests(const LockKind& lock) { return lock.reentrant; }
+bool has_sides(const LockKind& lock) { return lock.shared; }
 bool takes_a_lease(const LockKind& lock) { return lock.own_lease; }
 
 // Of a key that gives some acquires a lease of their own: what is wrong with it.
@@ -109,7 +123,15 @@ std::optional<WorkloadProblem> problem_of(const WorkloadOptions& options, const 
   for (const std::string_view key : {CriticalSection::kInnerLease, CriticalSection::kBystanderLease}) {
     if (auto problem = lease_problem(options, lock, key)) return problem;
   }
-  if (get_or(options.own, "depth", std::int64_t{1}) <= 1 || nests(lock)) return std::nullopt;
+  if (get_or(options.own, CriticalSection::kDowngrade, false) && !has_sides(lock)) {
+    return WorkloadProblem{
+        .key = CriticalSection::kDowngrade,
+        .what = "`downgrade`: the lock `" + std::string(lock.name) + "` has no side that many may hold",
+        .able = has_sides};
+  }
+  if (get_or(options.own, "depth", std::int64_t{1}) <= 1 || nests(lock) ||
+      get_or(options.own, CriticalSection::kSelfDeadlock, false))
+    return std::nullopt;
   return WorkloadProblem{
       .key = "depth",
       .what = "`depth`: the lock `" + std::string(lock.name) + "` cannot be taken inside itself",
@@ -128,6 +150,10 @@ WorkloadKind critical_section_workload() {
        .type = Type::count,
        .about = "so often is the lock taken inside itself, with another `hold` after each (1)",
        .most = 100},
+      {.name = "self_deadlock",
+       .type = Type::flag,
+       .about =
+           "`depth` of a lock that cannot be taken inside itself, too: its holder waits for itself (false)"},
       {.name = "inner_lease",
        .type = Type::duration,
        .about =
@@ -136,6 +162,11 @@ WorkloadKind critical_section_workload() {
        .type = Type::duration,
        .about = "threads of a client after its first one only ask for the lock once in each of its holds, "
                 "with this lease and without waiting (they work)"},
+      {.name = "downgrade",
+       .type = Type::flag,
+       .about =
+           "who writes takes the shared side before it gives the exclusive one back, and stays for another "
+           "`hold` (false)"},
       {.name = "own_keys", .type = Type::flag, .about = "each task locks a key of its own (false)"},
   };
   kind.problem = problem_of;

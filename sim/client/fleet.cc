@@ -1,6 +1,7 @@
 #include "sim/client/fleet.h"
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 #include <stdexcept>
 #include <system_error>
@@ -8,6 +9,17 @@
 #include "lib/lock/waiting/wakeup.h"
 
 namespace holdfast::sim {
+namespace {
+
+// 3 for "c3", and for its child "c3-child-1".
+int number_of(std::string_view client) {
+  int number = 0;
+  std::from_chars(client.data() + 1, client.data() + client.size(), number);
+  return number;
+}
+
+}  // namespace
+
 // --- WorkThread ----------------------------------------------------------------------------------------
 
 WorkThread::WorkThread(World& world, Process& process, const WorkloadOptions& options, WorkloadStats& stats,
@@ -27,13 +39,14 @@ WorkThread::WorkThread(World& world, Process& process, const WorkloadOptions& op
       latches_(latches),
       number_(number),
       counts_permits_(lock_kind_of(options).counts_permits),
+      always_writes_(options.writers && number_of(process.name()) <= *options.writers),
       key_(key) {
   if (locks != nullptr) obtain_locks();
 }
 
 void WorkThread::obtain_locks() {
   lock_ = exclusive_ = locks_->obtain(key_);
-  if (options_.readers > 0) shared_ = locks_->obtain_shared(exclusive_->key());
+  if (options_.readers > 0 || options_.writers) shared_ = locks_->obtain_shared(exclusive_->key());
 }
 
 void WorkThread::begin_round() {
@@ -43,7 +56,8 @@ void WorkThread::begin_round() {
     interrupt_ = interrupted ? std::optional<std::stop_source>(std::in_place) : std::nullopt;
   }
   if (shared_ == nullptr) return;
-  const bool reads = readers_.between(1, 100) <= static_cast<std::uint64_t>(options_.readers);
+  const bool drawn = readers_.between(1, 100) <= static_cast<std::uint64_t>(options_.readers);
+  const bool reads = options_.writers ? !always_writes_ : drawn;
   lock_ = reads ? shared_ : exclusive_;
 }
 
@@ -54,16 +68,22 @@ void WorkThread::pause(const DurationRange& of) {
   if (time > Duration::zero()) process_.runtime().sleep_for(time);
 }
 
-bool WorkThread::must_abort(const Lock& lock) const {
-  return options_.on_lost == OnLost::abort && !lock.is_held_by_me();
+bool WorkThread::must_abort(Lock& lock) const {
+  if (options_.on_lost == OnLost::abort) return !lock.is_held_by_me();
+  if (options_.on_lost == OnLost::ignore) return false;
+  try {
+    return !locks_->still_held(lock);
+  } catch (const LockError&) {  // nobody says so
+    return true;
+  }
 }
 
-void WorkThread::work(const DurationRange& of) {
+void WorkThread::work(const DurationRange& of, const Lock& lock) {
   const Duration time = of.draw(works_);
   if (time <= Duration::zero()) return;
   Runtime& runtime = process_.runtime();
-  if (options_.on_lost == OnLost::ignore) return runtime.sleep_for(time);
-  Wakeup(runtime).wait_until(deadline_after(runtime.now(), time), lock_->lost());
+  if (options_.on_lost != OnLost::abort) return runtime.sleep_for(time);
+  Wakeup(runtime).wait_until(deadline_after(runtime.now(), time), lock.lost());
 }
 
 bool WorkThread::wait_for(Lock& lock) {
@@ -119,7 +139,7 @@ void WorkThread::release(Lock& lock) {
   const std::string& key = lock.key();
   if (interrupt_ && interrupt_->request_stop()) record_.interrupted(key);
   if (options_.release == Release::on_error && !failed_) return record_.left(key);
-  record_.release_invoked(key);
+  record_.release_invoked(key, lock.mode());
   try {
     if (options_.release == Release::if_held && !locks_->still_held(lock)) {
       ++stats_.lost;
@@ -158,7 +178,7 @@ Fleet::Fleet(World& world, Recorder& recorder, WorkloadOptions options)
     throw std::invalid_argument("lock '" + options_.lock + "' keeps no registry of lock objects");
   if (options_.evict && *options_.evict <= Duration::zero())
     throw std::invalid_argument("the age of lock objects that are dropped must be positive");
-  if (options_.readers > 0 && !kind_.shared)
+  if ((options_.readers > 0 || options_.writers) && !kind_.shared)
     throw std::invalid_argument("lock '" + options_.lock + "' has no side for readers");
   for (int number = 1; number <= options_.clients; ++number) {
     auto client = std::make_unique<Client>();

@@ -48,12 +48,15 @@ class WorkThread {
   bool over() const;                    // nobody starts a round any more (WorkloadOptions::stop_at)
   void pause(const DurationRange& of);  // [parks] for a drawn time
   // [parks] The same while the lock is held: with on_lost = abort, ends when the loss is told.
-  void work(const DurationRange& of);
-  // The loss was told and the workload heeds it.
+  void work(const DurationRange& of) { work(of, *lock_); }
+  void work(const DurationRange& of, const Lock& lock);
+  // [parks] The loss was told, or is told when the lock is asked, and the workload heeds it.
   bool must_abort() const { return lock_ != nullptr && must_abort(*lock_); }
-  bool must_abort(const Lock& lock) const;
+  bool must_abort(Lock& lock) const;
 
   Lock& lock() { return *lock_; }  // REQUIRES: the kind is a lock, and it is before release()
+  // The side of lock() that many may hold at once.
+  std::shared_ptr<Lock> obtain_shared() { return locks_->obtain_shared(exclusive_->key()); }
   redis::Client& server() { return server_; }
   int number() const { return number_; }
   std::optional<std::int64_t> token() const { return token_; }  // of the last grant
@@ -72,7 +75,7 @@ class WorkThread {
   LockSpace* const locks_;     // null: a kind that is no lock
   LatchSpace* const latches_;  // null: a kind that is no latch
   const int number_;
-  const bool counts_permits_;
+  const bool counts_permits_, always_writes_;  // WorkloadOptions::writers
   const std::string key_;
   std::shared_ptr<Lock> exclusive_, shared_;   // shared: only where there are readers
   std::shared_ptr<Lock> lock_;                 // of this round

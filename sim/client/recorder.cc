@@ -1,6 +1,7 @@
 #include "sim/client/recorder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/world/past.h"
 
@@ -275,10 +276,26 @@ void ThreadRecorder::rename() {
 }
 
 ThreadRecorder::Keyed& ThreadRecorder::keyed(std::string_view key) {
+  Keyed* latest = nullptr;
+  for (Keyed& one : keys_) {
+    if (one.text != key) continue;
+    if (one.busy) return one;
+    if (latest == nullptr || (one.id != 0 && (latest->id == 0 || one.turn > latest->turn))) latest = &one;
+  }
+  return latest != nullptr ? *latest : new_keyed(key);
+}
+
+ThreadRecorder::Keyed* ThreadRecorder::held(std::string_view key, Symbol mode) {
+  for (Keyed& one : keys_) {
+    if (one.text == key && one.id != 0 && one.mode == mode) return &one;
+  }
+  return nullptr;
+}
+
+ThreadRecorder::Keyed& ThreadRecorder::new_keyed(std::string_view key) {
   Keyed* idle = nullptr;
   for (Keyed& one : keys_) {
-    if (one.text == key) return one;
-    if (one.id == 0 && !one.asking) idle = &one;
+    if (one.id == 0 && !one.busy) idle = &one;
   }
   if (idle == nullptr) idle = &keys_.emplace_back();
   *idle = {.text = std::string(key), .key = client_.recorder_.history().intern(key)};
@@ -331,10 +348,13 @@ void ThreadRecorder::finish(EventType type, Function f, const Keyed& key, std::s
 }
 
 void ThreadRecorder::acquire_invoked(std::string_view key, std::string_view mode, int permits) {
-  Keyed& mine = keyed(key);
-  mine.mode = client_.recorder_.history().intern(mode);
+  const Symbol asked = client_.recorder_.history().intern(mode);
+  Keyed* const same = held(key, asked);
+  Keyed* const idle = same != nullptr ? same : &keyed(key);
+  Keyed& mine = same != nullptr || idle->id == 0 ? *idle : new_keyed(key);
+  mine.mode = asked;
   mine.permits = static_cast<std::uint32_t>(permits);
-  mine.asking = true;
+  mine.busy = true;
   client_.append(lock_event(EventType::invoke, Function::acquire, mine));
   client_.publish(RunEventKind::lock_requested, key, 0, 0);
 }
@@ -342,7 +362,7 @@ void ThreadRecorder::acquire_invoked(std::string_view key, std::string_view mode
 void ThreadRecorder::acquire_ok(const Lock& lock) {
   if (!client_.live()) return;
   Keyed& mine = keyed(lock.key());
-  mine.asking = false;
+  mine.busy = false;
   Event ok = lock_event(EventType::ok, Function::acquire, mine);
   mine.hold = client_.known(lock.acquisition());
   std::optional<MonotonicTime> valid_until = lock.valid_until();
@@ -366,20 +386,22 @@ void ThreadRecorder::acquire_ok(const Lock& lock) {
 
 void ThreadRecorder::acquire_failed(std::string_view key, std::string_view error) {
   Keyed& mine = keyed(key);
-  mine.asking = false;
+  mine.busy = false;
   finish(EventType::fail, Function::acquire, mine, error);
   client_.publish(RunEventKind::lock_refused, key, 0, 0);
 }
 
 void ThreadRecorder::acquire_unknown(std::string_view key, std::string_view error) {
   Keyed& mine = keyed(key);
-  mine.asking = false;
+  mine.busy = false;
   finish(EventType::info, Function::acquire, mine, error);
   client_.publish(RunEventKind::lock_refused, key, 0, 0);
 }
 
-void ThreadRecorder::release_invoked(std::string_view key) {
-  const Keyed& mine = keyed(key);
+void ThreadRecorder::release_invoked(std::string_view key, std::string_view mode) {
+  Keyed* const one = mode.empty() ? nullptr : held(key, client_.recorder_.history().intern(mode));
+  Keyed& mine = one != nullptr ? *one : keyed(key);
+  mine.busy = true;
   Event invoked = lock_event(EventType::invoke, Function::release, mine);
   invoked.id = mine.id;
   client_.append(invoked);
@@ -396,12 +418,16 @@ void ThreadRecorder::release_ok(std::string_view key) {
   Keyed& mine = keyed(key);
   finish(EventType::ok, Function::release, mine, "");
   client_.publish(RunEventKind::lock_released, key, mine.id, 0);
+  mine.busy = false;
   if (--mine.depth <= 0) over(mine);
 }
 
 void ThreadRecorder::over(Keyed& key) {
-  if (key.hold != nullptr && key.hold->id == key.id) key.hold->held = false;
-  key.id = 0;
+  const Symbol id = std::exchange(key.id, 0);
+  const bool else_held =
+      std::any_of(keys_.begin(), keys_.end(), [id](const Keyed& one) { return one.id == id; });
+  if (key.hold != nullptr && key.hold->id == id && !else_held) key.hold->held = false;
+  key.busy = false;
 }
 
 void ThreadRecorder::release_failed(std::string_view key, std::string_view error) {

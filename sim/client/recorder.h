@@ -181,7 +181,8 @@ class ThreadRecorder {
   void acquire_ok(const Lock& lock);
   void acquire_failed(std::string_view key, std::string_view error);   // certainly not granted
   void acquire_unknown(std::string_view key, std::string_view error);  // info: goes on under a new name
-  void release_invoked(std::string_view key);
+  // `mode`: which of its holds of that key, where it has two; the one that it got last, if that says nothing.
+  void release_invoked(std::string_view key, std::string_view mode = "");
   void interrupted(std::string_view key);  // while it holds the key
   void release_ok(std::string_view key);
   void release_failed(std::string_view key, std::string_view error);  // "not-owner" ends the hold as well
@@ -219,20 +220,23 @@ class ThreadRecorder {
 
  private:
   friend class ClientRecorder;
-  // What this thread does with one key. A thread may hold several keys at a time.
+  // What this thread does with one key. A thread may hold several keys at a time, and one key in two modes: a
+  // writer that reads.
   struct Keyed {
     std::string text;                 // the key,
     checker::Symbol key = 0;          // and its symbol
     checker::Symbol id = 0;           // of the present hold, kept until its release is over
     checker::Symbol mode = 0;         // of the present or coming hold
     std::uint32_t permits = 0;        // of the same
-    bool asking = false;              // an acquire is under way
+    bool busy = false;                // an acquire or a release is under way
     Acquisition* hold = nullptr;      // the present hold, as long as its id is `id`
     int depth = 0;                    // of its re-entry
     std::uint64_t turn = 0;           // the greater, the later it was granted
     checker::Symbol* last = nullptr;  // its last acquisition; null: not looked up
   };
-  Keyed& keyed(std::string_view key);
+  Keyed& keyed(std::string_view key);  // which is busy, else held, the latest
+  Keyed* held(std::string_view key, checker::Symbol mode);
+  Keyed& new_keyed(std::string_view key);
   checker::Symbol hold_for(const Keyed& key) const;  // of that key, else the latest of any; 0: none
   void queued(std::string_view key, checker::Symbol node);
   checker::Event event(checker::EventType type, checker::Function f, const Keyed& key);
@@ -246,7 +250,7 @@ class ThreadRecorder {
   int thread_;
   checker::Symbol process_ = 0, owner_ = 0;
   TaskId task_ = 0;
-  std::deque<Keyed> keys_;  // few: those that are held or asked for, and the one that was used last
+  std::deque<Keyed> keys_;  // few: those that are held or busy, and the one that was used last
   std::uint64_t turns_ = 0;
 };
 

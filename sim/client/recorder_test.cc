@@ -18,8 +18,13 @@ using checker::Function;
 // A lock that says what the test wants to hear.
 class Told final : public Lock {
  public:
-  Told(Runtime& runtime, std::string key, std::string record, std::optional<MonotonicTime> valid_until)
-      : runtime_(runtime), key_(std::move(key)), record_(std::move(record)), valid_until_(valid_until) {}
+  Told(Runtime& runtime, std::string key, std::string record, std::optional<MonotonicTime> valid_until,
+       std::string mode = "read")
+      : runtime_(runtime),
+        key_(std::move(key)),
+        record_(std::move(record)),
+        mode_(std::move(mode)),
+        valid_until_(valid_until) {}
   void lock() override {}
   bool try_lock() override { return true; }
   bool try_lock_until(MonotonicTime, std::stop_token) override { return true; }
@@ -30,13 +35,13 @@ class Told final : public Lock {
   std::string acquisition() const override { return record_; }
   std::stop_token lost() const override { return {}; }
   std::optional<std::uint64_t> token() const override { return 17; }
-  std::string_view mode() const noexcept override { return "read"; }
+  std::string_view mode() const noexcept override { return mode_; }
   const std::string& key() const noexcept override { return key_; }
   Runtime& runtime() const noexcept override { return runtime_; }
 
  private:
   Runtime& runtime_;
-  std::string key_, record_;
+  std::string key_, record_, mode_;
   std::optional<MonotonicTime> valid_until_;
 };
 
@@ -82,6 +87,43 @@ class RecorderTest : public ::testing::Test {
   std::unique_ptr<World> world = make_embedded_world({.seed = 7});
   Recorder recorder{*world};
 };
+
+// The release of one side names that side, and leaves the other.
+TEST_F(RecorderTest, AWriterThatReadsHasTwoHoldsOfOneKey) {
+  as_client([&](Process& process, ClientRecorder& client) {
+    Runtime& runtime = process.runtime();
+    ThreadRecorder thread(client, 0);
+    const MonotonicTime until = runtime.now() + 3s;
+    const Told writes(runtime, "k", "uuid:1", until, "write"), reads(runtime, "k", "uuid:1", until, "read");
+    thread.acquire_invoked("k", "write");
+    thread.acquire_ok(writes);
+    thread.acquire_invoked("k", "read");
+    thread.acquire_ok(reads);
+    thread.release_invoked("k", "write");
+    thread.release_ok("k");
+    client.on_event({.kind = LockEvent::Kind::lost, .key = "k", .acquisition = "uuid:1"});
+    thread.acquire_invoked("other", "write");
+    thread.acquire_failed("other", "timeout");
+    thread.release_invoked("k");
+    thread.release_ok("k");
+    // All is given back: the next one is another.
+    thread.acquire_invoked("k", "write");
+    client.on_event({.kind = LockEvent::Kind::acquired, .key = "k", .acquisition = "uuid:1", .node = "r1"});
+    thread.acquire_ok(writes);
+  });
+  std::vector<std::string> told;
+  const checker::History& history = recorder.history();
+  for (const Event& event : history.events()) {
+    if (history.text(event.key) != "k" || event.f == Function::lost) continue;
+    told.push_back(std::string(to_string(event.type)) + " " + std::string(to_string(event.f)) + " " +
+                   std::string(history.text(event.mode)) + " " + std::string(history.text(event.id)));
+  }
+  EXPECT_EQ(told, (std::vector<std::string>{"invoke acquire write ", "ok acquire write c1-1",
+                                            "invoke acquire read ", "ok acquire read c1-1",
+                                            "invoke release write c1-1", "ok release write c1-1",
+                                            "invoke release read c1-1", "ok release read c1-1",
+                                            "invoke acquire write ", "ok acquire write c1-2"}));
+}
 
 TEST_F(RecorderTest, AHoldFromAcquireToRelease) {
   as_client([&](Process& process, ClientRecorder& client) {

@@ -25,7 +25,9 @@ namespace holdfast::sim {
 
 class Proxy;
 
-enum class OnLost : std::uint8_t { ignore, abort };  // abort: no write and no sale after the loss was told
+// abort: no write and no sale after the loss was told; ask: nor when the lock, asked before it
+// (LockSpace::still_held()), says that it is not held.
+enum class OnLost : std::uint8_t { ignore, abort, ask };
 // Which rounds give their lock back. on_error: those whose work failed, as code does that unlocks in `catch`
 // only; if_held: those whose lock answers that it is still held (LockSpace::still_held()).
 enum class Release : std::uint8_t { always, on_error, if_held };
@@ -75,6 +77,9 @@ struct WorkloadOptions {
   std::optional<Duration> stop_at = std::nullopt;  // nobody starts a round at this time of the run, or later
   Duration retry_pause = std::chrono::milliseconds(20);  // after an acquire that failed with an error
   std::int64_t readers = 0;  // percent of the rounds that take the shared side and change nothing
+  // The first so many clients take the exclusive side in all rounds, the others the shared one; none:
+  // `readers`.
+  std::optional<std::int64_t> writers = std::nullopt;
   // Percent of the rounds in which the acquire can be interrupted, and its thread is interrupted at the end
   // of its work, before the release: the stop_token of the acquire.
   std::int64_t interrupts = 0;

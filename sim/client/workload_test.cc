@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 
 #include "checker/checks/check.h"
@@ -132,6 +133,82 @@ TEST_P(WorkloadTest, ALockIsTakenInsideItself) {
       const bool granted = event.f == Function::acquire && event.type == EventType::ok;
       EXPECT_TRUE(event.id != 0 || !(granted || event.f == Function::release)) << lock;
     }
+  }
+}
+
+// The reading begins before the writing ends, and others read beside it.
+TEST_P(WorkloadTest, AWriterBecomesAReader) {
+  for (const char* lock : {"read-write", "redisson-3.13-read-write"}) {
+    WorkloadOptions options{
+        .kind = "critical-section", .own = section(1ms, 2ms, 4), .lock = lock, .clients = 2};
+    options.own["downgrade"] = true;
+    const Outcome outcome = play(GetParam(), options);
+    EXPECT_TRUE(outcome.finished) << lock;
+    EXPECT_EQ(outcome.stats.acquired, 16u) << lock;
+    EXPECT_EQ(outcome.stats.released, 16u) << lock;
+    const std::vector<checker::Hold> holds = checker::build_holds(outcome.history, true);
+    ASSERT_EQ(holds.size(), 16u) << lock;
+    std::map<checker::Symbol, std::vector<const checker::Hold*>> by_owner;
+    for (const checker::Hold& hold : holds) {
+      EXPECT_EQ(hold.end, checker::HoldEnd::released) << lock;
+      by_owner[hold.owner].push_back(&hold);
+    }
+    for (const auto& [owner, its] : by_owner) {
+      for (std::size_t i = 0; i < its.size(); ++i) EXPECT_EQ(its[i]->shared, i % 2 == 1) << lock;
+      for (std::size_t i = 0; i + 1 < its.size(); i += 2) {
+        EXPECT_LE(its[i + 1]->from_ns, its[i]->to_ns) << lock;
+        EXPECT_LT(its[i]->to_ns, its[i + 1]->to_ns) << lock;
+      }
+    }
+    for (const char* const check : {"mutual-exclusion", "progress"}) {
+      const checker::CheckContext context{
+          .reentrant = true, .lease_ns = 30'000'000'000, .run_ended_by_itself = true};
+      EXPECT_EQ(checker::find_check(check)->run(outcome.history, context).outcome, checker::Outcome::holds)
+          << lock << ": " << check;
+    }
+  }
+}
+
+TEST_P(WorkloadTest, TheFirstClientsWriteAndTheOthersRead) {
+  WorkloadOptions options{.kind = "critical-section",
+                          .own = section(0ms, 1ms, 3),
+                          .lock = "read-write",
+                          .clients = 3,
+                          .writers = 1};
+  const Outcome outcome = play(GetParam(), options);
+  const std::vector<checker::Hold> holds = checker::build_holds(outcome.history, true);
+  EXPECT_EQ(holds.size(), 9u);
+  for (const checker::Hold& hold : holds) EXPECT_EQ(hold.shared, hold.client != "c1") << hold.client;
+}
+
+// Its object of the lock may have gone from the registry by the time that it only reads.
+TEST_P(WorkloadTest, AWriterThatReadsOnKeepsItsObject) {
+  WorkloadOptions options{.kind = "critical-section",
+                          .own = section(5ms, 10ms, 6),
+                          .lock = "read-write",
+                          .on_lost = OnLost::abort,
+                          .clients = 2,
+                          .evict = 1ms};
+  options.own["downgrade"] = true;
+  const Outcome outcome = play(GetParam(), options);
+  EXPECT_TRUE(outcome.finished);
+  EXPECT_EQ(outcome.stats.released, 24u);
+}
+
+// Whoever asks is told no by the lock before it writes; who does not ask writes.
+TEST_P(WorkloadTest, WhoAsksBeforeTheWriteWritesNothingAfterTheLease) {
+  for (const OnLost on_lost : {OnLost::ask, OnLost::ignore}) {
+    WorkloadOptions options{.own = {{"stock", 2}, {"rounds", 1}},
+                            .lease = 100ms,
+                            .renew = false,
+                            .on_lost = on_lost,
+                            .clients = 1,
+                            .think = {300ms, 300ms}};
+    const Outcome outcome = play(GetParam(), options);
+    const bool asks = on_lost == OnLost::ask;
+    EXPECT_EQ(outcome.stats.aborted, asks ? 1u : 0u);
+    EXPECT_EQ(outcome.stats.sold, asks ? 0u : 1u);
+    EXPECT_EQ(outcome.stock, asks ? 2 : 1);
   }
 }
 

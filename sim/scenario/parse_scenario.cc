@@ -85,12 +85,11 @@ void parse_lock(const Value& table, Scenario& scenario) {
   kinds.emplace_back(external_lock_kind().name);
   const auto kind = reader.choice("kind", kinds);
   const auto lease = reader.duration("lease");
-  if (lease.value_or(workload.lease) < std::chrono::milliseconds(1)) {
+  if (lease.value_or(workload.lease) < std::chrono::milliseconds(1))
     throw BadScenario(reader.at("lease"), "`lease` is below a millisecond, expected such as \"5s\"");
-  }
   workload.renew = reader.flag("renew").value_or(true);
-  const bool abort = reader.choice("on_lost", {"ignore", "abort"}).value_or("ignore") == "abort";
-  workload.on_lost = abort ? OnLost::abort : OnLost::ignore;
+  const std::string on_lost = reader.choice("on_lost", {"ignore", "abort", "ask"}).value_or("ignore");
+  workload.on_lost = on_lost == "abort" ? OnLost::abort : on_lost == "ask" ? OnLost::ask : OnLost::ignore;
   workload.fencing = reader.flag("fencing").value_or(false);
   workload.fair = reader.flag("fair").value_or(false);
   workload.by_lag =
@@ -170,8 +169,8 @@ void check_programs(const Value& table, const TableReader& reader, const Workloa
                       : "`: programs bring their own, expected `kind = \"external\"` in [lock]"));
   }
   if (!external) return;
-  for (const std::string_view key :
-       {"threads", "think", "wait", "command_timeout", "readers", "interrupts", "evict", "release"}) {
+  for (const std::string_view key : {"threads", "think", "wait", "command_timeout", "readers", "writers",
+                                     "interrupts", "evict", "release"}) {
     if (table.find(key) == nullptr) continue;
     throw BadScenario(reader.at(key), "`" + std::string(key) +
                                           "`: what a program does is its own matter, expected none; "
@@ -194,6 +193,7 @@ void parse_workload(const Value& table, TableReader& root, Scenario& scenario, c
   workload.wait = reader.duration("wait");
   workload.command_timeout = reader.duration("command_timeout").value_or(workload.command_timeout);
   workload.readers = reader.percent("readers").value_or(0);
+  workload.writers = reader.integer("writers", 0, 1000);
   workload.interrupts = reader.percent("interrupts").value_or(0);
   workload.evict = reader.duration("evict");
   const auto release = reader.choice("release", {"always", "on-error", "if-held"});
@@ -214,9 +214,8 @@ void parse_workload(const Value& table, TableReader& root, Scenario& scenario, c
   const LockKind& lock = *scenario.lock;
   check_programs(table, reader, *kind, lock);
   workload.recogniser = parse_judge(root, reader, workload.own);
-  if (workload.command_timeout.count() == 0) {
+  if (workload.command_timeout.count() == 0)
     throw BadScenario(reader.at("command_timeout"), "`command_timeout` is zero, expected such as \"3s\"");
-  }
   if (kind->latch != lock.latch) {
     throw BadScenario(reader.at("kind"),
                       "`kind` is \"" + workload.kind + "\", but the lock `" + workload.lock + "` is " +
@@ -231,14 +230,15 @@ void parse_workload(const Value& table, TableReader& root, Scenario& scenario, c
   }
   if (release && kind->latch)
     throw BadScenario(reader.at("release"), "`release`: a latch is not released, expected none");
-  if (workload.readers > 0 && !lock.shared) {
-    lock_cannot(reader.at("readers"), "`readers`: the lock `" + workload.lock + "` has no side for readers",
+  for (const std::string_view key : {"readers", "writers"}) {
+    if (lock.shared || (key == "readers" ? workload.readers == 0 : !workload.writers)) continue;
+    lock_cannot(reader.at(key),
+                "`" + std::string(key) + "`: the lock `" + workload.lock + "` has no side for readers",
                 [](const LockKind& each) { return each.shared; });
   }
-  if (kind->latch && workload.interrupts > 0) {
+  if (kind->latch && workload.interrupts > 0)
     throw BadScenario(reader.at("interrupts"),
                       "`interrupts`: nobody is interrupted at a latch, expected none");
-  }
   if (workload.evict && workload.evict->count() == 0)
     throw BadScenario(reader.at("evict"), "`evict` is zero, expected such as \"20ms\"");
   if (workload.evict && !lock.registry) {
@@ -440,9 +440,8 @@ Scenario parse_base(const Value& document, const std::string& file) {
   for (const Value& expectation : list(root, "expect")) {
     scenario.expectations.push_back(parse_expectation(expectation, scenario));
   }
-  if (scenario.expectations.empty()) {
+  if (scenario.expectations.empty())
     throw BadScenario(scenario.at, "nothing is expected, expected at least one [[expect]] table");
-  }
   return scenario;
 }
 

@@ -292,7 +292,14 @@ TEST(ParseScenario, ComplaintsNameLineColumnExpectationAndSuggestion) {
             "kind  = \"redisson-3.13-reentrant\"\nlease = \"5s\"\n\n[workload]\nkind    = "
             "\"critical-section\"\nbystander_lease = \"2s\""),
        "f.toml:19:19: `bystander_lease` without other threads, expected `threads` above 1"},
+      {with("kind    = \"seckill\"\nclients = 3\nstock   = 10",
+            "kind    = \"critical-section\"\ndowngrade = true"),
+       "f.toml:19:13: `downgrade`: the lock `reentrant` has no side that many may hold, expected "
+       "`survivor-read-write`, `read-write` or"},
+      {with("lease = \"5s\"", "on_lost = \"sell\""), "f.toml:15:11: `on_lost` is \"sell\", expected"},
       {with("stock   = 10", "release = \"never\""), "f.toml:20:11: `release` is \"never\", expected"},
+      {with("stock   = 10", "writers = 1"), "f.toml:20:11: `writers`: the lock `reentrant` has no side for"},
+      {with("stock   = 10", "writers = 1001"), "f.toml:20:11: `writers` is 1001"},
       {with("stock   = 10", "readers = \"60%\""),
        "f.toml:20:11: `readers`: the lock `reentrant` has no side for"},
       {with("kind  = \"reentrant\"", "kind = \"lock-interface\"\nfencing = true"),
