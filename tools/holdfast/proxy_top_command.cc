@@ -33,9 +33,10 @@ class Api {
     try {
       answer = ask_http(runtime_, network_, at_, "GET", target_);
     } catch (const std::runtime_error& error) {
-      throw Missing(
-          where + error.what() + (seen_ ? " any more" : "") +
-          (seen_ ? "" : ", expected the API of a `holdfast proxy` (its first lines say where it is)"));
+      // One that ends may leave an answer in the middle.
+      if (seen_) throw Missing(where + "no proxy answers there any more: " + error.what());
+      throw Missing(where + error.what() +
+                    ", expected the API of a `holdfast proxy` (its first lines say where it is)");
     }
     json body = json::parse(answer.body, nullptr, false);
     if (answer.status != 200 || !body.is_object())
