@@ -20,12 +20,6 @@ namespace holdfast::checker {
 
 namespace {
 
-// What a thread did last about one acquisition.
-struct Doing {
-  std::size_t last = kNowhere;  // position; a `leave` is one, too
-  bool left = false;
-};
-
 class NoAbandonedHold : public Check {
  public:
   std::string_view name() const override { return "no-abandoned-hold"; }
@@ -107,31 +101,6 @@ class NoAbandonedHold : public Check {
   }
 
  private:
-  // By acquisition. Renewals, and what servers saw, are nobody's work.
-  static std::map<Symbol, Doing> last_doings(const History& history) {
-    std::map<Symbol, Doing> doings;
-    const std::vector<Event>& events = history.events();
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      const Event& event = events[i];
-      switch (event.f) {
-        case Function::renew:
-        case Function::lost:
-        case Function::store_grant:
-        case Function::store_remove:
-        case Function::store_extend:
-        case Function::fault:
-        case Function::effect:
-        case Function::mark:
-        case Function::crash:
-        case Function::resize: continue;
-        default: break;
-      }
-      if (event.id == 0) continue;
-      doings[event.id] = {i, event.f == Function::other && history.text(event.error) == kLeft};
-    }
-    return doings;
-  }
-
   static std::int64_t lease_of(const Hold& hold, const std::vector<Event>& events,
                                const CheckContext& context) {
     if (context.lease_ns > 0 || !hold.has_claim()) return context.lease_ns;

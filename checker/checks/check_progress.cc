@@ -121,18 +121,14 @@ class ProgressCheck : public Check {
         calm_ns_ = std::max(calm_ns_, event.time_ns);
         if (!borne_) before.insert(event.id);
       }
-      std::map<Symbol, std::int64_t> left_ns;  // by acquisition, of those that are named
-      for (const Event& event : events) {
-        if (event.f == Function::other && event.id != 0 && history_.text(event.error) == kLeft)
-          left_ns[event.id] = event.time_ns;
-      }
+      const std::map<Symbol, Doing> doings = last_doings(history_);
       for (const Hold& hold : build_holds(history_, pairs_, context_.reentrant)) {
         auto& changes = by_key_[hold.key];
         changes.push_back({hold.from_ns, 0, 1, 0, hold.shared, true, hold.acquired});
         std::int64_t to_ns = hold.to_ns;
-        if (const auto left = left_ns.find(hold.id);
-            to_ns == kForever && hold.has_claim() && left != left_ns.end())
-          to_ns = std::max(left->second, hold.valid_until_ns);
+        if (const auto last = doings.find(hold.id);
+            to_ns == kForever && hold.has_claim() && last != doings.end() && last->second.left)
+          to_ns = std::max(events[last->second.last].time_ns, hold.valid_until_ns);
         if (to_ns != kForever) changes.push_back({to_ns, 1, -1, 0, hold.shared, false, hold.ended});
       }
       std::map<std::string_view, std::vector<std::int64_t>> deaths;
@@ -277,22 +273,21 @@ class ProgressCheck : public Check {
           owner = next->second->owner;
         }
         const auto begin = std::find(path.begin(), path.end(), owner);
-        if (path.end() - begin > 1 || waits_for_itself(owner, waiting.at(owner), holds))
-          circle({begin, path.end()}, waiting, held);
+        const bool alone = path.end() - begin == 1 && waits_for_itself(owner, waiting.at(owner), held, holds);
+        if (path.end() - begin > 1 || alone) circle({begin, path.end()}, waiting, held);
       }
     }
 
     // It holds what it asked for then, and nobody else does to whom that could have gone.
-    bool waits_for_itself(Symbol owner, std::size_t asked, const std::vector<Hold>& holds) const {
-      if (context_.permits > 0) return false;
+    bool waits_for_itself(Symbol owner, std::size_t asked, const std::map<Symbol, const Hold*>& held,
+                          const std::vector<Hold>& holds) const {
       const Event& event = history_.events()[asked];
-      bool held = false;
-      for (const Hold& hold : holds) {
-        if (hold.key != event.key || hold.to_ns < event.time_ns) continue;
-        if (hold.owner != owner || hold.permits > 1) return false;
-        held = held || hold.to_ns == kForever;
-      }
-      return held;
+      const auto own = held.find(event.key);
+      if (context_.permits > 0 || own == held.end() || own->second->owner != owner) return false;
+      return std::all_of(holds.begin(), holds.end(), [&](const Hold& hold) {
+        return hold.key != event.key || hold.to_ns < event.time_ns ||
+               (hold.owner == owner && hold.permits <= 1);
+      });
     }
 
     void circle(const std::vector<Symbol>& owners, const std::map<Symbol, std::size_t>& waiting,

@@ -103,6 +103,15 @@ TEST(Progress, WhoWaitsForItselfIsInADeadlock) {
     EXPECT_EQ(run("progress", history_of(head + reason), progress_context(900)).outcome, Outcome::holds)
         << reason;
   }
+  // Who waits for it, too, adds nothing: it is one circle of one.
+  const Verdict beside =
+      run("progress",
+          history_of("1 c2/0 ok acquire k id=a owner=c2:0\n2 c2/0 invoke acquire k owner=c2:0\n"
+                     "3 c1/0 invoke acquire k owner=c1:0\n4 c3/0 invoke acquire k owner=c3:0\n"),
+          progress_context(900));
+  expect_violated(beside, "deadlock");
+  EXPECT_EQ(beside.violations, 1u);
+  EXPECT_FALSE(beside.witnesses[0].events.empty());
   // Another thread of its client.
   EXPECT_EQ(
       run("progress", history_of("1 c1/0 ok acquire k id=a owner=c1:0\n2 c1/1 invoke acquire k owner=c1:1\n"),
@@ -129,6 +138,11 @@ TEST(Progress, AHoldThatWasLeftEndsWithItsLease) {
   EXPECT_EQ(
       run("progress", history_of(head + "800 c1/0 ok leave k id=a\n"), progress_context(900, false)).outcome,
       Outcome::unknown);
+  // It works under it again.
+  EXPECT_EQ(run("progress", history_of(head + "20 c1/0 ok leave k id=a\n25 c1/0 ok read s id=a value=1\n"),
+                progress_context(900))
+                .outcome,
+            Outcome::holds);
   // Renewed: no-abandoned-hold judges that.
   EXPECT_EQ(run("progress",
                 history_of(head + "20 c1/0 ok leave k id=a\n30 c1/watchdog ok renew k id=a valid=2000\n"),

@@ -374,4 +374,28 @@ Holds find_holds(const History& history, const Pairs& pairs, const HoldOptions& 
   return Builder(history, pairs, options).build();
 }
 
+std::map<Symbol, Doing> last_doings(const History& history) {
+  std::map<Symbol, Doing> doings;
+  const std::vector<Event>& events = history.events();
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const Event& event = events[i];
+    switch (event.f) {
+      case Function::renew:
+      case Function::lost:
+      case Function::store_grant:
+      case Function::store_remove:
+      case Function::store_extend:
+      case Function::fault:
+      case Function::effect:
+      case Function::mark:
+      case Function::crash:
+      case Function::resize: continue;
+      default: break;
+    }
+    if (event.id == 0) continue;
+    doings[event.id] = {i, event.f == Function::other && history.text(event.error) == kLeft};
+  }
+  return doings;
+}
+
 }  // namespace holdfast::checker

@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,14 @@ struct Hold {
   // The lease was over when acquire returned.
   bool expired_at_return() const { return granted_until_ns != kAbsent && granted_until_ns <= from_ns; }
 };
+
+// What a thread did last about one acquisition.
+struct Doing {
+  std::size_t last = kNowhere;  // position; a `leave` is one, too
+  bool left = false;            // it was that
+};
+// By acquisition, of those that are named. Renewals, and what servers saw, are nobody's work. O(n log n).
+std::map<Symbol, Doing> last_doings(const History& history);
 
 // What a history says of its locks.
 struct HoldOptions {

@@ -84,11 +84,16 @@ TEST_P(RedsyncTest, SaysAtUnlockThatItHadExpired) {
   });
 }
 
-TEST_P(RedsyncTest, WithoutAMajorityItIsAnErrorToAskWhetherItIsValid) {
+TEST_P(RedsyncTest, WithoutAMajorityThatAnswersItIsAnErrorToAskWhetherItIsValid) {
   run([](Fixture& fixture) {
-    Party a(fixture, {.lease = 4s}, 2);
-    EXPECT_FALSE(a.lock->try_lock());
-    EXPECT_FALSE(a.lock->valid());  // it asks nobody
+    Party a(fixture);
+    a.lock->lock();
+    for (int number = 0; number < 2; ++number) {  // no string: GET is refused
+      a.ask(number, {"DEL", "k"});
+      a.ask(number, {"LPUSH", "k", "other"});
+    }
+    EXPECT_THROW(static_cast<void>(a.lock->valid()), Unavailable);
+    EXPECT_THROW(a.lock->release(), Unavailable);
   });
 }
 

@@ -41,4 +41,12 @@ class LocalLock {
   std::deque<Parker*> waiting_;
 };
 
+// Goes back to the threads of this process at the end, unless it is kept (`local` is set to null).
+struct GiveBack {
+  LocalLock* local;
+  ~GiveBack() {
+    if (local != nullptr) local->leave();
+  }
+};
+
 }  // namespace holdfast::historic

@@ -11,18 +11,6 @@ namespace holdfast::historic {
 
 const redis::Script kSpringObtain = historic_scripts::spring_obtain;
 
-namespace {
-
-// The local lock goes back to the threads of this process, unless it is kept.
-struct GiveBack {
-  LocalLock* local;
-  ~GiveBack() {
-    if (local != nullptr) local->leave();
-  }
-};
-
-}  // namespace
-
 // --- SpringLock ----------------------------------------------------------------------------------------
 
 SpringLock::SpringLock(SpringRegistry& registry, const std::string& key)

@@ -20,14 +20,6 @@ namespace {
 
 constexpr Duration kForRegistration = std::chrono::seconds(2);
 
-// The local lock goes back to the threads of this process, unless it is kept.
-struct GiveBack {
-  LocalLock* local;
-  ~GiveBack() {
-    if (local != nullptr) local->leave();
-  }
-};
-
 }  // namespace
 
 // --- SpringLock7 ---------------------------------------------------------------------------------------
