@@ -46,10 +46,15 @@ RESULTS, LOOKED_AT, PAGE = "results/data/mutations/mechanical.json", HERE / "mec
 ALWAYS_FAILS = "return redis.error_reply('MUTANT it always fails')"
 STAGES = (64, 512)  # runs with each lock, before any lock is given more
 SEED = 1
+# On threads, event loop and real servers the same ones run.
+IN_THE_EMBEDDED_WORLD = "*mbedded*:*InVirtualTime*:*InAWorld*:*ModelTest*:Quorum*:Withdrawals*:Kinds/Claims*:Kinds/ExclusiveModel*:FencingScripts*"
 # Which locks have a source. What is not here all of them have.
 LOCKS = {"reentrant": ["reentrant", "fair", "fenced", "redlock"], "fair": ["fair"], "read_write": ["read-write"],
          "semaphore": ["semaphore", "permit-semaphore"], "redisson": ["redisson"], "latch": ["count-down-latch"], "multi": ["multi"],
-         "redlock": ["redlock"], "store/quorum": ["redlock"], "store/raise": ["redlock"], "": ["reentrant", "fair", "semaphore", "redlock"]}
+         "redlock": ["redlock"], "store/quorum": ["redlock"], "store/raise": ["redlock"], "store/survivor": ["survivor", "survivor-fair"],
+         "store/sharded": ["reentrant", "fair", "semaphore", "count-down-latch"], "": ["reentrant", "fair", "semaphore", "redlock"]}
+# What stands around or before scripts of others: tools/cmake/embed_scripts.cmake.
+GUARD, SHARD = "lib/lock/store/survivor_guard.lua", "lib/lock/store/sharded.lua"
 
 
 def locks_of(file):
@@ -71,6 +76,17 @@ def all_mutants(source, cpp):
     return sorted(everything, key=lambda one: one.digest)
 
 
+def wholes(texts):
+    """(the files that it is of, its text) of each script that may be in a program: alone, in the guard, behind the shard. The longer first."""
+    for file, text in texts.items():
+        if GUARD in texts:
+            yield {file, GUARD}, texts[GUARD].replace("--SCRIPT\n", text)
+        if SHARD in texts:
+            yield {file, SHARD}, texts[SHARD] + text
+    for file, text in texts.items():
+        yield {file}, text
+
+
 class Embedding:
     """A program as bytes: a script in it is a text and its digest."""
 
@@ -81,16 +97,25 @@ class Embedding:
         except OSError as error:
             raise Missing(f"{program} is missing: ninja -C build test_holdfast holdfast") from error
 
-    def replace(self, script, text):
-        """The script's place has `text` then, without its comments, and blanks behind it."""
-        old, new = script.read_bytes(), without_comments(text).encode()
-        digest = hashlib.sha1(old).hexdigest().encode()
-        if old not in self.bytes or digest not in self.bytes:
-            raise Missing(f"{self.program} does not have {script.name} as it is now: ninja -C build test_holdfast holdfast")
-        if len(new) > len(old):
-            raise Wrong(f"{script.name}: a mutant is longer than the script with its comments")
-        new += b" " * (len(old) - len(new))
-        self.bytes = self.bytes.replace(old, new).replace(digest, hashlib.sha1(new).hexdigest().encode())
+    def replace(self, now, texts):
+        """What has a script of `texts` (all are as in `now`, by file) has that text, without its comments, and blanks behind it."""
+        found = set()
+        for (files, old), (_, new) in zip(wholes(now), wholes(now | texts)):
+            if not files & texts.keys():
+                continue
+            old, new = old.encode(), without_comments(new).encode()
+            digest = hashlib.sha1(old).hexdigest().encode()
+            if old not in self.bytes or digest not in self.bytes:
+                continue
+            if len(new) > len(old):
+                raise Wrong(f"{sorted(files)}: a mutant is longer than the script with its comments")
+            new += b" " * (len(old) - len(new))
+            self.bytes, becomes = self.bytes.replace(old, new), hashlib.sha1(new).hexdigest().encode()
+            for part in range(0, len(digest), 8):  # a comparison with a digest may have it in parts, as operands
+                self.bytes = self.bytes.replace(digest[part : part + 8], becomes[part : part + 8])
+            found |= files
+        for file in sorted(texts.keys() - found):
+            raise Missing(f"{self.program} does not have {pathlib.Path(file).name} as it is now: ninja -C build test_holdfast holdfast")
 
     def write(self, to):
         to.parent.mkdir(parents=True, exist_ok=True)
@@ -154,11 +179,11 @@ class LuaBench(MutantBench):
         known.write_text("{}")
 
     def embed(self, texts):
-        """Both programs, with these scripts."""
+        """Both programs, with these scripts in the place of those of their names."""
+        now = {str(path.relative_to(self.source)): path.read_text() for path in sorted((self.source / "lib/lock").rglob("*.lua"))}
         for program in (self.program, self.hunter):
             embedding = Embedding(self.folder / program.name)
-            for file, text in texts.items():
-                embedding.replace(self.source / file, text)
+            embedding.replace(now, texts)
             embedding.write(program)
 
     @contextlib.contextmanager
@@ -425,8 +450,7 @@ def read_arguments():
     parser.add_argument("--for", dest="time", type=seconds_of, default=None, metavar="TIME", help="begin none after that")
     parser.add_argument("--most", type=int, default=None, metavar="N", help="try so many")
     parser.add_argument("--runs", type=int, default=2048, help="of the hunt with each lock, 64 at least, whole generations of 64 (2048)")
-    parser.add_argument("--tests", default="*mbedded*", metavar="FILTER",
-                        help="of googletest: those in the embedded world ('*mbedded*'); on threads and real servers the same ones run")
+    parser.add_argument("--tests", default=IN_THE_EMBEDDED_WORLD, metavar="FILTER", help="of googletest: those in the embedded world")
     parser.add_argument("--slowest", type=float, default=3.0, metavar="SECONDS", help="tests that take longer are left out (3)")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--check", action="store_true")

@@ -199,6 +199,32 @@ class Tool(unittest.TestCase):
         self.assertIn("is missing: ninja -C build", self.tool(code=69))
         self.assertIn("whole generations", self.tool("--runs", "100", code=64))
 
+    def test_what_stands_around_scripts(self):
+        """A program has them in the guard and behind the shard, too: each whole has the mutant, and the digest of that."""
+        (self.folder / "lib/lock/store").mkdir()
+        around = {"survivor_guard.lua": "-- Guard.\nredis.call('time')\n--SCRIPT\n", "sharded.lua": "-- Shard.\nredis.call('ping')\n"}
+        for name, text in around.items():
+            (self.folder / "lib/lock/store" / name).write_text(text)
+        wholes = [SCRIPT, around["survivor_guard.lua"].replace("--SCRIPT\n", SCRIPT), around["sharded.lua"] + SCRIPT]
+        of_wholes = ", ".join(f"('{hashlib.sha1(one.encode()).hexdigest()}', '''{one}''')" for one in wholes)
+        program = self.folder / "build/test_holdfast"
+        text = program.read_text().replace("import fnmatch, sys", f"import fnmatch, hashlib, sys\nWHOLES = [{of_wholes}]")
+        for test, what in (("Digests.Fit", "all(hashlib.sha1(text.encode()).hexdigest() == sha1 for sha1, text in WHOLES)"),
+                           ("Wholes.SayTheSame", "all('del' in text for _, text in WHOLES)"),
+                           ("Guard.Stands", "'time' in WHOLES[1][1]"), ("Shard.Stands", "'ping' in WHOLES[2][1]")):
+            text = text.replace("'Threads.Fails': False", f"'Embedded/{test}': {what}, 'Threads.Fails': False")
+        program.write_text(text)
+        hunter = self.folder / "build/holdfast"
+        hunter.write_text(hunter.read_text().replace("import json, sys", f"import json, sys\nWHOLES = [{of_wholes}]"))
+        self.tool()
+        killed = {(pathlib.Path(one["file"]).name, one["line"], one["new"]): one["tests"] for one in
+                  json.loads((self.folder / "results/data/mutations/mechanical.json").read_text())["mutants"].values()}
+        self.assertEqual(killed["survivor_guard.lua", 2, ""], "Embedded/Guard.Stands")
+        self.assertEqual(killed["sharded.lua", 2, ""], "Embedded/Shard.Stands")
+        self.assertNotIn("Embedded/Digests.Fit", killed.values())
+        self.assertEqual(killed["a_script.lua", 5, "return held and 2 or 0"], "")
+        self.assertIn(killed["a_script.lua", 3, ""], ("Embedded/Script.Releases", "Embedded/Wholes.SayTheSame"))
+
     def test_cpp_is_built_anew(self):
         """The build of a tree in which the program's text is the C++ itself."""
         (self.folder / "lib/lock/redlock").mkdir()
