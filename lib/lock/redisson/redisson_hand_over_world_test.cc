@@ -144,6 +144,41 @@ TEST_P(RedissonHandOver, OneOfUsListensToRedisson) {
   });
 }
 
+// How often in a row it was ours, while somebody listens to Redisson's channel; after eight times it is left
+// to who listens for a fifth of a second.
+TEST_P(RedissonHandOver, ItIsCountedHowOftenInARowItWasOurs) {
+  run([](Fixture& fixture, redis::Client& straight) {
+    constexpr const char* kInARow = "holdfast:redisson:in-a-row:{k}";
+    Peer peer(fixture, {.lease = 60s});
+    const auto lock = peer.peer.locks.obtain("k");
+    Sign listens(fixture.runtime);
+    const auto theirs = straight.subscribe(
+        "redisson_lock__channel:{k}", [](std::string_view) {}, [&] { listens.give(); });
+    listens.wait();
+    const auto turn = [&](const char* before, bool somebody_waits) {
+      lock->lock();
+      if (before != nullptr) ask(straight, {"SET", kInARow, before});
+      if (somebody_waits) {
+        ask(straight, {"ZADD", kQueue, "1", "other:1"});
+        ask(straight, {"ZADD", "holdfast:redisson:patience:{k}",
+                       std::to_string(testing::server_ms(straight) + 60'000), "other:1"});
+      }
+      lock->unlock();
+      EXPECT_EQ(ask(straight, {"EXISTS", "k"}).integer, 0);
+      const std::string now = ask(straight, {"GET", kInARow}).text;
+      const std::int64_t left = ask(straight, {"PTTL", kInARow}).integer;
+      EXPECT_LE(left, now == "left" || now.empty() ? 200 : 60'000);
+      EXPECT_NE(left, -1);
+      ask(straight, {"DEL", kQueue, "holdfast:redisson:patience:{k}", kInARow});
+      return now.empty() ? "left" : now;  // a busy machine lets the fifth of a second go by
+    };
+    EXPECT_EQ(turn(nullptr, false), "1");
+    EXPECT_EQ(turn("3", false), "4");
+    EXPECT_EQ(turn("8", false), "left");
+    EXPECT_EQ(turn("8", true), "left");
+  });
+}
+
 // Processes of ours want it without a pause, and one client of Redisson with one: a client of Redisson that
 // takes it again at once is there before everybody whom it woke.
 TEST_P(RedissonHandOver, ClientsOfRedissonAreNotStarved) {

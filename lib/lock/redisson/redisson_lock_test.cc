@@ -72,6 +72,16 @@ TEST_P(RedissonLockTest, LayoutIsThatOfRedisson) {
   });
 }
 
+// The count of a latch of ours is a hash, too.
+TEST_P(RedissonLockTest, ALatchIsNotForcedOpen) {
+  run([](Fixture& fixture) {
+    Peer peer(fixture, {.lease = 20s});
+    ask(peer.client, {"HSET", "k", "left", "3"});
+    EXPECT_THROW(static_cast<void>(peer.locks.obtain("k")->force_unlock()), Rejected);
+    EXPECT_EQ(ask(peer.client, {"HGET", "k", "left"}).text, "3");
+  });
+}
+
 TEST_P(RedissonLockTest, AHoldGoesToAnotherProcess) {
   run([](Fixture& fixture) {
     Peer a(fixture, {.lease = 20s}), b(fixture, {.lease = 600s});

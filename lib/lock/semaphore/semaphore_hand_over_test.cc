@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <list>
+#include <string>
 #include <vector>
 
 #include "lib/lock/semaphore/permit_semaphore.h"
@@ -59,6 +60,13 @@ struct Waiter {
   Task task;
 };
 
+void queue_up(redis::Client& client, const std::string& owner, int ticket, std::int64_t alive_until_ms,
+              const std::string& wants) {
+  ask(client, {"ZADD", kQueue, std::to_string(ticket), owner});
+  ask(client, {"ZADD", "holdfast:semaphore:patience:{k}", std::to_string(alive_until_ms), owner});
+  ask(client, {"HSET", "holdfast:semaphore:wants:{k}", owner, wants});
+}
+
 // Its process listens, but has not asked for longer than its patience: it is told to ask, and gets nothing.
 TEST_P(SemaphoreHandOver, WhoHasStoppedAskingGetsNoPermits) {
   run([](Fixture& fixture, redis::Client& straight) {
@@ -76,10 +84,7 @@ TEST_P(SemaphoreHandOver, WhoHasStoppedAskingGetsNoPermits) {
     Peer a(fixture, of(1)), b(fixture, of(1));
     const auto held = a.obtain();
     held->acquire();
-    const std::string past = std::to_string(testing::server_ms(straight) - 1);
-    ask(straight, {"ZADD", kQueue, "1", owner});
-    ask(straight, {"ZADD", "holdfast:semaphore:patience:{k}", past, owner});
-    ask(straight, {"HSET", "holdfast:semaphore:wants:{k}", owner, "1 1"});
+    queue_up(straight, owner, 1, testing::server_ms(straight) - 1, "1 1");
     held->release();
     told.wait();
     EXPECT_EQ(heard, owner + " 0");
@@ -138,10 +143,7 @@ TEST_P(SemaphoreHandOver, WhoDoesNotListenIsPassedOver) {
     Peer a(fixture, of(1));
     const auto held = a.obtain();
     held->acquire();
-    const std::string alive_until = std::to_string(testing::server_ms(straight) + 60'000);
-    ask(straight, {"ZADD", kQueue, "1", "deaf:1"});
-    ask(straight, {"ZADD", "holdfast:semaphore:patience:{k}", alive_until, "deaf:1"});
-    ask(straight, {"HSET", "holdfast:semaphore:wants:{k}", "deaf:1", "1 1"});
+    queue_up(straight, "deaf:1", 1, testing::server_ms(straight) + 60'000, "1 1");
     Waiter b(fixture, 1, of(1));
     held->release();
     b.granted.wait();
@@ -149,6 +151,55 @@ TEST_P(SemaphoreHandOver, WhoDoesNotListenIsPassedOver) {
     b.enough.give();
     b.task.join();
     EXPECT_TRUE(held->try_acquire());  // nobody took what could be its
+    held->release();
+  });
+}
+
+// What is free is too little for it, and is kept for it.
+TEST_P(SemaphoreHandOver, WhoWaitsBehindADeadOneIsNotOvertaken) {
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture, of(2)), b(fixture, of(2));
+    const auto held = a.obtain();
+    held->acquire();
+    const std::int64_t now = testing::server_ms(straight);
+    queue_up(straight, "dead:1", 1, now - 1, "1 2");
+    queue_up(straight, "alive:1", 2, now + 60'000, "2 2");
+    EXPECT_FALSE(b.obtain()->try_acquire());
+    const redis::Reply queue = ask(straight, {"ZRANGE", kQueue, "0", "-1"});
+    ASSERT_EQ(queue.items.size(), 1u);
+    EXPECT_EQ(queue.items[0].text, "alive:1");
+    held->release();
+  });
+}
+
+// By more permits: who may get what it wants, and who never will, is told to ask; nobody behind the first one
+// that has to wait on.
+TEST_P(SemaphoreHandOver, WhoIsToldOfMorePermits) {
+  run([](Fixture& fixture, redis::Client& straight) {
+    const std::string process = "11111111-2222-4333-8444-555555555555", channel = "holdfast:wake:" + process;
+    Sign listens(fixture.runtime), told(fixture.runtime);
+    std::vector<std::string> heard;
+    const auto subscription = straight.subscribe(
+        channel,
+        [&](std::string_view message) {
+          heard.emplace_back(message);
+          told.give();
+        },
+        [&] { listens.give(); });
+    listens.wait();
+    Peer a(fixture, of(1));
+    const auto held = a.obtain();
+    held->acquire();
+    const std::int64_t alive_until = testing::server_ms(straight) + 60'000;
+    int ticket = 0;
+    for (const char* wants : {"5 1", "2 1", "1 1", "1 1"}) {
+      ++ticket;
+      queue_up(straight, process + ":" + std::to_string(ticket), ticket, alive_until, wants);
+    }
+    held->set_permits(3);
+    ask(straight, {"PUBLISH", channel, "all"});
+    told.wait(3);
+    EXPECT_EQ(heard, (std::vector<std::string>{process + ":1 0", process + ":2 0", "all"}));
     held->release();
   });
 }

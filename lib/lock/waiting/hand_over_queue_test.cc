@@ -72,6 +72,21 @@ TEST_P(HandOverQueueTest, WhoDoesNotListenKeepsItsPlace) {
   });
 }
 
+// The release takes it out of the queue, finds nobody else, and puts it back: into a new queue.
+TEST_P(HandOverQueueTest, AQueueOfWhoDoesNotListenExpires) {
+  run([](Fixture& fixture) {
+    Peer<ReentrantLocks> a(fixture, {.lease = 60s});
+    const auto lock = a.locks.obtain("k");
+    lock->lock();
+    queue_up(a, "deaf:1", "1.5");
+    lock->unlock();
+    EXPECT_EQ(a.ask({"ZSCORE", kQueue, "deaf:1"}).text, "1.5");
+    const std::int64_t left = a.ask({"PTTL", kQueue}).integer;
+    EXPECT_GT(left, 30'000);
+    EXPECT_LE(left, 60'000);
+  });
+}
+
 // A fair waiter insists on its turn: nobody is served before it, as long as it is taken for alive.
 TEST_P(HandOverQueueTest, AFairWaiterThatDoesNotListenIsNotPassedOver) {
   run([](Fixture& fixture) {
