@@ -27,7 +27,7 @@ RecordingObserver::RecordingObserver(Runtime& runtime)
 void RecordingObserver::on_event(const LockEvent& event) noexcept {
   {
     const std::scoped_lock guard(mutex_);
-    told_.push_back({event.kind, runtime_.now()});
+    told_.push_back({event.kind, runtime_.now(), event.valid_until});
     changed_.notify_all();
   }
   if (hook_ && event.kind == hooked_) hook_();
@@ -72,6 +72,13 @@ MonotonicTime RecordingObserver::last(LockEvent::Kind kind) {
     if (told.kind == kind) at = told.at;
   }
   return at;
+}
+
+std::optional<MonotonicTime> RecordingObserver::valid_until(LockEvent::Kind kind) {
+  const std::scoped_lock guard(mutex_);
+  const auto last =
+      std::find_if(told_.rbegin(), told_.rend(), [&](const Told& told) { return told.kind == kind; });
+  return last == told_.rend() ? std::nullopt : last->valid_until;
 }
 
 }  // namespace holdfast::testing

@@ -77,7 +77,8 @@ class RecordingObserver final : public LockObserver {
   // [parks] Until `kind` was told `times` times. Throws LostWhileWaiting where that is `renewed` and the
   // latest hold was lost.
   void wait_for(LockEvent::Kind kind, std::size_t times = 1);
-  MonotonicTime last(LockEvent::Kind kind);  // when it was told last
+  MonotonicTime last(LockEvent::Kind kind);                        // when it was told last
+  std::optional<MonotonicTime> valid_until(LockEvent::Kind kind);  // as it was told last
   // `hook` runs inside each event of `kind`; null: none. Only in worlds.
   void on_kind(LockEvent::Kind kind, std::function<void()> hook);
   // [parks] wait_for() by a task of another process, whose runtime is `waiter`.
@@ -87,6 +88,7 @@ class RecordingObserver final : public LockObserver {
   struct Told {
     LockEvent::Kind kind;
     MonotonicTime at;
+    std::optional<MonotonicTime> valid_until;
   };
   Runtime& runtime_;
   Mutex mutex_;

@@ -17,7 +17,7 @@ struct LockEvent {
     acquired,        // the outermost grant, before acquire() returns to its caller
     renewing,        // a renewal is about to be sent
     renewed,         // the server confirmed a renewal; valid_until is the new one
-    extended,        // extend() was confirmed; valid_until is the new one
+    extended,        // extend(), or a downgrade, was confirmed; valid_until is the new one
     renew_failed,    // no confirmation this time; it is tried again within the lease
     lost,            // the hold is known to be over without a release; a quick observer hears it first
     released,        // the outermost release was confirmed

@@ -142,6 +142,29 @@ TEST_P(ReadWriteFaults, ADowngradeThatNoServerAnswers) {
   });
 }
 
+// Nobody holds on to a reader's hold that is over, while it is asked for.
+TEST_P(ReadWriteFaults, ADowngradeThatLastsToTheEndOfTheLease) {
+  run([](Fixture& fixture, redis::Client&) {
+    for (const bool by_unlock : {false, true}) {
+      Peer a(fixture, {.lock = {.lease = 300ms}}), b(fixture, {.lock = {.lease = 60s}});
+      const auto lock = a.obtain(), other = b.obtain();
+      lock->lock();
+      if (by_unlock) lock->lock_shared();
+      a.link.lose_reply_to(sha1(kReadWriteRelease), 1'000'000);
+      if (by_unlock) {
+        EXPECT_THROW(lock->release(), LockLost);
+      } else {
+        EXPECT_THROW(lock->downgrade(), LockLost);
+      }
+      EXPECT_EQ(a.observer.count(Kind::lost), 1u);
+      EXPECT_EQ(a.observer.count(Kind::extended), 0u);
+      EXPECT_EQ(lock->read().hold_count(), 0);
+      EXPECT_TRUE(other->try_lock_for(30s));
+      other->unlock();
+    }
+  });
+}
+
 // A reader that died holds up a writer for its lease; the others keep theirs.
 TEST_P(ReadWriteFaults, EachReaderHasALeaseOfItsOwn) {
   run([](Fixture& fixture, redis::Client& straight) {

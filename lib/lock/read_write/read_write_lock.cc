@@ -183,14 +183,28 @@ void WireReadWriteLock::become_reader(int depth, MonotonicTime deadline) {
   const std::array<std::string_view, 3> args{hold->owner, write_.wire().token_ms, context_->lease_ms};
   // Where a grant has to be acknowledged, this is none: the claim stays as it is until the next renewal.
   const bool renews = !context_->options.survivor;
+  // A confirmation that comes after the end does not bring the hold back.
+  const MonotonicTime end = hold->valid_until();
+  const auto is_over = [&] { return runtime().now() >= end; };
+  const auto lost = [&](std::string_view reason) {
+    context_->watchdog.lost_at_release(*hold, reason);
+    return LockLost("lock '" + key() +
+                        "': the hold was lost before it became a reader's; the integrity of what it "
+                        "protects may have been compromised",
+                    key(), std::string(hold->node), false);
+  };
+  const auto give_back_later = [&] {
+    context_->late_release.add(hold->wire, hold->owner,
+                               hold->gone_by(runtime().now(), context_->options.lease));
+  };
   redis::Answer answer;
   bool unseen = false;
   try {
     answer = context_->insist(key(), kReadWriteRelease, write_.wire().release_keys, args, unseen,
-                              renews ? &Store::renew : &Store::call, deadline);
+                              renews ? &Store::renew : &Store::call, std::min(deadline, end));
   } catch (const LockError& error) {
-    context_->late_release.add(hold->wire, hold->owner,
-                               hold->gone_by(runtime().now(), context_->options.lease));
+    give_back_later();
+    if (is_over()) throw lost("no server answered its downgrade until its lease was over");
     context_->tell({.kind = LockEvent::Kind::release_failed,
                     .key = key(),
                     .acquisition = hold->owner,
@@ -200,16 +214,13 @@ void WireReadWriteLock::become_reader(int depth, MonotonicTime deadline) {
                     .since = hold->granted_at});
     throw;
   }
-  const MonotonicTime valid_until =
-      renews ? std::max(hold->valid_until(), lease_end(answer.sent_at, context_->options.lease))
-             : hold->valid_until();
-  if (released(answer.reply) != 1 || runtime().now() >= valid_until) {
-    context_->watchdog.lost_at_release(*hold, "the server no longer held it for this owner at its downgrade");
-    throw LockLost("lock '" + key() +
-                       "': the hold was lost before it became a reader's; the integrity of what it " +
-                       "protects may have been compromised",
-                   key(), std::string(answer.node), false);
+  if (released(answer.reply) != 1) throw lost("the server no longer held it for this owner at its downgrade");
+  if (is_over()) {
+    give_back_later();
+    throw lost("the answer to its downgrade came when its lease was over");
   }
+  const MonotonicTime valid_until =
+      renews ? std::max(end, lease_end(answer.sent_at, context_->options.lease)) : end;
   context_->tell({.kind = LockEvent::Kind::released,
                   .key = key(),
                   .acquisition = hold->owner,
@@ -226,6 +237,15 @@ void WireReadWriteLock::become_reader(int depth, MonotonicTime deadline) {
   reader->renewals_left = hold->renewals_left;
   reader->extended_until_ns = hold->extended_until_ns.load();
   reader->valid_until_ns = valid_until.time_since_epoch().count();
+  if (renews) {
+    context_->tell({.kind = LockEvent::Kind::extended,
+                    .key = key(),
+                    .acquisition = hold->owner,
+                    .node = answer.node,
+                    .valid_until = valid_until,
+                    .sent_at = answer.sent_at,
+                    .mode = read_.mode()});
+  }
   read_.put(reader, answer.sent_at, depth);
 }
 

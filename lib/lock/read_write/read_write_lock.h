@@ -46,8 +46,8 @@ struct ReadWriteOptions {
 class ReadWriteLock : public Lock {
  public:
   // [parks] From writer to reader. Throws NotOwner when the calling task does not hold the write side exactly
-  // once, LockLost when it no longer held it on the server, Unavailable. After LockLost and Unavailable it
-  // holds neither.
+  // once, LockLost when it no longer held it on the server, or no server answered by the end of its lease,
+  // Unavailable. After LockLost and Unavailable it holds neither. So does an unlock() of who reads, too.
   virtual void downgrade() = 0;
 
   // --- read side: as the members of Lock without "shared" ------------------------------------------------

@@ -161,6 +161,8 @@ TEST_P(ReadWriteLockSidesTest, DowngradeTakesReadsAlong) {
     lock->downgrade();
     EXPECT_EQ(lock->read().hold_count(), 2);
     EXPECT_EQ(lock->read().token(), token);
+    EXPECT_EQ(a.observer.count(Kind::extended), 1u);  // the reader's lease counts from now
+    EXPECT_EQ(a.observer.valid_until(Kind::extended), lock->read().valid_until());
     lock->unlock_shared();
     lock->unlock_shared();
     EXPECT_TRUE(other->try_lock());
