@@ -41,6 +41,8 @@
   X(crash_ends_nothing, "holds/holds.cc", "holds of a client that died go on")                               \
   X(crash_ends_one_thread, "holds/holds.cc", "a crash ends the holds of the process of that name alone")     \
   X(loss_ignores_the_id, "holds/holds.cc", "a loss ends the newest hold, whichever it names")                \
+  X(who_reads_writes_no_more, "holds/holds.cc",                                                              \
+    "what names the acquisition of a writer that reads means one hold")                                      \
   X(loss_ends_everything, "holds/holds.cc", "a loss ends all holds of its client")                           \
   X(failed_release_of_jepsen_ends, "holds/holds.cc", "a release that failed ends a hold in Jepsen formats")  \
   X(not_owner_ends_one_entry, "holds/holds.cc", "not-owner takes one entry of several")                      \
@@ -78,6 +80,7 @@
   X(later_change_closes_the_unknown, "checks/check_exclusion.cc",                                            \
     "a known change ends one of unknown outcome")                                                            \
   X(equal_tokens_pass, "checks/check_fencing_monotonic.cc", "a token may be repeated")                       \
+  X(who_reads_wants_a_token, "checks/check_fencing_monotonic.cc", "a writer that reads needs another token") \
   X(tokens_of_readers_rise, "checks/check_fencing_monotonic.cc", "readers may not share a token")            \
   X(tokens_by_holds, "checks/check_fencing_monotonic.cc",                                                    \
     "tokens are ordered by the ends of holds, not of claims")                                                \

@@ -2,7 +2,7 @@
 //
 // Hold a comes before hold b when b was invoked after a's acquire returned, or when they exclude each other
 // and a's claim (without one: a's hold) was over when b began. Then b's token must be the greater one; among
-// readers it may be equal. Other holds are not ordered: two readers may be granted in one order and learn of
+// readers it may be equal, and where b is what a writer reads beside its hold a (a downgrade). Other holds are not ordered: two readers may be granted in one order and learn of
 // it in the other, and so may two holders of a semaphore whose permits are enough for both. Each of the two
 // rules takes one sweep by time, which compares with the greatest token so far: O(n log n).
 #include <fmt/format.h>
@@ -63,8 +63,9 @@ class Greatest {
                                   : 0;
     const auto at = writers_.upper_bound(static_cast<std::uint32_t>(std::max<std::int64_t>(room, 0)));
     const Hold* const writer = at == writers_.end() ? nullptr : at->second;
-    if (writer != nullptr &&
-        (writer->token > hold.token || (writer->token == hold.token && !HOLDFAST_PLANTED(equal_tokens_pass))))
+    if (writer != nullptr && (writer->token > hold.token ||
+                              (writer->token == hold.token && !HOLDFAST_PLANTED(equal_tokens_pass) &&
+                               (!hold.continues(*writer) || HOLDFAST_PLANTED(who_reads_wants_a_token)))))
       return writer;
     if (only_excluded && hold.shared) return nullptr;
     if (reader_ != nullptr &&

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "checker/checks/truth_clocks.h"
 #include "checker/checks/truth_counts.h"
 #include "checker/checks/truth_ledger.h"
 #include "checker/history/effects.h"
@@ -35,6 +36,7 @@ class Comparison {
     name_records();
     read_ledger();
     for (std::size_t i = 0; i < history.events().size(); ++i) read(i);
+    look_beside();
     for (auto& [place, present] : present_)
       close(place, present, history.events().size(), kForever, End::open);
   }
@@ -97,6 +99,7 @@ class Comparison {
 
   void read(std::size_t i) {
     const Event& event = at(i);
+    if (!begun_.empty() && !same_moment(event, at(begun_.front()))) look_beside();
     if (event.f == Function::resize && event.type == EventType::ok)
       limit_[event.key] = event.value.number_or(0);
     if (Effect effect{}; effect_of(history_, event, effect)) {
@@ -152,7 +155,8 @@ class Comparison {
          ++found) {
       Present& present = found->second;
       settle(found->first, present, at(i).time_ns);
-      if (present.until_ns != kForever) present.until_ns -= in_world_time(node, at(i).value.number_or(0));
+      if (present.until_ns != kForever)
+        present.until_ns -= clocks_.in_world_time(node, at(i).value.number_or(0));
       if (present.counts && present.until_ns <= at(i).time_ns) {  // it keeps its end: a step back revives it
         present.counts = false;
         present.stretch.to_ns = at(i).time_ns;
@@ -171,25 +175,15 @@ class Comparison {
   void drifts(std::size_t i) {
     const Event& event = at(i);
     for (const Symbol node : nodes_) steps_[node].push_back(event.time_ns);
-    const std::int64_t before = rate_of(event.node);
-    rate_of(event.node) = kMillion + event.value.number_or(0);
+    const std::int64_t before = clocks_.drift(event.node, event.value.number_or(0));
     for (auto found = present_.lower_bound({event.node, 0});
          found != present_.end() && found->first.first == event.node; ++found) {
       Present& present = found->second;
       settle(found->first, present, event.time_ns);
       if (present.until_ns == kForever || present.until_ns <= event.time_ns) continue;
-      const std::int64_t left = scaled(present.until_ns - event.time_ns, before, kMillion);
-      present.until_ns = event.time_ns + in_world_time(event.node, left);
+      const std::int64_t left = ServerClocks::by_clock(present.until_ns - event.time_ns, before);
+      present.until_ns = event.time_ns + clocks_.in_world_time(event.node, left);
     }
-  }
-
-  static std::int64_t scaled(std::int64_t time_ns, std::int64_t by, std::int64_t over) {
-    __extension__ using Wide = __int128;
-    return static_cast<std::int64_t>(static_cast<Wide>(time_ns) * by / over);
-  }
-  std::int64_t& rate_of(Symbol node) { return rate_.try_emplace(node, kMillion).first->second; }
-  std::int64_t in_world_time(Symbol node, std::int64_t of_its_clock_ns) {
-    return scaled(of_its_clock_ns, kMillion, std::max<std::int64_t>(1, rate_of(node)));
   }
 
   void stands(std::size_t i) {
@@ -199,7 +193,7 @@ class Comparison {
     settle(place, present, event.time_ns);
     present.until_ns = event.valid_until_ns == kAbsent
                            ? kForever
-                           : event.time_ns + in_world_time(event.node, event.valid_until_ns - event.time_ns);
+                           : clocks_.in_world_time(event.node, event.time_ns, event.valid_until_ns);
     const bool commanded = history_.text(event.process).starts_with(kByCommand);
     const auto before = until_.find(place);
     present.older =
@@ -209,7 +203,7 @@ class Comparison {
     present.owner = event.owner;
     if (present.counts) return;
     open(present, i);
-    beside(i, present);
+    begun_.push_back(i);
     if (!commanded || ledger_.empty()) return;
     const std::vector<TruthEntry>& entries = ledger_[{event.node, event.key}];
     const bool named = std::any_of(entries.begin(), entries.end(), [&](const TruthEntry& entry) {
@@ -224,6 +218,18 @@ class Comparison {
     }
   }
 
+  // Judged when all is as one command left it, which may make a writer a reader, and let readers in.
+  static bool same_moment(const Event& a, const Event& b) {
+    return a.process == b.process && a.time_ns == b.time_ns;
+  }
+  void look_beside() {
+    for (const std::size_t i : begun_) {
+      const auto found = present_.find({at(i).node, at(i).id});
+      if (found != present_.end() && found->second.counts && found->second.stretch.from == i)
+        beside(i, found->second);
+    }
+    begun_.clear();
+  }
   // Grants on one server exclude each other.
   void beside(std::size_t i, const Present& mine) {
     const Event& event = at(i);
@@ -469,7 +475,7 @@ class Comparison {
   const Wording words_;
   const std::vector<Hold> holds_;
   Truth truth_;
-  static constexpr std::int64_t kMillion = 1'000'000;
+  ServerClocks clocks_;
   bool quorum_ = false, of_process_ = false;
   std::map<std::string, Symbol, std::less<>> of_processes_;  // records by name, where they are processes'
   std::vector<Symbol> nodes_;
@@ -477,10 +483,10 @@ class Comparison {
   std::map<Symbol, std::pair<std::int64_t, Symbol>> shared_;  // by record: the last claim's end and owner
   std::map<Symbol, Symbol> named_;                            // records of acquisitions that share them
   std::map<Place, std::int64_t> until_;                       // of records whose server was emptied
+  std::vector<std::size_t> begun_;                            // records of one moment, not judged yet
   std::map<Place, Present> present_;                          // by node and acquisition
   std::map<Place, std::vector<Stretch>> stood_;               // the same, over; ascending
   std::map<Symbol, std::vector<std::int64_t>> steps_;         // of a node's clock
-  std::map<Symbol, std::int64_t> rate_;                       // of a node's clock, in parts per million
   std::map<Symbol, std::int64_t> limit_;                      // permits by key
   std::map<Symbol, std::set<Symbol>> claimed_on_;             // by key: on which nodes
 };

@@ -44,7 +44,7 @@ class Builder {
           break;
         case Function::lost:
           if (HOLDFAST_PLANTED(loss_ends_everything)) crashed(event, i);
-          if (const std::size_t at = find_of_client(event); at != kNowhere) end(at, i, HoldEnd::told_lost);
+          for (const std::size_t at : find_of_client(event)) end(at, i, HoldEnd::told_lost);
           break;
         case Function::crash:
           if (!HOLDFAST_PLANTED(crash_ends_nothing)) crashed(event, i);
@@ -74,6 +74,7 @@ class Builder {
     reserve_huge(holds(), grants);
     place_.reserve(grants);
     depth_.reserve(grants);
+    writer_.reserve(grants);
   }
 
   // An invocation may lack what its completion names, and the other way round.
@@ -122,17 +123,29 @@ class Builder {
     }
     return found;
   }
-  // A renewal or a loss comes from another process of the client, and may lack the owner.
-  std::size_t find_of_client(const Event& event) {
+  // A renewal or a loss comes from another process of the client, and may lack the owner. Who reads while it
+  // writes has two holds.
+  std::vector<std::size_t> find_of_client(const Event& event) {
     const auto& open = open_[event.key];
     const std::size_t client = client_number(event.process);
     for (auto at = open.rbegin(); at != open.rend(); ++at) {
       const Hold& hold = holds()[*at];
       if (!HOLDFAST_PLANTED(loss_ignores_the_id) && event.id != 0 && hold.id != 0 && hold.id != event.id)
         continue;
-      if (event.owner != 0 ? hold.owner == event.owner : client_number(hold.process) == client) return *at;
+      if (event.owner != 0 ? hold.owner == event.owner : client_number(hold.process) == client)
+        return with_its_writer(*at, event.id);
     }
-    return kNowhere;
+    return {};
+  }
+  // The open hold at `at`, and that of the writer who reads there, if both are of that acquisition.
+  std::vector<std::size_t> with_its_writer(std::size_t at, Symbol id) const {
+    const std::size_t writer = writer_[at];
+    const bool both = writer != kNowhere && holds()[writer].ended == kNowhere && are_of(id, at, writer);
+    return both ? std::vector{at, writer} : std::vector{at};
+  }
+  bool are_of(Symbol id, std::size_t reads, std::size_t writes) const {
+    return id != 0 && holds()[reads].id == id && holds()[writes].id == id &&
+           !HOLDFAST_PLANTED(who_reads_writes_no_more);
   }
 
   void end(std::size_t at, std::size_t position, HoldEnd how) {
@@ -150,7 +163,7 @@ class Builder {
     same.pop_back();
   }
 
-  void open(Hold hold, std::uint32_t depth) {
+  void open(Hold hold, std::uint32_t depth, std::size_t writer = kNowhere) {
     const std::size_t at = holds().size();
     open_[hold.key].push_back(at);
     const std::size_t client = client_number(hold.process);
@@ -159,6 +172,7 @@ class Builder {
     of_client_[client].push_back(at);
     holds().push_back(std::move(hold));
     depth_.push_back(depth);
+    writer_.push_back(writer);
   }
 
   static void promise(Hold& hold, const Event& event, std::size_t position) {
@@ -190,12 +204,10 @@ class Builder {
                                                                    : said(event, position, &Event::mode),
                  id = said(event, position, &Event::id);
     const bool shared = is_shared(mode);
-    if (options_.reentrant) {
-      const std::size_t held = find(key, owner, id, shared);
-      if (held != kNowhere && holds()[held].shared == shared) {
-        ++depth_[held];
-        return promise(holds()[held], event, position);
-      }
+    const std::size_t held = options_.reentrant || shared ? find(key, owner, id, shared) : kNowhere;
+    if (options_.reentrant && held != kNowhere && holds()[held].shared == shared) {
+      ++depth_[held];
+      return promise(holds()[held], event, position);
     }
     Hold hold;
     hold.invoked = pairs_.other[position];
@@ -213,7 +225,9 @@ class Builder {
     hold.node = event.node;
     hold.token = event.token;
     hold.permits = permits_of(event, position);
-    open(std::move(hold), 1);
+    const bool writes = shared && held != kNowhere && !holds()[held].shared;
+    if (writes) hold.writer = holds()[held].acquired;
+    open(std::move(hold), 1, writes ? held : kNowhere);
   }
 
   void release_invoked(const Event& event, std::size_t position) {
@@ -229,7 +243,7 @@ class Builder {
       return;
     if (failed && HOLDFAST_PLANTED(failed_release_ends_nothing)) return;
     if (failed && says_lost(*answer) && !HOLDFAST_PLANTED(not_owner_ends_one_entry)) {
-      if (at != kNowhere) end(at, position, HoldEnd::released);
+      if (at != kNowhere) end_acquisition(at, said(event, position, &Event::id), position);
       return;
     }
     // A release of several permits may end several holds, or a part of one.
@@ -247,6 +261,14 @@ class Builder {
       const bool late = HOLDFAST_PLANTED(release_ends_with_its_answer) && completion != kNowhere;
       if (--depth_[at] == 0 || HOLDFAST_PLANTED(entries_are_not_counted))
         end(at, late ? completion : position, HoldEnd::released);
+    }
+  }
+  void end_acquisition(std::size_t at, Symbol id, std::size_t position) {
+    const std::vector<std::size_t> open = open_[holds()[at].key];
+    for (const std::size_t other : open) {
+      const bool reads = writer_[other] == at && are_of(id, other, at);
+      const bool writes = writer_[at] == other && are_of(id, at, other);
+      if (other == at || reads || writes) end(other, position, HoldEnd::released);
     }
   }
   bool says_lost(const Event& answer) const {
@@ -289,7 +311,7 @@ class Builder {
   }
 
   void renewed(const Event& event, std::size_t position) {
-    if (const std::size_t at = find_of_client(event); at != kNowhere) promise(holds()[at], event, position);
+    for (const std::size_t at : find_of_client(event)) promise(holds()[at], event, position);
   }
 
   void crashed(const Event& event, std::size_t position) {
@@ -316,6 +338,7 @@ class Builder {
       made_;  // key, owner and id of all acquires, sorted; empty: not asked for
   Holds result_;
   std::vector<std::uint32_t> depth_;  // by hold
+  std::vector<std::size_t> writer_;   // by hold: index of the writer's, of whom it continues the acquisition
 };
 
 }  // namespace

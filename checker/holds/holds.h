@@ -10,7 +10,9 @@
 //   release that fails, Jepsen formats  nothing: there a failed operation never happened
 //   lost                                the hold ended when the client was told
 //   crash of its client                 the hold ended there
-//   acquire in another mode             of a writer that reads: a second hold beside the first
+//   acquire in another mode             of a writer that reads: a second hold beside the first. They may have
+//                                       one token. If they have one id, too, then a renewal, a loss and a
+//                                       release that fails so, which names it, mean both
 //   acquire that fails or is unknown    nothing
 //
 // An acquisition id tells holds of one owner apart; it never reaches the hold of another. A claim is what the
@@ -43,6 +45,7 @@ struct Hold {
   std::size_t invoked = kNowhere;   // position of the acquire's invocation
   std::size_t acquired = kNowhere;  // position of its completion
   std::size_t ended = kNowhere;     // position of the event that ends it
+  std::size_t writer = kNowhere;    // of a writer that reads: where that hold was acquired; kNowhere: no such
   std::int64_t invoked_ns = 0;      // when it was asked for; the grant, if nothing says so
   std::int64_t from_ns = 0;
   std::int64_t to_ns = kForever;
@@ -63,6 +66,8 @@ struct Hold {
   }  // has_claim()
   // The lease was over when acquire returned.
   bool expired_at_return() const { return granted_until_ns != kAbsent && granted_until_ns <= from_ns; }
+  // `other` is of the same acquisition: with that its owner wrote when it began to read.
+  bool continues(const Hold& other) const { return writer != kNowhere && writer == other.acquired; }
 };
 
 // What a thread did last about one acquisition.

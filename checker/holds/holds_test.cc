@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "checker/testing/script_history.h"
 
 namespace holdfast::checker {
@@ -65,6 +67,40 @@ TEST(Holds, CrashDowngradeUnknownAndFailedReleases) {
   EXPECT_TRUE(holds[2].shared);
   EXPECT_EQ(holds[2].to_ns, kForever);
   EXPECT_EQ(holds[3].to_ns, 7 * kMs);  // a release that failed ends it at its invocation, at any depth
+}
+
+TEST(Holds, WhatNamesTheAcquisitionOfAWriterThatReadsMeansBothHolds) {
+  const auto after = [](const std::string& events) {
+    auto holds = build_holds(history_of(R"(
+    1 c1/0 ok acquire k id=a owner=o mode=write valid=10
+    2 c1/0 ok acquire k id=a owner=o mode=read valid=10
+)" + events),
+                             true);
+    EXPECT_EQ(holds.size(), 2U);
+    return holds;
+  };
+  const auto held = after("");
+  EXPECT_TRUE(held[1].continues(held[0]));
+  EXPECT_FALSE(held[0].continues(held[1]));
+  const auto renewed = after("3 c1/watchdog invoke renew k id=a\n4 c1/watchdog ok renew k id=a valid=20\n");
+  EXPECT_EQ(renewed[0].valid_until_ns, 20 * kMs);
+  EXPECT_EQ(renewed[1].valid_until_ns, 20 * kMs);
+  for (const auto& lost : {after("3 c1/watchdog ok lost k id=a\n"),
+                           after("3 c1/0 invoke release k id=a owner=o mode=write\n"
+                                 "4 c1/0 fail release k id=a owner=o mode=write error=not-owner\n")}) {
+    EXPECT_EQ(lost[0].to_ns, 3 * kMs);
+    EXPECT_EQ(lost[1].to_ns, 3 * kMs);
+  }
+  // Without its name it may mean one of them, or the other: the newer one.
+  const auto unnamed = after("3 c1/watchdog ok lost k\n");
+  EXPECT_EQ(unnamed[0].to_ns, kForever);
+  EXPECT_EQ(unnamed[1].to_ns, 3 * kMs);
+  // The writing is over: what is renewed is the reading.
+  const auto reads = after(
+      "3 c1/0 invoke release k id=a owner=o mode=write\n4 c1/0 ok release k id=a owner=o mode=write\n"
+      "5 c1/watchdog invoke renew k id=a\n6 c1/watchdog ok renew k id=a valid=20\n");
+  EXPECT_EQ(reads[0].valid_until_ns, 10 * kMs);
+  EXPECT_EQ(reads[1].valid_until_ns, 20 * kMs);
 }
 
 TEST(Holds, WithoutIdsTheOwnerIsTheProcess) {

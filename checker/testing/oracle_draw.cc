@@ -346,19 +346,28 @@ class Drawing {
       if (unknown) rename(process);
       return;
     }
+    const Grant* const writes = one_of(3) ? nullptr : writer(act);
     Grant grant{.key = act.key,
                 .owner = act.owner,
-                .id = new_id(),
+                .id = writes != nullptr ? writes->id : new_id(),
                 .shared = act.shared,
                 .permits = act.permits,
                 .token = {}};
     finish(act, Answer::ok);
     act.id = grant.id;
     if (drawn_.leased && !(silent_claims_ && one_of(3))) act.valid_until = grant.until = lease();
-    if (fences_) act.token = grant.token = token(grant);
+    if (fences_) act.token = grant.token = writes != nullptr ? writes->token : token(grant);
     process.mine.push_back(grant);
     service_.push_back(grant);
     process.open = -1;
+  }
+
+  // The grant beside which a writer begins to read; null: it is none.
+  const Grant* writer(const Act& act) const {
+    for (const Grant& each : service_) {
+      if (act.shared && !each.shared && each.key == act.key && each.owner == act.owner) return &each;
+    }
+    return nullptr;
   }
 
   // From one digit to two, or from 19 digits to 20.

@@ -130,7 +130,8 @@ Truth fencing_monotonic(const Drawn& drawn, const World& world) {
           !fit && over != kNever && earlier(over, by_event ? a.to_at : a.from_at, b.from, b.from_at);
       if (!asked_later && !excluded) continue;
       const bool rises = less(a.token, b.token);
-      wrong = wrong || !(rises || (a.shared && b.shared && a.token == b.token));
+      const bool may_repeat = (a.shared && b.shared) || b.writer == a.from_at;
+      wrong = wrong || !(rises || (may_repeat && a.token == b.token));
     }
   }
   if (wrong) return Truth::violated;

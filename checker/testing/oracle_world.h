@@ -22,6 +22,7 @@ struct Hold {
   bool released = false, ended_as_told = false;   // else it never ended
   std::optional<std::int64_t> granted_until, until;
   std::string token;
+  int writer = -1;  // whose owner wrote when it began to read: the place at which it began to write
   // The end of what was promised; REQUIRES: until.
   std::int64_t claim_to() const { return std::max(from, std::min(*until, to)); }
   bool expired() const { return granted_until && *granted_until <= from; }
@@ -84,7 +85,7 @@ class World {
     } else if (act.f == "renew") {
       if (!step.asks && act.answer == Answer::ok && act.valid_until) renewed(act);
     } else if (act.f == "lost") {
-      if (Hold* hold = of_client(act)) end(*hold, ret(act), act.returned, true);
+      for (Hold* hold : of_client(act)) end(*hold, ret(act), act.returned, true);
     } else if (act.f == "crash") {
       crash(act);
     }
@@ -115,14 +116,25 @@ class World {
     return found;
   }
   // For what comes from anywhere in the client.
-  Hold* of_client(const Act& act) {
+  std::vector<Hold*> of_client(const Act& act) {
     for (std::size_t i = holds.size(); i-- > 0;) {
       Hold& hold = holds[i];
       if (hold.to_at >= 0 || hold.key != act.key) continue;
       if (!act.id.empty() && !hold.id.empty() && act.id != hold.id) continue;
-      if (act.names_owner ? hold.owner == act.owner : hold.client == act.client) return &hold;
+      if (act.names_owner ? hold.owner == act.owner : hold.client == act.client)
+        return and_its_other(hold, act);
     }
-    return nullptr;
+    return {};
+  }
+  // Of a writer that reads, both holds: if they have the id that is named.
+  std::vector<Hold*> and_its_other(Hold& hold, const Act& act) {
+    std::vector<Hold*> both = {&hold};
+    for (Hold& other : holds) {
+      const bool same = other.writer == hold.from_at || hold.writer == other.from_at;
+      if (same && other.to_at < 0 && !act.id.empty() && hold.id == act.id && other.id == act.id)
+        both.push_back(&other);
+    }
+    return both;
   }
 
   void granted(const Act& act) {
@@ -148,6 +160,8 @@ class World {
     hold.from_at = act.returned;
     hold.granted_until = hold.until = act.valid_until;
     hold.token = act.token;
+    const Hold* const mine = find(act, false);
+    if (mine != nullptr && act.shared && !mine->shared) hold.writer = mine->from_at;
     holds.push_back(hold);
   }
 
@@ -155,7 +169,7 @@ class World {
     if (hold.until && now <= *hold.until) hold.until = std::max(*hold.until, until);
   }
   void renewed(const Act& act) {
-    if (Hold* const hold = of_client(act)) extend(*hold, ret(act), *act.valid_until);
+    for (Hold* const hold : of_client(act)) extend(*hold, ret(act), *act.valid_until);
   }
 
   void release(const Act& act) {
@@ -163,7 +177,8 @@ class World {
     if (failed && telling_.jepsen) return;
     Hold* hold = find(act, false);
     if (act.answer == Answer::not_owner) {
-      if (hold != nullptr) end(*hold, call(act), act.called, false);
+      if (hold == nullptr) return;
+      for (Hold* const each : and_its_other(*hold, act)) end(*each, call(act), act.called, false);
       return;
     }
     for (std::int64_t left = act.permits; left > 0 && hold != nullptr; hold = find(act, true)) {

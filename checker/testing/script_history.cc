@@ -5,6 +5,7 @@
 #include <string>
 
 #include "checker/checks/check.h"
+#include "checker/checks/truth.h"
 #include "checker/holds/holds.h"
 #include "checker/invariant.h"
 
@@ -30,7 +31,7 @@ History history_of(std::string_view script) {
     event.time_ns = nanoseconds(time);
     event.process = history.intern(process);
     CHECKER_INVARIANT(parse(type, event.type), line.c_str());
-    if (f == kLeft || f == kLeftBehind) {
+    if (f == kLeft || f == kLeftBehind || f == kKeyspace || f == kRecord) {
       event.f = Function::other;
       event.error = history.intern(f);
     } else {
