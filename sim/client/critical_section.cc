@@ -80,9 +80,9 @@ class CriticalSection final : public Fleet {
   void downgrade(WorkThread& thread) {
     const std::shared_ptr<Lock> shared = thread.obtain_shared();
     const bool reads = thread.acquire(*shared);
-    thread.release();
+    const bool stays = thread.release();
     if (!reads) return;
-    thread.work(hold_, *shared);
+    if (stays) thread.work(hold_, *shared);
     thread.release(*shared);
   }
 

@@ -130,24 +130,30 @@ bool WorkThread::ask(Lock& lock, const std::function<bool()>& call) {
   return false;
 }
 
-void WorkThread::release() {
-  release(*lock_);
+bool WorkThread::release() {
+  const bool given_back = release(*lock_);
   if (options_.evict && lock_->hold_count() == 0) lock_ = exclusive_ = shared_ = nullptr;
+  return given_back;
 }
 
-void WorkThread::release(Lock& lock) {
+bool WorkThread::release(Lock& lock) {
   const std::string& key = lock.key();
   if (interrupt_ && interrupt_->request_stop()) record_.interrupted(key);
-  if (options_.release == Release::on_error && !failed_) return record_.left(key);
+  if (options_.release == Release::on_error && !failed_) {
+    record_.left(key);
+    return true;
+  }
   record_.release_invoked(key, lock.mode());
   try {
     if (options_.release == Release::if_held && !locks_->still_held(lock)) {
       ++stats_.lost;
-      return record_.release_failed(key, "not-owner");
+      record_.release_failed(key, "not-owner");
+      return false;
     }
     lock.release();
     ++stats_.released;
     record_.release_ok(key);
+    return true;
   } catch (const NotOwner&) {
     ++stats_.lost;
     record_.release_failed(key, "not-owner");
@@ -163,6 +169,7 @@ void WorkThread::release(Lock& lock) {
   } catch (const std::system_error& error) {  // a published design that cannot start its executor
     record_.release_unknown(key, error.what());
   }
+  return false;
 }
 
 // --- Fleet ---------------------------------------------------------------------------------------------

@@ -28,8 +28,9 @@ class WorkThread {
   bool only_reads() const { return shared_ != nullptr && lock_ == shared_; }
   // [parks] False: not granted (and a pause was made, so that nobody spins).
   bool acquire() { return acquire(*lock_); }
-  // [parks] Where objects are dropped (WorkloadOptions::evict), the thread keeps its own until then.
-  void release();
+  // [parks] False: it was not given back as it was held. Where objects are dropped (WorkloadOptions::evict),
+  // the thread keeps its own until then.
+  bool release();
   // The same for any lock of this client: a thread may hold several.
   std::shared_ptr<Lock> obtain(const std::string& key) { return locks_->obtain(key); }
   std::shared_ptr<Lock> obtain_leased(const std::string& key, Duration lease) {
@@ -42,7 +43,7 @@ class WorkThread {
   bool acquire_at_once(Lock& lock) {
     return ask(lock, [&lock] { return lock.try_lock(); });
   }
-  void release(Lock& lock);          // unless the workload leaves it out (WorkloadOptions::release)
+  bool release(Lock& lock);          // unless the workload leaves it out (WorkloadOptions::release)
   void failed() { failed_ = true; }  // the work that is done under the lock failed
 
   bool over() const;                    // nobody starts a round any more (WorkloadOptions::stop_at)

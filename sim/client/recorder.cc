@@ -188,7 +188,7 @@ std::int64_t ClientRecorder::translate(std::optional<MonotonicTime> time) const 
 void ClientRecorder::on_event(const LockEvent& told) noexcept {
   using Kind = LockEvent::Kind;
   if (!live() || told.kind == Kind::released || told.kind == Kind::release_failed ||
-      told.kind == Kind::extended || told.kind == Kind::refused || told.kind == Kind::acquire_failed)
+      told.kind == Kind::refused || told.kind == Kind::acquire_failed)
     return;  // the thread records what it was told itself
   checker::History& history = recorder_.history();
   if (told.kind == LockEvent::Kind::acquired) {
@@ -213,7 +213,6 @@ void ClientRecorder::on_event(const LockEvent& told) noexcept {
     case LockEvent::Kind::acquired:
     case LockEvent::Kind::released:
     case LockEvent::Kind::release_failed:
-    case LockEvent::Kind::extended:
     case LockEvent::Kind::refused:
     case LockEvent::Kind::acquire_failed:
     case LockEvent::Kind::queued: return;
@@ -233,6 +232,14 @@ void ClientRecorder::on_event(const LockEvent& told) noexcept {
       event.valid_until_ns = translate(told.valid_until);
       append(event);
       publish(RunEventKind::lock_renewed, told.key, event.id, event.node);
+      return;
+    case LockEvent::Kind::extended:  // nothing said before that it would be asked for
+      event.f = Function::renew;
+      event.type = EventType::invoke;
+      append(event);
+      event.type = EventType::ok;
+      event.valid_until_ns = translate(told.valid_until);
+      append(event);
       return;
     case LockEvent::Kind::renew_failed:
       event.f = Function::renew;

@@ -156,6 +156,27 @@ TEST_F(RecorderTest, AHoldFromAcquireToRelease) {
   EXPECT_EQ(recorder.history().text(events[1].owner), "c1:0");
 }
 
+// A downgrade lengthens the lease, and nothing says before that it will be asked for.
+TEST_F(RecorderTest, WhatIsExtendedIsRenewed) {
+  as_client([&](Process& process, ClientRecorder& client) {
+    ThreadRecorder thread(client, 0);
+    thread.acquire_invoked("k", "read");
+    const MonotonicTime until = process.runtime().now() + 3s;
+    client.on_event({.kind = LockEvent::Kind::acquired, .key = "k", .acquisition = "uuid:1", .node = "r1"});
+    thread.acquire_ok(Told(process.runtime(), "k", "uuid:1", until));
+    client.on_event({.kind = LockEvent::Kind::extended,
+                     .key = "k",
+                     .acquisition = "uuid:1",
+                     .node = "r1",
+                     .valid_until = until + 1s});
+  });
+  EXPECT_EQ(lines(),
+            (std::vector<std::string>{"c1/0 invoke acquire k", "c1/0 ok acquire k c1-1",
+                                      "c1/watchdog invoke renew k c1-1", "c1/watchdog ok renew k c1-1"}));
+  EXPECT_EQ(recorder.history().events()[3].valid_until_ns - recorder.history().events()[1].valid_until_ns,
+            1'000'000'000);
+}
+
 // A design without valid_until claims its lease from the sending of the grant on, not from the first attempt.
 TEST_F(RecorderTest, SendingTimePlusLease) {
   as_client([&](Process& process, ClientRecorder& client) {

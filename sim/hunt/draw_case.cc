@@ -204,6 +204,7 @@ void draw_workload(const Ground& ground, Value& document, Dice dice) {
   if (dice.one_in(5)) table.set("interrupts", "30%");
   if (lock.registry && dice.one_in(4))
     table.set("evict", format_duration(dice.log_uniform(lease / 20, lease)));
+  if (lock.shared && dice.one_in(3)) table.set("downgrade", flag_value(true));
 }
 
 // A lease that is over after a few round trips is kept by nobody.

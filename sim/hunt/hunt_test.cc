@@ -195,6 +195,20 @@ TEST(HuntDraws, WhoBearsFailoversMeetsStrangersAndSteps) {
   EXPECT_GT(steps, 20);
 }
 
+TEST(HuntDraws, SomeWritersBecomeReaders) {
+  const auto downgrades = [](const char* lock) {
+    int with = 0;
+    for (std::uint64_t i = 0; i < 200; ++i) {
+      const Value document = draw_case(ground(lock), Rng(80).child(std::to_string(i)));
+      const Value* const drawn = document.find("workload")->find("downgrade");
+      with += drawn != nullptr && drawn->flag ? 1 : 0;
+    }
+    return with;
+  };
+  EXPECT_GT(downgrades("read-write"), 20);
+  EXPECT_EQ(downgrades("reentrant"), 0);
+}
+
 // More than that it does not bear, and nobody else bears any.
 TEST(HuntGround, StepsOfClocksAreBorneWithinTheSkew) {
   const auto borne = [](const std::string& lock, const std::string& faults) {

@@ -107,6 +107,17 @@ std::vector<PlantedVersion> planted_read_write() {
                  {acquire, "  call('zremrangebyscore', readers, '-inf', integer(now))\n", ""},
                  {acquire, "    local until_ms = math.max(now + lease,",
                   "    local until_ms = math.max(now + 50 * lease,"}}},
+      {.name = "read-write-downgrade-not-entered",
+       .base = "read-write",
+       .broken = "a writer that becomes a reader is told that it is in, and stands nowhere",
+       .edits = {{release,
+                  "  read_until(integer(math.max(tonumber(before or 0), now + lease, promised)), owner)\n",
+                  ""}}},
+      {.name = "read-write-downgrade-shortens",
+       .base = "read-write",
+       .broken = "a writer becomes a reader for a quarter of the lease that it is told",
+       .within = 30'000,
+       .edits = {{release, "now + lease, promised)), owner)", "now + lease / 4)), owner)"}}},
   };
 }
 
