@@ -1,10 +1,7 @@
 // `holdfast bench` as its users meet it, with tiny parameters, and the document that it writes.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <list>
@@ -18,40 +15,16 @@
 #include "lib/testing/server/child_process.h"
 #include "lib/testing/server/temporary_folder.h"
 #include "sim/client/lock_kind.h"
-#include "sim/comparators/engine.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_load.h"
 #include "tools/bench/bench_result.h"
 #include "tools/bench/metric_table.h"
 #include "tools/bench/sale.h"
 #include "tools/bench/shortest_lock.h"
+#include "tools/bench/testing/run_bench.h"
 
 namespace holdfast::tools {
 namespace {
-
-struct Ran {
-  int exit = -1;
-  std::string out;  // both outputs
-};
-
-Ran shell(const std::string& line) {
-  Ran ran;
-  std::FILE* pipe = popen((line + " 2>&1").c_str(), "r");
-  std::array<char, 4096> buffer;
-  std::size_t got = 0;
-  while ((got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0) ran.out.append(buffer.data(), got);
-  const int status = pclose(pipe);
-  ran.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return ran;
-}
-Ran holdfast(const std::string& arguments, const std::string& before = "") {
-  return shell(before + " " + holdfast::testing::build_path("holdfast ") + arguments);
-}
-
-nlohmann::json read_json(const std::string& path) {
-  std::ifstream file(path);
-  return nlohmann::json::parse(file);
-}
 
 // The measurement of that subject in that world, the first of several.
 nlohmann::json find(const nlohmann::json& document, const std::string& suite, const std::string& subject,
@@ -111,7 +84,7 @@ TEST(BenchCommand, BadInputIsOneLine) {
            {"bench --hold 10001", "--hold: 10001, expected 0 to 10000"},
            {"bench --hold=-1", "--hold: -1, expected 0 to 10000"},
            {"bench --suite contnded", "did you mean `contended`?"}}) {
-    const Ran ran = holdfast(arguments);
+    const Ran ran = run_bench(arguments);
     EXPECT_EQ(ran.exit, 64) << arguments;
     EXPECT_NE(ran.out.find(said), std::string::npos) << ran.out;
     EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
@@ -119,7 +92,7 @@ TEST(BenchCommand, BadInputIsOneLine) {
 }
 
 TEST(BenchCommand, WithoutAServerItSaysHowToGetOne) {
-  const Ran ran = holdfast("bench --world real", "PATH=/nowhere");
+  const Ran ran = run_bench("bench --world real", "PATH=/nowhere");
   EXPECT_EQ(ran.exit, 69);
   EXPECT_NE(ran.out.find("apt-get install redis-server"), std::string::npos) << ran.out;
 }
@@ -131,9 +104,9 @@ TEST(BenchCommand, EmbeddedWorldNeedsNoServerAndIsTheSameEveryTime) {
       "bench --suite uncontended,contended --world embedded --locks reentrant,redlock --clients 3 --quick "
       "--json " +
       file;
-  const Ran ran = holdfast(line, "PATH=/nowhere");
+  const Ran ran = run_bench(line, "PATH=/nowhere");
   ASSERT_EQ(ran.exit, 0) << ran.out;
-  const auto document = read_json(file);
+  const auto document = read_result_file(file);
   EXPECT_EQ(document.at("version"), kBenchVersion);
   EXPECT_EQ(document.at("complete"), true);
   EXPECT_EQ(document.at("machine").count("cpu"), 1u);
@@ -142,16 +115,16 @@ TEST(BenchCommand, EmbeddedWorldNeedsNoServerAndIsTheSameEveryTime) {
   EXPECT_NEAR(alone.at("round_trips").at("median").get<double>(), 2, 0.3);
   const auto together = find(document, "contended", "reentrant", "embedded").at("metrics");
   EXPECT_GT(together.at("pairs").at("median").get<double>(), 100);
-  ASSERT_EQ(holdfast(line).exit, 0);
-  EXPECT_EQ(read_json(file).at("measurements"), document.at("measurements"));
+  ASSERT_EQ(run_bench(line).exit, 0);
+  EXPECT_EQ(read_result_file(file).at("measurements"), document.at("measurements"));
 }
 
 TEST(BenchCommand, EveryLockIsMeasured) {
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/r.json";
-  const Ran ran = holdfast("bench --suite uncontended --world embedded --quick --json " + file);
+  const Ran ran = run_bench("bench --suite uncontended --world embedded --quick --json " + file);
   ASSERT_EQ(ran.exit, 0) << ran.out;
-  const auto document = read_json(file);
+  const auto document = read_result_file(file);
   EXPECT_TRUE(document.at("notes").empty()) << document.at("notes");
   EXPECT_GT(document.at("measurements").size(), 20u);
 }
@@ -160,12 +133,12 @@ TEST(BenchCommand, EveryLockIsMeasured) {
 TEST(BenchCommand, TheTimeInsideTheLockCanBeChosen) {
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/r.json";
-  const Ran ran = holdfast(
+  const Ran ran = run_bench(
       "bench --suite contended --world embedded --locks lock-interface,redisson-3.13-reentrant --clients 10 "
       "--hold 20,500 --quick --json " +
       file);
   ASSERT_EQ(ran.exit, 0) << ran.out;
-  const auto document = read_json(file);
+  const auto document = read_result_file(file);
   std::map<std::pair<std::string, std::string>, double> commands;
   for (const auto& m : document.at("measurements")) {
     const std::string subject = m.at("subject"), hold = m.at("parameters").at("hold_ms");
@@ -226,13 +199,13 @@ TEST(BenchCommand, MeasuresRealServersAndKeepsWhatIsDoneWhenInterrupted) {
   if (find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/r.json";
-  const Ran ran = holdfast(
+  const Ran ran = run_bench(
       "bench --suite uncontended,contended --world real --locks reentrant --clients 1,2 --seconds 0.05 "
       "--rounds 2 "
       "--no-peers --json " +
       file);
   ASSERT_EQ(ran.exit, 0) << ran.out;
-  const auto document = read_json(file);
+  const auto document = read_result_file(file);
   for (const char* world : {"real/fibers", "real/threads"}) {
     const auto metrics = find(document, "uncontended", "reentrant", world).at("metrics");
     EXPECT_EQ(metrics.at("pairs").at("rounds").size(), 2u);
@@ -256,27 +229,16 @@ TEST(BenchCommand, MeasuresRealServersAndKeepsWhatIsDoneWhenInterrupted) {
 
   // Interrupted when it tells of its progress for the second time: then something has been measured.
   const std::string said = folder.path() + "/said";
-  const Ran cut = shell(holdfast::testing::build_path("holdfast") +
-                        " bench --suite uncontended --no-peers --locks reentrant --clients 2 --seconds 0.1 "
-                        "--rounds 500 --world real --json " +
-                        file + " >" + said + " 2>&1 & pid=$!; until grep -q '[1-9][0-9]* of [0-9]* ' " +
-                        said + "; do kill -0 $pid || exit 99; sleep 0.05; done; kill -INT $pid; wait $pid");
+  const Ran cut =
+      run_shell(holdfast::testing::build_path("holdfast") +
+                " bench --suite uncontended --no-peers --locks reentrant --clients 2 --seconds 0.1 "
+                "--rounds 500 --world real --json " +
+                file + " >" + said + " 2>&1 & pid=$!; until grep -q '[1-9][0-9]* of [0-9]* ' " + said +
+                "; do kill -0 $pid || exit 99; sleep 0.05; done; kill -INT $pid; wait $pid");
   EXPECT_EQ(cut.exit, 130) << cut.out;
-  const auto partial = read_json(file);
+  const auto partial = read_result_file(file);
   EXPECT_EQ(partial.at("complete"), false);
   EXPECT_FALSE(partial.at("measurements").empty());
-}
-
-// How many processes run in a folder below `path`.
-int processes_below(const std::string& path) {
-  namespace fs = std::filesystem;
-  int found = 0;
-  for (const auto& entry : fs::directory_iterator("/proc")) {
-    std::error_code gone;
-    const std::string where = fs::read_symlink(entry.path() / "cwd", gone).string();
-    if (!gone && where.rfind(path, 0) == 0) ++found;
-  }
-  return found;
 }
 
 // Measurements of ten minutes, each interrupted once the command has said that it began.
@@ -293,12 +255,12 @@ TEST(BenchCommand, AnInterruptEndsTheMeasurementThatRuns) {
     const std::string file = folder.path() + "/r.json", said = folder.path() + "/said";
     const std::string below = folder.path() + "/tmp";
     std::filesystem::create_directory(below);
-    const Ran ran =
-        shell("TMPDIR=" + below + " " + holdfast::testing::build_path("holdfast") + " bench --seconds 600 " +
-              what + " --json " + file + " >" + said + " 2>&1 & pid=$!; until grep -qE '(^| )[0-9]+ of ' " +
-              said + "; do kill -0 $pid || exit 99; sleep 0.05; done; sleep 0.5; kill -INT $pid; wait $pid");
+    const Ran ran = run_shell(
+        "TMPDIR=" + below + " " + holdfast::testing::build_path("holdfast") + " bench --seconds 600 " + what +
+        " --json " + file + " >" + said + " 2>&1 & pid=$!; until grep -qE '(^| )[0-9]+ of ' " + said +
+        "; do kill -0 $pid || exit 99; sleep 0.05; done; sleep 0.5; kill -INT $pid; wait $pid");
     EXPECT_EQ(ran.exit, 130) << what << ran.out;
-    const auto document = read_json(file);
+    const auto document = read_result_file(file);
     EXPECT_EQ(document.at("complete"), false) << what;
     for (const auto& m : document.at("measurements")) EXPECT_FALSE(m.at("metrics").empty()) << what << m;
     if (std::string(what).find("watchdog") != std::string::npos) {
@@ -311,13 +273,13 @@ TEST(BenchCommand, AnInterruptEndsTheMeasurementThatRuns) {
 TEST(BenchCommand, ASaleBehindALockOversellsWhereTheLockBreaksAndBehindATokenDoesNot) {
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/r.json";
-  const Ran ran = holdfast(
+  const Ran ran = run_bench(
       "bench --suite seckill,failover --world embedded --locks reentrant --seeds 2 --clients 3 --quick "
       "--json " +
       file);
   ASSERT_EQ(ran.exit, 0) << ran.out;
   std::map<std::string, double> oversold;  // worst seed of "fault/protection"
-  const auto document = read_json(file);
+  const auto document = read_result_file(file);
   for (const auto& m : document.at("measurements")) {
     if (m.at("suite") != "seckill") continue;
     const auto& p = m.at("parameters");
@@ -340,10 +302,10 @@ TEST(BenchCommand, AFailoverCostsASaleSomethingWhenABuyerSleeps) {
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/r.json";
   const Ran ran =
-      holdfast("bench --suite oversell --world embedded --locks reentrant --quick --json " + file);
+      run_bench("bench --suite oversell --world embedded --locks reentrant --quick --json " + file);
   ASSERT_EQ(ran.exit, 0) << ran.out;
   std::map<std::string, double> oversold;
-  const auto document = read_json(file);
+  const auto document = read_result_file(file);
   EXPECT_GT(document.at("suite_seconds").at("oversell"), 0);
   for (const auto& m : document.at("measurements")) {
     const auto& p = m.at("parameters");
@@ -362,15 +324,15 @@ TEST(BenchCommand, HeldLocksAreRenewedInBatches) {
   if (find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/r.json";
-  const Ran ran = holdfast(
+  const Ran ran = run_bench(
       "bench --suite watchdog,scale --world real --locks reentrant --clients 20 --seconds 1 --rounds 1 "
       "--no-peers "
       "--json " +
       file);
   ASSERT_EQ(ran.exit, 0) << ran.out;
-  const auto metrics = find(read_json(file), "watchdog", "reentrant", "real/fibers").at("metrics");
+  const auto metrics = find(read_result_file(file), "watchdog", "reentrant", "real/fibers").at("metrics");
   EXPECT_LE(metrics.at("scripts").at("median").get<double>(), 3);
-  EXPECT_FALSE(find(read_json(file), "scale", "reentrant", "real/fibers").empty());
+  EXPECT_FALSE(find(read_result_file(file), "scale", "reentrant", "real/fibers").empty());
 }
 
 // Without node, whose packages would be asked for over the network.
@@ -382,13 +344,13 @@ TEST(BenchCommand, LocksOfOtherLibrariesTakePartInEachSuiteOfLocks) {
       std::filesystem::create_symlink(path, programs.path() + "/" + name);
   }
   const std::string file = folder.path() + "/r.json";
-  const Ran ran = holdfast(
+  const Ran ran = run_bench(
       "bench --suite uncontended,contended,scale --world real --locks reentrant --clients 3 --seconds 0.2 "
       "--rounds 1 --json " +
           file,
       "PATH=" + programs.path());
   ASSERT_EQ(ran.exit, 0) << ran.out;
-  const auto document = read_json(file);
+  const auto document = read_result_file(file);
   const auto notes = document.at("notes").dump();
   for (const char* of_npm : {"redis-semaphore", "redlock"})
     EXPECT_NE(notes.find(std::string(of_npm) + " is left out: node is not installed"), std::string::npos)
@@ -403,159 +365,6 @@ TEST(BenchCommand, LocksOfOtherLibrariesTakePartInEachSuiteOfLocks) {
     }
   }
   EXPECT_EQ(notes.find("redis-py Lock"), std::string::npos) << "the set-up installs it: " << notes;
-}
-
-constexpr const char* kShortEngines =
-    "bench --suite engines --clients 3 --rounds 1 --seconds 0.5 --locks reentrant,survivor";
-
-TEST(BenchCommand, LocksOfOurServersAreMeasuredAsThoseOfOtherEnginesAre) {
-  if (find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
-  const TemporaryFolder folder;
-  const std::string file = folder.path() + "/r.json";
-  const Ran ran = holdfast(std::string(kShortEngines) + ",spin --json " + file);
-  ASSERT_EQ(ran.exit, 0) << ran.out;
-  EXPECT_NE(ran.out.find("engines: no row is of spin"), std::string::npos) << ran.out;
-  const nlohmann::json document = read_json(file);
-  int synced = 0, rows = 0;
-  for (const auto& m : document.at("measurements")) {
-    ++rows;
-    synced += m.at("subject") == "reentrant, synced to disk" ? 1 : 0;
-    const auto& metrics = m.at("metrics");
-    EXPECT_GT(metrics.at("pairs").at("median"), 0) << m;
-    if (m.at("parameters").at("keys") == "one each") {
-      EXPECT_GT(metrics.at("server_cpu").at("median"), 0) << m;
-    }
-    // A survivor's lease is a second here, which a machine that stands still may outlast.
-    if (m.at("subject") != "survivor, two replicas") {
-      EXPECT_EQ(metrics.at("errors").at("median"), 0) << m;
-    }
-    const bool busy = m.at("parameters").at("clients") == "3" && m.at("parameters").at("keys") == "one";
-    EXPECT_EQ(metrics.contains("of_alone"), busy) << m;
-    EXPECT_EQ(metrics.contains("p99_by_fair_share"), busy) << m;
-    if (m.at("subject") == "reentrant") {
-      EXPECT_EQ(metrics.at("of_reentrant").at("median"), 1) << m;
-    }
-  }
-  EXPECT_EQ(rows, 3 * 4);  // survivor; reentrant, and once more with a disk
-  EXPECT_EQ(synced, 4);
-}
-
-// Processes that work in that folder or below.
-int working_below(const std::string& folder) {
-  int found = 0;
-  std::error_code error;
-  for (const auto& process : std::filesystem::directory_iterator("/proc")) {
-    const auto at = std::filesystem::read_symlink(process.path() / "cwd", error);
-    if (!error && at.string().starts_with(folder)) ++found;
-  }
-  return found;
-}
-
-// Each engine that is on this machine: all its locks work under load, and leave no process behind.
-TEST(BenchCommand, LocksOfOtherEnginesAreMeasured) {
-  std::string locks;
-  for (const sim::Engine& engine : sim::all_engines()) {
-    if (!engine.missing().empty()) continue;
-    for (const sim::LockKind& lock : engine.locks) locks += "," + std::string(lock.name);
-  }
-  if (locks.empty()) GTEST_SKIP() << "no other engine on this machine (" << sim::kInstallComparators << ")";
-  const TemporaryFolder folder;
-  std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));  // PostgreSQL is another user
-  const std::string file = folder.path() + "/r.json";
-  const Ran ran = holdfast(std::string(kShortEngines) + locks + " --json " + file, "TMPDIR=" + folder.path());
-  ASSERT_EQ(ran.exit, 0) << ran.out;
-  const nlohmann::json document = read_json(file);
-  EXPECT_EQ(document.at("notes"), nlohmann::json::array()) << ran.out;
-  for (const auto& m : document.at("measurements")) {
-    EXPECT_GT(m.at("metrics").at("pairs").at("median"), 0) << m;
-    if (m.at("parameters").at("keys") == "one each") {
-      EXPECT_GT(m.at("metrics").at("server_cpu").at("median"), 0) << m;
-    }
-    EXPECT_EQ(m.at("metrics").at("errors").at("median"), 0) << m;
-    EXPECT_GT(m.at("metrics").at("of_reentrant").at("median"), 0) << m;
-  }
-  for (const sim::Engine& engine : sim::all_engines()) {
-    if (!engine.missing().empty()) continue;
-    const std::string version = document.at("versions").value(engine.name, "");
-    EXPECT_NE(version.find('.'), std::string::npos) << engine.name << ": " << version;
-  }
-  EXPECT_EQ(working_below(folder.path()), 0);
-}
-
-TEST(BenchCommand, ALockOfAnotherEngineBelongsToOneSuite) {
-  const Ran all = holdfast("bench --locks pg-advisory");
-  EXPECT_EQ(all.exit, 64);
-  EXPECT_NE(all.out.find("--locks: `pg-advisory` is measured by `--suite engines` and no other"),
-            std::string::npos)
-      << all.out;
-}
-
-TEST(BenchCommand, AMissingEngineIs69WhereItIsNamedAndElseANote) {
-  if (find_program("redis-server").empty()) GTEST_SKIP() << "no redis-server on this machine";
-  const TemporaryFolder nothing;
-  std::string without;
-  for (const char* variable : {"HOLDFAST_POSTGRESQL", "HOLDFAST_ETCD", "HOLDFAST_ZOOKEEPER"})
-    without += std::string(variable) + "=" + nothing.path() + " ";
-  for (const sim::Engine& engine : sim::all_engines()) {
-    const std::string lock(engine.locks.front().name);
-    const Ran ran = holdfast("bench --suite engines --locks " + lock, without);
-    EXPECT_EQ(ran.exit, 69) << ran.out;
-    EXPECT_NE(ran.out.find(sim::kInstallComparators), std::string::npos) << ran.out;
-  }
-  const Ran ran = holdfast("bench --suite engines --quick --clients 2 --seconds 0.1", without);
-  EXPECT_EQ(ran.exit, 0) << ran.out;
-  EXPECT_NE(ran.out.find("note: etcd-lock is left out: "), std::string::npos) << ran.out;
-}
-
-TEST(PlotCommand, DrawsWhatWasMeasured) {
-  const TemporaryFolder folder;
-  const std::string file = folder.path() + "/r.json";
-  const Ran bench = holdfast(
-      "bench --suite uncontended,contended,failover --world embedded --locks reentrant,fair --clients 2 "
-      "--quick --json " +
-      file);
-  ASSERT_EQ(bench.exit, 0) << bench.out;
-  const Ran ran = holdfast("plot " + file + " --out " + folder.path() + "/figures");
-  if (ran.exit == 69) GTEST_SKIP() << ran.out;
-  ASSERT_EQ(ran.exit, 0) << ran.out;
-  for (const char* ending : {"png", "svg"}) {
-    std::ifstream figure(folder.path() + "/figures/failover_embedded." + ending);
-    EXPECT_TRUE(figure.good()) << ran.out;
-  }
-}
-
-TEST(PlotCommand, BadInputIsOneLine) {
-  const TemporaryFolder folder;
-  const std::string other = folder.path() + "/other.json", odd = folder.path() + "/odd.json";
-  const std::string cut = folder.path() + "/cut.json";
-  std::ofstream(other) << "{\"document\": \"holdfast-bench\", \"version\": 7}";
-  std::ofstream(odd) << "{\"document\": \"holdfast-bench\", \"version\": 2, \"measurements\": [[]]}";
-  std::ofstream(cut) << "{\"document\": ";
-  for (const auto& [arguments, said] : std::vector<std::pair<std::string, std::string>>{
-           {"plot /nowhere.json", "/nowhere.json: No such file"},
-           {"plot " + other, "document version 7, expected 2"},
-           {"plot " + odd, "odd.json: `command` is missing"},
-           {"plot " + cut, "cut.json:1:14: is not whole JSON"},
-           {"plot " + holdfast::testing::source_path("tools"), "no result (*.json)"}}) {
-    const Ran ran = holdfast(arguments);
-    EXPECT_EQ(ran.exit, 64) << arguments;
-    EXPECT_NE(ran.out.find(said), std::string::npos) << ran.out;
-    EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
-  }
-}
-
-TEST(PlotCommand, WithoutMatplotlibItSaysHowToGetIt) {
-  const TemporaryFolder folder;
-  BenchResult result;
-  result.at("uncontended", "reentrant", "embedded", {{"clients", "1"}, {"connections", "shared"}})
-      .add("pairs", 463);
-  std::ofstream(folder.path() + "/r.json") << to_json(result);
-  std::ofstream(folder.path() + "/matplotlib.py") << "raise ImportError('not here')\n";  // hides the real one
-  const Ran ran = holdfast("plot " + folder.path() + "/r.json --out " + folder.path() + "/figures",
-                           "PYTHONPATH=" + folder.path() + " ");
-  EXPECT_EQ(ran.exit, 69) << ran.out;
-  EXPECT_NE(ran.out.find("apt-get install python3-matplotlib"), std::string::npos) << ran.out;
-  EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
 }
 
 TEST(BenchResult, AMetricIsOneOfTheTable) {
