@@ -15,6 +15,10 @@ void Connection::flush() {
   if (writing_) return;
   writing_ = true;
   while (!session_->out.bytes.empty()) {
+    if (engine_->holds_output()) {  // it is handed out later
+      engine_->push(*session_);
+      break;
+    }
     wait_for_disk();
     sending_.clear();
     sending_.swap(session_->out.bytes);

@@ -183,6 +183,9 @@ class Engine {
 
   // --- a script that takes time (engine_scripts.cc) ----------------------------------------------------
   bool script_paused() const { return job_.kept != nullptr; }
+  // What a script sends to others leaves the server when it has ended, or when the server answers that it is
+  // busy (Redis: beforeSleep() writes what clients are to get, and is not called before).
+  bool holds_output() const { return script_paused() && !busy_; }
   std::int64_t script_rest_ms() const { return job_.rest_ms; }  // how long it stands still
   void continue_script();
   void pass_script_time(std::int64_t ms);  // called by the script itself

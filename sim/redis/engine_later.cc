@@ -21,7 +21,8 @@ void Engine::finish_batch() {
   write_append_only();
   if (in_batch_) return;
   in_batch_ = true;
-  while (!with_output_.empty() || !unblocked_.empty() || !to_close_.empty()) {
+  const auto output = [this] { return !with_output_.empty() && !holds_output(); };
+  while (output() || !unblocked_.empty() || !to_close_.empty()) {
     std::vector<std::uint64_t>& ids = handed_out_;
     ids.clear();
     ids.swap(unblocked_);
@@ -32,7 +33,7 @@ void Engine::finish_batch() {
       process(*session);
     }
     ids.clear();
-    ids.swap(with_output_);
+    if (output()) ids.swap(with_output_);
     for (const std::uint64_t id : ids) {
       Session* session = session_by_id(id);
       if (session == nullptr) continue;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <string>
 
+#include "lib/testing/scene.h"
 #include "sim/redis/testing/embedded_oracle.h"
 #include "sim/redis/testing/local_server.h"
 
@@ -30,6 +31,37 @@ TEST(ScriptTime, OthersWaitForFiveSecondsAndAreBusyFromThenOn) {
   s.pass(milliseconds(1));
   EXPECT_TRUE(s.take(1).starts_with("-ERR Script killed by user with SCRIPT KILL"));
   EXPECT_EQ(s.ask("PING", 2), "+PONG\r\n");
+}
+
+// A waiter that a release makes the holder must not hear it before the record stands.
+TEST(ScriptTime, WhatAScriptPublishesIsSentWhenItHasEnded) {
+  testing::with_fixture(testing::Where::embedded, [](testing::Fixture& fixture) {
+    redis::ClientOptions options = fixture.options();
+    options.command_timeout = seconds(60);
+    redis::Client client(fixture.runtime, fixture.network, options);
+    testing::Sign listens(fixture.runtime), heard(fixture.runtime);
+    MonotonicTime heard_at{};
+    const auto subscription = client.subscribe(
+        "c",
+        [&](std::string_view) {
+          heard_at = fixture.runtime.now();
+          heard.give();
+        },
+        [&] { listens.give(); });
+    listens.wait();
+    const MonotonicTime asked_at = fixture.runtime.now();
+    testing::ask(client,
+                 {"EVAL", "redis.call('publish', 'c', 'x') for i = 1, 10000000 do end return 1", "0"});
+    heard.wait();
+    EXPECT_GE(heard_at - asked_at, milliseconds(100));
+    // But while it answers others that it is busy.
+    const MonotonicTime again_at = fixture.runtime.now();
+    const std::string long_one = "redis.call('publish', 'c', 'x') for i = 1, 600000000 do end return 1";
+    testing::ask(client, {"EVAL", long_one, "0"});
+    heard.wait(2);
+    EXPECT_GE(heard_at - again_at, seconds(5));
+    EXPECT_LT(heard_at - again_at, milliseconds(5500));
+  });
 }
 
 // The documented cost: a hundred million instructions a second.
