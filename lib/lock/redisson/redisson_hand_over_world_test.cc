@@ -112,6 +112,22 @@ TEST_P(RedissonHandOver, AFreeLockRefusesNoTry) {
   });
 }
 
+// Who waits asks again when Redisson's clients have had their turn, not when a lease is over.
+TEST_P(RedissonHandOver, WhoWaitsForTheTurnOfOthersAsksAfterIt) {
+  run([](Fixture&, redis::Client& straight) {
+    const std::vector<std::string_view> keys{"k", kQueue, "holdfast:redisson:patience:{k}",
+                                             "holdfast:redisson:in-a-row:{k}"},
+        args{"a:1", "60000", "1"};
+    ask(straight, {"SET", keys[3], "left", "PX", "30000"});
+    const redis::Reply reply = straight.eval(kRedissonAcquire, keys, args).reply;
+    ASSERT_GE(reply.items.size(), 2u);
+    EXPECT_EQ(reply.items[0].integer, 0);
+    EXPECT_GT(reply.items[1].integer, 0);
+    EXPECT_LE(reply.items[1].integer, 30'000);
+    ask(straight, {"FLUSHDB"});
+  });
+}
+
 // A client of Redisson holds it: one of ours listens to its channel, and the next one when that one gives up.
 TEST_P(RedissonHandOver, OneOfUsListensToRedisson) {
   run([](Fixture& fixture, redis::Client& straight) {
