@@ -29,6 +29,7 @@ Acquisition& Acquisitions::add(std::string_view record, checker::Symbol id) {
   free_.pop_back();
   added.record.assign(record);
   added.id = id;
+  added.asked_again = true;  // or it would be the first to go where all the older ones are in use
   added.hash = std::hash<std::string_view>()(record);
   if (order_.size() >= buckets_.size()) grow();
   added.next = bucket(added.hash);

@@ -21,7 +21,7 @@ struct Acquisition {
   bool held = false;                     // never forgotten while it is
   bool granting = false;                 // told by the observer, until acquire_ok
   bool was_held = false;                 // acquire_ok came; not held any more: its name is free again
-  bool asked_again = false;              // since it was due to be forgotten: not yet
+  bool asked_again = false;              // or new, since it was due to be forgotten: not yet
   std::optional<MonotonicTime> sent_at;  // of the grant
   checker::Symbol node = 0;              // who granted
 

@@ -6,6 +6,7 @@
 #include <deque>
 #include <random>
 #include <string>
+#include <utility>
 
 namespace holdfast::sim {
 namespace {
@@ -16,6 +17,7 @@ TEST(Acquisitions, RemembersTheLatestAndTheHeld) {
     std::string record;
     checker::Symbol id;
     bool held;
+    bool is_new = true;  // it was not due to be forgotten yet
   };
   std::minstd_rand draw(7);
   Acquisitions acquisitions;
@@ -27,7 +29,8 @@ TEST(Acquisitions, RemembersTheLatestAndTheHeld) {
     for (std::size_t look = model.size(); look > 0 && model.size() >= Acquisitions::kRemembered; --look) {
       Known oldest = model.front();
       model.pop_front();
-      if (oldest.held) model.push_back(oldest);
+      const bool was_new = std::exchange(oldest.is_new, false);
+      if (oldest.held || was_new) model.push_back(oldest);
     }
     const bool held = step % 10'000 < 1'000 || draw() % 3 == 0;
     acquisitions.add(record, next).held = held;
@@ -52,6 +55,19 @@ TEST(Acquisitions, RemembersTheLatestAndTheHeld) {
   }
 }
 
+// Of two that ask at once, the first must have its name still when it is granted.
+TEST(Acquisitions, TheNewestStaysWhereAllOthersAreInUse) {
+  Acquisitions acquisitions;
+  for (std::size_t i = 0; i < Acquisitions::kRemembered; ++i)
+    acquisitions.add("old:" + std::to_string(i), static_cast<checker::Symbol>(i + 1)).asked_again = true;
+  acquisitions.add("first", 1000);
+  for (std::size_t i = 0; i < Acquisitions::kRemembered; ++i)
+    acquisitions.find("old:" + std::to_string(i))->asked_again = true;
+  acquisitions.add("second", 1001);
+  ASSERT_NE(acquisitions.find("first"), nullptr);
+  EXPECT_EQ(acquisitions.find("first")->id, 1000U);
+}
+
 TEST(Acquisitions, NobodyHoldsAfterTheEndOfTheirProcess) {
   Acquisitions acquisitions;
   Acquisition& held = acquisitions.add("held", 1);
@@ -59,7 +75,7 @@ TEST(Acquisitions, NobodyHoldsAfterTheEndOfTheirProcess) {
   acquisitions.all_over();
   EXPECT_FALSE(held.held);
   EXPECT_FALSE(held.granting);
-  for (std::size_t i = 0; i < Acquisitions::kRemembered; ++i) acquisitions.add(std::to_string(i), 2);
+  for (std::size_t i = 0; i <= Acquisitions::kRemembered; ++i) acquisitions.add(std::to_string(i), 2);
   EXPECT_EQ(acquisitions.find("held"), nullptr);
 }
 
