@@ -218,10 +218,10 @@ class Comparison {
     }
   }
 
-  // Judged when all is as one command left it, which may make a writer a reader, and let readers in.
   static bool same_moment(const Event& a, const Event& b) {
     return a.process == b.process && a.time_ns == b.time_ns;
   }
+  // When all is as one command left it, which may make a writer a reader, and let readers in.
   void look_beside() {
     for (const std::size_t i : begun_) {
       const auto found = present_.find({at(i).node, at(i).id});

@@ -44,7 +44,8 @@ class Builder {
           break;
         case Function::lost:
           if (HOLDFAST_PLANTED(loss_ends_everything)) crashed(event, i);
-          for (const std::size_t at : find_of_client(event)) end(at, i, HoldEnd::told_lost);
+          for (const std::size_t at : find_of_client(event))
+            if (at != kNowhere) end(at, i, HoldEnd::told_lost);
           break;
         case Function::crash:
           if (!HOLDFAST_PLANTED(crash_ends_nothing)) crashed(event, i);
@@ -124,8 +125,8 @@ class Builder {
     return found;
   }
   // A renewal or a loss comes from another process of the client, and may lack the owner. Who reads while it
-  // writes has two holds.
-  std::vector<std::size_t> find_of_client(const Event& event) {
+  // writes has two holds; kNowhere: none, or no second one.
+  std::array<std::size_t, 2> find_of_client(const Event& event) {
     const auto& open = open_[event.key];
     const std::size_t client = client_number(event.process);
     for (auto at = open.rbegin(); at != open.rend(); ++at) {
@@ -135,13 +136,13 @@ class Builder {
       if (event.owner != 0 ? hold.owner == event.owner : client_number(hold.process) == client)
         return with_its_writer(*at, event.id);
     }
-    return {};
+    return {kNowhere, kNowhere};
   }
   // The open hold at `at`, and that of the writer who reads there, if both are of that acquisition.
-  std::vector<std::size_t> with_its_writer(std::size_t at, Symbol id) const {
+  std::array<std::size_t, 2> with_its_writer(std::size_t at, Symbol id) const {
     const std::size_t writer = writer_[at];
     const bool both = writer != kNowhere && holds()[writer].ended == kNowhere && are_of(id, at, writer);
-    return both ? std::vector{at, writer} : std::vector{at};
+    return {at, both ? writer : kNowhere};
   }
   bool are_of(Symbol id, std::size_t reads, std::size_t writes) const {
     return id != 0 && holds()[reads].id == id && holds()[writes].id == id &&
@@ -311,7 +312,8 @@ class Builder {
   }
 
   void renewed(const Event& event, std::size_t position) {
-    for (const std::size_t at : find_of_client(event)) promise(holds()[at], event, position);
+    for (const std::size_t at : find_of_client(event))
+      if (at != kNowhere) promise(holds()[at], event, position);
   }
 
   void crashed(const Event& event, std::size_t position) {
