@@ -251,14 +251,16 @@ def hunted(hunter, lock, runs, before, file, limit):
 
 
 def hunt_down(hunter, locks, asked, folder):
-    """What the first hunt finds, lock after lock, ever more runs; {"runs": so many with each lock} when none does."""
-    done = {}
+    """What the first hunt finds, lock after lock, ever more runs. When none does {"runs": so many with each lock, "courses": of their
+    first runs, by lock}: later ones are drawn from what was covered, in the order of its names, which have digests in them."""
+    done, courses = {}, {}
     for runs in sorted({min(stage, asked.runs) for stage in (*STAGES, asked.runs)}):
         for lock in locks:
             find, done[lock] = hunted(hunter, lock, runs, done.get(lock, 0), folder / f"{lock}.json", asked.limit)
             if find:
                 return find
-    return {"runs": asked.runs}
+            courses.setdefault(lock, course_of(folder / f"{lock}.json"))
+    return {"runs": asked.runs, "courses": courses}
 
 
 def course_of(file):
@@ -272,7 +274,7 @@ def course_of(file):
 
 def check_controls(bench, locks, asked, folder):
     """What is no mutant must not be killed, or no kill means anything. The course of each lock's own hunt."""
-    memory = bench.work / f"controls-{digest_of(bench.hunter)}-{asked.runs}.json"
+    memory = bench.work / f"courses-{digest_of(bench.hunter)}-{asked.runs}.json"
     known = json.loads(memory.read_text()) if memory.exists() else {}
     for lock in locks:
         if lock not in known:
@@ -280,7 +282,7 @@ def check_controls(bench, locks, asked, folder):
             find = hunt_down(bench.hunter, [lock], asked, folder)
             if "runs" not in find:
                 raise Missing(f"the hunt finds something without a mutant: {find}")
-            known[lock] = course_of(folder / f"{lock}.json")
+            known[lock] = find["courses"][lock]
             memory.write_text(json.dumps(known))
     return known
 
@@ -341,7 +343,8 @@ def attempt(bench, one, before, asked, controls, folder):
             return {"tests": by}
         values = hunt_down(bench.hunter, locks_of(one.file), asked, folder)
         if "runs" in values:
-            values["otherwise"] = [lock for lock in locks_of(one.file) if course_of(folder / f"{lock}.json") != controls[lock]]
+            courses = values.pop("courses")
+            values["otherwise"] = [lock for lock in locks_of(one.file) if courses[lock] != controls[lock]]
         return {"tests": "", **values}
 
 
@@ -401,7 +404,7 @@ def page(mutants, results, said, keys):
         "two keys swapped ([`tools/mutations`](../tools/mutations/mechanical.py)). Nobody chose where. The tests of the library in the embedded world",
         "come first; what they let live is hunted, with each lock that has the source, by a hunt that is told nothing.", "",
         "```console", "$ tools/mutations/mechanical.py --for 25m        # and --cpp; goes on where the last call ended", "```", "",
-        "Where no run of a hunt *went otherwise* than without the mutant, no case came to it: either nothing can, or the hunt draws none that does.", "",
+        f"Where none of the first {STAGES[0]} runs of a hunt *went otherwise* than without the mutant, hardly a case comes to it: either nothing can, or the hunt draws few that do.", "",
         f"{len(tried)} of {len(mutants)} mutants tried, in an order that is a sample of all. "
         f"{len(built) - len(alive)} the tests kill. **Of the {len(alive)} that they let live the hunt kills {len(killed)}"
         + (f", half of them within {runs[(len(runs) - 1) // 2]} runs" if runs else "")
