@@ -2,10 +2,10 @@
 //
 // Hold a comes before hold b when b was invoked after a's acquire returned, or when they exclude each other
 // and a's claim (without one: a's hold) was over when b began. Then b's token must be the greater one; among
-// readers it may be equal, and where b is what a writer reads beside its hold a (a downgrade). Other holds are
-// not ordered: two readers may be granted in one order and learn of it in the other, and so may two holders of
-// a semaphore whose permits are enough for both. Each of the two rules takes one sweep by time, which compares
-// with the greatest token so far: O(n log n).
+// readers it may be equal, and where b is what a writer reads beside its hold a (a downgrade). Other holds
+// are not ordered: two readers may be granted in one order and learn of it in the other, and so may two
+// holders of a semaphore whose permits are enough for both. Each of the two rules takes one sweep by time,
+// which compares with the greatest token so far: O(n log n).
 #include <fmt/format.h>
 
 #include <algorithm>
