@@ -101,7 +101,8 @@ constexpr Family<Counter> kCounters[] = {
     {"holdfast_lock_renewals_total", "Renewals that the server confirmed.", &Series::renewals},
     {"holdfast_lock_renewal_failures_total", "Renewals that were not confirmed, and are tried again.",
      &Series::renewal_failures},
-    {"holdfast_lock_extensions_total", "Calls of extend() that the server confirmed.", &Series::extensions},
+    {"holdfast_lock_extensions_total", "Calls of extend(), and downgrades, that the server confirmed.",
+     &Series::extensions},
 };
 
 constexpr Family<Histogram> kHistograms[] = {

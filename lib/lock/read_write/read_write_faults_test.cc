@@ -146,7 +146,7 @@ TEST_P(ReadWriteFaults, ADowngradeThatNoServerAnswers) {
 TEST_P(ReadWriteFaults, ADowngradeThatLastsToTheEndOfTheLease) {
   run([](Fixture& fixture, redis::Client&) {
     for (const bool by_unlock : {false, true}) {
-      Peer a(fixture, {.lock = {.lease = 300ms}}), b(fixture, {.lock = {.lease = 60s}});
+      Peer a(fixture, {.lock = {.lease = 1s}}), b(fixture, {.lock = {.lease = 60s}});
       const auto lock = a.obtain(), other = b.obtain();
       lock->lock();
       if (by_unlock) lock->lock_shared();
