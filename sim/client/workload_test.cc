@@ -142,6 +142,7 @@ TEST_P(WorkloadTest, AWriterBecomesAReader) {
     WorkloadOptions options{
         .kind = "critical-section", .own = section(1ms, 2ms, 4), .lock = lock, .clients = 2};
     options.own["downgrade"] = true;
+    options.fencing = find_lock_kind(lock)->tokens;
     const Outcome outcome = play(GetParam(), options);
     EXPECT_TRUE(outcome.finished) << lock;
     EXPECT_EQ(outcome.stats.acquired, 16u) << lock;
@@ -160,7 +161,10 @@ TEST_P(WorkloadTest, AWriterBecomesAReader) {
         EXPECT_LT(its[i]->to_ns, its[i + 1]->to_ns) << lock;
       }
     }
-    for (const char* const check : {"mutual-exclusion", "progress"}) {
+    std::vector<const char*> checks = {"mutual-exclusion", "progress"};
+    if (options.fencing)
+      checks.insert(checks.end(), {"fencing-monotonic", "lease-exclusion", "told-in-time"});
+    for (const char* const check : checks) {
       const checker::CheckContext context{
           .reentrant = true, .lease_ns = 30'000'000'000, .run_ended_by_itself = true};
       EXPECT_EQ(checker::find_check(check)->run(outcome.history, context).outcome, checker::Outcome::holds)
