@@ -154,7 +154,7 @@ class EmbeddedNode final : public ClusterNode {
   void set_drift(std::int64_t ppm) override { process_->set_drift(ppm); }
   std::int64_t drift() const override { return process_->drift(); }
 
-  Endpoint upstream() const { return {process_->address(), kPort}; }
+  Endpoint upstream() const override { return {process_->address(), kPort}; }
   void open_door() {
     door_ = proxy_.expose(name_, upstream());
     if (memory_) bus_door_ = proxy_.expose_bus(name_, {process_->address(), kBusPort});

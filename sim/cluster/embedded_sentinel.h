@@ -19,7 +19,7 @@ class EmbeddedSentinel final : public ClusterNode {
   void open_door() { door_ = proxy_.expose(name_, upstream()); }
   void watches(Endpoint primary) { primary_ = std::move(primary); }
   void start();  // [parks]
-  Endpoint upstream() const;
+  Endpoint upstream() const override;
 
   const std::string& name() const override { return name_; }
   Endpoint endpoint() const override { return door_; }
