@@ -39,9 +39,9 @@ struct LockOptions {
   // How long a key's last token is kept after its last grant, and for a lease at least. After that the
   // server's clock takes its place (locks.h).
   Duration token_lifetime = std::chrono::hours(24);
-  // How many replicas must have acknowledged a grant before it counts (WAIT on the same connection); set it
-  // to a majority of the configured ones. Fewer did within `replica_timeout`: the grant is taken back, and
-  // asked for again as if no server had answered. 0: grants are not waited for.
+  // How many replicas must have acknowledged a grant before it counts (one WAIT for all that a client asks
+  // for at once); a majority of the configured ones is best. Fewer did within `replica_timeout`: the grant is
+  // taken back, and asked for again as if no server had answered. 0: grants are not waited for.
   int replicas = 0;
   Duration replica_timeout = std::chrono::milliseconds(500);  // how long a grant waits for its replicas
   // A grant survives failover, restart and split brain, where the kind of lock can (survivor.h). Then

@@ -198,6 +198,30 @@ TEST_P(Replicas, AShortGapIsSurvived) {
   });
 }
 
+// One after the other they would wait for three seconds, longer than a call may take.
+TEST_P(Replicas, ManyThatAskAtOnceAreAllGrantedInTime) {
+  run([](Pair& pair) {
+    constexpr int kTasks = 60;
+    pair.proxy.add_rule(sim::make_delay_rule(
+        [](const sim::Link& link) { return sim::Lanes{.request = false, .reply = link.replication}; },
+        {50ms, 50ms}, sim::Rng(1)));
+    AnyPeer peer(pair.fixture, kind(), {.lease = 60s, .replicas = 1});
+    std::vector<Task> tasks;
+    for (int i = 0; i < kTasks; ++i) {
+      tasks.push_back(pair.fixture.runtime.spawn("client", [&peer, key = "k" + std::to_string(i)] {
+        const auto lock = peer.obtain(key);
+        EXPECT_TRUE(lock->try_lock_for(60s));
+        lock->unlock();
+      }));
+    }
+    tasks.clear();
+    EXPECT_EQ(peer.observer.count(Kind::acquired), std::size_t{kTasks});
+    if (pair.fixture.where == Where::embedded) {
+      EXPECT_EQ(peer.client.statistics().unanswered, 0u);
+    }
+  });
+}
+
 // Whoever waits for replicas does it on a connection of its own.
 TEST_P(Replicas, AStoppedReplicaHoldsUpNothingElse) {
   run([](Pair& pair) {

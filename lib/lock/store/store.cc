@@ -1,7 +1,8 @@
-// WAIT (https://redis.io/docs/latest/commands/wait/) goes out right behind the script on the same connection
-// and answers how many replicas have acknowledged everything that this connection has written. It does not
-// make Redis consistent: an acknowledgement is no promise to be elected. With a majority of the *configured*
-// replicas, and a failover that promotes only one that has the newest data, a grant survives the failover.
+// WAIT (https://redis.io/docs/latest/commands/wait/) goes out behind the script on the same connection, one
+// for all grants that are asked for at once (group_commit.h), and answers how many replicas have acknowledged
+// everything that this connection has written. It does not make Redis consistent: an acknowledgement is no
+// promise to be elected. With a majority of the *configured* replicas, and a failover that promotes only one
+// that has the newest data, a grant survives the failover.
 #include "lib/lock/store/store.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "lib/lock/store/client_store.h"
+#include "lib/lock/store/group_commit.h"
 #include "lib/lock/store/survivor_store.h"
 #include "lib/redis/error.h"
 #include "lib/redis/failure.h"
@@ -27,13 +29,22 @@ class OneRedis final : public ClientStore {
       : ClientStore(client),
         replicas_(options.replicas),
         replica_timeout_(options.replica_timeout),
+        grants_(client, redis::Lane::replicas),
         renewals_(client.runtime(), "renewal") {}
 
   redis::Answer acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,
                         const redis::CallOptions& options) override {
     if (replicas_ == 0) return client_.eval(*wire.acquire, keys, args, options);
+    const bool cluster = client_.options().cluster;
+    const std::uint16_t slot = cluster ? redis::hash_slot(keys[0]) : std::uint16_t{0};
     return acknowledged(
-        *wire.acquire, keys, args, on_lane(options, redis::Lane::replicas),
+        *wire.acquire, keys, args,
+        [&](const Command& command) {
+          return grants_.call({.before = {&command, 1},
+                               .wait = {static_cast<std::size_t>(replicas_), replica_timeout_},
+                               .slot = slot},
+                              options);
+        },
         [](const redis::Reply& reply) { return !reply.items.empty() && reply.items[0].integer == 0; });
   }
   std::optional<redis::Answer> set_if_absent(std::string_view key, std::string_view owner,
@@ -52,8 +63,14 @@ class OneRedis final : public ClientStore {
   redis::Answer renew_together(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                                const redis::CallOptions& options) {
     if (replicas_ == 0) return renew_alone(script, keys, args, options);
+    const std::string replicas = std::to_string(replicas_), timeout = milliseconds_text(replica_timeout_);
     return acknowledged(
-        script, keys, args, on_lane(options, redis::Lane::replica_leases), [](const redis::Reply& reply) {
+        script, keys, args,
+        [&](const Command& command) {
+          const std::array<Command, 2> commands{command, Command{"WAIT", replicas, timeout}};
+          return client_.call_all(commands, on_lane(options, redis::Lane::replica_leases));
+        },
+        [](const redis::Reply& reply) {
           const auto& items = reply.items;
           return reply.integer == 0 && std::all_of(items.begin(), items.end(), [](const redis::Reply& item) {
                    return item.type != redis::Reply::Type::integer || item.integer == 0;
@@ -64,12 +81,15 @@ class OneRedis final : public ClientStore {
                               const redis::CallOptions& options);
   redis::Answer renew_alone(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                             const redis::CallOptions& options);
-  // `refused`: by that answer nothing was changed that would have to be replicated.
+  // `send`: the script with a WAIT behind it; returns both answers. `refused`: by that answer nothing was
+  // changed that would have to be replicated.
   redis::Answer acknowledged(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
-                             const redis::CallOptions& options, bool (*refused)(const redis::Reply&));
+                             const std::function<std::vector<redis::Answer>(const Command&)>& send,
+                             bool (*refused)(const redis::Reply&));
 
   const int replicas_;
   const Duration replica_timeout_;
+  GroupCommit grants_;
   TaskPool renewals_;  // of several nodes of a Cluster at once
 };
 
@@ -136,24 +156,21 @@ redis::Answer OneRedis::renew_by_slot(const redis::Script& script, redis::Argume
 }
 
 redis::Answer OneRedis::acknowledged(const redis::Script& script, redis::Arguments keys,
-                                     redis::Arguments args, const redis::CallOptions& options,
+                                     redis::Arguments args,
+                                     const std::function<std::vector<redis::Answer>(const Command&)>& send,
                                      bool (*refused)(const redis::Reply&)) {
-  const std::string count = std::to_string(keys.size()), replicas = std::to_string(replicas_);
-  const std::string timeout = milliseconds_text(replica_timeout_);
-  std::array<Command, 2> commands{script_call("EVALSHA", script.sha1, count, keys, args),
-                                  Command{"WAIT", replicas, timeout}};
-  std::vector<redis::Answer> answers = client_.call_all(commands, options);
-  if (is_unknown_script(answers[0].reply)) {
-    commands[0] = script_call("EVAL", script.text, count, keys, args);
-    answers = client_.call_all(commands, options);
-  }
+  const std::string count = std::to_string(keys.size());
+  std::vector<redis::Answer> answers = send(script_call("EVALSHA", script.sha1, count, keys, args));
+  if (is_unknown_script(answers[0].reply))
+    answers = send(script_call("EVAL", script.text, count, keys, args));
   for (const redis::Answer& answer : answers) {
     if (answer.reply.is_error()) throw client_.refusal("EVALSHA", answer);
   }
   if (!refused(answers[0].reply) && answers[1].reply.integer < replicas_) {
     throw redis::failure(redis::Error::Kind::unavailable, answers[0].node, "EVALSHA", true,
-                         "only " + std::to_string(answers[1].reply.integer) + " of " + replicas +
-                             " replicas acknowledged it within " + timeout + " ms");
+                         "only " + std::to_string(answers[1].reply.integer) + " of " +
+                             std::to_string(replicas_) + " replicas acknowledged it within " +
+                             milliseconds_text(replica_timeout_) + " ms");
   }
   return std::move(answers[0]);
 }

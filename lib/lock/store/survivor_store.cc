@@ -75,6 +75,7 @@ SurvivorStore::SurvivorStore(redis::Client& client, const LockOptions& options)
       replica_timeout_(options.replica_timeout),
       constants_(survivor_constants(*options.survivor)),
       by_lag_(options.survivor->acknowledged == SurvivorOptions::Acknowledged::by_lag),
+      grants_(client, redis::Lane::replicas),
       mutex_(client.runtime()) {}
 
 std::unique_ptr<Store> SurvivorStore::make(redis::Client& client, const LockOptions& options) {
@@ -189,9 +190,18 @@ SurvivorStore::Round SurvivorStore::ask(const Call& first, const Awaited& awaite
       command(first, first_count, by_text),
       ages == Ages::watched ? Command{"INFO", "replication"} : Command{"CLIENT", "LIST", "TYPE", "replica"},
       Command{"WAIT", wanted, timeout}, command(look, look_count, by_text)};
+  const auto send = [&] {
+    if (options.lane != redis::Lane::replicas) return client_.call_all(commands, options);
+    const std::span<const Command> all = commands;
+    return grants_.call({.before = all.first(1),
+                         .shared = commands[1],
+                         .wait = {awaited.replicas, awaited.timeout},
+                         .after = all.last(1)},
+                        options);
+  };
   std::vector<redis::Answer> answers;
   try {
-    answers = client_.call_all(commands, options);
+    answers = send();
   } catch (const redis::Error&) {
     by_text_ = true;
     throw;
@@ -199,7 +209,7 @@ SurvivorStore::Round SurvivorStore::ask(const Call& first, const Awaited& awaite
   if (is_unknown_script(answers[0].reply) || is_unknown_script(answers[3].reply)) {
     commands[0] = command(first, first_count, true);
     commands[3] = command(look, look_count, true);
-    answers = client_.call_all(commands, options);
+    answers = send();
   }
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (answers[i].reply.is_error()) throw client_.refusal(commands[i][0], answers[i]);

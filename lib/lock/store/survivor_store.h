@@ -2,10 +2,11 @@
 //
 // A grant or a renewal is four commands in one round trip on a connection that nobody else uses: the lock's
 // script with the guard around it, who the replicas are, WAIT, and a last look: the same primary, none
-// joined, the record still there. Replicas that joined lately do not count. Who has looked at the primary for
-// a while knows which these are, and sees in the last look who of the others has acknowledged
-// (replica_watch.h). Who has not asks CLIENT LIST for the ages of the links; it does not say whose they are,
-// nor does WAIT, so a second round trip asks for as many acknowledgements more as there are young links.
+// joined, the record still there. Grants that are asked for at once share the second and the third
+// (group_commit.h). Replicas that joined lately do not count. Who has looked at the primary for a while knows
+// which these are, and sees in the last look who of the others has acknowledged (replica_watch.h). Who has
+// not asks CLIENT LIST for the ages of the links; it does not say whose they are, nor does WAIT, so a second
+// round trip asks for as many acknowledgements more as there are young links.
 //
 // After what Redis says of WAIT (https://redis.io/docs/latest/commands/wait/): acknowledgements alone do not
 // make it consistent. tools/model/survivor.pml is the model of these rules.
@@ -22,6 +23,7 @@
 
 #include "lib/lock/api/survivor.h"
 #include "lib/lock/store/client_store.h"
+#include "lib/lock/store/group_commit.h"
 #include "lib/lock/store/replica_watch.h"
 #include "lib/runtime/runtime.h"
 
@@ -116,6 +118,7 @@ class SurvivorStore : public ClientStore {
   // After a failure the next server may be another one, which does not know the scripts: they are sent
   // whole, as it would say so only after the WAIT behind them, which nobody there may answer.
   std::atomic<bool> by_text_ = false;
+  GroupCommit grants_;
   Mutex mutex_;  // of:
   ReplicaWatch watch_;
   MonotonicTime next_look_{};

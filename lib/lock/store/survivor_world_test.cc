@@ -145,6 +145,32 @@ TEST_P(Survivor, ANewPrimaryGrantsNothingUntilItsQuarantineIsOver) {
   });
 }
 
+// One after the other they would wait for three seconds, longer than a call may take.
+TEST_P(Survivor, ManyThatAskAtOnceAreAllGrantedInTime) {
+  run([](Set& set) {
+    constexpr int kTasks = 60;
+    Peer peer(set);
+    peer.begin();
+    set.proxy.add_rule(sim::make_delay_rule(
+        [](const sim::Link& link) { return sim::Lanes{.request = false, .reply = link.replication}; },
+        {50ms, 50ms}, sim::Rng(1)));
+    const std::uint64_t before = peer.client.statistics().unanswered;
+    std::vector<Task> tasks;
+    for (int i = 0; i < kTasks; ++i) {
+      tasks.push_back(set.runtime.spawn("client", [&peer, key = "k" + std::to_string(i)] {
+        const auto lock = peer.obtain(key);
+        EXPECT_TRUE(lock->try_lock_for(60s));
+        lock->unlock();
+      }));
+    }
+    tasks.clear();
+    EXPECT_EQ(peer.observer.count(Kind::acquired), std::size_t{kTasks + 1});
+    if (embedded()) {
+      EXPECT_EQ(peer.client.statistics().unanswered, before);
+    }
+  });
+}
+
 TEST_P(Survivor, AGrantStandsOnAMajorityAndItsClaimEndsBeforeItsRecord) {
   run([](Set& set) {
     Peer peer(set);
