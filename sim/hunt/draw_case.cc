@@ -167,6 +167,15 @@ std::uint64_t most_rounds(const Value& document) {
   return std::clamp(kSections / (number("clients") * number("threads")), kLeast, kMost);
 }
 
+// A lease that is over after a few round trips is kept by nobody.
+Duration slowest_message(Duration lease) { return std::min<Duration>(milliseconds(50), lease / 12); }
+
+// Shorter, and no call is ever answered. What waits for replicas takes a round trip to the server and one
+// from there to a replica.
+Duration least_timeout(Duration slowest, bool waits_for_replicas) {
+  return std::max<Duration>(milliseconds(150), waits_for_replicas ? 5 * slowest : Duration::zero());
+}
+
 void draw_workload(const Ground& ground, Value& document, Dice dice) {
   const LockKind& lock = *ground.lock;
   Section table(ground, document, "workload");
@@ -196,9 +205,11 @@ void draw_workload(const Ground& ground, Value& document, Dice dice) {
                                                              : dice.range(microseconds(200), lease / 2));
   table.set("think", dice.one_in(3) ? std::string("0s") : dice.range(microseconds(100), milliseconds(80)));
   if (dice.one_in(3)) table.set("wait", format_duration(dice.log_uniform(milliseconds(1), 2 * lease)));
-  if (dice.one_in(3))
-    // Longer than the slowest round trip that draw_network() draws: else no call is ever answered.
-    table.set("command_timeout", format_duration(dice.log_uniform(milliseconds(150), seconds(2))));
+  if (dice.one_in(3)) {
+    const bool waits = lock.survives_failover || document.find("lock")->find("replicas") != nullptr;
+    const Duration least = least_timeout(slowest_message(lease), waits);
+    table.set("command_timeout", format_duration(dice.log_uniform(least, seconds(2))));
+  }
   if (lock.shared) table.set("readers", std::to_string(dice.between(0, 9) * 10) + "%");
   if (lock.reentrant && dice.one_in(4)) table.set("depth", 2);
   if (dice.one_in(5)) table.set("interrupts", "30%");
@@ -206,9 +217,6 @@ void draw_workload(const Ground& ground, Value& document, Dice dice) {
     table.set("evict", format_duration(dice.log_uniform(lease / 20, lease)));
   if (lock.shared && dice.one_in(3)) table.set("downgrade", flag_value(true));
 }
-
-// A lease that is over after a few round trips is kept by nobody.
-Duration slowest_message(Duration lease) { return std::min<Duration>(milliseconds(50), lease / 12); }
 
 void draw_network(const Ground& ground, Value& document, Dice dice) {
   Section network(ground, document, "network");
@@ -332,8 +340,12 @@ bool fits(const Ground& ground, const Value& document) {
   try {
     const Scenario scenario = parse_base(document, "drawn");
     require_world(scenario, /*embedded=*/true);
-    if (ground.given.find("network") == nullptr && ground.given.find("lock") == nullptr &&
-        scenario.latency.high > slowest_message(scenario.workload.lease))
+    const WorkloadOptions& workload = scenario.workload;
+    const bool open = ground.given.find("network") == nullptr && ground.given.find("lock") == nullptr;
+    if (open && scenario.latency.high > slowest_message(workload.lease)) return false;
+    const bool waits = workload.replicas > 0 || scenario.lock->survives_failover;
+    if (open && ground.given.find("workload") == nullptr &&
+        workload.command_timeout < least_timeout(scenario.latency.high, waits))
       return false;
     if (ground.bounds == Ground::Bounds::anything) return true;
     return bears_all(scenario);

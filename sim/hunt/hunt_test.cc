@@ -266,6 +266,30 @@ TEST(HuntDraws, WhoWaitsForReplicasHasServersThatGiveUpSoon) {
   EXPECT_GT(waits, 0);
 }
 
+// A call that waits for a replica takes four messages, two of them the replica's.
+TEST(HuntDraws, ACallThatWaitsForReplicasCanBeAnswered) {
+  int short_ones = 0;
+  for (const char* const lock : {"reentrant", "survivor"}) {
+    const Ground on = ground(lock);
+    for (int number = 0; number < 200; ++number) {
+      Value drawn = draw_case(on, Rng::derive(10, std::to_string(number)));
+      for (const Part part : {Part::lock, Part::workload, Part::network}) {
+        const Scenario scenario = parse_base(drawn, "drawn");
+        const bool waits = scenario.lock->survives_failover || scenario.workload.replicas > 0;
+        ASSERT_GE(scenario.workload.command_timeout, (waits ? 5 : 2) * scenario.latency.high);
+        short_ones += waits && scenario.workload.command_timeout < 40 * scenario.latency.high ? 1 : 0;
+        drawn = redraw(on, drawn, part, Rng::derive(11, std::to_string(number)));
+      }
+    }
+  }
+  EXPECT_GT(short_ones, 0);
+  Value late = draw_case(ground("survivor"), Rng::derive(12, "a"));
+  set_key(*late.find("workload"), "command_timeout", text_value("150ms"));
+  set_key(*late.find("lock"), "lease", text_value("3s"));
+  set_key(*late.find("network"), "latency", text_value("40ms"));
+  EXPECT_FALSE(fits(ground("survivor"), late));
+}
+
 TEST(HuntDraws, ALeaseLastsForMoreThanAFewMessages) {
   const Ground reentrant = ground("reentrant");
   for (int number = 0; number < 200; ++number) {

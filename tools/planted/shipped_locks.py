@@ -7,6 +7,7 @@
 
 Raw results lie in results/data/hunts/shipped-locks.json; one call after another adds to them, always to the lock with the fewest runs.
 With --role-changes the files in GROUNDS are hunted until servers have changed their roles so often during a claim.
+A find whose cause is mended gets the key `mended` in that file, by hand: what was wrong. The page lists it, and it counts no longer.
 Each hunt has a seed of its own. Those of a build that draws or runs otherwise (another `probe`) stay: they were hunted, too. Ctrl-C
 loses the hunt that runs, nothing else. From the raw results this writes results/shipped-locks.md. --check: exit 1 if the page says
 anything else than they do.
@@ -138,12 +139,20 @@ def span(low, high):
     return a if a == b else f"{a} to {b}"
 
 
+def standing(hunts):
+    return [find for hunt in hunts for find in hunt["finds"] if "mended" not in find]
+
+
+def mended(hunted):
+    return [f"- `{lock}`, `{find['name']}`, run {find['run']:,} of seed {hunt['seed']}: {find['mended']}\n"
+            for lock, hunts in hunted.items() for hunt in hunts for find in hunt["finds"] if "mended" in find]
+
+
 def row(lock, hunts):
     runs = sum(hunt["runs"] for hunt in hunts)
     finds = {}
-    for hunt in hunts:
-        for find in hunt["finds"]:
-            finds[find["name"]] = finds.get(find["name"], 0) + find["count"]
+    for find in standing(hunts):
+        finds[find["name"]] = finds.get(find["name"], 0) + find["count"]
     missed = set.intersection(*(set(hunt["never_reached"]) for hunt in hunts))
     changes = sum(hunt.get("role_changes", 0) for hunt in hunts)
     return [f"`{lock}`", f"{runs:,}", str(len(hunts)), f"{sum(hunt['virtual_ns'] for hunt in hunts) / HOUR_NS:,.0f}",
@@ -161,8 +170,10 @@ def page(record):
     hunted = {lock: hunts for lock, hunts in record["locks"].items() if hunts}
     runs = sum(runs_of(record, lock) for lock in hunted)
     locks = [lock for lock in hunted if lock not in GROUNDS]
-    clean = [lock for lock in locks if not any(hunt["finds"] for hunt in hunted[lock])]
+    clean = [lock for lock in locks if not standing(hunted[lock])]
     rows = [row(lock, hunts) for lock, hunts in hunted.items()]
+    lines = mended(hunted)
+    repairs = "\nFound by these hunts, and mended since:\n\n" + "".join(lines) if lines else ""
     return f"""# The locks that ship, hunted
 
 Each lock of the library is hunted within what it says that it bears ([`sim/hunt`](../sim/hunt/README.md), `--bounds promised`): a violation
@@ -175,7 +186,7 @@ $ tools/planted/shipped_locks.py --goal 1000000
 which hunts the lock with the fewest runs and adds to [`data/hunts/shipped-locks.json`](data/hunts/shipped-locks.json): with `--for 10m` one
 call after another.
 
-**So far: {runs:,} runs of {len(locks)} {"lock" if len(locks) == 1 else "locks"}, {len(clean)} without a violation.**
+**So far: {runs:,} runs of {len(locks)} {"lock" if len(locks) == 1 else "locks"}, {len(clean)} without a violation{" but for what is mended" if lines else ""}.**
 
 {table(["lock", "runs", "hunts", "virtual hours", "grants", "role changes", "violations", "a check had nothing to say in", "new in the next run, at most",
         "never reached", "runs a second"], rows)}
@@ -187,7 +198,7 @@ hunts from before they were counted have none. Scenario files are hunted as they
 one run only came through, a run. From the hunt of which it says least to that of which it says most. It is no probability of a defect:
 it says how far a hunt is from having seen all that such hunts come through. *Never reached*: marks that hunts have to reach and
 none of these did.
-"""
+{repairs}"""
 
 
 # --- tests ------------------------------------------------------------------------------------------------------------------
@@ -227,6 +238,15 @@ class ShippedLocksTest(unittest.TestCase):
         self.assertEqual(hunt["seconds"], 0.1)
         self.assertNotIn("coverage", hunt)
         self.assertEqual(name_of({"check": "", "kind": "error", "shape": "no task"}), "harness/error (no task)")
+
+    def test_what_is_mended_is_listed_and_counts_no_longer(self):
+        found = {"name": "at-rest/not-free", "run": 39260, "count": 1}
+        hunts = [self.hunt(5, 64, finds=[{**found, "mended": "WAIT after WAIT."}])]
+        self.assertEqual(row("a", hunts)[6], "none")
+        text = page({"locks": {"a": hunts}})
+        self.assertIn("64 runs of 1 lock, 1 without a violation", text)
+        self.assertIn("- `a`, `at-rest/not-free`, run 39,260 of seed 5: WAIT after WAIT.\n", text)
+        self.assertIn("100 runs of 1 lock, 0 without a violation", page({"locks": {"a": hunts + [self.hunt(6, 36, finds=[found])]}}))
 
     def test_the_page_says_how_many_are_clean(self):
         text = page({"locks": {"a": [self.hunt(1, 64)], "b": [self.hunt(1, 36, finds=[{"name": "p", "run": 1, "count": 1}])]}})
