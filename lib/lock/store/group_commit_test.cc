@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <set>
@@ -204,6 +205,46 @@ TEST_P(GroupCommitTest, ACallWhoseTurnComesTooLateIsNotSent) {
   });
 }
 
+TEST_P(GroupCommitTest, BehindACallThatFailsTheNextOnesGoOut) {
+  run([](Scene& scene) {
+    Task first = scene.spawn([&] {
+      const Error late = scene.fails("first", 2s, scene.in(500ms));
+      EXPECT_TRUE(late.may_have_executed());
+    });
+    while (!scene.exists("first")) scene.fixture.runtime.sleep_for(1ms);
+    Task second = scene.spawn([&] { EXPECT_EQ(scene.count("second", 1ms)[2].reply.text, "1"); });
+    Task third = scene.spawn([&] { EXPECT_EQ(scene.count("third", 1ms)[2].reply.text, "1"); });
+    second.join();
+    third.join();
+    first.join();
+    EXPECT_EQ(scene.count("fourth", 1ms)[2].reply.text, "1");
+  });
+}
+
+// A group fails as its one call to the server does.
+TEST_P(GroupCommitTest, AllOfAGroupLearnWhyItFailed) {
+  run([](Scene& scene) {
+    Task first = scene.begin(1s);
+    std::vector<Task> tasks;
+    for (int i = 0; i < 3; ++i) {
+      tasks.push_back(scene.spawn([&] {
+        const Error failed = scene.fails("k", 60s, scene.in(60s));
+        EXPECT_EQ(failed.kind(), Error::Kind::disconnected) << failed.what();
+        EXPECT_TRUE(failed.may_have_executed());
+      }));
+    }
+    first.join();
+    while (!scene.exists("k")) scene.fixture.runtime.sleep_for(1ms);
+    const auto waits = [](const Task& task) { return !task.finished(); };
+    while (std::any_of(tasks.begin(), tasks.end(), waits)) {
+      scene.straight.call({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+      scene.fixture.runtime.sleep_for(20ms);
+    }
+    tasks.clear();
+    EXPECT_EQ(scene.count("next", 1ms)[2].reply.text, "1");
+  });
+}
+
 TEST_P(GroupCommitTest, AStopRequestEndsTheWaitInLine) {
   run([](Scene& scene) {
     Task first = scene.begin(3s);
@@ -213,6 +254,7 @@ TEST_P(GroupCommitTest, AStopRequestEndsTheWaitInLine) {
       options.stop = stop.get_token();
       const Error error = scene.fails("stopped", 1ms, options);
       EXPECT_EQ(error.kind(), Error::Kind::interrupted);
+      EXPECT_NE(std::string(error.what()).find("stopped"), std::string::npos) << error.what();
       EXPECT_FALSE(error.may_have_executed());
     });
     scene.fixture.runtime.sleep_for(5ms);
