@@ -180,7 +180,11 @@ void draw_workload(const Ground& ground, Value& document, Dice dice) {
   const LockKind& lock = *ground.lock;
   Section table(ground, document, "workload");
   const Duration lease = *parse_duration(text_at(document, "lock", "lease"));
-  table.set("clients", dice.percent(70) ? dice.between(2, 3) : dice.between(1, 6));
+  // A crowd: what only many tasks of one client run into.
+  const bool crowd = !lock.latch && !lock.pair && dice.one_in(25);
+  table.set("clients", crowd              ? dice.between(1, 2)
+                       : dice.percent(70) ? dice.between(2, 3)
+                                          : dice.between(1, 6));
   table.set("kind", workload_of(lock));
   if (lock.latch) {
     table.set("rounds", dice.between(2, 6));
@@ -197,8 +201,9 @@ void draw_workload(const Ground& ground, Value& document, Dice dice) {
   }
   if (draw_sale(ground, document, table, dice.child("sale"))) return;
   if (text_at(document, "workload", "kind") != "critical-section") return;
-  table.set("threads", dice.percent(65) ? 1 : dice.between(2, 3));
-  table.set("rounds", dice.between(2, most_rounds(document)));
+  table.set("threads", crowd ? dice.between(10, 40) : dice.percent(65) ? 1 : dice.between(2, 3));
+  table.set("rounds", crowd ? 1 : dice.between(2, most_rounds(document)));
+  if (crowd && dice.one_in(2)) table.set("own_keys", flag_value(true));
   // Where servers change their roles, claims shall go on meanwhile.
   table.set("hold", lock.survives_failover && dice.one_in(2) ? dice.range(lease / 2, 4 * lease)
                     : dice.one_in(3)                         ? dice.range(milliseconds(1), 2 * lease)

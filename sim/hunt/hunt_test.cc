@@ -266,6 +266,22 @@ TEST(HuntDraws, WhoWaitsForReplicasHasServersThatGiveUpSoon) {
   EXPECT_GT(waits, 0);
 }
 
+TEST(HuntDraws, SomeCasesAreCrowds) {
+  const Ground on = ground("reentrant");
+  int crowds = 0, own = 0;
+  for (int number = 0; number < 400; ++number) {
+    const Value drawn = draw_case(on, Rng::derive(13, std::to_string(number)));
+    const Value& workload = *drawn.find("workload");
+    if (workload.find("threads")->integer < 10) continue;
+    ++crowds;
+    EXPECT_EQ(workload.find("rounds")->integer, 1);
+    own += workload.find("own_keys") != nullptr ? 1 : 0;
+  }
+  EXPECT_GT(own, 0);
+  EXPECT_LT(own, crowds);
+  EXPECT_LT(crowds, 40);
+}
+
 // A call that waits for a replica takes four messages, two of them the replica's.
 TEST(HuntDraws, ACallThatWaitsForReplicasCanBeAnswered) {
   int short_ones = 0;
