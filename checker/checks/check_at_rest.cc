@@ -1,5 +1,5 @@
 // at-rest: when the work is done and the faults are over, nothing is left of them. A client that comes then
-// is granted the lock, all permits of a semaphore at once, within the time that it was ready to wait; and no
+// is granted the lock, all keys and all permits at once, within the time that it was ready to wait; and no
 // record of the lock stands without an expiry, for it would outlive whoever wrote it.
 //
 // That client has the name `rest`, a process for each permit. What it found on the servers are events of the

@@ -14,7 +14,7 @@ Acquisition* Acquisitions::find(std::string_view record) {
 }
 
 Acquisition& Acquisitions::add(std::string_view record, checker::Symbol id) {
-  for (std::size_t look = order_.size(); look > 0 && order_.size() >= kRemembered; --look) {
+  for (std::size_t look = order_.size(); look > 0 && order_.size() >= remembered_; --look) {
     Acquisition* const oldest = order_.front();
     order_.pop_front();
     if (oldest->held || oldest->asked_again) {
@@ -69,7 +69,7 @@ void Acquisitions::all_over() {
 }
 
 void Renewals::begun(checker::Symbol key, std::string_view record, checker::Symbol id) {
-  if (under_way_.size() == kRemembered) under_way_.pop_front();
+  if (under_way_.size() >= remembered_) under_way_.pop_front();
   under_way_.push_back({key, id, std::string(record)});
 }
 

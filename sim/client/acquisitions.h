@@ -1,8 +1,9 @@
 // Acquisitions: what a client's recorder remembers of each acquisition, found by the lock's own (or the
-// server's) name for it. Bounded: late commands of older acquisitions go unnamed. Steady use allocates
-// nothing.
+// server's) name for it. Bounded, by more than all of its tasks can have under way: late commands of older
+// acquisitions go unnamed. Steady use allocates nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <optional>
@@ -35,11 +36,13 @@ class Acquisitions {
  public:
   static constexpr std::size_t kRemembered = 256;
 
+  // So many tasks ask: four of each are remembered, where that is more.
+  void room_for(std::size_t tasks) { remembered_ = std::max(remembered_, 4 * tasks); }
   // Null: not known, or forgotten. Good until the next add().
   Acquisition* find(std::string_view record);
   // A new one, for which the oldest ones are forgotten that are not held and were not asked for again:
-  // kRemembered stay, or as many as are held or in use. What is forgotten keeps its address and is used again
-  // under another id. REQUIRES: not known.
+  // kRemembered stay, or as many as there is room for, or as are held or in use. What is forgotten keeps its
+  // address and is used again under another id. REQUIRES: not known.
   Acquisition& add(std::string_view record, checker::Symbol id);
   // The same record is held anew, under another id: designs that name the owner, not the acquisition.
   static void begin_anew(Acquisition& acquisition, checker::Symbol id);
@@ -51,6 +54,7 @@ class Acquisitions {
   void forget(Acquisition& acquisition);
   void grow();
 
+  std::size_t remembered_ = kRemembered;
   std::deque<Acquisition> storage_;
   std::vector<Acquisition*> free_;
   std::deque<Acquisition*> order_;  // oldest first; one that was due and is held or in use goes to the back
@@ -67,6 +71,8 @@ class Renewals {
   // Which of them is answered: that of `id`, who has the name now, else the oldest; `id` if there is none.
   checker::Symbol answered(checker::Symbol key, std::string_view record, checker::Symbol id);
   void all_over() { under_way_.clear(); }
+  // So many tasks hold.
+  void room_for(std::size_t tasks) { remembered_ = std::max(remembered_, 4 * tasks); }
 
  private:
   struct Renewal {
@@ -74,6 +80,7 @@ class Renewals {
     std::string record;
   };
   static constexpr std::size_t kRemembered = 64;
+  std::size_t remembered_ = kRemembered;
   std::deque<Renewal> under_way_;  // oldest first
 };
 

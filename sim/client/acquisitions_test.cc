@@ -68,6 +68,25 @@ TEST(Acquisitions, TheNewestStaysWhereAllOthersAreInUse) {
   EXPECT_EQ(acquisitions.find("first")->id, 1000U);
 }
 
+TEST(Acquisitions, WhereManyTasksAskMoreAreRemembered) {
+  constexpr std::size_t kTasks = 400;
+  Acquisitions acquisitions;
+  acquisitions.room_for(kTasks);
+  for (std::size_t i = 0; i < 4 * kTasks; ++i)
+    acquisitions.add(std::to_string(i), 1 + static_cast<checker::Symbol>(i));
+  for (std::size_t i = 0; i < 4 * kTasks; ++i) ASSERT_NE(acquisitions.find(std::to_string(i)), nullptr) << i;
+  for (std::size_t i = 0; i < 4 * kTasks; ++i) acquisitions.add("later:" + std::to_string(i), 5000);
+  EXPECT_EQ(acquisitions.find("0"), nullptr) << "but not for ever";
+}
+
+TEST(Renewals, WhereManyTasksHoldMoreAreRemembered) {
+  constexpr std::size_t kTasks = 100;
+  Renewals renewals;
+  renewals.room_for(kTasks);
+  for (checker::Symbol i = 0; i < 4 * kTasks; ++i) renewals.begun(i, "record", i + 1000);
+  EXPECT_EQ(renewals.answered(0, "record", 7), 1000U);
+}
+
 TEST(Acquisitions, NobodyHoldsAfterTheEndOfTheirProcess) {
   Acquisitions acquisitions;
   Acquisition& held = acquisitions.add("held", 1);

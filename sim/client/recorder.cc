@@ -268,6 +268,7 @@ ThreadRecorder::ThreadRecorder(ClientRecorder& client, int thread) : client_(cli
   if (!client_.live()) return;
   task_ = client_.process_->runtime().task_id();
   client_.threads_[task_] = this;
+  client_.make_room();
 }
 
 ThreadRecorder::~ThreadRecorder() {

@@ -165,6 +165,10 @@ class ClientRecorder : public LockObserver {
   Renewals renewals_;
   std::map<int, std::uint64_t> generations_;   // thread -> unknown outcomes so far
   std::map<TaskId, ThreadRecorder*> threads_;  // by the task that each lives on
+  void make_room() {
+    acquisitions_.room_for(threads_.size());
+    renewals_.room_for(threads_.size());
+  }
 };
 
 // What one thread of a client does, in program order. REQUIRES: made and used on the task of that thread.

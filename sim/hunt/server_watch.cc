@@ -104,6 +104,7 @@ class ServerWatch::Node final : public KeyspaceWitness, public embedded::ScriptW
     shapes_.clear();
     owners_.clear();
     standing_ = 0;
+    keys_ = 0;
   }
 
   void changed(Engine& engine, std::string_view key, Cause cause) override {
@@ -115,10 +116,17 @@ class ServerWatch::Node final : public KeyspaceWitness, public embedded::ScriptW
     const Shape now = shape_of(entry, now_ms, lease_ms_);
     Shape& before = shapes_[std::string(key)];
     // A sum, so that the order in which keys came does not matter.
-    if (before.what != 0) standing_ -= hash_of({role, before.what});
-    if (now.what != 0) standing_ += hash_of({role, now.what});
+    if (before.what != 0) {
+      standing_ -= hash_of({role, before.what});
+      --keys_;
+    }
+    if (now.what != 0) {
+      standing_ += hash_of({role, now.what});
+      ++keys_;
+    }
     const std::uint64_t owners = owners_of(engine, key, now_ms);
-    watch_.note(hash_of({static_cast<std::uint64_t>(Sort::record), standing_}));
+    // Of many locks beside each other each number would be news.
+    if (keys_ <= kFewKeys) watch_.note(hash_of({static_cast<std::uint64_t>(Sort::record), standing_}));
     watch_.note(hash_of({static_cast<std::uint64_t>(Sort::change), role, before.what, before.life, now.what,
                          now.life, owners, static_cast<std::uint64_t>(cause)}));
     before = now;
@@ -168,7 +176,9 @@ class ServerWatch::Node final : public KeyspaceWitness, public embedded::ScriptW
   std::uint64_t script_ = 0, line_ = 0;
   std::map<std::string, Shape> shapes_;   // by key
   std::map<std::string, Owners> owners_;  // by lock
+  static constexpr std::size_t kFewKeys = 16;
   std::uint64_t standing_ = 0;
+  std::size_t keys_ = 0;  // that stand
 };
 
 ServerWatch::ServerWatch(const Scenario& scenario) : scenario_(scenario) {}

@@ -54,6 +54,22 @@ TEST_P(AtRest, AllPermitsAreAskedForAtOnce) {
   EXPECT_EQ(run.grants, 6u);
 }
 
+TEST_P(AtRest, AllKeysAreAskedForAtOnce) {
+  const RunResult run = play(file("kind = \"permit-semaphore\"\npermits = 2\n", "own_keys = true\n"));
+  EXPECT_EQ(run.verdicts.front().outcome, Outcome::holds) << run.verdicts.front().reason;
+  EXPECT_EQ(most_at_once(run), 6);
+}
+
+// Hundreds of tasks ask at once, in the run and after it: each acquisition keeps its name.
+TEST(AtRestEmbedded, TheLedgerIsRightWhereHundredsAskAtOnce) {
+  const RunResult run = sim::play(file("kind = \"permit-semaphore\"\npermits = 2\n",
+                                       "own_keys = true\nthreads = 110\n\n[[expect]]\ncheck = \"truth\"\n"),
+                                  true);
+  ASSERT_EQ(run.verdicts.size(), 2u);
+  for (const checker::Verdict& verdict : run.verdicts)
+    EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict.reason;
+}
+
 // A fault that comes again and again and is slow to act, since its server loads, is waited for as well.
 TEST(AtRestEmbedded, AFaultThatIsAboutToActIsNotOver) {
   const std::string text = file("kind = \"redisson\"\n[cluster]\npersistence = \"aof-always\"\n",
