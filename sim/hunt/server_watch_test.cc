@@ -119,6 +119,21 @@ TEST(HuntServerWatch, WhatIsLeftOfTheLeaseAndHowManyWaitAreStates) {
   EXPECT_FALSE(one.news().empty());
 }
 
+// Else each number of them would be kept as a case that shows something new.
+TEST(HuntServerWatch, OfManyLocksBesideEachOtherTheirNumberIsNoNews) {
+  Watched one;
+  const auto set = [&](int number) {
+    one.server.call({"SET", "k" + std::to_string(number), "u1:1", "PX", "900"});
+    return !one.news().empty();
+  };
+  for (int number = 0; number < 16; ++number) EXPECT_TRUE(set(number)) << number;
+  for (int number = 16; number < 40; ++number) EXPECT_FALSE(set(number)) << number;
+  for (int number = 39; number > 0; --number) one.server.call({"DEL", "k" + std::to_string(number)});
+  one.news();
+  one.server.call({"RPUSH", "k1", "a"});
+  EXPECT_FALSE(one.news().empty()) << "of a few it is";
+}
+
 TEST(HuntServerWatch, WhoLooksAlreadyIsToldFirst) {
   struct Other final : embedded::KeyspaceWitness {
     void changed(embedded::Engine&, std::string_view key, Cause) override { keys.emplace_back(key); }
