@@ -5,8 +5,8 @@
 // follow one another, a round trip from the primary to its replicas for each, and with many tasks and distant
 // replicas the last of them are answered long after their deadlines, and all tries after that as well. Here a
 // call that comes alone goes out at once; those that come while one is under way go out together when that
-// has ended, with one WAIT behind all of them. So a call waits for two round trips at most, however many
-// there are.
+// has ended, with one WAIT behind all of them, up to 1,024 commands and half of what the client may have
+// pending. So a call of some hundreds waits for two round trips at most.
 //
 // The idea is that of databases that write many transactions to the disk at once: DeWitt et al.,
 // Implementation Techniques for Main Memory Database Systems, SIGMOD 1984, 4. WAIT:
