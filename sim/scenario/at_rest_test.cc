@@ -60,6 +60,17 @@ TEST_P(AtRest, AllKeysAreAskedForAtOnce) {
   EXPECT_EQ(most_at_once(run), 6);
 }
 
+// What has no end is healed by `calm`, long after the work is done here: nobody asks before.
+TEST_P(AtRest, IsNotAskedBeforeTheFaultsAreHealedForGood) {
+  const RunResult run = play(
+      "schema = 1\nname = \"rest\"\n[run]\nseeds = \"1\"\ntime = \"30s\"\ncalm = \"7s\"\n"
+      "[lock]\nkind = \"reentrant\"\nlease = \"200ms\"\n"
+      "[workload]\nkind = \"critical-section\"\nclients = 1\nrounds = 1\nwait = \"10ms\"\n"
+      "[[fault]]\nid = \"partition\"\nkind = \"partition\"\nafter = { message = \"EVALSHA\" }\n"
+      "[[expect]]\ncheck = \"at-rest\"\n");
+  EXPECT_EQ(run.verdicts.front().outcome, Outcome::holds) << run.verdicts.front().reason;
+}
+
 // Hundreds of tasks ask at once, in the run and after it: each acquisition keeps its name.
 TEST(AtRestEmbedded, TheLedgerIsRightWhereHundredsAskAtOnce) {
   const RunResult run = sim::play(file("kind = \"permit-semaphore\"\npermits = 2\n",

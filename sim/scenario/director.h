@@ -40,6 +40,8 @@ class Director {
 
   // No fault acts any more from now on. What acts goes on until it heals.
   void disarm() { armed_ = false; }
+  // Faults without an end act, and the time at which all are healed is to come.
+  bool awaits_calm() const { return scenario_.calm && !for_good_.empty(); }
 
   // A fault that will heal acts now, or a trigger that fired is in its delay.
   bool busy() const { return busy_ > 0; }

@@ -194,7 +194,7 @@ void set_up(Stage& stage, const Scenario& scenario, const RunOptions& options) {
 // was up first.
 bool play(Stage& stage, const Scenario& scenario, const std::function<bool()>& interrupted) {
   Runtime& runtime = stage.world->harness().runtime();
-  const MonotonicTime cap = deadline_after(runtime.now(), scenario.time);
+  const MonotonicTime began = runtime.now(), cap = deadline_after(began, scenario.time);
   // wait(deadline) until it says true; false at the cap.
   const auto until_cap = [&](const auto& wait) {
     if (!interrupted) return wait(cap);
@@ -224,6 +224,12 @@ bool play(Stage& stage, const Scenario& scenario, const std::function<bool()>& i
   if (!both()) return false;
   if (!asks_for(scenario, "at-rest")) return true;
   stage.director->disarm();
+  const MonotonicTime calm = deadline_after(began, scenario.calm.value_or(Duration::zero()));
+  const auto calms = [&](MonotonicTime deadline) {
+    runtime.sleep_until(std::min(deadline, deadline_after(calm, std::chrono::milliseconds(1))));
+    return runtime.now() > calm;
+  };
+  if (stage.director->awaits_calm() && !until_cap(calms)) return false;
   return both();
 }
 
