@@ -141,14 +141,14 @@ kind = "partition"
 between = "c1"
 and = "r1"
 at = "90ms"
-for = "60ms"
+for = "500ms"
 [[fault]]
 id = "no-threads"
 kind = "thread-limit"
 client = "c1"
 role = "watchdog"
 after = { fault = "anew", delay = "21ms" }
-for = "1500ms"
+for = "2s"
 )");
   expect_sound(run);
   EXPECT_TRUE(reached(run, "fault.no-threads"));
