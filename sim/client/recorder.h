@@ -153,6 +153,11 @@ class ClientRecorder : public LockObserver {
   void append(const checker::Event& event);  // unless dead
   void publish(RunEventKind event, std::string_view key, checker::Symbol id, checker::Symbol node);
   std::int64_t translate(std::optional<MonotonicTime> time) const;
+  // For the threads that there are.
+  void make_room() {
+    acquisitions_.room_for(threads_.size());
+    renewals_.room_for(threads_.size());
+  }
 
   Recorder& recorder_;
   std::string name_;
@@ -165,10 +170,6 @@ class ClientRecorder : public LockObserver {
   Renewals renewals_;
   std::map<int, std::uint64_t> generations_;   // thread -> unknown outcomes so far
   std::map<TaskId, ThreadRecorder*> threads_;  // by the task that each lives on
-  void make_room() {
-    acquisitions_.room_for(threads_.size());
-    renewals_.room_for(threads_.size());
-  }
 };
 
 // What one thread of a client does, in program order. REQUIRES: made and used on the task of that thread.
