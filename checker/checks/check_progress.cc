@@ -4,7 +4,8 @@
 //
 // An orphan may still occupy a free key: a grant whose client died, or whose reply was lost. It lasts for a
 // lease at most, since nobody renews it. So the clock starts at the last of these: the last fault, the end of
-// the last hold, the beginning of the wait. A hold whose thread told that it leaves it (`leave`) ends with
+// the last hold, the beginning of the wait. Who gives up or gets an error, and asks again, goes on waiting;
+// the time between its calls does not count. A hold whose thread told that it leaves it (`leave`) ends with
 // what it was promised. A key that only readers hold is free for a reader, unless a writer waits, too. If a
 // fault never healed, a stall is `unknown`. From the mark `liveness` on, what acts still is to be borne: the
 // clock starts there, and does not wait for its end.
@@ -30,7 +31,25 @@ struct WaitChange {
   int holders, waiters;
   bool shared;  // it is readers who hold or wait
   bool granted;
-  std::size_t position;
+};
+
+// An acquire, from its invocation until it was answered, or its client died.
+struct Ask {
+  std::int64_t from_ns, to_ns;
+  std::size_t invoked;
+};
+
+// A time in which a key could have been granted and was not, with the pauses in which nobody asked.
+struct Stall {
+  std::int64_t since_ns = 0, until_ns = 0;
+  std::int64_t asked_ns = 0;  // without the pauses
+  bool goes_on = false, beside_readers = false;
+
+  void go_on_until(std::int64_t time_ns) {
+    if (time_ns <= until_ns) return;
+    asked_ns += time_ns - until_ns;
+    until_ns = time_ns;
+  }
 };
 
 // How many hold a key, and how many wait for it.
@@ -44,11 +63,15 @@ struct Crowd {
     readers_inside += by.holders;
     readers_waiting += by.waiters;
   }
+  // Nobody excludes a reader.
+  bool readers_only() const { return holders == readers_inside; }
   // Somebody waits, and nothing that is known stands in the way.
   bool stalled() const {
     if (waiters == 0) return false;
-    return holders == 0 || (holders == readers_inside && waiters == readers_waiting);
+    return holders == 0 || (readers_only() && waiters == readers_waiting);
   }
+  // What is known stands in the way of who waits, or would stand in the way of a reader.
+  bool blocked() const { return waiters > 0 ? !stalled() : !readers_only(); }
 };
 
 class ProgressCheck : public Check {
@@ -124,12 +147,12 @@ class ProgressCheck : public Check {
       const std::map<Symbol, Doing> doings = last_doings(history_);
       for (const Hold& hold : build_holds(history_, pairs_, context_.reentrant)) {
         auto& changes = by_key_[hold.key];
-        changes.push_back({hold.from_ns, 0, 1, 0, hold.shared, true, hold.acquired});
+        changes.push_back({hold.from_ns, 0, 1, 0, hold.shared, true});
         std::int64_t to_ns = hold.to_ns;
         if (const auto last = doings.find(hold.id);
             to_ns == kForever && hold.has_claim() && last != doings.end() && last->second.left)
           to_ns = std::max(events[last->second.last].time_ns, hold.valid_until_ns);
-        if (to_ns != kForever) changes.push_back({to_ns, 1, -1, 0, hold.shared, false, hold.ended});
+        if (to_ns != kForever) changes.push_back({to_ns, 1, -1, 0, hold.shared, false});
       }
       std::map<std::string_view, std::vector<std::int64_t>> deaths;
       for (const Event& event : events) {
@@ -151,8 +174,9 @@ class ProgressCheck : public Check {
         }
         auto& changes = by_key_[events[i].key];
         const bool reads = history_.text(events[i].mode) == "read";
-        changes.push_back({events[i].time_ns, 1, 0, 1, reads, false, i});
-        changes.push_back({until_ns, 2, 0, -1, reads, false, i});
+        changes.push_back({events[i].time_ns, 1, 0, 1, reads, false});
+        changes.push_back({until_ns, 2, 0, -1, reads, false});
+        asks_[events[i].key].push_back({events[i].time_ns, until_ns, i});
       }
       deaths_ = std::move(deaths);
     }
@@ -162,53 +186,89 @@ class ProgressCheck : public Check {
         return a.time_ns != b.time_ns ? a.time_ns < b.time_ns : a.order < b.order;
       });
       Crowd crowd;
-      std::int64_t since_ns = calm_ns_;  // of the present stall, if there is one
-      std::size_t waiter = kNowhere;
+      Stall now;
       for (const WaitChange& change : changes) {
-        const bool stalled = crowd.stalled();
-        if (stalled) stall(key, {since_ns, change.time_ns, waiter, crowd.holders > 0}, false);
+        if (crowd.stalled()) {
+          now.go_on_until(change.time_ns);
+          judge(key, now, false);
+        }
         crowd.change(change);
-        if (change.waiters > 0) waiter = change.position;
-        if (!stalled || change.granted || !crowd.stalled()) since_ns = std::max(calm_ns_, change.time_ns);
+        if (change.granted || crowd.blocked()) now = {};
+        if (crowd.stalled() && !now.goes_on) {
+          if (now.asked_ns == 0) now.since_ns = std::max(calm_ns_, change.time_ns);
+          now.until_ns = std::max(calm_ns_, change.time_ns);
+        }
+        now.goes_on = crowd.stalled();
+        now.beside_readers = crowd.holders > 0;
       }
-      if (crowd.stalled()) stall(key, {since_ns, end_ns_, waiter, crowd.holders > 0}, true);
+      if (!crowd.stalled()) return;
+      now.go_on_until(end_ns_);
+      judge(key, now, true);
     }
 
-    struct Stall {
-      std::int64_t since_ns, until_ns;
-      std::size_t waiter;
-      bool beside_readers;
-    };
-
-    void stall(Symbol key, const Stall& what, bool at_end) {
-      const auto [since_ns, until_ns, waiter, beside_readers] = what;
-      if (until_ns - since_ns > limit_ns_) {
-        if (reported_.insert({key, since_ns}).second) report(key, what);
-      } else if ((at_end || until_ns == end_ns_) && until_ns > since_ns && !context_.run_ended_by_itself &&
-                 open_question_.empty()) {
+    void judge(Symbol key, const Stall& stall, bool at_end) {
+      if (stall.asked_ns > limit_ns_) {
+        if (reported_.insert({key, stall.since_ns}).second) report(key, stall);
+      } else if ((at_end || stall.until_ns == end_ns_) && stall.asked_ns > 0 &&
+                 !context_.run_ended_by_itself && open_question_.empty()) {
         open_question_ =
             fmt::format("the run ended when somebody had waited for {} for {}, of {} that are allowed",
-                        words_.text(key), words_.duration(until_ns - since_ns), words_.duration(limit_ns_));
+                        words_.text(key), words_.duration(stall.asked_ns), words_.duration(limit_ns_));
       }
+    }
+
+    // As few calls as show the stall.
+    std::vector<Ask> asks_of(Symbol key, const Stall& stall) const {
+      std::vector<Ask> enough;
+      const std::vector<Ask>& asks = asks_.at(key);
+      std::int64_t covered_ns = 0, reached_ns = stall.since_ns;
+      for (std::size_t i = 0; i < asks.size() && covered_ns <= limit_ns_;) {
+        const Ask* longest = nullptr;
+        for (; i < asks.size() && asks[i].from_ns <= reached_ns; ++i) {
+          if (asks[i].to_ns > reached_ns && (longest == nullptr || asks[i].to_ns > longest->to_ns))
+            longest = &asks[i];
+        }
+        if (longest == nullptr) {
+          if (i < asks.size()) reached_ns = asks[i].from_ns;
+          continue;
+        }
+        covered_ns += longest->to_ns - reached_ns;
+        reached_ns = longest->to_ns;
+        enough.push_back(*longest);
+      }
+      return enough;
     }
 
     void report(Symbol key, const Stall& stall) {
-      const auto [since_ns, until_ns, waiter, beside_readers] = stall;
       ++verdict_.violations;
       Witness witness;
       witness.kind = "stall";
       witness.key = words_.text(key);
-      witness.from_ns = since_ns;
-      witness.to_ns = until_ns;
-      witness.events = {waiter};
-      if (pairs_.other[waiter] != kNowhere) witness.events.push_back(pairs_.other[waiter]);
+      witness.from_ns = stall.since_ns;
+      witness.to_ns = stall.until_ns;
+      const std::vector<Ask> asks = asks_of(key, stall);
+      for (const Ask& ask : asks) {
+        witness.events.push_back(ask.invoked);
+        if (pairs_.other[ask.invoked] != kNowhere) witness.events.push_back(pairs_.other[ask.invoked]);
+      }
+      std::sort(witness.events.begin(), witness.events.end());
+      const std::string who = words_.text(history_.events()[asks.front().invoked].process);
+      const std::string again = asks.size() == 1
+                                    ? who + " waited for it"
+                                    : fmt::format("{} waited for it, in {} calls one after another",
+                                                  one_asks(asks) ? who : who + " and others", asks.size());
       witness.why = fmt::format(
-          "From {} on {} held {} and {} waited for it, but nobody was granted it within {} "
-          "(lease {} + bound {}).",
-          words_.time(since_ns), beside_readers ? "only readers" : "no live client", witness.key,
-          words_.text(history_.events()[waiter].process), words_.duration(limit_ns_),
-          words_.duration(context_.lease_ns), words_.duration(context_.progress_bound_ns));
+          "From {} on {} held {} and {}, but nobody was granted it within {} (lease {} + bound {}).",
+          words_.time(stall.since_ns), stall.beside_readers ? "only readers" : "no live client", witness.key,
+          again, words_.duration(limit_ns_), words_.duration(context_.lease_ns),
+          words_.duration(context_.progress_bound_ns));
       verdict_.witnesses.push_back(std::move(witness));
+    }
+
+    bool one_asks(const std::vector<Ask>& asks) const {
+      const auto process = [&](const Ask& ask) { return history_.events()[ask.invoked].process; };
+      return std::all_of(asks.begin(), asks.end(),
+                         [&](const Ask& ask) { return process(ask) == process(asks.front()); });
     }
 
     void unsettled_releases() {
@@ -329,6 +389,7 @@ class ProgressCheck : public Check {
     const Pauses pauses_;
     Verdict verdict_;
     std::map<Symbol, std::vector<WaitChange>> by_key_;
+    std::map<Symbol, std::vector<Ask>> asks_;
     std::map<std::string_view, std::vector<std::int64_t>> deaths_;
     std::set<std::pair<Symbol, std::int64_t>> reported_;
     std::string open_question_;

@@ -58,6 +58,67 @@ TEST(Progress, AStallIsFoundAndOnlyThen) {
   EXPECT_EQ(run("progress", History(), progress_context(900)).outcome, Outcome::unknown);
 }
 
+// Calls that give up before the bound, or fail at once, add up; the time between them does not count.
+TEST(Progress, WhoAsksAgainGoesOnWaiting) {
+  const std::string head = R"(
+    1   c1/0 ok acquire k id=a
+    10  c1/0 invoke release k id=a
+    11  c1/0 ok release k id=a
+    12  c2/0 invoke acquire k
+    72  c2/0 fail acquire k error=timeout
+    180 c2/0 invoke acquire k
+    240 c2/0 fail acquire k error=broken
+  )";
+  const std::string third = "300 c2/0 invoke acquire k\n";
+  const History history = history_of(head + third + "331 c2/0 info acquire k error=broken\n");
+  const Verdict verdict = run("progress", history, progress_context(900));
+  expect_violated(verdict, "stall");
+  EXPECT_EQ(verdict.violations, 1u);
+  EXPECT_EQ(verdict.witnesses[0].from_ns, 12 * kMs);
+  EXPECT_EQ(verdict.witnesses[0].to_ns, 331 * kMs);
+  EXPECT_NE(verdict.reason.find("c2/0 waited for it, in 3 calls one after another, but"), std::string::npos)
+      << verdict.reason;
+  expect_violated(run("progress", history.subset(verdict.witnesses[0].events), progress_context(900)),
+                  "stall");
+  // Not long enough: nobody asked between the calls.
+  EXPECT_EQ(run("progress", history_of(head + third + "329 c2/0 fail acquire k error=timeout\n"),
+                progress_context(900))
+                .outcome,
+            Outcome::holds);
+  EXPECT_EQ(run("progress", history_of(head + third), progress_context(329, false)).outcome,
+            Outcome::unknown);
+  // Somebody had it meanwhile, while nobody waited or while one did.
+  for (const char* const had : {"250 c3/0 ok acquire k id=c\n", "310 c3/0 ok acquire k id=c\n"}) {
+    EXPECT_EQ(run("progress",
+                  history_of(head + had + third +
+                             "320 c3/0 invoke release k id=c\n321 c3/0 ok release k id=c\n"
+                             "400 c2/0 fail acquire k error=timeout\n"),
+                  progress_context(900))
+                  .outcome,
+              Outcome::holds)
+        << had;
+  }
+}
+
+// A few calls show it, of whomever; those beside them add nothing.
+TEST(Progress, AsFewCallsAsShowAStall) {
+  const History history = history_of(R"(
+    1   c1/0 invoke acquire k
+    20  c2/0 invoke acquire k
+    30  c3/0 invoke acquire k
+    60  c1/0 fail acquire k error=timeout
+    70  c3/0 fail acquire k error=timeout
+    90  c2/0 fail acquire k error=timeout
+    200 c3/0 invoke acquire k
+    290 c3/0 fail acquire k error=timeout
+  )");
+  const Verdict verdict = run("progress", history, progress_context(900));
+  expect_violated(verdict, "stall");
+  EXPECT_EQ(verdict.witnesses[0].events, (std::vector<std::size_t>{0, 1, 3, 5, 6, 7}));
+  EXPECT_NE(verdict.reason.find("c1/0 and others waited for it, in 3 calls"), std::string::npos)
+      << verdict.reason;
+}
+
 // Who reads stands in the way of writers only; and a writer that waits may be why a reader does.
 TEST(Progress, AReaderThatWaitsBesideReadersIsStalled) {
   const std::string head = R"(
