@@ -308,15 +308,9 @@ void Fleet::run_client(Client& client, Process& process) {
       }
     }
   };
-  const Equipment own = equipment();
-  struct Shown {
-    Client& of;
-    const std::uint64_t incarnation = of.incarnation;
-    ~Shown() {
-      if (of.incarnation == incarnation) of.locks = nullptr;
-    }
-  } const shown{client};
-  client.locks = own.locks.get();
+  const auto shared = std::make_shared<Equipment>(equipment());
+  client.equipment = shared;
+  const Equipment& own = *shared;
   const auto body = [&](int number) {
     WorkThread thread(world_, process, options_, stats_, *client.recorder, *own.servers.front(),
                       own.locks.get(), own.latches.get(), key_of(client.name, number), number);
@@ -338,6 +332,13 @@ void Fleet::run_client(Client& client, Process& process) {
   }
   body(0);
   for (Task& task : others) task.join();
+  others.clear();
+  struct Waiting {
+    Parker*& parker;
+    ~Waiting() { parker = nullptr; }
+  } const waiting{shared->owner};
+  waiting.parker = &runtime.parker();
+  while (shared.use_count() > 1) waiting.parker->park_until(kNever);
 }
 
 void Fleet::evict(Process& process, LockSpace& locks, const std::stop_token& stop) {
@@ -393,12 +394,23 @@ void Fleet::fork(std::string_view name, std::function<void()> refused) {
            });
 }
 
+// fork() copies what the parent has. Here both have the same, so that the parent must not take it down before
+// the child is done with it.
 void Fleet::use_inherited(Client& child, Client& parent, const std::function<void()>& refused) {
-  if (parent.locks == nullptr) return;
+  struct Inherited {
+    std::shared_ptr<Equipment> all;
+    ~Inherited() {
+      if (Parker* const owner = all == nullptr ? nullptr : all->owner) {
+        all.reset();
+        owner->unpark();
+      }
+    }
+  } const inherited{parent.equipment.lock()};
+  if (inherited.all == nullptr || inherited.all->locks == nullptr) return;
   ThreadRecorder record(*child.recorder, 0);
   const std::string key = key_of(child.name, 0);
   try {
-    const std::shared_ptr<Lock> lock = parent.locks->obtain(key);
+    const std::shared_ptr<Lock> lock = inherited.all->locks->obtain(key);
     record.acquire_invoked(key, lock->mode(), kind_.counts_permits ? lock->permits() : 0);
     try {
       if (lock->try_lock()) {

@@ -121,13 +121,14 @@ class Fleet : public Workload {
   const WorkloadOptions& options() const { return options_; }
 
  private:
+  struct Equipment;
   struct Client {
     std::string name;
     ClientRecorder* recorder = nullptr;
     Process* process = nullptr;
     std::uint64_t incarnation = 0;
     bool running = false;
-    LockSpace* locks = nullptr;  // while its present incarnation has some
+    std::weak_ptr<Equipment> equipment = {};  // of its present incarnation
     int children = 0;
   };
   // What a client process works with. Members are destroyed in reverse order.
@@ -136,6 +137,7 @@ class Fleet : public Workload {
     std::vector<std::unique_ptr<redis::Client>> servers;
     std::unique_ptr<LockSpace> locks;     // null: a kind that is no lock
     std::unique_ptr<LatchSpace> latches;  // null: a kind that is no latch
+    Parker* owner = nullptr;              // its process has ended but for this: children use it still
   };
   void tell_permits();
   bool is_member(const std::string& node) const;

@@ -263,6 +263,25 @@ after = { event = "lock.granted", client = "c1", nth = 3 }
   for (const auto& [owner, clients] : clients_of) EXPECT_EQ(clients.size(), 1U) << owner;
 }
 
+// A published design that tries again with what it inherited, while its parent has ended but for that: the
+// parent's tasks must not meet what is gone.
+TEST_P(ClientTrouble, AParentEndsWhenItsChildrenAreDoneWithWhatTheyInherited) {
+  const RunResult run = play("redlock-cpp", R"(clients = 1
+rounds = 1
+[cluster]
+topology = "independent"
+nodes = ["r1", "r2", "r3"]
+[[fault]]
+id = "one"
+kind = "fork-client"
+client = "c1"
+after = { event = "lock.granted", client = "c1", nth = 1 }
+)");
+  EXPECT_EQ(run.verdicts[2].outcome, checker::Outcome::holds) << run.verdicts[2].reason;
+  auto all = grants(run);
+  for (const char* client : {"c1", "c1-child-1"}) EXPECT_EQ(all[client], 1) << client;
+}
+
 // --- the way to the server --------------------------------------------------------------------------------
 
 std::string far(const std::string& clients, const std::string& latency) {
