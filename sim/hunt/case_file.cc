@@ -214,8 +214,10 @@ std::string how_to_run(const CaseFile& file, unsigned seeds) {
 }
 
 // Whether it is a file for real servers as well. Nothing: nobody made it small, so nobody asked.
-std::string on_real_servers(const CaseFile& file, const Shrunk& shrunk) {
+std::string on_real_servers(const CaseFile& file, const Shrunk& shrunk, const std::string& check) {
   if (shrunk.runs == 0) return "";
+  if (of_embedded_servers(check))
+    return fmt::format("It is one of the embedded world: `{}` looks into its servers.\n", check);
   if (!file.decisions.empty())
     return "It is one of the embedded world: real servers decide for themselves.\n";
   if (shrunk.seeds_of_20 < kSeeds)
@@ -246,6 +248,8 @@ std::uint64_t number(std::string_view text, const std::string& file, int line) {
 }
 
 }  // namespace
+
+bool of_embedded_servers(std::string_view check) { return check == "truth"; }
 
 CaseFile case_file(const Ground& ground, const Shrunk& shrunk, const Failure& failure,
                    const std::string& story) {
@@ -288,7 +292,7 @@ CaseFile case_file(const Ground& ground, const Shrunk& shrunk, const Failure& fa
   file.controlled = !found.empty();
   if (file.controlled) set_key(document, "variant", list_value(std::move(found)));
   put_in_order(document);
-  const std::string real = on_real_servers(file, shrunk);
+  const std::string real = on_real_servers(file, shrunk, failure.check);
   file.toml = to_toml(document, story + how_to_run(file, with_decisions) +
                                     (real.empty() || !file.decisions.empty() ? "" : "\n") + real);
   return file;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "sim/hunt/ground.h"
 #include "sim/hunt/shrink.h"
@@ -17,6 +18,10 @@ struct CaseFile {
   std::string decisions;    // "" the seeds of the file are enough
   bool controlled = false;  // it has a variant in which the promise holds
 };
+
+// A check that looks into the servers, which real ones do not let anybody do: `truth`.
+bool of_embedded_servers(std::string_view check);
+
 // `story`: lines of comment, "" none. Below them stands what real servers make of it.
 CaseFile case_file(const Ground& ground, const Shrunk& shrunk, const Failure& failure,
                    const std::string& story);

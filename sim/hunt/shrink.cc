@@ -111,6 +111,7 @@ class Shrinker {
     score_ = seeds_that_show(best_.document);
     act_at_events();
     pin();
+    go_on_for_longer();
     limit_ = options_.runs * 9 / 10;
     const Seeds seeds = score_ == kSeedsThatShow ? Seeds::all : Seeds::as_many;
     while (pass(simpler_values, seeds) || leave_out(seeds)) {
@@ -291,6 +292,20 @@ class Shrinker {
       const Candidates keys = fewer_keys(best_.document);
       candidates.insert(candidates.end(), keys.begin(), keys.end());
       if (!raise(candidates)) return;
+    }
+  }
+
+  // What shows on some seeds shows on all of them where it is tried often enough.
+  void go_on_for_longer() {
+    if (score_ == kSeedsThatShow) return;
+    for (const Candidate& candidate : more_work(best_.document)) {
+      if (over()) return;
+      if (!fits(ground_, candidate.document)) continue;
+      HuntCase one{.document = candidate.document};
+      if (!all_seeds_show(one)) continue;
+      score_ = kSeedsThatShow;
+      best_ = std::move(one);
+      return;
     }
   }
 

@@ -255,6 +255,26 @@ Candidates less_work(const Value& document) {
   return out;
 }
 
+Candidates more_work(const Value& document) {
+  constexpr std::int64_t kClients = 3, kMostRounds = 64;
+  const auto now = [&](const char* key, std::int64_t otherwise) {
+    const Value* const value = at_path(document, "workload", key);
+    return value == nullptr ? otherwise : value->integer;
+  };
+  Candidates out;
+  const std::int64_t clients = now("clients", kClients);
+  for (std::int64_t rounds = 4 * now("rounds", 10); rounds <= kMostRounds; rounds *= 2) {
+    for (const std::int64_t of : std::set<std::int64_t>{clients, std::max(clients, kClients)}) {
+      Value changed = document;
+      Value& workload = section_of(changed, "workload");
+      set_key(workload, "rounds", integer_value(rounds));
+      set_key(workload, "clients", integer_value(of));
+      out.push_back({std::move(changed)});
+    }
+  }
+  return out;
+}
+
 Candidates smaller_clusters(const Value& document) {
   Candidates out;
   const Value* const topology = at_path(document, "cluster", "topology");

@@ -345,6 +345,19 @@ TEST(Shrink, CostsNoMoreThanItMay) {
   EXPECT_TRUE(try_case(shrunk.one).shows(promise)) << to_toml(shrunk.one.document);
 }
 
+TEST(ShrinkCandidates, MoreWorkIsMoreRoundsAndThenOfThreeClients) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> tried;
+  Value few = document("");
+  set_key(section_of(few, "workload"), "clients", integer_value(2));
+  for (const Candidate& candidate : more_work(few)) {
+    const Value& workload = *candidate.document.find("workload");
+    tried.emplace_back(workload.find("rounds")->integer, workload.find("clients")->integer);
+  }
+  EXPECT_EQ(tried, (std::vector<std::pair<std::int64_t, std::int64_t>>{
+                       {8, 2}, {8, 3}, {16, 2}, {16, 3}, {32, 2}, {32, 3}, {64, 2}, {64, 3}}));
+  EXPECT_EQ(more_work(document("")).size(), 4u) << "there are three clients already";
+}
+
 // As a person would have written it.
 TEST(CaseFile, SaysWhatHappensAndWhatActed) {
   const Ground on = ground_of(*find_lock_kind("setnx-expire"));
@@ -374,7 +387,7 @@ check = "no-foreign-release"
 // Who takes it to real servers learns before whether that is worth while.
 TEST(CaseFile, SaysWhetherItIsOneForRealServers) {
   const Ground on = ground_of(*find_lock_kind("setnx-expire"));
-  const Failure failure{.check = "progress", .kind = "stall", .shape = "", .why = ""};
+  Failure failure{.check = "progress", .kind = "stall", .shape = "", .why = ""};
   const auto says = [&](const Shrunk& shrunk, const std::string& what) {
     CaseFile file = case_file(on, shrunk, failure, "The story.\n\nThe end.");
     add_comment(file, "The last line.");
@@ -386,6 +399,9 @@ TEST(CaseFile, SaysWhetherItIsOneForRealServers) {
       .one = {.document = document("[[expect]]\ncheck = \"progress\"\n")}, .runs = 9, .seeds_of_20 = 20};
   shrunk.late_of_20 = 20;
   says(shrunk, "on real servers: --world real");
+  failure.check = "truth";
+  says(shrunk, "`truth` looks into its servers");
+  failure.check = "progress";
   shrunk.late_of_20 = 7;
   says(shrunk, "it shows on 7 of\n# 20 seeds");
   shrunk.seeds_of_20 = 4;

@@ -4,6 +4,7 @@
 
 #include "lib/testing/server/redis_process.h"
 #include "lib/testing/server/temporary_folder.h"
+#include "sim/hunt/case_file.h"
 #include "sim/scenario/parse_scenario.h"
 #include "sim/scenario/run.h"
 
@@ -31,6 +32,11 @@ void count(const sim::RunResult& run, const sim::Scenario& scenario, const std::
 RealCheck on_real_servers(const sim::Value& document, const std::string& promise, std::uint64_t runs,
                           const std::function<bool()>& stop) {
   RealCheck result;
+  const std::string check = promise.substr(0, promise.find('/'));
+  if (sim::of_embedded_servers(check)) {
+    result.cannot = "`" + check + "` looks into servers of the embedded world";
+    return result;
+  }
   try {
     const sim::Scenario scenario = sim::parse_base(document, "real");
     sim::require_world(scenario, /*embedded=*/false);
