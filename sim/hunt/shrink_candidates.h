@@ -26,7 +26,8 @@ Candidates fewer_faults(const Value& document);
 Candidates fewer_clients(const Value& document);
 // Fewer threads, rounds, and holds within each other.
 Candidates less_work(const Value& document);
-// More rounds, and then of three clients where there are fewer: what happens now and then happens in each run.
+// More rounds, and then of three clients where there are fewer: what happens now and then happens in each
+// run.
 Candidates more_work(const Value& document);
 // A smaller topology of the same sort of lock.
 Candidates smaller_clusters(const Value& document);
