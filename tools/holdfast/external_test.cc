@@ -55,6 +55,13 @@ TEST_F(ExternalCommand, TheEmbeddedWorldRefusesAndAFolderGoesOn) {
   EXPECT_EQ(folder.exit, 0) << folder.out << folder.err;
   EXPECT_TRUE(folder.says("one.toml")) << folder.out;
   EXPECT_TRUE(folder.says("expected --world real")) << folder.out;
+  // Several of a folder that lack the same are one line.
+  std::filesystem::copy_file(file, path("two.toml"));
+  const Ran both = holdfast("run " + folder_.path() + " --seed 1");
+  EXPECT_TRUE(both.says("not run: " + folder_.path() + " (2 files): the embedded world cannot run"))
+      << both.out;
+  EXPECT_FALSE(both.says("two.toml")) << both.out;
+  EXPECT_TRUE(both.says("2 not run")) << both.out;
 }
 
 TEST_F(ExternalCommand, AMissingProgramIs69) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "checker/story/text_layout.h"
 #include "tools/holdfast/escape.h"
@@ -112,7 +113,19 @@ std::string not_run_report(const Plan& plan, const Terminal& terminal) {
                        variant.empty() ? "" : for_terminal(" (" + variant + ")", terminal),
                        for_terminal(reason, terminal));
   };
-  for (const NotRun& one : plan.not_run) tell(one.file, one.variant, one.reason);
+  const auto folder = [](const NotRun& one) { return std::filesystem::path(one.file).parent_path(); };
+  for (auto one = plan.not_run.begin(); one != plan.not_run.end();) {
+    const auto next = std::find_if_not(one, plan.not_run.end(), [&](const NotRun& other) {
+      return other.variant.empty() && other.reason == one->reason && folder(other) == folder(*one);
+    });
+    if (next - one > 1) {
+      tell(folder(*one).string(), fmt::format("{} files", next - one), one->reason);
+      one = next;
+    } else {
+      tell(one->file, one->variant, one->reason);
+      ++one;
+    }
+  }
   for (const auto& result : plan.cases) {
     if (result->missing.empty()) continue;
     const std::string variant = result->scenario.variant.empty() ? "base" : result->scenario.variant;
