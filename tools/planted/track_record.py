@@ -5,8 +5,8 @@
     tools/planted/track_record.py --check | --self-test
 
 Raw results lie in results/data/hunts/track-record.json: `build/hunt_planted --record` adds to them, one call after another. From them
-this writes results/track-record.md and, where matplotlib is there, results/figures/track_record_*.png. --check: exit 1 if the page
-says anything else than the raw results.
+this writes results/track-record.md, the small scenarios of sim/planted/scenarios/ and, where matplotlib is there,
+results/figures/track_record_*.png. --check: exit 1 if the page or a scenario says anything else than the raw results.
 
 Runs until something is found are survival times: a hunt that ended without a find is censored at its last run. The curves are
 those of Kaplan and Meier (JASA 53, 1958), their intervals Greenwood's on the scale of log(-log).
@@ -24,6 +24,7 @@ import unittest
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 DATA = "results/data/hunts/track-record.json"
 PAGE = "results/track-record.md"
+SCENARIOS = "sim/planted/scenarios"
 SHOWN = ("all", "no feedback", "no targets", "no swarm")  # in a column each
 ORDERS = ("random order", "priorities", "partial order", "chains")
 STRATEGIES = SHOWN + ORDERS
@@ -115,8 +116,8 @@ def tally(one, wanted="violated"):
     return f"{one[wanted]} of {runs}"
 
 
-def small_cells(small):
-    """sizes, embedded / real, ours"""
+def small_cells(small, file=None):
+    """sizes, embedded / real, ours; `file`: the small scenario"""
     if small is None:
         return ["–", "–", "–"]
     shown = f"{small['seeds']} of 20"
@@ -128,7 +129,8 @@ def small_cells(small):
         ours = f"`{small['ours']}`: "
         ours += "holds" if not small["of_ours"]["violated"] and not small["of_ours"]["unknown"] else \
             f"violated {tally(small['of_ours'])}" if small["of_ours"]["violated"] else f"holds {tally(small['of_ours'], 'holds')}"
-    return [f"{size(small['before'])} → {size(small['after'])}", f"{shown} / {real}", ours]
+    after = f"[{size(small['after'])}](../{file})" if file else size(small["after"])
+    return [f"{size(small['before'])} → {after}", f"{shown} / {real}", ours]
 
 
 def table(head, rows):
@@ -163,6 +165,12 @@ def museum():
 
 # What a hunt of a published design asks for: promises_of() in sim/hunt/ground.cc.
 ASKED = {"lease-exclusion", "no-foreign-release", "progress", "told-in-time", "fencing-monotonic", "latch"}
+
+
+def scenarios(record):
+    """{file: text} of the failures that were made small and show on most seeds, of planted versions."""
+    return {f"{SCENARIOS}/{name.removeprefix('planted-')}.toml": record.small[name]["scenario"]
+            for name in record.planted() if name in record.small and 2 * record.small[name]["seeds"] > 20}
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------------
@@ -217,13 +225,14 @@ def strategies_table(record):
 
 
 def planted_table(record):
-    rows = []
+    rows, files = [], scenarios(record)
     for name in record.planted():
         one = record.subjects[name]
         version = name.removeprefix("planted-")
+        file = f"{SCENARIOS}/{version}.toml"
         promise = ", ".join(record.promises(name)) or (f"none: {one['escapes']}" if one["escapes"] else "none")
         rows.append([f"[`{version}`]({source_of(version)})", one["about"], promise,
-                     *(cell(record.hunts(name, strategy)) for strategy in SHOWN), *small_cells(record.small.get(name))])
+                     *(cell(record.hunts(name, strategy)) for strategy in SHOWN), *small_cells(record.small.get(name), file if file in files else None)])
     return table(["version", "what is wrong", "promise broken", *SHOWN, "faults / tasks / operations", "embedded / real",
                   "the lock itself"], rows)
 
@@ -290,9 +299,9 @@ too narrow.
 ## Planted versions
 
 Sizes are those of the first find and of what shrinking ([`sim/hunt/shrink.h`](../sim/hunt/shrink.h)) made of it: faults / tasks (clients
-times threads) / operations. Embedded: on how many of 20 seeds the small scenario shows it. Real: on how many runs with `redis-server`;
-where it is 0, what breaks the promise is a matter of times that a real server does not keep, or is seen in the embedded world
-only (`truth` looks into its servers). The lock itself: the same scenario with
+times threads) / operations; the link is that scenario, which `build/holdfast_planted run` runs. Embedded: on how many of 20 seeds the small scenario shows it. Real: on how many runs with `redis-server`;
+where it is 0, what breaks the promise is a matter of times that a real server does not keep; "cannot be done": it is seen
+in the embedded world only (`truth` looks into its servers). The lock itself: the same scenario with
 the version that ships, seeds 1 to 20.
 
 {planted_table(record)}
@@ -440,11 +449,35 @@ class TrackRecordTest(unittest.TestCase):
         self.assertEqual(pooled(record, "all"), [(64, False)])
         self.assertEqual(pooled(record, "no swarm"), [(5, True)])
 
+    def test_what_shows_on_most_seeds_is_a_scenario(self):
+        record = self.record()
+        small = {"seeds": 20, "scenario": "schema = 1\n", "decisions": 0, "real": None, "why_not_real": "", "ours": "",
+                 "before": {"faults": 3, "tasks": 2, "operations": 9}, "after": {"faults": 0, "tasks": 1, "operations": 2}}
+        record.small = {"planted-a": small, "spring-registry": small}
+        file = "sim/planted/scenarios/a.toml"
+        self.assertEqual(scenarios(record), {file: "schema = 1\n"})
+        self.assertIn(f"| 3 / 2 / 9 → [0 / 1 / 2](../{file}) |", planted_table(record))
+        record.small["planted-a"] = {**small, "seeds": 10}
+        self.assertEqual(scenarios(record), {})
+        self.assertIn("| 3 / 2 / 9 → 0 / 1 / 2 |", planted_table(record))
+
     def test_the_page_has_every_row(self):
         text = page(self.record())
         self.assertIn("| is wrong | q, p/k | 3 (1 of 2) | – | – | – |", text)
         self.assertIn("| `spring-registry` | none |", text)
         self.assertIn("[M18](../scenarios/museum/M18-", text)
+
+
+def on_disk():
+    return {f"{SCENARIOS}/{name}" for name in (os.listdir(SCENARIOS) if os.path.isdir(SCENARIOS) else ()) if name.endswith(".toml")}
+
+
+def read(name):
+    """The file's text; None: there is none."""
+    if not os.path.exists(name):
+        return None
+    with open(name, encoding="utf-8") as handle:
+        return handle.read()
 
 
 def main():
@@ -470,14 +503,18 @@ def main():
     with open(DATA, encoding="utf-8") as handle:
         record = Record(json.load(handle))
     text = page(record)
+    files = {PAGE: text, **scenarios(record)}
     if arguments.check:
-        with open(PAGE, encoding="utf-8") as handle:
-            if handle.read() == text:
-                return 0
-        print(f"{PAGE}: says something else than {DATA}: run tools/planted/track_record.py")
-        return 1
-    with open(PAGE, "w", encoding="utf-8") as handle:
-        handle.write(text)
+        wrong = [name for name in sorted({*files, *on_disk()}) if files.get(name) != read(name)]
+        for name in wrong:
+            print(f"{name}: is not what {DATA} gives: run tools/planted/track_record.py")
+        return 1 if wrong else 0
+    for name in on_disk() - set(files):
+        os.remove(name)
+    os.makedirs(SCENARIOS, exist_ok=True)
+    for name, content in files.items():
+        with open(name, "w", encoding="utf-8") as handle:
+            handle.write(content)
     if needs_matplotlib():
         figures(record, "results/figures")
     else:
