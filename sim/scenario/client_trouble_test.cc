@@ -157,6 +157,20 @@ for = "2s"
   EXPECT_GT(grants(run)["c1"], 10) << "its tasks start again";
 }
 
+// Who is refused listens, on a task of the client's.
+TEST_P(ClientTrouble, AWaitThatNeedsAThreadIsTold) {
+  std::string faults;
+  for (const std::string client : {"c1", "c2"}) {
+    faults += "[[fault]]\nid = \"" + client + "\"\nkind = \"thread-limit\"\nclient = \"" + client +
+              "\"\nrole = \"subscription\"\nafter = { event = \"client.started\" }\nfor = \"300ms\"\n";
+  }
+  const RunResult run =
+      play("spring-registry-7-pub-sub", "clients = 2\nrounds = 5\nhold = \"20ms\"\n" + faults);
+  EXPECT_TRUE(reached(run, "fault.c1") || reached(run, "fault.c2"));
+  const std::string told = errors(run, "c1") + errors(run, "c2");
+  EXPECT_NE(told.find("no task could be started that listens"), std::string::npos) << told;
+}
+
 // An interrupted unlock() of the registry leaves the removal to a thread that there is not.
 TEST_P(ClientTrouble, AReleaseThatNeedsAThreadIsTold) {
   const RunResult run = play("spring-registry", R"(clients = 2

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "generated/historic_scripts.h"
+#include "lib/lock/engine/lock_error_from.h"
 #include "lib/lock/engine/uuid.h"
 #include "lib/redis/error.h"
 #include "sim/historic/spring/spring_registry.h"
@@ -125,16 +126,21 @@ void SpringLock7::listen(const std::stop_token& stop) {
   {
     const std::scoped_lock guard(mutex_);
     if (listens_) return;
-    notified_ = &wakeup;
     const auto heard = [this] {
       const std::scoped_lock in_callback(mutex_);
       listens_ = true;
       if (notified_ != nullptr) notified_->signal();
     };
     if (!subscription_) {
-      subscription_ = client_.subscribe(
-          registry_.registry_key_ + "-channel:" + store_key_, [heard](std::string_view) { heard(); }, heard);
+      try {
+        subscription_ = client_.subscribe(
+            registry_.registry_key_ + "-channel:" + store_key_, [heard](std::string_view) { heard(); },
+            heard);
+      } catch (const redis::Error& error) {  // no task could be started that listens
+        throw_lock_error(error, key_, false);
+      }
     }
+    notified_ = &wakeup;
   }
   wakeup.wait_until(deadline_after(runtime().now(), kForRegistration), stop);
   const std::scoped_lock guard(mutex_);
