@@ -112,6 +112,32 @@ TEST(World, TasksThatSpinAreToldByName) {
   }
 }
 
+// In a real process it would be the end of it; the world goes on to its own, and says whose it was.
+TEST(World, ATaskThatEndsByAnExceptionIsTold) {
+  const auto world = make_embedded_world({});
+  Process& client = world->add_process("c1");
+  bool unwound = false;
+  client.start("watchdog", [&] {
+    client.runtime().sleep_for(1ms);
+    throw std::runtime_error("out of ideas");
+  });
+  client.start("sleeper", [&] {
+    struct Unwound {
+      bool& told;
+      ~Unwound() { told = true; }
+    } const at_the_end{unwound};
+    client.runtime().sleep_for(1h);
+  });
+  try {
+    world->run([&] { world->harness().runtime().sleep_for(2h); });
+    FAIL() << "no exception";
+  } catch (const std::logic_error& error) {
+    EXPECT_STREQ(error.what(), "task 'watchdog' of process 'c1' ended with an exception: out of ideas");
+  }
+  EXPECT_TRUE(unwound);
+  EXPECT_LT(world->now_ns(), 1'000'000'000);
+}
+
 TEST(World, ManyTurnsAtOneMomentAreFineWhereTimeGoesOn) {
   const auto world = make_embedded_world({.most_turns_at_a_moment = 10'000});
   world->run([&] {

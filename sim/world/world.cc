@@ -5,6 +5,7 @@
 
 #include <map>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "lib/runtime/check.h"
@@ -133,11 +134,18 @@ void WorldBase::run(std::function<void()> body) {
     done = true;
     scheduler().wake_main();
   });
-  std::string waiting;
+  std::string waiting, escaped;
+  scheduler().on_escape([&](std::string what) {
+    if (escaped.empty()) escaped = std::move(what);
+    if (!std::exchange(done, true)) scheduler().wake_main();
+  });
   const bool finished = scheduler().run_until(done);
   const bool spins = !finished && scheduler().stands_still();
   if (!finished && (past() == nullptr || !past()->cut())) waiting = spins ? who_spins() : who_waits();
+  done = true;
   end_processes();
+  scheduler().on_escape({});
+  if (!escaped.empty()) throw std::logic_error(escaped);
   if (spins) throw std::logic_error("time stands still, since tasks go on and on without waiting:" + waiting);
   if (!finished) throw std::logic_error("nothing is left to run, and the body still waits:" + waiting);
   if (error) std::rethrow_exception(error);

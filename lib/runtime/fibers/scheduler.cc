@@ -15,12 +15,6 @@ namespace {
 constexpr std::uint32_t kPicksBetweenPolls = 64;
 constexpr std::uint32_t kMostRefusals = 1'000'000;
 
-[[noreturn]] void die_of_exception(const Fiber& fiber, const char* what) noexcept {
-  std::fprintf(stderr, "task '%s' of process '%s' ended with an exception: %s\n", fiber.role->name.c_str(),
-               fiber.group->name.c_str(), what);
-  std::abort();
-}
-
 }  // namespace
 
 void FiberQueue::push(Fiber& fiber) {
@@ -156,13 +150,21 @@ void Scheduler::run_body(Fiber& fiber) noexcept {
     if (!fiber.group->dead) fiber.body();
   } catch (const TaskCancelled&) {  // the process is gone
   } catch (const std::exception& error) {
-    die_of_exception(fiber, error.what());
+    escaped(fiber, error.what());
   } catch (...) {
-    die_of_exception(fiber, "of no known type");
+    escaped(fiber, "of no known type");
   }
   fiber.body = nullptr;
   fiber.locals.clear();
   fiber.parkers.clear();
+}
+
+void Scheduler::escaped(const Fiber& fiber, const char* what) noexcept {
+  const std::string told = "task '" + fiber.role->name + "' of process '" + fiber.group->name +
+                           "' ended with an exception: " + what;
+  if (on_escape_) return on_escape_(told);
+  std::fprintf(stderr, "%s\n", told.c_str());
+  std::abort();
 }
 
 bool Scheduler::refuse() {

@@ -208,6 +208,8 @@ class Scheduler {
   bool stands_still() const { return turns_ >= most_turns_; }
   void most_turns_at_a_moment(std::uint64_t most) { most_turns_ = most; }
   void wake_main() noexcept;
+  // `told` hears of each task that ended by an exception, in words. Without it that ends the program.
+  void on_escape(std::function<void(std::string what)> told) { on_escape_ = std::move(told); }
 
   // --- for drivers -------------------------------------------------------------------------------------
   // All that is due at one moment comes up before a fiber runs (gather()). Then the driver calls
@@ -229,6 +231,7 @@ class Scheduler {
  private:
   static void enter(void* fiber) noexcept;
   void run_body(Fiber& fiber) noexcept;
+  void escaped(const Fiber& fiber, const char* what) noexcept;
   bool refuse();
   Fiber* pick();
   void hold_blocked();
@@ -256,6 +259,7 @@ class Scheduler {
   std::uint64_t turns_ = 0, most_turns_ = std::numeric_limits<std::uint64_t>::max();  // at that moment
   std::vector<std::unique_ptr<Fiber>> fibers_;                                        // by slot
   std::vector<Fiber*> free_;
+  std::function<void(std::string what)> on_escape_;
 };
 
 }  // namespace holdfast::fibers
