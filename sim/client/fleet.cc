@@ -332,7 +332,6 @@ void Fleet::run_client(Client& client, Process& process) {
   }
   body(0);
   for (Task& task : others) task.join();
-  others.clear();
   struct Waiting {
     Parker*& parker;
     ~Waiting() { parker = nullptr; }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -22,10 +23,13 @@ TEST(ProcessTree, ReachesWhatIsInASessionOfItsOwn) {
                        .arguments = {"-c", "setsid sh -c 'sleep 1000; true' & setsid sleep 1000 & wait"},
                        .folder = folder.path(),
                        .output = folder.path() + "/out"});
+    // Until they sleep: one whose program is still read from a busy disk stops when that has answered.
     std::vector<int> all;
-    for (int tries = 0; all.size() < 3 && tries < 2000; ++tries) {
+    const auto sleeps = [](int pid) { return state_of(pid) == 'S'; };
+    for (int tries = 0; tries < 12'000; ++tries) {
       runtime.sleep_for(std::chrono::milliseconds(5));
       all = descendants_of(root.pid());
+      if (all.size() == 3 && std::all_of(all.begin(), all.end(), sleeps)) break;
     }
     ASSERT_EQ(all.size(), 3u);
     ProcessTree tree;
