@@ -176,13 +176,14 @@ def scenarios(record):
 # --- the page ---------------------------------------------------------------------------------------------------------------
 
 def begun_strategies(record):
-    """Those that have hunted planted versions; one that never did would leave nothing to compare."""
-    return [one for one in STRATEGIES if any(record.hunts(name, one) for name in record.planted())] or [STRATEGIES[0]]
+    """Those that have hunted more than half of the planted versions; of others there would be little to compare."""
+    known = [name for name in record.planted() if not record.subjects[name]["escapes"]]
+    return [one for one in STRATEGIES if 2 * sum(bool(record.hunts(name, one)) for name in known) > len(known)] or [STRATEGIES[0]]
 
 
 def pooled(record, strategy):
-    """The hunts of all planted versions that a hunt should find; only of seeds with which all strategies have hunted that have hunted at
-    all, so that they compare."""
+    """The hunts of all planted versions that a hunt should find; only of seeds with which all strategies of the table have hunted, so
+    that they compare."""
     hunts, begun = [], begun_strategies(record)
     for name in record.planted():
         if record.subjects[name]["escapes"]:
@@ -204,7 +205,7 @@ def numbers(counts):
 
 def strategies_table(record):
     rows = []
-    for strategy in STRATEGIES:
+    for strategy in begun_strategies(record):
         hunts = pooled(record, strategy)
         if not hunts:
             continue
@@ -341,13 +342,13 @@ def figures(record, folder):
         figure.savefig(os.path.join(folder, name), metadata={"Software": None})
         plt.close(figure)
 
-    pools = [(strategy, pooled(record, strategy)) for strategy in STRATEGIES]
+    pools = [(strategy, pooled(record, strategy)) for strategy in begun_strategies(record)]
     pools = [(strategy, hunts) for strategy, hunts in pools if hunts]
     if not pools:
         return
     shown = [one for one in pools if one[0] in SHOWN]
     end = max(runs for _, hunts in shown for runs, _ in hunts)
-    foot = "planted versions that a hunt should find, and all strategies have hunted; each hunt has a seed of its own; hunts without a find are censored\n" \
+    foot = "planted versions that a hunt should find, and all strategies shown have hunted; each hunt has a seed of its own; hunts without a find are censored\n" \
         "at their last run (Kaplan and Meier); bands and bars: 95%, as if all hunts were independent"
     figure, axes = plt.subplots(figsize=(8, 4.6))
     for i, (strategy, hunts) in enumerate(shown):
@@ -460,6 +461,18 @@ class TrackRecordTest(unittest.TestCase):
         record.small["planted-a"] = {**small, "seeds": 10}
         self.assertEqual(scenarios(record), {})
         self.assertIn("| 3 / 2 / 9 → 0 / 1 / 2 |", planted_table(record))
+
+    def test_a_strategy_that_has_only_begun_is_not_compared(self):
+        record = self.record()
+        for name in ("planted-b", "planted-c"):
+            record.subjects[name] = dict(record.subjects["planted-a"], subject=name)
+            record.rows[name, "all"] = {"1": {"tried": 64, "found": {"q": 2}}}
+        record.rows["planted-a", "no swarm"] = {"1": {"tried": 64, "found": {"q": 1}}}
+        self.assertEqual(begun_strategies(record), ["all"])
+        self.assertEqual(len(pooled(record, "all")), 4)
+        record.rows["planted-b", "no swarm"] = {"1": {"tried": 64, "found": {"q": 1}}}
+        self.assertEqual(begun_strategies(record), ["all", "no swarm"])
+        self.assertEqual(len(pooled(record, "all")), 2)
 
     def test_the_page_has_every_row(self):
         text = page(self.record())
