@@ -348,8 +348,8 @@ def figures(record, folder):
         return
     shown = [one for one in pools if one[0] in SHOWN]
     end = max(runs for _, hunts in shown for runs, _ in hunts)
-    foot = "planted versions that a hunt should find, and all strategies shown have hunted; each hunt has a seed of its own; hunts without a find are censored\n" \
-        "at their last run (Kaplan and Meier); bands and bars: 95%, as if all hunts were independent"
+    foot = "planted versions that a hunt should find, and all strategies shown have hunted; each hunt has a seed of its own;\n" \
+        "hunts without a find are censored at their last run (Kaplan and Meier); bands and bars: 95%, as if all hunts were independent"
     figure, axes = plt.subplots(figsize=(8, 4.6))
     for i, (strategy, hunts) in enumerate(shown):
         points = [(1, 1.0, 1.0, 1.0), *curve(hunts)]
