@@ -181,17 +181,16 @@ def begun_strategies(record):
     return [one for one in STRATEGIES if 2 * sum(bool(record.hunts(name, one)) for name in known) > len(known)] or [STRATEGIES[0]]
 
 
+def compared(record, name, strategy):
+    """The hunts of one version; only of seeds with which all strategies of the table have hunted it, so that they compare."""
+    by_seed = dict(zip(sorted(record.rows.get((name, strategy), {}), key=int), record.hunts(name, strategy)))
+    common = set.intersection(*(set(record.rows.get((name, other), {})) for other in begun_strategies(record)))
+    return [hunt for seed, hunt in by_seed.items() if seed in common]
+
+
 def pooled(record, strategy):
-    """The hunts of all planted versions that a hunt should find; only of seeds with which all strategies of the table have hunted, so
-    that they compare."""
-    hunts, begun = [], begun_strategies(record)
-    for name in record.planted():
-        if record.subjects[name]["escapes"]:
-            continue
-        by_seed = dict(zip(sorted(record.rows.get((name, strategy), {}), key=int), record.hunts(name, strategy)))
-        common = set.intersection(*(set(record.rows.get((name, other), {})) for other in begun))
-        hunts += [hunt for seed, hunt in by_seed.items() if seed in common]
-    return hunts
+    """Those of all planted versions that a hunt should find."""
+    return [hunt for name in record.planted() if not record.subjects[name]["escapes"] for hunt in compared(record, name, strategy)]
 
 
 def many(count, what):
@@ -214,9 +213,7 @@ def strategies_table(record):
         shares = [found_within(hunts, runs) if everything or runs <= most else None for runs in (16, 64, 256, 1024)]
         sooner = later = 0
         for name in record.planted():
-            if not all(record.hunts(name, other) for other in begun_strategies(record)):
-                continue
-            ours, theirs = median(record.hunts(name, "all")), median(record.hunts(name, strategy))
+            ours, theirs = median(compared(record, name, "all")), median(compared(record, name, strategy))
             sooner += (ours or math.inf) < (theirs or math.inf)
             later += (ours or math.inf) > (theirs or math.inf)
         rows.append([strategy, str(len(hunts)), *(f"{one[0]:.0%} ({one[1]:.0%} to {one[2]:.0%})" if one else "–" for one in shares),
