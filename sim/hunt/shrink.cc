@@ -20,12 +20,6 @@
 namespace holdfast::sim {
 namespace {
 
-std::int64_t number_at(const Value& document, const char* section, const char* key, std::int64_t otherwise) {
-  const Value* const table = document.find(section);
-  const Value* const value = table == nullptr ? nullptr : table->find(key);
-  return value == nullptr ? otherwise : value->integer;
-}
-
 // A range says more than a time, 1730ms more than 2s, and 2s last longer than 1s; below some 16 ms nobody
 // waits. What always happens is simpler than what may.
 std::size_t length_of(const std::string& text) {

@@ -213,6 +213,11 @@ struct Walk {
 
 }  // namespace
 
+std::int64_t number_at(const Value& document, const char* section, const char* key, std::int64_t otherwise) {
+  const Value* const value = at_path(document, section, key);
+  return value == nullptr ? otherwise : value->integer;
+}
+
 Candidates fewer_faults(const Value& document) {
   Candidates out;
   const std::size_t count = faults_of(document).size();
@@ -240,8 +245,7 @@ Candidates less_work(const Value& document) {
     out.push_back({std::move(changed)});
   };
   const auto now = [&](const char* key, std::int64_t otherwise) {
-    const Value* const value = at_path(document, "workload", key);
-    return value == nullptr ? otherwise : value->integer;
+    return number_at(document, "workload", key, otherwise);
   };
   const std::int64_t threads = now("threads", 1), rounds = now("rounds", 10);
   for (const std::int64_t less : less_than(threads, {1, threads / 2, threads - 1})) {
@@ -257,13 +261,10 @@ Candidates less_work(const Value& document) {
 
 Candidates more_work(const Value& document) {
   constexpr std::int64_t kClients = 3, kMostRounds = 64;
-  const auto now = [&](const char* key, std::int64_t otherwise) {
-    const Value* const value = at_path(document, "workload", key);
-    return value == nullptr ? otherwise : value->integer;
-  };
   Candidates out;
-  const std::int64_t clients = now("clients", kClients);
-  for (std::int64_t rounds = 4 * now("rounds", 10); rounds <= kMostRounds; rounds *= 2) {
+  const std::int64_t clients = number_at(document, "workload", "clients", kClients);
+  for (std::int64_t rounds = 4 * number_at(document, "workload", "rounds", 10); rounds <= kMostRounds;
+       rounds *= 2) {
     for (const std::int64_t of : std::set<std::int64_t>{clients, std::max(clients, kClients)}) {
       Value changed = document;
       Value& workload = section_of(changed, "workload");

@@ -4,6 +4,7 @@
 // parse. What they share they do not decide: which of them still fails, and which is simpler (shrink.h).
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -35,6 +36,9 @@ Candidates smaller_clusters(const Value& document);
 Candidates fewer_keys(const Value& document);
 // One number smaller, or one time shorter and rounder, each.
 Candidates simpler_values(const Value& document);
+
+// The number that a section has under that key; else `otherwise`.
+std::int64_t number_at(const Value& document, const char* section, const char* key, std::int64_t otherwise);
 
 // Faults whose ids say what they do: "crash", "pause-client-2".
 Candidate with_plain_ids(const Value& document);

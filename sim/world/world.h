@@ -91,9 +91,9 @@ class World {
   // `told` is called whenever a process has an address that is new; one caller, nullptr: nobody any more.
   virtual void on_new_address(std::function<void()> told) = 0;
 
-  // Runs `body` as a task of the harness; when it returns, crashes every other process, unwinds all tasks and
-  // returns. An exception of `body` is passed on. In virtual time, nothing left to run while `body` waits
-  // without a deadline throws std::logic_error with a list of the waiting tasks.
+  // Runs `body` as a task of the harness; then crashes every other process, unwinds all tasks and returns. An
+  // exception of `body` is passed on. Throws std::logic_error when another task ends by an exception (whose),
+  // and in virtual time when nothing is left to run while `body` waits without a deadline (who waits).
   virtual void run(std::function<void()> body) = 0;
 
   virtual Rng rng(std::string_view stream) const = 0;

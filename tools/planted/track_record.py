@@ -378,10 +378,12 @@ def figures(record, folder):
     axes.invert_yaxis()
     axes.set_xlim(0, 1)
     axes.set_xlabel("share of the hunts that have found it within so many runs")
-    last = [(found_within(hunts, steps[-1])[0], strategy) for strategy, hunts in shown]
+    last = [(found_within(hunts, steps[-1]), strategy) for strategy, hunts in shown]
     best, worst = max(last), min(last)
-    style.title(figure, f"Within {steps[-1]:,} runs {best[1]} finds most ({best[0]:.0%}), {worst[1]} least ({worst[0]:.0%})", foot,
-                axes.get_legend_handles_labels())
+    same = best[0][1] <= worst[0][2]  # their intervals overlap
+    said = f"each finds {worst[0][0]:.0%} to {best[0][0]:.0%}: no difference that can be seen" if same else \
+        f"{best[1]} finds most ({best[0][0]:.0%}), {worst[1]} least ({worst[0][0]:.0%})"
+    style.title(figure, f"Within {steps[-1]:,} runs {said}", foot, axes.get_legend_handles_labels())
     save(figure, "track_record_within.png")
 
 
