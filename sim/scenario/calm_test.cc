@@ -125,6 +125,28 @@ at = "100ms")");
   EXPECT_EQ(run.grants, 24u);
 }
 
+// A server that stands still is asked for it, and answers when calm has come.
+TEST(Calm, WhatIsStillBeginningIsHealedWhenItHasBegun) {
+  const Scenario scenario =
+      scenario_of("time = \"60s\"\ncalm = \"1s\"", "topology = \"single\"", "reentrant", R"(
+[[fault]]
+id = "stopped"
+kind = "pause-server"
+node = "r1"
+at = "100ms"
+for = "5s"
+[[fault]]
+id = "full"
+kind = "memory-full"
+node = "r1"
+at = "150ms")");
+  const RunResult run = run_once(scenario, {.seed = 1, .keep_history = true});
+  EXPECT_TRUE(healed(run).contains("full"));
+  for (const checker::Verdict& verdict : run.verdicts)
+    EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict.reason;
+  EXPECT_EQ(run.grants, 24u);
+}
+
 TEST(Calm, BadValuesAreToldByTheirPlace) {
   const auto told = [](const std::string& run) {
     try {

@@ -331,7 +331,13 @@ std::shared_ptr<Director::Act> Director::act(Actor& actor) {
     its->over = true;
   }
   if (plan.kind->at_once && !plan.heals()) --actor.acting;
-  if (!plan.kind->at_once && !plan.heals()) for_good_.push_back(its);
+  if (!plan.kind->at_once && !plan.heals()) {
+    // A server that stands still takes its time, and calm may have come meanwhile.
+    if (calm_ && !stays_broken(actor))
+      heal(*its);
+    else
+      for_good_.push_back(its);
+  }
   return its;
 }
 
@@ -354,6 +360,7 @@ bool Director::stays_broken(const Actor& actor) const {
 
 void Director::calm_down() {
   armed_ = false;
+  calm_ = true;
   for (const auto& act : std::exchange(for_good_, {})) {
     if (!stays_broken(act->actor)) heal(*act);
   }

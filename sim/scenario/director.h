@@ -95,6 +95,7 @@ class Director {
   std::set<std::string> promoted_, restarted_;
   std::map<std::string, Duration> stepped_;  // by party: how far its wall clock stands off
   bool clocks_within_bounds_ = true, armed_ = true;
+  bool calm_ = false;  // the faults are over, and what they broke is healed
   std::uint64_t role_changes_ = 0;
   int busy_ = 0;
   std::string failure_;
