@@ -112,11 +112,21 @@ static void note_synced(int fd, int64_t bytes) {
   __atomic_store_n(&shared->synced[at].bytes, bytes, __ATOMIC_RELEASE);
 }
 
+static int64_t machine_now_ns(void) {
+  struct timespec now;
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  return machine_ns(&now);
+}
+
+/* In short sleeps: a disk that is quick again ends the sync under way. */
 static void wait_for_slow_disk(void) {
-  const int64_t ns = __atomic_load_n(&shared_clock()->sync_delay_ns, __ATOMIC_ACQUIRE);
-  if (ns <= 0) return;
-  struct timespec left = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-  while (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &left, &left) == -1 && errno == EINTR) {
+  const int64_t began = machine_now_ns(), longest = 5000000;
+  for (;;) {
+    const int64_t left =
+        began + __atomic_load_n(&shared_clock()->sync_delay_ns, __ATOMIC_ACQUIRE) - machine_now_ns();
+    if (left <= 0) return;
+    const struct timespec nap = {.tv_nsec = left < longest ? left : longest};
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &nap, 0);
   }
 }
 

@@ -145,7 +145,10 @@ class EmbeddedNode final : public ClusterNode {
   bool ended_by_itself() const override {
     return process_->alive() && presence_ != nullptr && presence_->ended;
   }
-  void slow_disk(Duration by) override { disk_->sync_delay = by; }
+  void slow_disk(Duration by) override {
+    const bool quicker = by < std::exchange(disk_->sync_delay, by);
+    if (quicker && presence_ != nullptr && presence_->server != nullptr) presence_->server->disk_is_quicker();
+  }
   Duration disk_delay() const override { return disk_->sync_delay; }
 
   void pause() override { process_->pause(); }

@@ -103,6 +103,24 @@ TEST_P(DiskFault, AServerThatSyncsAlwaysAnswersLate) {
   });
 }
 
+// Who waits for a sync is answered when the disk is well again, not when that sync would have ended.
+TEST_P(DiskFault, ASyncThatIsUnderWayEndsWithTheTrouble) {
+  play_single(Persistence::aof_always, [](Servers& servers) {
+    Runtime& runtime = servers.world.harness().runtime();
+    SettingValues keys = of("r1");
+    keys["delay"] = Duration(60s);
+    const auto slow = servers.make("slow-fsync", keys);
+    slow->act(servers.targets);
+    const MonotonicTime since = runtime.now();
+    servers.world.harness().start("nemesis", [&] {
+      runtime.sleep_for(300ms);
+      slow->heal(servers.targets);
+    });
+    EXPECT_EQ(servers.ask("r1", "SET k 1", 30s), "+OK");
+    EXPECT_GE(runtime.now() - since, 300ms);
+  });
+}
+
 // Another thread syncs; meanwhile writes are put off, and only the memory of the server has them.
 TEST_P(DiskFault, WritesThatAreBehindASlowSyncAreLostInACrash) {
   play_single(Persistence::aof_everysec, [](Servers& servers) {

@@ -1,8 +1,8 @@
 // slow-fsync: each sync of the append-only file of a node takes so much longer. With `persistence =
 // "aof-always"` the whole server stands still meanwhile, and every answer is late. With `aof-everysec`
 // another thread syncs: the server puts its writes off, for two seconds at most, so that a crash loses what
-// came meanwhile, and a power loss more than a second. Healing: later syncs are quick. Acts at one node that
-// overlap add up.
+// came meanwhile, and a power loss more than a second. Healing: syncs are quick, also one that is under way.
+// Acts at one node that overlap add up.
 #include "sim/fault/support.h"
 
 namespace holdfast::sim {

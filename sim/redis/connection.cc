@@ -34,7 +34,7 @@ void Connection::flush() {
 }
 
 void Connection::wait_for_disk() {
-  while (runtime_.now() < engine_->still_until()) runtime_.sleep_until(engine_->still_until());
+  while (runtime_.now() < engine_->still_until()) runtime_.sleep_until(engine_->next_look_at_disk());
 }
 
 void Connection::output_ready() noexcept {

@@ -171,6 +171,10 @@ class Engine {
   bool shutdown_requested() const { return shutdown_; }
   // Until then the server stands still, because it waits for its disk: nobody is read or answered.
   MonotonicTime still_until() const { return still_until_; }
+  // When to look whether it still does: soon, as the disk may become quicker.
+  MonotonicTime next_look_at_disk() const;
+  // The sync under way takes no longer than one that begins now.
+  void disk_is_quicker();
   void flush_db(int db);
   void delete_keys(int db, std::span<const std::string> keys);  // outside of commands; finish_batch() follows
   // `error`: without the "-" before it.

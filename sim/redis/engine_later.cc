@@ -362,6 +362,16 @@ void Engine::sync_append_only(bool grown) {
   disk_->written.synced(size);
 }
 
+MonotonicTime Engine::next_look_at_disk() const {
+  return std::min(still_until_, runtime_.now() + std::chrono::milliseconds(10));
+}
+
+void Engine::disk_is_quicker() {
+  const MonotonicTime latest = runtime_.now() + disk_->sync_delay;
+  still_until_ = std::min(still_until_, latest);
+  synced_at_ = std::min(synced_at_, latest);
+}
+
 void Engine::check_save_points() {
   const std::int64_t changes = dirty_ - dirty_at_save_;
   const std::int64_t age = wall_ms() / 1000 - last_save_s_;

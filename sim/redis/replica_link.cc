@@ -62,7 +62,7 @@ void ReplicaLink::follow_once() {
   while (followed()) {
     wait_for_script();
     while (followed() && runtime_.now() < engine_->still_until())
-      runtime_.sleep_until(engine_->still_until());
+      runtime_.sleep_until(engine_->next_look_at_disk());
     if (!followed()) break;
     replication.apply(in_, in_pos_);
     in_.erase(0, in_pos_);

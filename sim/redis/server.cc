@@ -78,6 +78,7 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
     return !replication.is_replica() || replication.link_state() == embedded::LinkState::connected;
   }
 
+  void disk_is_quicker() { engine_->disk_is_quicker(); }
   void finish_loading() {
     engine_->set_loads(false);
     link_->poke();
@@ -196,7 +197,7 @@ class RedisServer::Impl : public std::enable_shared_from_this<RedisServer::Impl>
       const MonotonicTime next{(since / kTick + 1) * kTick};
       while (!stopped_ && runtime_.now() < next) clock_parker_->park_until(next);
       while (!stopped_ && runtime_.now() < engine_->still_until())
-        runtime_.sleep_until(engine_->still_until());
+        runtime_.sleep_until(engine_->next_look_at_disk());
       if (stopped_) break;
       engine_->tick();
       clock_running_ = engine_->needs_ticks();
@@ -227,5 +228,6 @@ void RedisServer::serve() { impl_->serve(); }
 void RedisServer::stop() { impl_->stop(); }
 bool RedisServer::ready() const { return impl_->ready(); }
 void RedisServer::finish_loading() { impl_->finish_loading(); }
+void RedisServer::disk_is_quicker() { impl_->disk_is_quicker(); }
 
 }  // namespace holdfast::sim

@@ -54,6 +54,7 @@ class RedisServer {
   // True when this server follows a primary and is in sync with it, or follows none.
   bool ready() const;
   void finish_loading();
+  void disk_is_quicker();  // a sync under way takes no longer than one that begins now
 
  private:
   class Impl;
