@@ -20,6 +20,7 @@ FaultKind drop_message_fault();
 FaultKind error_reply_fault();
 FaultKind streaming_server_fault();
 FaultKind reorder_replies_fault();
+FaultKind hold_message_fault();
 FaultKind replication_lag_fault();
 FaultKind stale_reads_fault();
 FaultKind full_resync_fault();
@@ -73,6 +74,7 @@ const std::vector<FaultKind>& all_fault_kinds() {
       error_reply_fault(),
       streaming_server_fault(),
       reorder_replies_fault(),
+      hold_message_fault(),
       replication_lag_fault(),
       stale_reads_fault(),
       full_resync_fault(),

@@ -14,6 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::Acting;
 using testing::Kind;
+using testing::on;
 using testing::Rig;
 using testing::Wire;
 using testing::with_rig;
@@ -219,6 +220,45 @@ TEST_P(NetworkFault, AReplyWaitsForALaterOneOnAnotherConnection) {
       EXPECT_EQ(Wire(rig.client, rig.door).ask("get alone"), "+alone");
     });
     reorder->heal(bench.targets);
+  });
+}
+
+TEST_P(NetworkFault, ACommandStandsStillAndOtherConnectionsPass) {
+  with_rig(GetParam(), [](Rig& rig) {
+    Bench bench(rig);
+    const auto hold = bench.make("hold-message", {{"command", std::string("GET")}, {"nth", std::int64_t{2}}});
+    hold->act(bench.targets);
+    rig.as_client([&] {
+      Wire one(rig.client, rig.door), two(rig.client, rig.door);
+      EXPECT_EQ(one.ask("get early"), "+early") << "the first one passes";
+      EXPECT_EQ(bench.hits, 0);
+      one.send("get late\r\nset behind\r\n");
+      EXPECT_TRUE(one.read_line().ends_with("(silence)"));
+      EXPECT_EQ(bench.hits, 1);
+      EXPECT_EQ(two.ask("get other"), "+other");
+      EXPECT_EQ(rig.server.commands(), (std::vector<std::string>{"get early", "get other"}));
+      on(rig.world, rig.world.harness(), [&] { hold->heal(bench.targets); });
+      EXPECT_EQ(one.read_line(2), "+late+behind") << "in their order";
+      EXPECT_EQ(bench.hits, 1);
+    });
+  });
+}
+
+TEST_P(NetworkFault, AnAnswerStandsStillAndItsCommandIsExecuted) {
+  with_rig(GetParam(), [](Rig& rig) {
+    Bench bench(rig);
+    const auto hold = bench.make("hold-message", {{"phase", std::string("reply")}});
+    hold->act(bench.targets);
+    rig.as_client([&] {
+      Wire one(rig.client, rig.door), two(rig.client, rig.door);
+      one.send("set late\r\n");
+      EXPECT_TRUE(one.read_line().ends_with("(silence)"));
+      one.send("set behind\r\n");
+      EXPECT_EQ(two.ask("set other"), "+other");
+      EXPECT_EQ(rig.server.commands(), (std::vector<std::string>{"set late", "set behind", "set other"}));
+      on(rig.world, rig.world.harness(), [&] { hold->heal(bench.targets); });
+      EXPECT_EQ(one.read_line(2), "+late+behind");
+    });
   });
 }
 

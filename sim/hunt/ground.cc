@@ -35,6 +35,7 @@ const std::set<std::string_view>& harmless_kinds() {
                                                     "reset-after-request",
                                                     "reset-mid-reply",
                                                     "reorder-replies",
+                                                    "hold-message",
                                                     "client-pause",
                                                     "script-flush",
                                                     "kill-connection",
