@@ -208,7 +208,10 @@ void draw_workload(const Ground& ground, Value& document, Dice dice) {
   table.set("hold", lock.survives_failover && dice.one_in(2) ? dice.range(lease / 2, 4 * lease)
                     : dice.one_in(3)                         ? dice.range(milliseconds(1), 2 * lease)
                                                              : dice.range(microseconds(200), lease / 2));
-  table.set("think", dice.one_in(3) ? std::string("0s") : dice.range(microseconds(100), milliseconds(80)));
+  // And somebody shall ask again when they have changed: who is refused has had a round.
+  table.set("think", lock.survives_failover && dice.one_in(2) ? dice.range(milliseconds(1), 2 * lease)
+                     : dice.one_in(3)                         ? std::string("0s")
+                                      : dice.range(microseconds(100), milliseconds(80)));
   if (dice.one_in(3)) table.set("wait", format_duration(dice.log_uniform(milliseconds(1), 2 * lease)));
   if (dice.one_in(3)) {
     const bool waits = lock.survives_failover || document.find("lock")->find("replicas") != nullptr;

@@ -8,7 +8,8 @@
 // 2. What there is: faults in halves, then one by one (delta debugging: Zeller and Hildebrandt, IEEE TSE
 //    28(2), 2002); clients, threads, rounds, nodes; keys.
 // 3. When it happens: events and messages in the place of times (shrink_triggers.h), fixed times in the place
-//    of drawn ones, for as long as more of the seeds 1 to 20 show it; more rounds, if then all of them do.
+//    of drawn ones, for as long as more of the seeds 1 to 20 show it; more rounds, or a message that is held
+//    up (shrink_hold_up.h), if then all of them do.
 // 4. What is left: rounder and shorter times, smaller numbers, and all of the second step once more; from
 //    here on each candidate has to show it on all of these seeds, if the case does.
 // 5. A case that some of the seeds do not show keeps the few decisions with which every seed shows it; one
@@ -28,7 +29,7 @@
 namespace holdfast::sim {
 
 struct ShrinkOptions {
-  std::uint64_t runs = 6'000;  // about the most that it may cost
+  std::uint64_t runs = 6'000;  // about the most that it may cost; a race, half as much again
   unsigned seeds = 6;          // how many others are tried before a candidate is given up
   std::function<bool()> stop = {};
 };

@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sim/client/run_events.h"
 #include "sim/fault/fault.h"
-#include "sim/proxy/proxy.h"
+#include "sim/hunt/sent_commands.h"
 #include "sim/scenario/parse_scenario.h"
 #include "sim/scenario/run.h"
-#include "sim/scenario/run_observer.h"
 #include "sim/scenario/units.h"
 #include "sim/scenario/write_document.h"
 
@@ -48,30 +45,6 @@ std::optional<RunEventKind> run_event(const Event& event) {
 struct Happened {
   RunEventKind kind;
   std::int64_t at_ns;
-};
-
-// Which commands clients send in a run, but for those that open a connection.
-class SentCommands final : public RunObserver {
- public:
-  void begins(World&, Proxy& proxy, Cluster&) override {
-    const auto see = [this](const Message& message) {
-      static const std::set<std::string_view> kOpening = {"",     "HELLO",    "CLIENT", "AUTH", "SELECT",
-                                                          "PING", "SENTINEL", "ROLE",   "INFO", "CLUSTER"};
-      if (message.direction != Direction::request || !message.link.of_client()) return;
-      if (!kOpening.contains(message.command)) names_.emplace(message.command);
-    };
-    proxy.watch(see, [](const Message&) { return false; });
-  }
-  embedded::KeyspaceWitness* witness(const std::string&, embedded::KeyspaceWitness* also) override {
-    return also;
-  }
-  void records(Recorder&) override {}
-  void ends() override {}
-
-  const std::set<std::string>& names() const { return names_; }
-
- private:
-  std::set<std::string> names_;
 };
 
 // One leading digit: what a person would write.
@@ -163,7 +136,7 @@ class Triggers {
   }
 
   void at_messages() {
-    for (const std::string& command : sent_.names()) {
+    for (const auto& [command, count] : sent_.counts()) {
       for (const char* const phase : {"request", "reply"}) {
         for (const std::int64_t nth : {1, 2}) {
           Value after;
