@@ -51,6 +51,10 @@ class GroupCommit {
     std::uint16_t slot = 0;  // in a Cluster: of its keys. Only calls of one slot go out together.
   };
 
+  // That of all who wait for replicas over this client: locks of several objects have one connection, on which
+  // the WAIT of one would keep the others. Made where there is none in use. `client` outlives it.
+  static std::shared_ptr<GroupCommit> of(redis::Client& client);
+
   // `client` outlives it; its calls go over `lane`, which nobody else uses.
   GroupCommit(redis::Client& client, redis::Lane lane);
   // [parks] Until nothing is under way. REQUIRES: nobody is in call().

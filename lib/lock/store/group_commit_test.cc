@@ -266,6 +266,22 @@ TEST_P(GroupCommitTest, AStopRequestEndsTheWaitInLine) {
   });
 }
 
+TEST_P(GroupCommitTest, OfOneClientThereIsOne) {
+  run([](Scene& scene) {
+    const std::shared_ptr<GroupCommit> one = GroupCommit::of(scene.client);
+    EXPECT_EQ(GroupCommit::of(scene.client), one);
+    EXPECT_NE(GroupCommit::of(scene.straight), one);
+    std::weak_ptr<GroupCommit> ended;
+    {
+      redis::Client another(scene.runtime, scene.fixture.network, scene.fixture.options());
+      ended = GroupCommit::of(another);
+      EXPECT_TRUE(ended.expired()) << "nobody uses it";
+      ended = GroupCommit::of(another);
+    }
+    EXPECT_TRUE(ended.expired());
+  });
+}
+
 // Where the process has no threads left.
 TEST_P(GroupCommitTest, WithoutATaskAllGoOutOneByOne) {
   run([](Scene& scene) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <stop_token>
+#include <vector>
 
 #include "lib/testing/kinds.h"
 #include "lib/testing/server/temporary_folder.h"
@@ -255,6 +256,33 @@ TEST_P(Replicas, AStoppedReplicaHoldsUpNothingElse) {
     pair.thaw(frozen);
     waiter.join();
     unrelated->unlock();
+  });
+}
+
+// As one object for each key makes them: one connection, on which each WAIT would keep the next lock.
+TEST_P(Replicas, LocksOfManyObjectsShareTheirWaits) {
+  run([](Pair& pair) {
+    constexpr std::size_t kObjects = 12;
+    Runtime& runtime = pair.fixture.runtime;
+    redis::Client client(runtime, pair.fixture.network, pair.fixture.options());
+    std::vector<std::unique_ptr<Locks>> objects;
+    for (std::size_t i = 0; i < kObjects; ++i)
+      objects.push_back(testing::make_locks(kind(), client, {.lease = 60s, .replicas = 1}));
+    EXPECT_TRUE(objects[0]->obtain("first")->try_lock_for(20s));  // now the server knows the script
+    const std::uint64_t before = client.statistics().commands;
+    const sim::RuleId frozen = pair.freeze();
+    std::vector<Task> tasks;
+    for (std::size_t i = 0; i < kObjects; ++i) {
+      tasks.push_back(runtime.spawn("client", [&objects, i] {
+        EXPECT_TRUE(objects[i]->obtain("k" + std::to_string(i))->try_lock_for(20s));
+      }));
+    }
+    runtime.sleep_for(20ms);
+    pair.thaw(frozen);
+    tasks.clear();
+    if (pair.fixture.where == Where::embedded) {
+      EXPECT_LT(client.statistics().commands - before, 2 * kObjects) << "a WAIT for each of them";
+    }
   });
 }
 

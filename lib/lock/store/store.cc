@@ -29,7 +29,7 @@ class OneRedis final : public ClientStore {
       : ClientStore(client),
         replicas_(options.replicas),
         replica_timeout_(options.replica_timeout),
-        grants_(client, redis::Lane::replicas),
+        grants_(GroupCommit::of(client)),
         renewals_(client.runtime(), "renewal") {}
 
   redis::Answer acquire(const Wire& wire, redis::Arguments keys, redis::Arguments args,
@@ -40,10 +40,10 @@ class OneRedis final : public ClientStore {
     return acknowledged(
         *wire.acquire, keys, args,
         [&](const Command& command) {
-          return grants_.call({.before = {&command, 1},
-                               .wait = {static_cast<std::size_t>(replicas_), replica_timeout_},
-                               .slot = slot},
-                              options);
+          return grants_->call({.before = {&command, 1},
+                                .wait = {static_cast<std::size_t>(replicas_), replica_timeout_},
+                                .slot = slot},
+                               options);
         },
         [](const redis::Reply& reply) { return !reply.items.empty() && reply.items[0].integer == 0; });
   }
@@ -89,7 +89,7 @@ class OneRedis final : public ClientStore {
 
   const int replicas_;
   const Duration replica_timeout_;
-  GroupCommit grants_;
+  const std::shared_ptr<GroupCommit> grants_;
   TaskPool renewals_;  // of several nodes of a Cluster at once
 };
 

@@ -75,7 +75,7 @@ SurvivorStore::SurvivorStore(redis::Client& client, const LockOptions& options)
       replica_timeout_(options.replica_timeout),
       constants_(survivor_constants(*options.survivor)),
       by_lag_(options.survivor->acknowledged == SurvivorOptions::Acknowledged::by_lag),
-      grants_(client, redis::Lane::replicas),
+      grants_(GroupCommit::of(client)),
       mutex_(client.runtime()) {}
 
 std::unique_ptr<Store> SurvivorStore::make(redis::Client& client, const LockOptions& options) {
@@ -193,11 +193,11 @@ SurvivorStore::Round SurvivorStore::ask(const Call& first, const Awaited& awaite
   const auto send = [&] {
     if (options.lane != redis::Lane::replicas) return client_.call_all(commands, options);
     const std::span<const Command> all = commands;
-    return grants_.call({.before = all.first(1),
-                         .shared = commands[1],
-                         .wait = {awaited.replicas, awaited.timeout},
-                         .after = all.last(1)},
-                        options);
+    return grants_->call({.before = all.first(1),
+                          .shared = commands[1],
+                          .wait = {awaited.replicas, awaited.timeout},
+                          .after = all.last(1)},
+                         options);
   };
   std::vector<redis::Answer> answers;
   try {

@@ -118,7 +118,7 @@ class SurvivorStore : public ClientStore {
   // After a failure the next server may be another one, which does not know the scripts: they are sent
   // whole, as it would say so only after the WAIT behind them, which nobody there may answer.
   std::atomic<bool> by_text_ = false;
-  GroupCommit grants_;
+  const std::shared_ptr<GroupCommit> grants_;
   Mutex mutex_;  // of:
   ReplicaWatch watch_;
   MonotonicTime next_look_{};
