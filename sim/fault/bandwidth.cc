@@ -1,5 +1,5 @@
 // bandwidth: a link carries so many bytes a second, each way of each connection by itself. Order is kept;
-// what comes faster waits. Healing: later bytes pass at once, behind those that wait.
+// what comes faster waits. Healing: what waits goes on at once, and later bytes behind it.
 #include "sim/fault/support.h"
 
 namespace holdfast::sim {

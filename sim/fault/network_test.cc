@@ -179,6 +179,28 @@ TEST_P(NetworkFault, ALinkCarriesSoManyBytesASecond) {
       [&](const auto&) { return "+" + value + "\r\n"; });
 }
 
+TEST_P(NetworkFault, WhatWaitsForBandwidthGoesOnWhenThereIsEnough) {
+  const std::string value(4'000, 'v');
+  with_rig(
+      GetParam(),
+      [&](Rig& rig) {
+        Bench bench(rig);
+        const auto slow = bench.make(
+            "bandwidth", {{"between", std::string("c1")}, {"bytes_per_second", std::int64_t{100}}});
+        slow->act(bench.targets);
+        rig.as_client([&] {
+          Wire wire(rig.client, rig.door);
+          wire.send("get k\r\n");
+          rig.client.runtime().sleep_for(300ms);
+          on(rig.world, rig.world.harness(), [&] { slow->heal(bench.targets); });
+          wire.patience = 20s;
+          const std::string all = "+" + value + "\r\n";
+          EXPECT_EQ(wire.read(all.size()), all) << "it would take 40 s";
+        });
+      },
+      [&](const auto&) { return "+" + value + "\r\n"; });
+}
+
 TEST_P(NetworkFault, TheEndOfAConnectionArrivesLate) {
   with_rig(GetParam(), [](Rig& rig) {
     Bench bench(rig);

@@ -108,7 +108,7 @@ class Shrinker {
     pin();
     go_on_for_longer();
     const std::uint64_t before = runs_;
-    limit_ = before + options_.runs / 2;
+    limit_ = before + options_.runs;
     hold_up();
     const std::uint64_t held = runs_ - before;
     limit_ = held + options_.runs * 9 / 10;
@@ -322,6 +322,15 @@ class Shrinker {
     score_ = score;
   }
 
+  // There are hundreds of candidates, and most of them show on no seed at all.
+  bool shows_on_one_of_a_few(const Value& document) {
+    constexpr std::uint64_t kAFew = 4;
+    for (std::uint64_t seed = 1; seed <= kAFew; ++seed) {
+      if (shows({.document = document, .seed = seed})) return true;
+    }
+    return false;
+  }
+
   // That which shows on most seeds.
   bool hold_one_up() {
     const Candidates candidates = held_up(best_);
@@ -329,7 +338,7 @@ class Shrinker {
     const unsigned before = score_;
     for (const Candidate& candidate : candidates) {
       if (over() || score_ == kSeedsThatShow) break;
-      if (!fits(ground_, candidate.document)) continue;
+      if (!fits(ground_, candidate.document) || !shows_on_one_of_a_few(candidate.document)) continue;
       const unsigned shown = more_seeds_that_show(candidate.document, score_);
       if (shown <= score_) continue;
       score_ = shown;
@@ -373,12 +382,12 @@ class Shrinker {
     late_ = now.least;
   }
 
-  // The first that shows on more seeds of late machines.
+  // The first that shows on more seeds of late machines. A message is held up where nothing else does.
   bool take_longer(Shown& now) {
     Candidates candidates = event_triggers(best_);
-    ++runs_;
-    const Candidates longer = longer_times(best_.document);
-    candidates.insert(candidates.end(), longer.begin(), longer.end());
+    for (const Candidates& more : {longer_times(best_.document), held_up(best_)})
+      candidates.insert(candidates.end(), more.begin(), more.end());
+    runs_ += 2;
     for (const Candidate& candidate : candidates) {
       if (over()) return false;
       if (!fits(ground_, candidate.document) || same(candidate.document, best_.document)) continue;

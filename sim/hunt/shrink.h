@@ -29,7 +29,7 @@
 namespace holdfast::sim {
 
 struct ShrinkOptions {
-  std::uint64_t runs = 6'000;  // about the most that it may cost; a race, half as much again
+  std::uint64_t runs = 6'000;  // about the most that it may cost; a race, twice as much
   unsigned seeds = 6;          // how many others are tried before a candidate is given up
   std::function<bool()> stop = {};
 };

@@ -81,7 +81,8 @@ struct Action {
   std::shared_ptr<const std::string> instead = nullptr;
   std::shared_ptr<const EndlessReply> endless = nullptr;  // stream
   std::size_t part = 0;                                   // pass_part_then_close
-  // pass: in slices, each of which waits for its own time besides `delay`. Together they are all of it.
+  // pass: in slices, each of which waits for its own time besides `delay`, or until the rule is removed.
+  // Together they are all of it.
   std::shared_ptr<const std::vector<Slice>> slices = nullptr;
   // pass: called when it has been written on.
   std::shared_ptr<const std::function<void()>> passed = nullptr;

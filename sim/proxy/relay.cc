@@ -204,7 +204,10 @@ Relay::Verdict Relay::ask(const Lane& of, std::string_view bytes, const Message*
     if (entry.messages) book_.counts(entry.id, action.kind != Action::Kind::pass);
     verdict.delay += action.delay;
     if (action.instead) verdict.instead = action.instead;
-    if (action.slices) verdict.slices = action.slices;
+    if (action.slices) {
+      verdict.slices = action.slices;
+      verdict.sliced_by = entry.id;
+    }
     if (action.passed) verdict.passed = action.passed;
     if (action.kind == Action::Kind::pass) continue;
     verdict.kind = action.kind;
@@ -249,6 +252,7 @@ void Relay::place_slices(Lane& of, Verdict verdict, Exchanges exchanges, std::st
     Piece piece;
     if (bytes.empty()) piece.exchanges = std::exchange(exchanges, {});
     verdict.delay = delay + slice.after;
+    verdict.slice = slice.after;
     if (!part.empty()) place(of, verdict, piece, part);
   }
   Piece rest;
@@ -472,6 +476,8 @@ void Relay::release(RuleId id, bool sent_again) {
     // By index: the queue may change while a rule is asked.
     for (std::size_t i = 0; i < each->queue->size() && !broken_; ++i) {
       Piece& piece = (*each->queue)[i];
+      if (piece.verdict.sliced_by == id && id != 0)
+        piece.due -= std::exchange(piece.verdict.slice, Duration{});
       if (piece.verdict.kind != Action::Kind::hold || piece.verdict.by != id) continue;
       const Verdict verdict = ask_again(*each, piece);
       Piece& still = (*each->queue)[i];

@@ -59,6 +59,8 @@ class Relay : public std::enable_shared_from_this<Relay> {
     std::shared_ptr<const EndlessReply> endless = nullptr;
     std::size_t part = 0;
     std::shared_ptr<const std::vector<Slice>> slices = nullptr;
+    RuleId sliced_by = 0;
+    Duration slice{};  // how much of `delay` that was
     std::shared_ptr<const std::function<void()>> passed = nullptr;
   };
 
