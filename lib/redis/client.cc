@@ -100,6 +100,10 @@ Answer Client::eval(const Script& script, Arguments keys, Arguments args, const 
   }
 }
 
+std::shared_ptr<void> Client::shared(const std::function<std::shared_ptr<void>()>& make) {
+  return impl_->shared(make);
+}
+
 std::unique_ptr<Subscription> Client::subscribe(std::string channel,
                                                 std::function<void(std::string_view payload)> on_message,
                                                 std::function<void()> on_subscribed) {

@@ -204,6 +204,10 @@ class Client {
   // could be started now. The client's end waits for the others.
   [[nodiscard]] bool run_callback(std::function<void()> callback);
 
+  // What all who use this client share, of which it keeps no hold: that in use, or what `make` makes, which
+  // must not call the client. In a fork of the process nobody shares anything. All ask for the same type.
+  std::shared_ptr<void> shared(const std::function<std::shared_ptr<void>()>& make);
+
   ClientStatistics statistics() const noexcept;   // so far
   Runtime& runtime() noexcept;                    // on which it runs
   const ClientOptions& options() const noexcept;  // as given

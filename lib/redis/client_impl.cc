@@ -67,6 +67,14 @@ void Client::Impl::check_process(std::string_view command) const {
       "a client of your own in the child");
 }
 
+std::shared_ptr<void> Client::Impl::shared(const std::function<std::shared_ptr<void>()>& make) {
+  if (forks_so_far() != made_at_fork_) return make();  // the mutex may be locked for ever
+  const Lock lock(mutex_);
+  std::shared_ptr<void> one = shared_.lock();
+  if (!one) shared_ = one = make();
+  return one;
+}
+
 MonotonicTime Client::Impl::deadline_of(const CallOptions& call, MonotonicTime now) const {
   return call.deadline ? *call.deadline : deadline_after(now, options_->command_timeout);
 }

@@ -72,6 +72,7 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
 
   // Throws Error (Kind::forked) when this process is a fork of the one in which the client was made.
   void check_process(std::string_view command) const;
+  std::shared_ptr<void> shared(const std::function<std::shared_ptr<void>()>& make);
   MonotonicTime deadline_of(const CallOptions& call, MonotonicTime now) const;
   const std::string& name_of(std::size_t node) const { return servers_->name(node); }
   const ClientOptions& options() const { return *options_; }
@@ -148,6 +149,7 @@ class Client::Impl : public std::enable_shared_from_this<Client::Impl> {
   std::size_t failures_ = 0;            // attempts and fruitless connections in a row
   MonotonicTime next_attempt_{};        // not before
   std::shared_ptr<SwitchWatch> watch_;  // while the Sentinels name no primary that answers
+  std::weak_ptr<void> shared_;          // Client::shared()
   std::string last_problem_;
   Hopeless hopeless_;  // of the last attempt, for the waiters that were told
 

@@ -1,7 +1,6 @@
 #include "lib/lock/store/group_commit.h"
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -29,46 +28,11 @@ void append(std::vector<GroupCommit::Command>& to, const std::vector<OwnCommand>
   for (const OwnCommand& command : commands) to.emplace_back(command.begin(), command.end());
 }
 
-// Those that are in use, by client. A fork of the process begins anew: this mutex may be locked there for
-// ever, by a thread that it does not have.
-struct InUse {
-  explicit InUse(std::uint64_t forks_) : forks(forks_) {}
-  const std::uint64_t forks;
-  std::mutex mutex;  // of:
-  std::map<const redis::Client*, std::weak_ptr<GroupCommit>> by_client;
-};
-
-InUse& in_use() {
-  static std::atomic<InUse*> current = nullptr;
-  InUse* known = current.load();
-  const std::uint64_t forks = forks_so_far();
-  while (known == nullptr || known->forks != forks) {
-    auto fresh = std::make_unique<InUse>(forks);
-    if (current.compare_exchange_strong(known, fresh.get())) return *fresh.release();
-  }
-  return *known;
-}
-
-// The last who used it has ended.
-void end(const redis::Client* client, GroupCommit* ended) {
-  const std::unique_ptr<GroupCommit> one(ended);
-  InUse& all = in_use();
-  const std::lock_guard lock(all.mutex);
-  const auto found = all.by_client.find(client);
-  if (found != all.by_client.end() && found->second.expired()) all.by_client.erase(found);
-}
-
 }  // namespace
 
 std::shared_ptr<GroupCommit> GroupCommit::of(redis::Client& client) {
-  InUse& all = in_use();
-  const std::lock_guard lock(all.mutex);
-  std::weak_ptr<GroupCommit>& known = all.by_client[&client];
-  if (std::shared_ptr<GroupCommit> one = known.lock()) return one;
-  std::shared_ptr<GroupCommit> one(new GroupCommit(client, redis::Lane::replicas),
-                                   [of = &client](GroupCommit* ended) { end(of, ended); });
-  known = one;
-  return one;
+  const auto make = [&client] { return std::make_shared<GroupCommit>(client, redis::Lane::replicas); };
+  return std::static_pointer_cast<GroupCommit>(client.shared(make));
 }
 
 // A call in line. It outlives its caller, who may leave before it is answered.

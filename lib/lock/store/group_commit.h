@@ -51,8 +51,8 @@ class GroupCommit {
     std::uint16_t slot = 0;  // in a Cluster: of its keys. Only calls of one slot go out together.
   };
 
-  // That of all who wait for replicas over this client: locks of several objects have one connection, on which
-  // the WAIT of one would keep the others. Made where there is none in use. `client` outlives it.
+  // That of all who wait for replicas over this client: locks of several objects have one connection, on
+  // which the WAIT of one would keep the others. Made where there is none in use. `client` outlives it.
   static std::shared_ptr<GroupCommit> of(redis::Client& client);
 
   // `client` outlives it; its calls go over `lane`, which nobody else uses.
