@@ -322,15 +322,6 @@ class Shrinker {
     score_ = score;
   }
 
-  // There are hundreds of candidates, and most of them show on no seed at all.
-  bool shows_on_one_of_a_few(const Value& document) {
-    constexpr std::uint64_t kAFew = 4;
-    for (std::uint64_t seed = 1; seed <= kAFew; ++seed) {
-      if (shows({.document = document, .seed = seed})) return true;
-    }
-    return false;
-  }
-
   // That which shows on most seeds.
   bool hold_one_up() {
     const Candidates candidates = held_up(best_);
@@ -338,7 +329,7 @@ class Shrinker {
     const unsigned before = score_;
     for (const Candidate& candidate : candidates) {
       if (over() || score_ == kSeedsThatShow) break;
-      if (!fits(ground_, candidate.document) || !shows_on_one_of_a_few(candidate.document)) continue;
+      if (!fits(ground_, candidate.document)) continue;
       const unsigned shown = more_seeds_that_show(candidate.document, score_);
       if (shown <= score_) continue;
       score_ = shown;
@@ -382,12 +373,12 @@ class Shrinker {
     late_ = now.least;
   }
 
-  // The first that shows on more seeds of late machines. A message is held up where nothing else does.
+  // The first that shows on more seeds of late machines.
   bool take_longer(Shown& now) {
     Candidates candidates = event_triggers(best_);
-    for (const Candidates& more : {longer_times(best_.document), held_up(best_)})
-      candidates.insert(candidates.end(), more.begin(), more.end());
-    runs_ += 2;
+    ++runs_;
+    const Candidates longer = longer_times(best_.document);
+    candidates.insert(candidates.end(), longer.begin(), longer.end());
     for (const Candidate& candidate : candidates) {
       if (over()) return false;
       if (!fits(ground_, candidate.document) || same(candidate.document, best_.document)) continue;
