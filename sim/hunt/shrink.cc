@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <set>
 #include <utility>
@@ -56,6 +57,8 @@ void count(const Value& value, Size& size) {
 }
 
 constexpr std::size_t kFew = 40;  // decisions: more say nothing to anybody
+// In the histories of all runs with a message held up: some thousands of small ones, and few large ones.
+constexpr std::uint64_t kEventsToHoldUp = 250'000;
 
 // Of the promises that are asked for the one that is broken.
 Value asks_for(const Value& document, const std::string& promise) {
@@ -109,7 +112,9 @@ class Shrinker {
     go_on_for_longer();
     const std::uint64_t before = runs_;
     limit_ = before + options_.runs;
+    most_events_ = events_ + kEventsToHoldUp;
     hold_up();
+    most_events_ = kAnyNumber;
     const std::uint64_t held = runs_ - before;
     limit_ = held + options_.runs * 9 / 10;
     const Seeds seeds = score_ == kSeedsThatShow ? Seeds::all : Seeds::as_many;
@@ -132,11 +137,14 @@ class Shrinker {
   // others; on its own and on as many of the seeds 1 to 20 as the case; on all of these.
   enum class Seeds { own, others, as_many, all };
 
-  bool over() const { return runs_ >= limit_ || (options_.stop && options_.stop()); }
+  bool over() const {
+    return runs_ >= limit_ || events_ >= most_events_ || (options_.stop && options_.stop());
+  }
 
   bool shows(const HuntCase& one) {
     ++runs_;
-    return try_case(one).shows(promise_);
+    const auto look = [this](const RunResult& run) { events_ += run.history.events().size(); };
+    return try_case(one, {.look = look}).shows(promise_);
   }
 
   // The case that shows it; nullopt: none of those that were tried.
@@ -425,6 +433,8 @@ class Shrinker {
   const std::string promise_;
   const ShrinkOptions& options_;
   std::uint64_t runs_ = 0, limit_ = 0;
+  static constexpr std::uint64_t kAnyNumber = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t events_ = 0, most_events_ = kAnyNumber;  // of all histories: what they cost
   std::uint64_t doubtful_ = 1;
   unsigned score_ = 0;  // on how many of the seeds 1..20 the document shows it
   unsigned late_ = 0;   // and beside a load, too

@@ -357,6 +357,7 @@ std::vector<PlantedVersion> planted_clients() {
       {.name = "redlock-renewal-counts-from-reply",
        .base = "redlock",
        .broken = "a renewal counts from the last answer, not from the first request",
+       .within = 30'000,
        .make = on_store<RenewalCountsFromReply>(reentrant_wire_polling)},
       {.name = "redlock-margin-ignored",
        .base = "redlock",

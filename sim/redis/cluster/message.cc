@@ -28,7 +28,8 @@ SlotSet slots_of(std::string_view ranges) {
     const std::size_t last = dash == std::string_view::npos
                                  ? first
                                  : static_cast<std::size_t>(number(std::string(range.substr(dash + 1))));
-    for (std::size_t slot = first; slot <= last && slot < kSlots; ++slot) slots.set(slot);
+    if (first > last || last >= kSlots) continue;
+    slots |= (SlotSet().set() >> (kSlots - 1 - (last - first))) << first;
   }
   return slots;
 }
@@ -37,14 +38,13 @@ SlotSet slots_of(std::string_view ranges) {
 
 std::string ranges_of(const SlotSet& slots) {
   std::string text;
-  for (std::size_t first = 0; first < kSlots; ++first) {
-    if (!slots.test(first)) continue;
-    std::size_t last = first;
-    while (last + 1 < kSlots && slots.test(last + 1)) ++last;
+  const SlotSet gaps = ~slots;
+  std::size_t last = 0;
+  for (std::size_t first = slots._Find_first(); first < kSlots; first = slots._Find_next(last)) {
+    last = std::min(gaps._Find_next(first), kSlots) - 1;
     if (!text.empty()) text += ' ';
     text += std::to_string(first);
     if (last > first) text += '-' + std::to_string(last);
-    first = last;
   }
   return text;
 }
