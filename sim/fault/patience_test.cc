@@ -88,6 +88,20 @@ TEST(Patience, ASecondOfBrokenConnectionsIsTheEnd) {
   });
 }
 
+// One that is paused while it starts does not listen yet.
+TEST(Patience, WhoStandsStillIsWaitedFor) {
+  with_rig(Kind::embedded, [](Rig& rig) {
+    Asked asked(rig);
+    ++asked.node.in_force(kPaused);
+    EXPECT_TRUE(asked.patiently([&] {
+      if (asked.took() < 10s) lose_the_connection();
+      asked.node.in_force(kPaused) = 0;
+    }));
+    EXPECT_GE(asked.took(), 10s);
+    EXPECT_THROW(asked.patiently([] { lose_the_connection(); }), std::runtime_error) << "now it goes on";
+  });
+}
+
 TEST(Patience, AnAnswerBeginsItAnew) {
   with_rig(Kind::embedded, [](Rig& rig) {
     Asked asked(rig);

@@ -14,11 +14,13 @@ class PauseServer final : public Fault {
     if (!node.running()) return {};
     const std::uint64_t paused = node.incarnation();
     node.pause();
+    ++node.in_force(kPaused);
     targets.tell({.what = checker::Effect::paused, .party = node_});
     return [name = node_, paused](FaultTargets& later) {
       ClusterNode& node = node_of(later, name);
       if (!node.running() || node.incarnation() != paused) return;  // the pause died with its process
       node.resume();
+      --node.in_force(kPaused);
       later.tell({.what = checker::Effect::resumed, .party = name});
     };
   }

@@ -133,6 +133,7 @@ bool ask_patiently(FaultTargets& targets, ClusterNode& node, const std::function
       lost = 0;
     } catch (const std::exception&) {
       if (!node.running() || node.incarnation() != asked) return false;
+      if (node.in_force(kPaused) > 0) lost = 0;
       if (++lost == 1) first_lost = harness.now();
       if (lost > kLostConnections && harness.now() - first_lost > kMostSilence) throw;
     }

@@ -49,8 +49,10 @@ void restart_node(FaultTargets& targets, ClusterNode& node, bool keep_disk);
 
 // [parks] Does `what` to a node that runs, again and again while it answers BUSY or LOADING, and for a second
 // where connections break: another fault may throw out all clients, this one, too, or the node is on its way
-// down. So doing it twice must be as doing it once. False: it died before it was done. Errors: those of
+// down; for as long as it stands still (kPaused), as it may not listen yet. So doing it twice must be as
+// doing it once. False: it died before it was done. Errors: those of
 // `what`.
+inline constexpr const char* kPaused = "pause-server";  // ClusterNode::in_force()
 bool ask_patiently(FaultTargets& targets, ClusterNode& node, const std::function<void()>& what);
 
 // Tells a hit whenever a client gets an error with this code from that node. To be removed by the healing.
