@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 
 #include "sim/scenario/problem.h"
@@ -24,8 +25,15 @@ struct Arguments {
   bool list = false, shrink = false, no_small = false;
   std::string only, page, record, time, explore, museum = "scenarios/museum";
   std::uint32_t deviations = 2, orders = sim::kAll, late = sim::kAll, faults = sim::kAll;
+  std::vector<std::string> strategies;
   std::uint64_t runs = 1'024, hunts = 1, seed = 1, jobs = 2, real = 0;
 };
+
+std::vector<std::string> strategy_names() {
+  std::vector<std::string> names;
+  for (const sim::Strategy strategy : sim::kStrategies) names.emplace_back(to_string(strategy));
+  return names;
+}
 
 void add_flags(CLI::App& app, Arguments& arguments) {
   const auto number = [&](const char* name, std::uint64_t& value, const char* about) {
@@ -62,6 +70,10 @@ void add_flags(CLI::App& app, Arguments& arguments) {
   app.add_option("--for", arguments.time, "with --record: begin nothing new after this time, such as 10m")
       ->needs(record);
   app.add_flag("--no-small", arguments.no_small, "with --record: make no find small")->needs(record);
+  app.add_option("--strategy", arguments.strategies,
+                 "with --record: hunt with this one only; may stand more than once")
+      ->check(CLI::IsMember(strategy_names()))
+      ->needs(record);
   app.add_option("--real", arguments.real,
                  "with --record: run what was made small so often on real servers, too")
       ->needs(record);
@@ -77,12 +89,19 @@ int make_record(const Arguments& arguments) {
   MakeRecordOptions options{.path = arguments.record,
                             .hunts = arguments.hunts,
                             .seed = arguments.seed,
+                            .strategies = {std::begin(sim::kStrategies), std::end(sim::kStrategies)},
                             .runs = arguments.runs,
                             .jobs = arguments.jobs,
                             .whole = arguments.only.empty(),
                             .small = !arguments.no_small,
                             .real = arguments.real,
                             .time = {}};
+  if (!arguments.strategies.empty()) {
+    std::erase_if(options.strategies, [&](const sim::Strategy strategy) {
+      return std::find(arguments.strategies.begin(), arguments.strategies.end(), to_string(strategy)) ==
+             arguments.strategies.end();
+    });
+  }
   if (!arguments.time.empty()) {
     options.time = sim::parse_duration(arguments.time);
     if (!options.time) throw BadUsage("--for: `" + arguments.time + "` is no time, expected one such as 10m");

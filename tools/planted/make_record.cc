@@ -72,7 +72,7 @@ class Maker {
   std::vector<Job> missing(const std::vector<Subject>& subjects) const {
     std::vector<Job> jobs;
     for (std::uint64_t seed = options_.seed; seed < options_.seed + options_.hunts; ++seed) {
-      for (const sim::Strategy strategy : sim::kStrategies) {
+      for (const sim::Strategy strategy : options_.strategies) {
         for (const Subject& subject : subjects) {
           if (once(subject) && (seed != options_.seed || strategy != sim::Strategy::all)) continue;
           if (!record_.has(std::string(subject.kind->name), strategy, seed, options_.runs, subject.wanted))

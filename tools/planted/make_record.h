@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/runtime/time.h"
+#include "sim/planted/measure.h"
 #include "tools/planted/subjects.h"
 #include "tools/planted/track_record.h"
 
@@ -16,6 +17,7 @@ struct MakeRecordOptions {
   std::string path;         // of the record, which is gone on with
   std::uint64_t hunts = 5;  // of each subject and strategy: with the seeds from `seed` on
   std::uint64_t seed = 1;
+  std::vector<sim::Strategy> strategies{std::begin(sim::kStrategies), std::end(sim::kStrategies)};
   std::uint64_t runs = 1'024;  // the most of one hunt
   std::uint64_t jobs = 1;
   bool whole = true;             // these are all: what else is in the record is forgotten
