@@ -71,9 +71,9 @@ class GrantCountsFromReply final : public PlantedStore {
 class RenewalCountsFromReply final : public PlantedStore {
  public:
   using PlantedStore::PlantedStore;
-  Answer renew(const redis::Script& script, Arguments keys, Arguments args,
-               const CallOptions& options) override {
-    Answer answer = PlantedStore::renew(script, keys, args, options);
+  Renewal renew(const redis::Script& script, Arguments keys, Arguments args,
+                const CallOptions& options) override {
+    Renewal answer = PlantedStore::renew(script, keys, args, options);
     answer.sent_at = runtime().now();
     return answer;
   }
@@ -93,8 +93,8 @@ class AsksForLess : public PlantedStore {
                                       const CallOptions& options) override {
     return PlantedStore::set_if_absent(key, owner, shorter(lease_ms), options);
   }
-  Answer renew(const redis::Script& script, Arguments keys, Arguments args,
-               const CallOptions& options) override {
+  Renewal renew(const redis::Script& script, Arguments keys, Arguments args,
+                const CallOptions& options) override {
     const std::string less = shorter(args[0]);
     std::vector<std::string_view> changed(args.begin(), args.end());
     changed[0] = less;
@@ -138,13 +138,13 @@ class UnknownIsAGrant final : public PlantedStore {
 class UnknownIsARenewal final : public PlantedStore {
  public:
   using PlantedStore::PlantedStore;
-  Answer renew(const redis::Script& script, Arguments keys, Arguments args,
-               const CallOptions& options) override {
+  Renewal renew(const redis::Script& script, Arguments keys, Arguments args,
+                const CallOptions& options) override {
     const MonotonicTime sent_at = runtime().now();
     try {
       return PlantedStore::renew(script, keys, args, options);
     } catch (const redis::Error& error) {
-      return {list_of(args.size() - 1, 1), client_.options().nodes.front().name, sent_at};
+      return Answer{list_of(args.size() - 1, 1), client_.options().nodes.front().name, sent_at};
     }
   }
 };
@@ -152,9 +152,9 @@ class UnknownIsARenewal final : public PlantedStore {
 class RenewalOfAMinority final : public PlantedStore {
  public:
   using PlantedStore::PlantedStore;
-  Answer renew(const redis::Script& script, Arguments keys, Arguments args,
-               const CallOptions& options) override {
-    Answer answer = PlantedStore::renew(script, keys, args, options);
+  Renewal renew(const redis::Script& script, Arguments keys, Arguments args,
+                const CallOptions& options) override {
+    Renewal answer = PlantedStore::renew(script, keys, args, options);
     for (Reply& item : answer.reply.items) {
       if (item.is_error()) item = integer(1);
     }
@@ -249,7 +249,7 @@ class ExpiresByItsOwnClock final : public PlantedStore {
 class LooksThenRenews final : public PlantedStore {
  public:
   using PlantedStore::PlantedStore;
-  Answer renew(const redis::Script&, Arguments keys, Arguments args, const CallOptions& options) override {
+  Renewal renew(const redis::Script&, Arguments keys, Arguments args, const CallOptions& options) override {
     CallOptions lane = options;
     lane.lane = redis::Lane::renewals;
     Answer all{list_of(keys.size(), 0), client_.options().nodes.front().name, runtime().now()};

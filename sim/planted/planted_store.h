@@ -33,8 +33,8 @@ class PlantedStore : public Store {
     return store_->set_if_absent(key, owner, lease_ms, options);
   }
   bool undoes_refusals() const noexcept override { return store_->undoes_refusals(); }
-  redis::Answer renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
-                      const redis::CallOptions& options) override {
+  Renewal renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                const redis::CallOptions& options) override {
     return store_->renew(script, keys, args, options);
   }
   redis::Answer call(const redis::Script& script, redis::Arguments keys, redis::Arguments args,

@@ -91,8 +91,8 @@ class BareWait final : public SurvivorStore {
                         const redis::CallOptions& options) override {
     return waited(SurvivorStore::acquire(wire, keys, args, options), options);
   }
-  redis::Answer renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
-                      const redis::CallOptions& options) override {
+  Renewal renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                const redis::CallOptions& options) override {
     return waited(SurvivorStore::renew(script, keys, args, options), options);
   }
   std::size_t needed(Purpose, const Replicas&) const override { return 0; }

@@ -78,10 +78,17 @@ std::optional<std::string> beside(std::string_view name, std::string_view prefix
   return std::string(wrapped ? name.substr(1, close - 1) : name.substr(std::min(close + 2, name.size())));
 }
 
-// No lock of a scenario has a '}' without a tag: its name would have to be searched for.
+// Which tag a key with a '}' but without one of its own was given is searched for.
 const Entry* find_beside(Keyspace& keys, std::string_view prefix, const std::string& lock) {
-  const Entry* const wrapped = keys.find(std::string(prefix) + "{" + lock + "}");
-  return wrapped != nullptr ? wrapped : keys.find(std::string(prefix) + ":" + lock);
+  if (lock.find('}') == std::string::npos) return keys.find(std::string(prefix) + "{" + lock + "}");
+  const Entry* found = keys.find(std::string(prefix) + ":" + lock);
+  const std::string begins = std::string(prefix) + "{", ends = "}:" + lock;
+  if (found != nullptr) return found;
+  keys.each([&](const Entry& entry) {
+    if (entry.key->starts_with(begins) && entry.key->ends_with(ends) && beside(*entry.key, prefix) == lock)
+      found = &entry;
+  });
+  return found;
 }
 
 // Members by the end of their lease; the key's own expiry may come first.

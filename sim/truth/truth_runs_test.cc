@@ -317,6 +317,31 @@ check = "truth"
   EXPECT_GT(late, 0);
 }
 
+// The locks of a pair lie on two nodes of a Redis Cluster, and each renewal is told of the node that has it.
+TEST(TruthRuns, ARenewalIsToldOfTheNodeThatHasTheLock) {
+  const RunResult run =
+      play({.cluster = "topology = \"cluster\"\nnodes = [\"r1\", \"r2\", \"r3\", \"r4\", \"r5\", \"r6\"]\n",
+            .lock = "kind = \"multi\"\nlease = \"2s\"\n",
+            .workload = "clients = 1\nrounds = 1\nhold = \"3s\"\n"});
+  const checker::Truth truth = compare(run.history, true);
+  EXPECT_TRUE(truth.wrong.empty()) << told(truth);
+  EXPECT_GT(truth.claims, 0U);
+}
+
+// Names beside a key with a brace, but without a hash tag of its own, have one that is searched for.
+TEST(TruthRuns, RecordsBesideAKeyWithAStrayBraceAreFound) {
+  for (const char* const lock : {"read-write", "semaphore", "permit-semaphore"}) {
+    for (const char* const key : {"}{", "{}", "a}b", "{stock}:1", "stock:{1}"}) {
+      const RunResult run =
+          play({.lock = std::string("kind = \"") + lock + "\"\nlease = \"2s\"\n",
+                .workload = std::string("key = \"") + key + "\"\nclients = 2\nrounds = 2\nhold = \"5ms\"\n"});
+      const checker::Truth truth = compare(run.history, true);
+      EXPECT_TRUE(truth.wrong.empty()) << lock << " " << key << "\n" << told(truth);
+      EXPECT_GT(truth.claims, 0U);
+    }
+  }
+}
+
 // The first lock of a pair is taken on r1, the second on r2: the claim is that of the first.
 TEST(TruthRuns, TheRecordOfAPairIsSoughtWhereItsFirstLockIs) {
   const RunResult run = play({.cluster = "topology = \"primary-replica\"\nnodes = [\"r1\", \"r2\"]\n",

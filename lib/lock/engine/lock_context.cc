@@ -39,13 +39,13 @@ std::string LockContext::next_owner() {
 
 redis::Answer LockContext::insist(const std::string& key, const redis::Script& script,
                                   const std::vector<std::string>& script_keys, redis::Arguments args,
-                                  bool& unseen, decltype(&Store::call) way, MonotonicTime until) {
+                                  bool& unseen, Way way, MonotonicTime until) {
   std::array<std::string_view, 8> views;
   HF_CHECK(script_keys.size() <= views.size(), "room for them");
   std::copy(script_keys.begin(), script_keys.end(), views.begin());
   const redis::Arguments keys(views.data(), script_keys.size());
   return holdfast::insist(runtime, store.options(), key, until, unseen, [&](const redis::CallOptions& call) {
-    return (store.*way)(script, keys, args, call);
+    return way == Way::renew ? store.renew(script, keys, args, call) : store.call(script, keys, args, call);
   });
 }
 

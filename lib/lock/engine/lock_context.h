@@ -56,11 +56,12 @@ struct LockContext {
 
   // [parks] Runs a script that may be repeated without harm, again and again until it is answered or the
   // client's command timeout is over, or `until` has come. Then, or when the server refuses, throws
-  // Unavailable or Rejected. `unseen`: an earlier try may have been executed. `way`: Store::call, or
-  // Store::renew.
+  // Unavailable or Rejected. `unseen`: an earlier try may have been executed. `way`: Store::call() or
+  // Store::renew().
+  enum class Way { call, renew };
   redis::Answer insist(const std::string& key, const redis::Script& script,
                        const std::vector<std::string>& script_keys, redis::Arguments args, bool& unseen,
-                       decltype(&Store::call) way = &Store::call, MonotonicTime until = kNever);
+                       Way way = Way::call, MonotonicTime until = kNever);
 
   const std::unique_ptr<Store> store_owner;
   Store& store;

@@ -314,23 +314,29 @@ void Watchdog::renew(const Holds& holds) {
                     .since = hold->renewal_due});
   }
 
-  redis::Answer answer;
+  std::optional<Store::Renewal> renewal;
   try {
-    answer =
+    renewal =
         store_.renew(*holds.front()->wire->renew, keys, args, {.deadline = deadline, .background = true});
   } catch (const redis::Error& error) {
     renewal_failed(holds, error.node(), error.what());
     return;
   }
+  const Store::Renewal& answer = *renewal;
   if (answer.reply.items.size() != holds.size()) {
     renewal_failed(holds, answer.node, "the renewal script gave an answer of an unknown form");
     return;
   }
 
   const MonotonicTime extended = lease_end(answer.sent_at, lease_, options_);
-  Holds renewed, refused, failed;
-  std::vector<MonotonicTime> due;  // of those that are renewed
-  std::string why;
+  struct Told {
+    std::shared_ptr<Hold> hold;
+    std::string_view node;
+    MonotonicTime due = {};
+    std::string why = {};
+  };
+  std::vector<Told> renewed, failed;
+  Holds refused;
   {
     const std::scoped_lock guard(mutex_);
     const MonotonicTime now = runtime_.now();
@@ -339,8 +345,7 @@ void Watchdog::renew(const Holds& holds) {
       const redis::Reply& reply = answer.reply.items[i];
       if (hold.number == 0) continue;  // released or lost meanwhile
       if (reply.type != redis::Reply::Type::integer) {
-        if (why.empty()) why = redis::legible(reply.text);
-        failed.push_back(holds[i]);
+        failed.push_back({holds[i], answer.node_of(i), {}, redis::legible(reply.text)});
       } else if (reply.integer == 0) {
         remove(hold);
         refused.push_back(holds[i]);
@@ -349,29 +354,28 @@ void Watchdog::renew(const Holds& holds) {
       } else {
         hold.valid_until_ns = std::max(hold.valid_until(), extended).time_since_epoch().count();
         look_again_at_end(hold);
-        due.push_back(hold.renewal_due);
+        renewed.push_back({holds[i], answer.node_of(i), hold.renewal_due, {}});
         hold.renewal_due = answer.sent_at + lease_ / 3;
         renew_next_at(hold, hold.renewal_due);
         hold.renewal_unanswered = false;
         if (hold.renewals_left > 0 && --hold.renewals_left == 0) renew_no_more(hold);
-        renewed.push_back(holds[i]);
       }
     }
   }
-  for (std::size_t i = 0; i < renewed.size(); ++i) {
-    const Hold& hold = *renewed[i];
+  for (const Told& one : renewed) {
+    const Hold& hold = *one.hold;
     observer_.tell({.kind = LockEvent::Kind::renewed,
                     .key = hold.key(),
                     .acquisition = hold.owner,
-                    .node = answer.node,
+                    .node = one.node,
                     .valid_until = hold.valid_until(),
                     .sent_at = answer.sent_at,
                     .mode = hold.wire->mode,
                     .permits = hold.permits,
-                    .since = due[i]});
+                    .since = one.due});
   }
   for (const auto& hold : refused) tell_lost_outside(*hold, kGone);
-  if (!failed.empty()) renewal_failed(failed, answer.node, why);
+  for (const Told& one : failed) renewal_failed({one.hold}, one.node, one.why);
 }
 
 void Watchdog::renewal_failed(const Holds& holds, std::string_view node, std::string_view why) {

@@ -222,7 +222,7 @@ void WireLock::give_back(Hold& hold, MonotonicTime deadline) {
   bool unseen = false;  // an earlier try may have removed it
   try {
     answer = context_->insist(key(), *wire_->release, wire_->release_keys, wire_->release_args(hold.owner),
-                              unseen, &Store::call, deadline);
+                              unseen, LockContext::Way::call, deadline);
   } catch (const LockError& error) {
     context_->late_release.add(wire_, hold.owner, hold.gone_by(runtime().now(), context_->options.lease));
     context_->tell({.kind = LockEvent::Kind::release_failed,

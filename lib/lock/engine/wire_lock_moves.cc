@@ -69,7 +69,7 @@ void WireLock::extend(Duration lease) {
   raise(hold->extended_until_ns, deadline_after(answered_by, lease));
   bool unseen = false;
   const redis::Answer answer = context_->insist(key(), *wire_->renew, wire_->renew_keys, args, unseen,
-                                                &Store::renew, hold->valid_until());
+                                                LockContext::Way::renew, hold->valid_until());
   const bool renewed = answer.reply.items.size() == 1 && answer.reply.items.front().integer == 1;
   // A confirmation that comes after the end does not bring the hold back.
   if (!context_->watchdog.check(*hold)) throw lost_error(*hold);
@@ -124,7 +124,7 @@ bool WireLock::adopt(const std::string& detached) {
   bool unseen = false;
   redis::Answer answer;
   try {
-    answer = context_->insist(key(), *wire_->adopt, wire_->renew_keys, args, unseen, &Store::renew);
+    answer = context_->insist(key(), *wire_->adopt, wire_->renew_keys, args, unseen, LockContext::Way::renew);
   } catch (const LockError&) {
     context_->late_release.add(wire_, hold->owner, hold->gone_by(runtime().now(), context_->options.lease));
     throw;

@@ -200,8 +200,9 @@ void WireReadWriteLock::become_reader(int depth, MonotonicTime deadline) {
   redis::Answer answer;
   bool unseen = false;
   try {
-    answer = context_->insist(key(), kReadWriteRelease, write_.wire().release_keys, args, unseen,
-                              renews ? &Store::renew : &Store::call, std::min(deadline, end));
+    answer =
+        context_->insist(key(), kReadWriteRelease, write_.wire().release_keys, args, unseen,
+                         renews ? LockContext::Way::renew : LockContext::Way::call, std::min(deadline, end));
   } catch (const LockError& error) {
     give_back_later();
     if (is_over()) throw lost("no server answered its downgrade until its lease was over");

@@ -88,7 +88,7 @@ std::optional<MonotonicTime> PermitSemaphore::extend(const std::string& id) {
   context_->tell({.kind = LockEvent::Kind::renewing, .key = key(), .acquisition = id});
   bool unseen = false;
   const redis::Answer answer =
-      context_->insist(key(), *wire_->renew, wire_->renew_keys, args, unseen, &Store::renew);
+      context_->insist(key(), *wire_->renew, wire_->renew_keys, args, unseen, LockContext::Way::renew);
   const auto& said = answer.reply.items;
   if (said.size() != 1 || said[0].type != redis::Reply::Type::integer) {
     throw Rejected("lock '" + key() +

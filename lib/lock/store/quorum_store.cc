@@ -334,8 +334,8 @@ redis::Answer QuorumStore::acquire(const Wire& wire, redis::Arguments keys, redi
 }
 
 // Each lock has its own vote: renewed by a majority, or given up by so many that a majority is out of reach.
-redis::Answer QuorumStore::renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
-                                 const redis::CallOptions& options) {
+Store::Renewal QuorumStore::renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                                  const redis::CallOptions& options) {
   asks_for(args[0]);
   const std::shared_ptr<Poll> voted = poll({&script, copy(keys), copy(args), options}, is_answer, Until::all);
   const std::scoped_lock guard(voted->mutex);

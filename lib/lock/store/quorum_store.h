@@ -45,8 +45,8 @@ class QuorumStore final : public Store {
                                              const redis::CallOptions&) override {
     return std::nullopt;
   }
-  redis::Answer renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
-                      const redis::CallOptions& options) override;
+  Renewal renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                const redis::CallOptions& options) override;
   redis::Answer call(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                      const redis::CallOptions& options) override;
   bool undoes_refusals() const noexcept override { return true; }

@@ -53,8 +53,8 @@ class OneRedis final : public ClientStore {
     if (replicas_ > 0) return std::nullopt;
     return client_.call({"SET", key, owner, "NX", "PX", lease_ms}, options);
   }
-  redis::Answer renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
-                      const redis::CallOptions& options) override {
+  Renewal renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                const redis::CallOptions& options) override {
     if (client_.options().cluster && args.size() > 2) return renew_by_slot(script, keys, args, options);
     return renew_together(script, keys, args, options);
   }
@@ -77,8 +77,8 @@ class OneRedis final : public ClientStore {
                  });
         });
   }
-  redis::Answer renew_by_slot(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
-                              const redis::CallOptions& options);
+  Renewal renew_by_slot(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                        const redis::CallOptions& options);
   redis::Answer renew_alone(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                             const redis::CallOptions& options);
   // `send`: the script with a WAIT behind it; returns both answers. `refused`: by that answer nothing was
@@ -96,8 +96,8 @@ class OneRedis final : public ClientStore {
 // The locks of one slot at a time, and the nodes beside each other: one that does not answer costs nobody
 // else a lease. What went wrong with a slot stands as text in the place of each of its locks. Throws only
 // when no slot had an answer.
-redis::Answer OneRedis::renew_by_slot(const redis::Script& script, redis::Arguments keys,
-                                      redis::Arguments args, const redis::CallOptions& options) {
+Store::Renewal OneRedis::renew_by_slot(const redis::Script& script, redis::Arguments keys,
+                                       redis::Arguments args, const redis::CallOptions& options) {
   const std::size_t locks = args.size() - 1, keys_each = keys.size() / locks;
   struct Group {
     std::vector<std::size_t> locks = {};
@@ -128,13 +128,14 @@ redis::Answer OneRedis::renew_by_slot(const redis::Script& script, redis::Argume
   for (const auto& [node, of_node] : nodes) jobs.push_back([&, those = &of_node] { renew_those(*those); });
   renewals_.run_all(std::move(jobs));
 
-  std::optional<redis::Answer> all;
+  std::optional<Renewal> all;
   for (const auto& [slot, group] : groups) {
     if (!group.answer) continue;
     if (!all) {
       all.emplace(redis::Answer{{}, group.answer->node, group.answer->sent_at});
       all->reply.type = redis::Reply::Type::array;
       all->reply.items.resize(locks);
+      all->nodes.resize(locks);
     }
     all->sent_at = std::min(all->sent_at, group.answer->sent_at);
   }
@@ -143,6 +144,7 @@ redis::Answer OneRedis::renew_by_slot(const redis::Script& script, redis::Argume
     const bool fits = group.answer && group.answer->reply.items.size() == group.locks.size();
     for (std::size_t i = 0; i < group.locks.size(); ++i) {
       redis::Reply& item = all->reply.items[group.locks[i]];
+      if (group.answer) all->nodes[group.locks[i]] = group.answer->node;
       if (fits) {
         item = std::move(group.answer->reply.items[i]);
       } else {

@@ -34,9 +34,16 @@ class Store {
   // It gives back by itself what an acquire that it refused has left on some servers. That may take effect
   // late, so that the refused owner must not ask again: the next attempt is another owner's.
   virtual bool undoes_refusals() const noexcept { return false; }
+  // Of several locks, which may lie on several nodes of a Redis Cluster: `node` is one of them then.
+  struct Renewal : redis::Answer {
+    Renewal(redis::Answer answer)
+        : redis::Answer(std::move(answer)) {}  // NOLINT(google-explicit-constructor)
+    std::vector<std::string_view> nodes = {};  // of each lock; empty: `node` has them all
+    std::string_view node_of(std::size_t lock) const { return nodes.empty() ? node : nodes[lock]; }
+  };
   // [parks] wire.renew, or another script that answers one number or one text for each lock.
-  virtual redis::Answer renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
-                              const redis::CallOptions& options) = 0;
+  virtual Renewal renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                        const redis::CallOptions& options) = 0;
   // [parks] Any other script, which may be repeated without harm and answers a number.
   virtual redis::Answer call(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
                              const redis::CallOptions& options) = 0;

@@ -100,8 +100,8 @@ redis::Answer SurvivorStore::acquire(const Wire& wire, redis::Arguments keys, re
                       {*wire.renew, record, look, Purpose::look}, options);
 }
 
-redis::Answer SurvivorStore::renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
-                                   const redis::CallOptions& options) {
+Store::Renewal SurvivorStore::renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                                    const redis::CallOptions& options) {
   std::vector<std::string_view> look(args.begin(), args.end());
   look[0] = kNoLease;
   return acknowledged({script, keys, args, Purpose::renew}, {script, keys, look, Purpose::look}, options);

@@ -51,8 +51,8 @@ class SurvivorStore : public ClientStore {
                                              const redis::CallOptions&) override {
     return std::nullopt;
   }
-  redis::Answer renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
-                      const redis::CallOptions& options) override;
+  Renewal renew(const redis::Script& script, redis::Arguments keys, redis::Arguments args,
+                const redis::CallOptions& options) override;
 
  protected:
   enum class Purpose { acquire, renew, look };
