@@ -61,17 +61,50 @@ void draw_run(const Ground& ground, Value& document, Dice dice) {
   Section run(ground, document, "run");
   run.set("seeds", "1");
   run.set("time", "60s");
-  run.set("order", dice.pick({"random", "random", "priorities", "partial-order", "chains"}));
+  const std::string order = dice.pick({"random", "random", "priorities", "partial-order", "chains"});
+  run.set("order", dice.child("instant").one_in(12) ? "instant" : order);
+}
+
+// One setting of all servers, beside those that are drawn already.
+void set_servers(const Ground& ground, Value& document, const std::string& name, Value value) {
+  const Value* const given = ground.given.find("cluster");
+  if (given != nullptr && given->find("settings") != nullptr) return;
+  set_key(section_of(section_of(document, "cluster"), "settings"), name, std::move(value));
 }
 
 // A replica that waits for the answer of a primary whose power is gone asks again after repl-timeout, a
 // minute where nobody says less: until then nobody has a grant that waits for a replica.
 void give_up_soon(const Ground& ground, Value& document) {
-  Value settings;
-  settings.kind = Value::Kind::table;
-  set_key(settings, "repl-timeout", integer_value(2));
-  set_key(settings, "repl-ping-replica-period", integer_value(1));
-  Section(ground, document, "cluster").set("settings", std::move(settings));
+  set_servers(ground, document, "repl-timeout", integer_value(2));
+  set_servers(ground, document, "repl-ping-replica-period", integer_value(1));
+}
+
+// What people change of the servers' settings, as far as it changes what a lock is answered.
+void draw_settings(const Ground& ground, Value& document, Dice dice) {
+  const std::string topology = text_at(document, "cluster", "topology");
+  if (dice.one_in(12)) {
+    const auto threshold = static_cast<std::int64_t>(dice.between(1, 100));
+    set_servers(ground, document, "busy-reply-threshold", integer_value(threshold));
+  }
+  if (topology == "single" || topology == "independent") return;
+  if (dice.one_in(10)) {
+    const auto lag = static_cast<std::int64_t>(dice.between(1, 10));
+    set_servers(ground, document, "min-replicas-to-write", integer_value(1));
+    set_servers(ground, document, "min-replicas-max-lag", integer_value(lag));
+    give_up_soon(ground, document);
+  }
+  if (dice.one_in(10)) set_servers(ground, document, "repl-backlog-size", text_value("16kb"));
+  if (dice.one_in(10)) set_servers(ground, document, "replica-serve-stale-data", text_value("no"));
+}
+
+// Sentinels, or a Redis Cluster, that make nobody a primary while the case lasts: no lock on one primary
+// bears that. Its client finds its server by other ways.
+void draw_quiet_servers(Section& cluster, Dice dice) {
+  const bool sentinels = dice.one_in(2);
+  cluster.set("topology", sentinels ? "sentinel" : "cluster");
+  cluster.set("nodes", texts_value(numbered("r", !sentinels ? 6 : dice.one_in(2) ? 2 : 3)));
+  cluster.set(sentinels ? "down_after" : "node_timeout", "10m");
+  cluster.set("persistence", "aof-always");
 }
 
 // r4 is none of the members. It follows one of them that is a replica, until somebody leads it elsewhere.
@@ -84,9 +117,7 @@ void draw_stranger(const Ground& ground, Value& document, Section& cluster) {
 }
 
 // Where servers may forget they do so in many ways; else they keep what they acknowledged.
-void draw_cluster(const Ground& ground, Value& document, Dice dice) {
-  Section cluster(ground, document, "cluster");
-  if (!cluster.open() && ground.given.find("cluster")->find("topology") != nullptr) return;
+void draw_servers(const Ground& ground, Value& document, Section& cluster, Dice dice) {
   const bool anything = ground.bounds == Ground::Bounds::anything;
   if (ground.lock->quorum) {
     cluster.set("topology", "independent");
@@ -106,6 +137,10 @@ void draw_cluster(const Ground& ground, Value& document, Dice dice) {
     give_up_soon(ground, document);
     return;
   }
+  if (Dice quiet = dice.child("quiet"); !anything && quiet.one_in(12)) {
+    draw_quiet_servers(cluster, quiet);
+    return;
+  }
   const std::uint64_t which = dice.between(1, 100);
   const std::string topology = which <= 45                ? "single"
                                : which <= 85 || !anything ? "primary-replica"
@@ -117,6 +152,13 @@ void draw_cluster(const Ground& ground, Value& document, Dice dice) {
   cluster.set("persistence", anything
                                  ? dice.pick({"none", "none", "aof-always", "aof-everysec", "aof-no", "rdb"})
                                  : "aof-always");
+}
+
+void draw_cluster(const Ground& ground, Value& document, Dice dice) {
+  Section cluster(ground, document, "cluster");
+  if (!cluster.open() && ground.given.find("cluster")->find("topology") != nullptr) return;
+  draw_servers(ground, document, cluster, dice);
+  draw_settings(ground, document, dice.child("settings"));
 }
 
 void draw_lock(const Ground& ground, Value& document, Dice dice) {
@@ -131,11 +173,24 @@ void draw_lock(const Ground& ground, Value& document, Dice dice) {
   if (lock.shared && !lock.historic && dice.one_in(2)) table.set("fair", flag_value(true));
   if (lock.tokens && dice.one_in(3)) table.set("fencing", flag_value(true));
   if (!lock.historic && !lock.counts_permits && dice.one_in(6)) table.set("renew", flag_value(false));
-  const bool replicated = text_at(document, "cluster", "topology") == "primary-replica";
+  const std::string topology = text_at(document, "cluster", "topology");
+  const bool replicated =
+      topology == "primary-replica" || (!lock.historic && topology != "single" && !lock.quorum);
   if (replicated && lock.promises_validity && !lock.survives_failover && dice.one_in(4)) {
     table.set("replicas", 1);
     give_up_soon(ground, document);
+    if (Dice timeout = dice.child("replica_timeout"); timeout.one_in(3))
+      table.set("replica_timeout", format_duration(timeout.log_uniform(milliseconds(50), seconds(2))));
   }
+  Dice renewals = dice.child("renewals");
+  if (!lock.historic && lock.promises_validity && !lock.counts_permits && renewals.one_in(12))
+    table.set("max_renewals", renewals.between(1, 4));
+}
+
+// A name that a lock makes longer names of, with all that these may have.
+void draw_key(const Ground& ground, Section& workload, Dice dice) {
+  if (ground.lock->historic || !dice.one_in(8)) return;
+  workload.set("key", dice.pick({"{stock}:1", "stock:{1}", "a:queue", "lock:{a}:b", "two words", "{", "}{"}));
 }
 
 // What a sale loses is money: with tokens that the stock asks for, nothing.
@@ -186,6 +241,7 @@ void draw_workload(const Ground& ground, Value& document, Dice dice) {
                        : dice.percent(70) ? dice.between(2, 3)
                                           : dice.between(1, 6));
   table.set("kind", workload_of(lock));
+  draw_key(ground, table, dice.child("key"));
   if (lock.latch) {
     table.set("rounds", dice.between(2, 6));
     const Value& clients = *document.find("workload")->find("clients");
@@ -203,7 +259,7 @@ void draw_workload(const Ground& ground, Value& document, Dice dice) {
   if (text_at(document, "workload", "kind") != "critical-section") return;
   table.set("threads", crowd ? dice.between(10, 40) : dice.percent(65) ? 1 : dice.between(2, 3));
   table.set("rounds", crowd ? 1 : dice.between(2, most_rounds(document)));
-  if (crowd && dice.one_in(2)) table.set("own_keys", flag_value(true));
+  if (crowd ? dice.one_in(2) : dice.child("own_keys").one_in(16)) table.set("own_keys", flag_value(true));
   // Where servers change their roles, claims shall go on meanwhile.
   table.set("hold", lock.survives_failover && dice.one_in(2) ? dice.range(lease / 2, 4 * lease)
                     : dice.one_in(3)                         ? dice.range(milliseconds(1), 2 * lease)
@@ -232,6 +288,15 @@ void draw_network(const Ground& ground, Value& document, Dice dice) {
   network.set("latency", dice.one_in(4)   ? dice.range(microseconds(10), slowest)
                          : dice.one_in(3) ? std::string("20us..200us")
                                           : dice.range(microseconds(50), milliseconds(3)));
+  // One who sits elsewhere.
+  Dice far = dice.child("far");
+  const Value* const clients = document.find("workload")->find("clients");
+  if (!network.open() || clients == nullptr || clients->integer < 2 || !far.one_in(6)) return;
+  Value one;
+  set_key(one, "clients",
+          texts_value({"c" + std::to_string(far.between(1, static_cast<std::uint64_t>(clients->integer)))}));
+  set_key(one, "latency", text_value(far.range(slowest / 8, slowest)));
+  tables_of(section_of(document, "network"), "client").push_back(std::move(one));
 }
 
 // Half of the cases have nothing of it, and the others mostly one thing.
@@ -258,12 +323,23 @@ void draw_phases(const Ground& ground, Value& document, Dice dice) {
   run.set("calm", format_duration(dice.log_uniform(milliseconds(300), seconds(6))));
   const Value* const nodes = document.find("cluster")->find("nodes");
   const std::string topology = text_at(document, "cluster", "topology");
-  if (nodes == nullptr || topology != "independent" || !dice.one_in(2)) return;
+  const bool most_go_on =
+      topology == "independent" || (ground.lock->survives_failover && topology == "sentinel");
+  if (nodes == nullptr || !most_go_on || !dice.one_in(2)) return;
   const std::uint64_t most = (nodes->items.size() - 1) / 2;
   std::vector<Value> broken = nodes->items;
   while (broken.size() > most)
     broken.erase(broken.begin() + static_cast<std::ptrdiff_t>(dice.between(0, broken.size() - 1)));
   if (!broken.empty()) run.set("stay_broken", list_value(std::move(broken)));
+}
+
+// Nobody is granted while nobody is a primary, and who was made a replica keeps what he had.
+bool changes_roles(const Value& document) {
+  static const std::set<std::string> kKinds = {"promote", "demote", "failover"};
+  const Value* const faults = document.find("fault");
+  return faults != nullptr && std::any_of(faults->items.begin(), faults->items.end(), [](const Value& fault) {
+           return kKinds.contains(fault.find("kind")->text);
+         });
 }
 
 // Who asks for no tokens gets none to judge.
@@ -273,16 +349,17 @@ void expect_promises(const Ground& ground, Value& document) {
   const bool tokens =
       (fencing != nullptr && fencing->flag) || text_at(document, "workload", "write") == "token";
   std::vector<Value> expected;
-  for (const std::string& check : promises_of(*ground.lock, ground.bounds)) {
-    if (check == "fencing-monotonic" && !tokens) continue;
+  const auto expect = [&](const std::string& check) {
     Value table;
     set_key(table, "check", text_value(check));
     expected.push_back(std::move(table));
+  };
+  for (const std::string& check : promises_of(*ground.lock, ground.bounds)) {
+    if (check != "fencing-monotonic" || tokens) expect(check);
   }
-  if (text_at(document, "workload", "kind") == "seckill") {
-    Value table;
-    set_key(table, "check", text_value("oversell"));
-    expected.push_back(std::move(table));
+  if (text_at(document, "workload", "kind") == "seckill") expect("oversell");
+  if (ground.lock->survives_failover && !changes_roles(document)) {
+    for (const char* const check : {"progress", "at-rest"}) expect(check);
   }
   set_key(document, "expect", list_value(std::move(expected)));
 }
@@ -350,10 +427,12 @@ bool fits(const Ground& ground, const Value& document) {
     require_world(scenario, /*embedded=*/true);
     const WorkloadOptions& workload = scenario.workload;
     const bool open = ground.given.find("network") == nullptr && ground.given.find("lock") == nullptr;
-    if (open && scenario.latency.high > slowest_message(workload.lease)) return false;
+    Duration slowest = scenario.latency.high;
+    for (const auto& [client, latency] : scenario.far_clients) slowest = std::max(slowest, latency.high);
+    if (open && slowest > slowest_message(workload.lease)) return false;
     const bool waits = workload.replicas > 0 || scenario.lock->survives_failover;
     if (open && ground.given.find("workload") == nullptr &&
-        workload.command_timeout < least_timeout(scenario.latency.high, waits))
+        workload.command_timeout < least_timeout(slowest, waits))
       return false;
     if (ground.bounds == Ground::Bounds::anything) return true;
     return bears_all(scenario);

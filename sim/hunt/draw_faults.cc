@@ -25,6 +25,7 @@ struct Parties {
   std::vector<std::string> nodes, clients, faults;
   std::vector<std::string> lasting;  // faults with `for`
   Duration lease{};
+  bool elect = false;  // the servers choose a primary by themselves
 };
 
 Parties parties_of(const Value& document) {
@@ -34,6 +35,9 @@ Parties parties_of(const Value& document) {
     for (const Value& node : nodes->items) parties.nodes.push_back(node.text);
   }
   if (parties.nodes.empty()) parties.nodes = {"r1"};
+  const Value* const topology = cluster == nullptr ? nullptr : cluster->find("topology");
+  parties.elect = topology != nullptr && (topology->text == "sentinel" || topology->text == "cluster") &&
+                  cluster->find("down_after") == nullptr && cluster->find("node_timeout") == nullptr;
   const Value* const clients = document.find("workload")->find("clients");
   const std::int64_t count = clients == nullptr ? 3 : clients->integer;
   for (std::int64_t i = 1; i <= count; ++i) parties.clients.push_back("c" + std::to_string(i));
@@ -172,6 +176,9 @@ class FaultDrawer {
   }
 
   std::string command() {
+    Dice other = dice_.child("command");
+    if (ground_.lock->historic && other.one_in(3))  // what several commands do that ought to be one
+      return other.pick({"SETNX", "EXPIRE", "PEXPIRE", "PEXPIRE", "UNLINK", "INCR", "HGET", "ZADD"});
     return dice_.pick({"EVALSHA", "EVALSHA", "EVALSHA", "EVAL", "SET", "GET", "DEL", "PUBLISH", "SUBSCRIBE",
                        "WAIT", "HELLO", "MULTI", "EXEC"});
   }
@@ -196,24 +203,36 @@ class FaultDrawer {
       set_key(fault, "after", after);
       return;
     }
-    const bool message = how > 75;
-    if (message) {
+    const bool message = how > 75, of_node = !message && parties_.elect && dice_.child("elect").one_in(4);
+    if (of_node) {
+      set_key(after, "event", text_value("node.promoted"));
+    } else if (message) {
       set_key(after, "message", text_value(command()));
       set_key(after, "phase", text_value(dice_.pick({"request", "reply"})));
     } else {
-      set_key(after, "event",
-              text_value(dice_.pick({"lock.requested", "lock.granted", "lock.granted", "lock.granted",
-                                     "lock.renewed", "lock.releasing", "lock.released", "lock.waiting",
-                                     "lock.refused", "lock.lost", "lock.queued", "client.started"})));
+      set_key(after, "event", text_value(event()));
     }
     set_key(after, "nth",
             integer_value(
                 static_cast<std::int64_t>(dice_.one_in(3) ? dice_.between(1, 12) : dice_.between(1, 4))));
-    if (dice_.one_in(4)) set_key(after, "client", text_value(dice_.pick(parties_.clients)));
+    if (dice_.one_in(4) && !of_node) set_key(after, "client", text_value(dice_.pick(parties_.clients)));
     if (dice_.percent(message ? 30 : 65))
       set_key(after, "delay", text_value(format_duration(dice_.about_lease(parties_.lease))));
     set_key(fault, "after", after);
-    has_event_ = true;
+    has_event_ = !of_node;
+  }
+
+  // Of a client, that the workload comes to.
+  std::string event() {
+    Dice other = dice_.child("event");
+    if (ground_.lock->latch)
+      return other.pick({"latch.set", "latch.counted", "latch.counted", "latch.waiting", "latch.waiting",
+                         "latch.opened", "client.started", "client.crashed"});
+    if (other.one_in(6))
+      return other.pick({"read", "write", "lock.renew-failed", "lock.interrupted", "client.crashed"});
+    return dice_.pick({"lock.requested", "lock.granted", "lock.granted", "lock.granted", "lock.renewed",
+                       "lock.releasing", "lock.released", "lock.waiting", "lock.refused", "lock.lost",
+                       "lock.queued", "client.started"});
   }
 
   const Ground& ground_;

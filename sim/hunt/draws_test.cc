@@ -1,0 +1,140 @@
+// What a file leaves open is drawn: of each part, all that a lock may meet.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "sim/hunt/draw_case.h"
+#include "sim/hunt/ground.h"
+#include "sim/scenario/parse_scenario.h"
+#include "sim/scenario/write_document.h"
+
+namespace holdfast::sim {
+namespace {
+
+constexpr int kCases = 600;
+
+Ground ground(const char* lock) { return ground_of(*find_lock_kind(lock)); }
+
+// How many cases have each key, as "cluster.settings.hz"; of those below `[[fault]]` once a case.
+class Drawn {
+ public:
+  explicit Drawn(const char* lock) {
+    const Ground on = ground(lock);
+    for (int number = 0; number < kCases; ++number) {
+      const Value document = draw_case(on, Rng::derive(21, lock + std::to_string(number)));
+      seen_.clear();
+      walk(document, "");
+      for (const std::string& one : seen_) ++cases_[one];
+    }
+  }
+  int with(const std::string& path) const {
+    const auto found = cases_.find(path);
+    return found == cases_.end() ? 0 : found->second;
+  }
+
+ private:
+  void walk(const Value& value, const std::string& path) {
+    seen_.insert(path);
+    if (value.kind == Value::Kind::text) seen_.insert(path + "=" + value.text);
+    for (const Member& member : value.members)
+      walk(member.value, path.empty() ? member.key : path + "." + member.key);
+    for (const Value& item : value.items) walk(item, path);
+  }
+
+  std::set<std::string> seen_;
+  std::map<std::string, int> cases_;
+};
+
+TEST(Draws, AFarClientSettingsKeysAndOptions) {
+  const Drawn drawn("reentrant");
+  for (const char* const path :
+       {"network.client.latency", "cluster.settings.min-replicas-to-write",
+        "cluster.settings.repl-backlog-size=16kb", "cluster.settings.replica-serve-stale-data=no",
+        "cluster.settings.busy-reply-threshold", "workload.key=}{", "workload.key={stock}:1",
+        "workload.own_keys", "lock.max_renewals", "lock.replica_timeout", "run.order=instant"}) {
+    EXPECT_GT(drawn.with(path), 0) << path;
+    EXPECT_LT(drawn.with(path), kCases / 4) << path << ": most cases are plain";
+  }
+}
+
+// A lock on one primary bears no failover: Sentinels and a Cluster are there, and make nobody a primary.
+TEST(Draws, WhoBearsNoFailoverMeetsQuietSentinelsAndClusters) {
+  for (const char* const lock : {"reentrant", "semaphore", "count-down-latch", "multi"}) {
+    const Drawn drawn(lock);
+    EXPECT_GT(drawn.with("cluster.topology=sentinel"), 0) << lock;
+    EXPECT_EQ(drawn.with("cluster.topology=sentinel"), drawn.with("cluster.down_after=10m")) << lock;
+    EXPECT_GT(drawn.with("cluster.topology=cluster"), 0) << lock;
+    EXPECT_EQ(drawn.with("cluster.topology=cluster"), drawn.with("cluster.node_timeout=10m")) << lock;
+  }
+  const Drawn published("lock-interface");
+  EXPECT_GT(published.with("cluster.topology=sentinel"), 0);
+  EXPECT_EQ(published.with("cluster.down_after"), 0);
+}
+
+// An event that never happens never triggers anything: a latch has events of its own.
+TEST(Draws, FaultsWaitForEventsThatHappen) {
+  const Drawn latch("count-down-latch"), lock("reentrant"), survivor("survivor");
+  for (const char* const event : {"latch.set", "latch.counted", "latch.waiting", "latch.opened"}) {
+    EXPECT_GT(latch.with(std::string("fault.after.event=") + event), 0) << event;
+    EXPECT_EQ(lock.with(std::string("fault.after.event=") + event), 0) << event;
+  }
+  EXPECT_EQ(latch.with("fault.after.event=lock.granted"), 0);
+  for (const char* const event : {"lock.granted", "lock.renew-failed", "read", "write", "client.crashed"})
+    EXPECT_GT(lock.with(std::string("fault.after.event=") + event), 0) << event;
+  EXPECT_GT(survivor.with("fault.after.event=node.promoted"), 0);
+  EXPECT_EQ(lock.with("fault.after.event=node.promoted"), 0) << "nobody is promoted";
+}
+
+// Between the two commands of a design that ought to be one.
+TEST(Draws, FaultsWaitForTheSecondCommandOfAPublishedDesign) {
+  const Drawn published("setnx-expire"), ours("reentrant");
+  for (const char* const command : {"SETNX", "EXPIRE", "PEXPIRE", "UNLINK", "INCR"}) {
+    EXPECT_GT(published.with(std::string("fault.after.message=") + command), 0) << command;
+    EXPECT_EQ(ours.with(std::string("fault.after.message=") + command), 0) << command;
+  }
+}
+
+// Who survives failovers goes on while fewer than half of the servers stay as they are.
+TEST(Draws, AMinorityStaysBroken) {
+  EXPECT_GT(Drawn("redlock").with("run.stay_broken"), 0);
+  EXPECT_GT(Drawn("survivor").with("run.stay_broken"), 0);
+  EXPECT_EQ(Drawn("reentrant").with("run.stay_broken"), 0) << "there is no other server";
+}
+
+// Who survives failovers has to go on, and to leave nothing behind, where nobody's role changes for good.
+TEST(Draws, WhoSurvivesIsAskedForProgressWhereRolesAreKept) {
+  int asked = 0, not_asked = 0;
+  for (int number = 0; number < kCases; ++number) {
+    const Value document = draw_case(ground("survivor"), Rng::derive(23, std::to_string(number)));
+    bool changes = false, progress = false;
+    if (const Value* const faults = document.find("fault")) {
+      for (const Value& fault : faults->items) {
+        const std::string& kind = fault.find("kind")->text;
+        changes = changes || kind == "promote" || kind == "demote" || kind == "failover";
+      }
+    }
+    for (const Value& one : document.find("expect")->items)
+      progress = progress || one.find("check")->text == "progress";
+    EXPECT_EQ(progress, !changes) << to_toml(document);
+    ++(progress ? asked : not_asked);
+  }
+  EXPECT_GT(asked, kCases / 10);
+  EXPECT_GT(not_asked, kCases / 10);
+}
+
+// The far one is as slow as a lease allows, and its calls can be answered.
+TEST(Draws, AFarClientKeepsItsLease) {
+  for (int number = 0; number < kCases; ++number) {
+    const Scenario scenario =
+        parse_base(draw_case(ground("reentrant"), Rng::derive(22, std::to_string(number))), "drawn");
+    for (const auto& [client, latency] : scenario.far_clients) {
+      EXPECT_LE(12 * latency.high, scenario.workload.lease) << client;
+      EXPECT_GE(scenario.workload.command_timeout, 2 * latency.high) << client;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::sim
