@@ -136,5 +136,21 @@ TEST(Draws, AFarClientKeepsItsLease) {
   }
 }
 
+TEST(Draws, SomeCasesAreCrowds) {
+  const Ground on = ground("reentrant");
+  int crowds = 0, own = 0;
+  for (int number = 0; number < 400; ++number) {
+    const Value drawn = draw_case(on, Rng::derive(13, std::to_string(number)));
+    const Value& workload = *drawn.find("workload");
+    if (workload.find("threads")->integer < 10) continue;
+    ++crowds;
+    EXPECT_EQ(workload.find("rounds")->integer, 1);
+    own += workload.find("own_keys") != nullptr ? 1 : 0;
+  }
+  EXPECT_GT(own, 0);
+  EXPECT_LT(own, crowds);
+  EXPECT_LT(crowds, 40);
+}
+
 }  // namespace
 }  // namespace holdfast::sim
