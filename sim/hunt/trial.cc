@@ -19,8 +19,19 @@ using checker::Function;
 using checker::History;
 using checker::Witness;
 
+// Marks of faults that take an answer away, of a command that was executed all the same.
+std::set<std::string> marks_of_lost_answers(const Scenario& scenario) {
+  static const std::set<std::string_view> kKinds = {"reset-after-request", "reset-mid-reply"};
+  std::set<std::string> marks;
+  for (const FaultPlan& fault : scenario.faults) {
+    if (kKinds.contains(fault.kind->name)) marks.insert("fault." + fault.config.id);
+  }
+  return marks;
+}
+
 // What a fault did between the first and the last event of the witness, and whether two nodes are in it.
-std::string shape_of(const History& history, const Witness& witness) {
+// Where that is nothing: whether an answer was lost.
+std::string shape_of(const History& history, const Witness& witness, const Scenario& scenario) {
   if (witness.events.empty()) return "";
   std::set<std::string> words;
   const std::vector<Event>& events = history.events();
@@ -29,15 +40,20 @@ std::string shape_of(const History& history, const Witness& witness) {
     if (!history.text(events[at].node).empty()) nodes.insert(events[at].node);
   }
   if (nodes.size() > 1) words.insert("two nodes");
+  const std::set<std::string> lost = marks_of_lost_answers(scenario);
+  bool lost_an_answer = false;
   for (std::size_t at = witness.events.front(); at <= witness.events.back(); ++at) {
     const Event& event = events[at];
     if (event.f == Function::crash) words.insert("client died");
+    if (event.f == Function::mark && lost.contains(std::string(history.text(event.key))))
+      lost_an_answer = true;
     checker::Effect effect{};
     if (event.f != Function::effect || !checker::effect_of(history, event, effect)) continue;
     if (checker::changes_stores(effect) || effect == checker::Effect::clock_stepped ||
         effect == checker::Effect::clock_drifts)
       words.insert(std::string(checker::to_string(effect)));
   }
+  if (words.empty() && lost_an_answer) words.insert("answer lost");
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
   return text;
@@ -113,7 +129,7 @@ Trial try_case(const HuntCase& one, const TrialOptions& options) {
       const Witness& witness = verdict.witnesses.front();
       trial.failures.push_back({.check = scenario.expectations[i].check,
                                 .kind = witness.kind,
-                                .shape = shape_of(run.history, witness),
+                                .shape = shape_of(run.history, witness, scenario),
                                 .why = verdict.reason});
     }
   } catch (const std::exception& error) {

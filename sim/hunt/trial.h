@@ -24,7 +24,7 @@ struct HuntCase {
 struct Failure {
   std::string check;  // "lease-exclusion"; "" the run itself failed: a defect of the harness
   std::string kind;   // "double-grant"
-  std::string shape;  // what happened between: "promoted", "other node", ...; "" nothing that is known
+  std::string shape;  // what happened between: "promoted", "two nodes", "answer lost"; "" nothing known
   std::string why;    // of this very run
 
   bool of_harness() const { return check.empty(); }
