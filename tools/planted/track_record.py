@@ -116,6 +116,15 @@ def tally(one, wanted="violated"):
     return f"{one[wanted]} of {runs}"
 
 
+def outcome(one):
+    """Of the lock itself: where nothing is violated, on how many seeds a check could tell."""
+    if one["violated"]:
+        return f"violated {tally(one)}"
+    if not one["unknown"]:
+        return "holds"
+    return f"holds {tally(one, 'holds')}, else unknown" if one["holds"] else "unknown: nothing is left to be judged"
+
+
 def small_cells(small, file=None):
     """sizes, embedded / real, ours; `file`: the small scenario"""
     if small is None:
@@ -127,8 +136,7 @@ def small_cells(small, file=None):
     ours = "–"
     if small["ours"]:
         ours = f"`{small['ours']}`: "
-        ours += "holds" if not small["of_ours"]["violated"] and not small["of_ours"]["unknown"] else \
-            f"violated {tally(small['of_ours'])}" if small["of_ours"]["violated"] else f"holds {tally(small['of_ours'], 'holds')}"
+        ours += outcome(small["of_ours"])
     after = f"[{size(small['after'])}](../{file})" if file else size(small["after"])
     return [f"{size(small['before'])} → {after}", f"{shown} / {real}", ours]
 
@@ -478,6 +486,13 @@ class TrackRecordTest(unittest.TestCase):
         self.assertIn("| is wrong | q, p/k | 3 (1 of 2) | – | – | – |", text)
         self.assertIn("| `spring-registry` | none |", text)
         self.assertIn("[M18](../scenarios/museum/M18-", text)
+
+    def test_what_no_check_could_judge_is_not_said_to_hold(self):
+        self.assertEqual(outcome({"holds": 20, "violated": 0, "unknown": 0}), "holds")
+        self.assertEqual(outcome({"holds": 1, "violated": 2, "unknown": 17}), "violated 2 of 20")
+        self.assertEqual(outcome({"holds": 12, "violated": 0, "unknown": 8}), "holds 12 of 20, else unknown")
+        self.assertEqual(outcome({"holds": 0, "violated": 0, "unknown": 20}), "unknown: nothing is left to be judged")
+
 
 
 def on_disk():
