@@ -1,6 +1,7 @@
 // Workload critical-section: acquire, stay, release, stay away; `depth` times inside itself. With
 // `bystander_lease` only the first thread of a client does so. The others ask for the lock once in each of
 // its holds, with this lease and without waiting; they give back at once what they are granted all the same.
+// With `twin_keys` half of the tasks lock `{key}` in the place of `key`.
 // With `downgrade` whoever writes takes the shared side before it gives the exclusive one back, and stays on.
 #include <map>
 #include <string>
@@ -20,16 +21,21 @@ class CriticalSection final : public Fleet {
         depth_(get_or(options.own, "depth", std::int64_t{1})),
         inner_lease_(get_or(options.own, kInnerLease, Duration::zero())),
         bystander_lease_(get_or(options.own, kBystanderLease, Duration::zero())),
-        own_keys_(get_or(options.own, "own_keys", false)),
+        own_keys_(get_or(options.own, kOwnKeys, false)),
+        twin_keys_(get_or(options.own, kTwinKeys, false)),
         downgrade_(get_or(options.own, kDowngrade, false)) {}
 
   static constexpr std::int64_t kRounds = 10;  // 0: without end
   static constexpr std::string_view kInnerLease = "inner_lease", kBystanderLease = "bystander_lease",
-                                    kDowngrade = "downgrade", kSelfDeadlock = "self_deadlock";
+                                    kDowngrade = "downgrade", kSelfDeadlock = "self_deadlock",
+                                    kOwnKeys = "own_keys", kTwinKeys = "twin_keys";
 
  private:
   std::string key_of(const std::string& client, int number) const override {
-    return own_keys_ ? options().key + ":" + client + "/" + std::to_string(number) : options().key;
+    const std::string& key = options().key;
+    if (own_keys_) return key + ":" + client + "/" + std::to_string(number);
+    const bool twin = twin_keys_ && (client.back() + number) % 2 == 0;  // c2/0, c1/1
+    return twin ? "{" + key + "}" : key;
   }
 
   void run_thread(WorkThread& thread) override {
@@ -90,7 +96,7 @@ class CriticalSection final : public Fleet {
   const std::int64_t rounds_, depth_;
   const Duration inner_lease_;      // zero: the same as outside
   const Duration bystander_lease_;  // zero: all threads work
-  const bool own_keys_, downgrade_;
+  const bool own_keys_, twin_keys_, downgrade_;
   std::map<std::string, First> first_;  // by client
 };
 
@@ -128,6 +134,11 @@ std::optional<WorkloadProblem> problem_of(const WorkloadOptions& options, const 
         .key = CriticalSection::kDowngrade,
         .what = "`downgrade`: the lock `" + std::string(lock.name) + "` has no side that many may hold",
         .able = has_sides};
+  }
+  if (get_or(options.own, CriticalSection::kTwinKeys, false) &&
+      get_or(options.own, CriticalSection::kOwnKeys, false)) {
+    return WorkloadProblem{.key = CriticalSection::kTwinKeys,
+                           .what = "`twin_keys` beside `own_keys`, expected one of them"};
   }
   if (get_or(options.own, "depth", std::int64_t{1}) <= 1 || nests(lock) ||
       get_or(options.own, CriticalSection::kSelfDeadlock, false))
@@ -168,6 +179,9 @@ WorkloadKind critical_section_workload() {
            "who writes takes the shared side before it gives the exclusive one back, and stays for another "
            "`hold` (false)"},
       {.name = "own_keys", .type = Type::flag, .about = "each task locks a key of its own (false)"},
+      {.name = "twin_keys",
+       .type = Type::flag,
+       .about = "every other task locks the key in braces, which is another lock in the same slot (false)"},
   };
   kind.problem = problem_of;
   kind.make = [](World& world, Recorder& recorder,

@@ -272,6 +272,20 @@ TEST_P(WorkloadTest, OwnKeysDoNotMeet) {
   EXPECT_EQ(outcome.stats.refused, 0u);
 }
 
+// The first thread of c1 and the second of c2 lock the key itself, the others the one in braces.
+TEST_P(WorkloadTest, TwinKeysAreTwoLocks) {
+  WorkloadOptions options{
+      .kind = "critical-section", .own = section(1ms, 1ms, 3), .clients = 2, .threads = 2, .wait = 10s};
+  options.own["twin_keys"] = true;
+  const Outcome outcome = play(GetParam(), options);
+  std::map<std::string, int> grants;
+  for (const checker::Event& event : outcome.history.events()) {
+    if (event.f == Function::acquire && event.type == EventType::ok)
+      ++grants[std::string(outcome.history.text(event.key))];
+  }
+  EXPECT_EQ(grants, (std::map<std::string, int>{{options.key, 6}, {"{" + options.key + "}", 6}}));
+}
+
 // One holds for a second, the other gives up after what it was told, not after the 5 s of its publication.
 TEST_P(WorkloadTest, AWaitTimeoutReachesTheLock) {
   WorkloadOptions options{.kind = "critical-section",

@@ -259,7 +259,12 @@ void draw_workload(const Ground& ground, Value& document, Dice dice) {
   if (text_at(document, "workload", "kind") != "critical-section") return;
   table.set("threads", crowd ? dice.between(10, 40) : dice.percent(65) ? 1 : dice.between(2, 3));
   table.set("rounds", crowd ? 1 : dice.between(2, most_rounds(document)));
-  if (crowd ? dice.one_in(2) : dice.child("own_keys").one_in(16)) table.set("own_keys", flag_value(true));
+  if (crowd ? dice.one_in(2) : dice.child("own_keys").one_in(16)) {
+    table.set("own_keys", flag_value(true));
+  } else if (!lock.historic && dice.child("twin_keys").one_in(16) &&
+             document.find("workload")->find("key") == nullptr) {
+    table.set("twin_keys", flag_value(true));
+  }
   // Where servers change their roles, claims shall go on meanwhile.
   table.set("hold", lock.survives_failover && dice.one_in(2) ? dice.range(lease / 2, 4 * lease)
                     : dice.one_in(3)                         ? dice.range(milliseconds(1), 2 * lease)

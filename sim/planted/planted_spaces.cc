@@ -90,6 +90,16 @@ decltype(LockKind::make) semaphores(int more) {
   };
 }
 
+// Names beside a key are made without a look at its braces: those beside `x` and beside `{x}` are the same.
+Wire with_shared_names(Wire wire) {
+  for (std::vector<std::string>* const keys : {&wire.acquire_keys, &wire.release_keys, &wire.renew_keys}) {
+    for (std::string& key : *keys) {
+      if (const std::size_t at = key.find("::{"); at != std::string::npos) key.erase(at, 1);
+    }
+  }
+  return wire;
+}
+
 }  // namespace
 
 std::vector<PlantedVersion> planted_spaces() {
@@ -126,6 +136,23 @@ std::vector<PlantedVersion> planted_spaces() {
                                     wire.acquire_args = {"0"};
                                     return wire;
                                   }})},
+      {.name = "fair-names-shared",
+       .base = "fair",
+       .broken = "the keys `x` and `{x}` share every name beside them: their queue, and whom it calls",
+       .make = planted_space({.wire_of =
+                                  [](const std::string& key, const LockOptions& options) {
+                                    return with_shared_names(fair_wire(key, options));
+                                  }})},
+      {.name = "semaphore-names-shared",
+       .base = "semaphore",
+       .broken = "the keys `x` and `{x}` share the count of the permits that their owners have taken",
+       .make =
+           [](const LockSpaceOptions& options) {
+             return planted_space(
+                 {.wire_of = [permits = options.permits](const std::string& key, const LockOptions& lock) {
+                   return with_shared_names(semaphore_wire(key, permits, lock));
+                 }})(options);
+           }},
       {.name = "semaphore-configured-one-more",
        .base = "semaphore",
        .broken = "it asks for one permit more than it was made with",
