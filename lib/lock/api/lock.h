@@ -119,8 +119,8 @@ class Lock {
                                              std::stop_token stop = {});
   // [parks] The calling task's hold lasts `lease` from now at least, on top of what the watchdog does: for a
   // step that takes longer than the lease of LockOptions, or a lock that is not renewed. Throws NotOwner,
-  // LockLost, Unavailable (then it may last longer all the same), Unsupported where the design has no such
-  // thing; std::invalid_argument as LockOptions::lease.
+  // LockLost; Unavailable (held as before, and it may last longer all the same), Rejected (held as before),
+  // Unsupported where the design has no such thing; std::invalid_argument as LockOptions::lease.
   virtual void extend(Duration lease);
   // [parks] Gives the calling task's hold, however deep, out of its hands without a release (of permits: what
   // it took last): who shows the result to adopt(), in any process, has it. Until then nobody renews it, and

@@ -10,6 +10,7 @@
 #include "lib/lock/engine/checked_options.h"
 #include "lib/lock/engine/lease.h"
 #include "lib/lock/engine/wire_lock.h"
+#include "lib/redis/failure.h"
 
 namespace holdfast {
 namespace {
@@ -49,6 +50,15 @@ Detached parsed(const std::string& text) {
   return detached;
 }
 
+// Of an answer that is no number: nobody has said that the hold is gone.
+[[noreturn]] void throw_not_extended(const Hold& hold, const redis::Reply& said, std::string_view node,
+                                     bool votes) {
+  const std::string why = said.text.empty() ? "an answer of an unknown form" : redis::legible(said.text);
+  const std::string what = "lock '" + hold.key() + "': it was not extended: " + why;
+  if (votes) throw Unavailable(what, hold.key(), std::string(node), true);
+  throw Rejected(what, hold.key(), std::string(node), false);
+}
+
 }  // namespace
 
 // Whether a hold can go to another owner.
@@ -70,11 +80,17 @@ void WireLock::extend(Duration lease) {
   bool unseen = false;
   const redis::Answer answer = context_->insist(key(), *wire_->renew, wire_->renew_keys, args, unseen,
                                                 LockContext::Way::renew, hold->valid_until());
-  const bool renewed = answer.reply.items.size() == 1 && answer.reply.items.front().integer == 1;
+  const redis::Reply said = answer.reply.items.size() == 1 ? answer.reply.items.front() : redis::Reply();
+  const bool renewed = said.integer == 1;
   // A confirmation that comes after the end does not bring the hold back.
   if (!context_->watchdog.check(*hold)) throw lost_error(*hold);
   if (!renewed) {
+    if (said.type != redis::Reply::Type::integer) {
+      throw_not_extended(*hold, said, answer.node, context_->store.undoes_refusals());
+    }
     if (context_->watchdog.unwatch(*hold)) {
+      // A minority of several servers may have lengthened it all the same.
+      context_->late_release.add(wire_, hold->owner, hold->gone_by(runtime().now(), context_->options.lease));
       context_->watchdog.lost_at_release(*hold, "the server no longer held it for this owner");
       if (hold->turn) hold->turn->pass();
     }

@@ -63,6 +63,21 @@ TEST_P(HoldMoves, ExtendMakesItLastLonger) {
   });
 }
 
+// Something else stands at the key: no server has said that the hold is gone, and the lease is trusted.
+TEST_P(HoldMoves, AnExtensionThatIsRejectedIsNoLoss) {
+  run([](Fixture& fixture) {
+    AnyPeer peer(fixture, kind(), {.lease = 60s, .renew = false});
+    const auto lock = peer.obtain("k");
+    lock->lock();
+    peer.ask({"DEL", "k"});
+    peer.ask({"RPUSH", "k", "something else"});
+    EXPECT_THROW(lock->extend(1000s), Rejected);
+    EXPECT_TRUE(lock->is_held_by_me());
+    EXPECT_EQ(peer.observer.count(Kind::lost) + peer.observer.count(Kind::extended), 0u);
+    EXPECT_LT(*lock->remaining_lease(), 61s);
+  });
+}
+
 TEST_P(HoldMoves, ALeaseOfItsOwnIsNotRenewed) {
   run([](Fixture& fixture) {
     AnyPeer peer(fixture, kind(), {.lease = 60s}), other(fixture, kind(), {.lease = 60s});

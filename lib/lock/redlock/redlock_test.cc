@@ -353,6 +353,57 @@ TEST_P(RedlockTest, LossIsToldAtTheEndOfTheLease) {
   });
 }
 
+// One server renews, one has forgotten, one is silent: that is no loss, and the release gives all of it back.
+TEST_P(RedlockTest, AnExtensionThatIsUndecidedIsNoLoss) {
+  run(3, [](Fixture& fixture, Servers& servers) {
+    RedlockOptions options = lease(60s);
+    options.node_timeout = 100ms;
+    Peer a(fixture, servers, options), b(fixture, servers, options);
+    a.lock->lock();
+    eventually(fixture, [&] { return a.has(0) && a.has(1) && a.has(2); });
+    a.ask_server(2, {"DEL", "k"});
+    a.link(1).stall(true);
+    EXPECT_THROW(a.lock->extend(3600s), Unavailable);
+    a.link(1).stall(false);
+    EXPECT_TRUE(a.lock->is_held_by_me());
+    EXPECT_EQ(a.observer.count(Kind::lost) + a.observer.count(Kind::extended), 0u);
+    eventually(fixture, [&] { return a.ask_server(0, {"PTTL", "k"}).integer > 3'000'000; });
+    EXPECT_FALSE(b.lock->try_lock());
+    eventually(fixture, [&] {  // again, with two that answer
+      try {
+        a.lock->extend(3600s);
+        return true;
+      } catch (const Unavailable&) {
+        return false;
+      }
+    });
+    EXPECT_GT(*a.lock->remaining_lease(), 3000s);
+    a.lock->release();
+    EXPECT_TRUE(b.lock->try_lock_for(30s));
+    b.lock->release();
+  });
+}
+
+// Most servers have forgotten it: a loss. What the others have lengthened is given back.
+TEST_P(RedlockTest, AnExtensionThatIsRefusedLeavesNothing) {
+  run(3, [](Fixture& fixture, Servers& servers) {
+    RedlockOptions options = lease(60s);
+    options.node_timeout = 10s;
+    Peer a(fixture, servers, options);
+    a.lock->lock();
+    eventually(fixture, [&] { return a.has(0) && a.has(1) && a.has(2); });
+    a.ask_server(1, {"DEL", "k"});
+    a.ask_server(2, {"DEL", "k"});
+    EXPECT_THROW(a.lock->extend(3600s), LockLost);
+    const MonotonicTime end = fixture.runtime.now() + 5s;
+    const bool exact = fixture.where == Where::embedded;
+    eventually(fixture, [&] { return !a.has(0) || (exact && fixture.runtime.now() >= end); });
+    EXPECT_FALSE(a.has(0)) << "an hour is long";
+    EXPECT_THROW(a.lock->release(), LockLost);
+    EXPECT_EQ(a.observer.count(Kind::lost), 1u);
+  });
+}
+
 // Tokens rise although each grant has another majority.
 TEST_P(RedlockTest, TokensRiseOverDifferentMajorities) {
   run(3, [](Fixture& fixture, Servers& servers) {
