@@ -261,5 +261,59 @@ TEST_P(SharedLockRequirements, SharedLock) {
   });
 }
 
+// A writer that also reads gives the write side back, or out of its hands, and that fails. The guard of its
+// reading ends later.
+TEST_P(SharedLockRequirements, TheGuardOfAReadingWriterOutlivesALoss) {
+  testing::with_fixture(GetParam(), [](Fixture& fixture) {
+    redis::Client client(fixture.runtime, fixture.network, fixture.options());
+    ReadWriteLocks locks(client, {.lock = {.lease = 60s}});
+    const auto lock = locks.obtain("k");
+    for (const bool noticed : {false, true}) {
+      std::unique_lock<ReadWriteLock> writer(*lock);
+      const std::shared_lock<ReadWriteLock> reader(*lock), again(*lock);
+      testing::ask(client, {"FLUSHALL"});
+      if (noticed) {
+        EXPECT_THROW(lock->extend(60s), LockLost);
+      }
+      writer.unlock();
+      EXPECT_FALSE(lock->read().is_held_by_me());
+      EXPECT_THROW(lock->lock_shared(), LockLost) << "it has to be given back before";
+    }
+    {
+      lock->lock();
+      const std::shared_lock<ReadWriteLock> reader(*lock);
+      testing::ask(client, {"FLUSHALL"});
+      EXPECT_THROW(lock->downgrade(), LockLost);
+    }
+    {
+      lock->lock();
+      const std::shared_lock<ReadWriteLock> reader(*lock);
+      testing::ask(client, {"FLUSHALL"});
+      EXPECT_THROW(lock->extend(60s), LockLost);
+      EXPECT_THROW(static_cast<void>(lock->detach()), LockLost);
+    }
+    EXPECT_EQ(lock->hold_count() + lock->read().hold_count(), 0);
+    lock->lock_shared();
+    lock->release_shared();
+  });
+}
+
+TEST_P(SharedLockRequirements, TheGuardOfAReadingWriterOutlivesTheServer) {
+  testing::with_fixture(GetParam(), [](Fixture& fixture) {
+    testing::FaultyLink link(fixture.runtime, fixture.network, fixture.redis);
+    redis::Client client(fixture.runtime, fixture.network, fixture.options(link.endpoint()));
+    ReadWriteLocks locks(client, {.lock = {.lease = 600s}});
+    const auto lock = locks.obtain("k");
+    {
+      std::unique_lock<ReadWriteLock> writer(*lock);
+      const std::shared_lock<ReadWriteLock> reader(*lock);
+      link.lose_reply_to("", 1'000'000);
+      writer.unlock();
+      EXPECT_FALSE(lock->read().is_held_by_me());
+    }
+    EXPECT_EQ(lock->hold_count() + lock->read().hold_count(), 0);
+  });
+}
+
 }  // namespace
 }  // namespace holdfast

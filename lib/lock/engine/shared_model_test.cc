@@ -109,6 +109,10 @@ class ReadWriteGame {
         if (me.reads_as_writer > 0) {
           RC_ASSERT(result_of_void([&] { lock.release_shared(); }) == Result::ok);
           --me.reads_as_writer;
+        } else if (me.reads_known_lost) {
+          RC_ASSERT(result_of_void([&] { lock.release_shared(); }) ==
+                    (me.reads == 1 ? Result::lost : Result::ok));
+          me.reads_known_lost = --me.reads > 0;
         } else {
           give_back(me, me.reads, readers_.contains(&me), [&] { lock.release_shared(); });
           if (me.reads == 0) readers_.erase(&me);
@@ -153,6 +157,7 @@ class ReadWriteGame {
     testing::PeerOf<ReadWriteLocks, ReadWriteOptions> peer;
     std::shared_ptr<ReadWriteLock> lock;
     int writes = 0, reads = 0, reads_as_writer = 0;
+    bool reads_known_lost = false;
     const redis::Script* losing = nullptr;
     bool loses(const redis::Script& script) {
       if (losing != &script) return false;
@@ -179,6 +184,10 @@ class ReadWriteGame {
   }
   void read(Player& me) {
     const Result result = result_of([&] { return me.lock->try_lock_shared(); });
+    if (me.reads_known_lost) {
+      RC_ASSERT(result == Result::lost);
+      return;
+    }
     if (me.writes > 0 || me.reads > 0) {
       RC_ASSERT(result == Result::ok);
       ++(me.writes > 0 ? me.reads_as_writer : me.reads);
@@ -194,9 +203,10 @@ class ReadWriteGame {
     const bool held = writer_ == &me;
     RC_ASSERT(result_of_void(act) == (held ? Result::ok : Result::lost));
     me.loses(kReadWriteRelease);
+    me.reads = held ? depth : me.reads_as_writer;
+    me.reads_known_lost = !held && me.reads > 0;
     me.writes = me.reads_as_writer = 0;
     if (!held) return;
-    me.reads = depth;
     writer_ = nullptr;
     readers_.insert(&me);
   }

@@ -67,6 +67,8 @@ class WireLock : public Lock {
   // `asked_at`: when the caller asked for it; nullopt: it had it in another form.
   void put(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at, int depth,
            std::optional<MonotonicTime> asked_at = std::nullopt);
+  // What the caller had here, `depth` deep, went with `hold`: lost, and still to be given back.
+  void put_lost(const Hold& hold, int depth);
   // False when it is known to be lost; tells the loss when nobody had noticed it.
   bool check(Hold& hold) { return context_->watchdog.check(hold); }
   const Wire& wire() const noexcept { return *wire_; }

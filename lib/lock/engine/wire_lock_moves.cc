@@ -107,6 +107,21 @@ void WireLock::extend(Duration lease) {
                   .permits = hold->permits});
 }
 
+void WireLock::put_lost(const Hold& hold, int depth) {
+  const auto lost = std::make_shared<Hold>();
+  lost->wire = wire_;
+  lost->owner = hold.owner;
+  lost->node = hold.node;
+  lost->token = hold.token;
+  lost->life = hold.life;
+  lost->granted_at = hold.granted_at;
+  lost->valid_until_ns = hold.valid_until_ns.load();
+  lost->is_lost = lost->lost_was_told = true;
+  const std::scoped_lock guard(mutex_);
+  mine_.push_back({current_holder(runtime()), lost, depth});
+  mine_count_ = mine_.size();
+}
+
 std::string WireLock::detach() {
   if (!moves()) return Lock::detach();
   const std::shared_ptr<Hold> hold = take(std::max(1, hold_count()));

@@ -121,8 +121,13 @@ TEST_P(ReadWriteFaults, ADowngradeOfALostHold) {
     EXPECT_THROW(lock->downgrade(), LockLost);
     EXPECT_FALSE(lock->is_held_by_me());
     EXPECT_FALSE(lock->read().is_held_by_me());
-    EXPECT_EQ(lock->read().hold_count(), 0);
+    EXPECT_TRUE(lock->read().lost().stop_requested());
+    EXPECT_EQ(lock->read().hold_count(), 1);  // lost, and not given back yet
     EXPECT_EQ(ask(straight, {"DBSIZE"}).integer, 0);
+    EXPECT_THROW(lock->lock_shared(), LockLost);
+    EXPECT_THROW(lock->release_shared(), LockLost);
+    EXPECT_THROW(lock->release_shared(), NotOwner);
+    EXPECT_EQ(a.observer.count(Kind::lost), 1u);
     EXPECT_TRUE(lock->try_lock());  // nothing stands in the way, in this process neither
     lock->unlock();
   });
@@ -158,7 +163,8 @@ TEST_P(ReadWriteFaults, ADowngradeThatLastsToTheEndOfTheLease) {
       }
       EXPECT_EQ(a.observer.count(Kind::lost), 1u);
       EXPECT_EQ(a.observer.count(Kind::extended), 0u);
-      EXPECT_EQ(lock->read().hold_count(), 0);
+      EXPECT_EQ(lock->read().hold_count(), by_unlock ? 1 : 0);
+      if (by_unlock) lock->unlock_shared();
       EXPECT_TRUE(other->try_lock_for(30s));
       other->unlock();
     }
@@ -313,6 +319,7 @@ TEST_P(ReadWriteFaults, LossIsTold) {
     EXPECT_THROW(lock->lock_shared(), LockLost);
     EXPECT_FALSE(lock->read().is_held_by_me());
     EXPECT_THROW(lock->release(), LockLost);
+    EXPECT_THROW(lock->release_shared(), LockLost);
     EXPECT_THROW(lock->release_shared(), NotOwner);
     lock->lock();
     lock->unlock();

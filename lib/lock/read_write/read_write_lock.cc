@@ -80,6 +80,10 @@ class WireReadWriteLock final : public ReadWriteLock {
 
   void refuse_upgrade() const;
   bool reads_as_writer();  // the caller holds the write side: counted, nothing else to do
+  int take_reads();        // how deep the caller reads as the writer; from here on it does not
+  // Calls `act`, which ends the caller's hold of the write side. Where it throws, `reads` went with the hold.
+  template <class Act>
+  auto with_reads(int reads, Act act);
   void become_reader(int depth, MonotonicTime deadline = kNever);
 
   WireLock write_, read_;
@@ -124,13 +128,35 @@ bool WireReadWriteLock::try_lock_leased(Duration lease, MonotonicTime deadline, 
   return write_.try_lock_leased(lease, deadline, std::move(stop));
 }
 
+int WireReadWriteLock::take_reads() {
+  const std::scoped_lock guard(mutex_);
+  const auto found = reading_writers_.find(current_holder(runtime()));
+  if (found == reading_writers_.end()) return 0;
+  const int reads = found->second;
+  reading_writers_.erase(found);
+  return reads;
+}
+
+template <class Act>
+auto WireReadWriteLock::with_reads(int reads, Act act) {
+  const std::shared_ptr<Hold> hold = write_.my_hold();
+  try {
+    return act();
+  } catch (const LockError&) {
+    if (reads > 0 && write_.hold_count() > 0) {  // refused before anything was done
+      const std::scoped_lock guard(mutex_);
+      reading_writers_[current_holder(runtime())] = reads;
+    } else if (reads > 0) {
+      read_.put_lost(*hold, reads);
+    }
+    throw;
+  }
+}
+
 // What its task reads as the writer goes with it.
 std::string WireReadWriteLock::detach() {
-  if (write_.hold_count() > 0) {
-    const std::scoped_lock guard(mutex_);
-    reading_writers_.erase(current_holder(runtime()));
-  }
-  return write_.detach();
+  const int reads = write_.hold_count() > 0 ? take_reads() : 0;
+  return with_reads(reads, [&] { return write_.detach(); });
 }
 
 bool WireReadWriteLock::adopt(const std::string& detached) {
@@ -139,17 +165,9 @@ bool WireReadWriteLock::adopt(const std::string& detached) {
 }
 
 void WireReadWriteLock::release_by(MonotonicTime deadline) {
-  int reads = 0;
-  if (write_.hold_count() == 1) {
-    const std::scoped_lock guard(mutex_);
-    const auto found = reading_writers_.find(current_holder(runtime()));
-    if (found != reading_writers_.end()) {
-      reads = found->second;
-      reading_writers_.erase(found);
-    }
-  }
+  const int reads = write_.hold_count() == 1 ? take_reads() : 0;
   if (reads > 0) {
-    become_reader(reads, deadline);
+    with_reads(reads, [&] { become_reader(reads, deadline); });
   } else {
     write_.release_by(deadline);
   }
@@ -160,16 +178,8 @@ void WireReadWriteLock::downgrade() {
     throw NotOwner("lock '" + key() + "': only who holds the write side exactly once can become a reader",
                    key(), "", false);
   }
-  int depth = 1;
-  {
-    const std::scoped_lock guard(mutex_);
-    const auto found = reading_writers_.find(current_holder(runtime()));
-    if (found != reading_writers_.end()) {
-      depth += found->second;
-      reading_writers_.erase(found);
-    }
-  }
-  become_reader(depth);
+  const int reads = take_reads();
+  with_reads(reads, [&] { become_reader(1 + reads); });
 }
 
 void WireReadWriteLock::become_reader(int depth, MonotonicTime deadline) {

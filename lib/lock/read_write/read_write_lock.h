@@ -3,9 +3,9 @@
 //
 // - Each reader and the writer have leases of their own, renewed by the watchdog: a reader that died
 //   holds up a writer for a lease at most, and nobody renews for another one.
-// - Both sides are reentrant. The writer may also read. When it gives the write side back while it
-//   still reads, and at downgrade(), it becomes a reader without a moment between. A reader that asks
-//   for the write side would wait for itself: WouldDeadlock.
+// - Both sides are reentrant. The writer may also read. When it gives the write side back while it still
+//   reads, and at downgrade(), it becomes a reader without a moment between. Where that fails, what it read
+//   is lost, and to be given back as after any loss. A reader that asks to write would wait: WouldDeadlock.
 // - Waiting: who waits stands in one queue on the server, and a release hands over: to the first waiter if
 //   it is a writer, else to all readers before the first writer at once. A downgrade lets those readers in
 //   beside the new one, and so does a writer that gives up. One message each, two commands a grant,
@@ -47,7 +47,7 @@ class ReadWriteLock : public Lock {
  public:
   // [parks] From writer to reader. Throws NotOwner when the calling task does not hold the write side exactly
   // once, LockLost when it no longer held it on the server, or no server answered by the end of its lease,
-  // Unavailable. After LockLost and Unavailable it holds neither. So does an unlock() of who reads, too.
+  // Unavailable. After these two it holds neither; nor after such a release() by who reads, too.
   virtual void downgrade() = 0;
 
   // --- read side: as the members of Lock without "shared" ------------------------------------------------
