@@ -10,7 +10,11 @@
 namespace holdfast {
 
 LateRelease::LateRelease(Store& store)
-    : store_(store), mutex_(store.runtime()), changed_(store.runtime()), task_(store.runtime(), "janitor") {}
+    : store_(store),
+      most_(std::clamp(store.options().max_pending / 2, std::size_t{1}, kBatch)),
+      mutex_(store.runtime()),
+      changed_(store.runtime()),
+      task_(store.runtime(), "janitor") {}
 
 LateRelease::~LateRelease() {
   try {
@@ -52,7 +56,7 @@ void LateRelease::run() {
     guard.unlock();
     runtime.yield();
     guard.lock();
-    const auto end = items_.begin() + static_cast<std::ptrdiff_t>(std::min(items_.size(), kBatch));
+    const auto end = items_.begin() + static_cast<std::ptrdiff_t>(std::min(items_.size(), most_));
     batch.assign(std::make_move_iterator(items_.begin()), std::make_move_iterator(end));
     items_.erase(items_.begin(), end);
     guard.unlock();

@@ -4,7 +4,8 @@
 // "janitor") exists only while there is something to do.
 //
 // All that waits goes out at once, in one group of requests, so that many waiters of a fair lock that give up
-// together cost the next one a round trip, not one each.
+// together cost the next one a round trip, not one each. A group takes half of the client's max_pending at
+// most: a larger one might never find room on the connection.
 #pragma once
 
 #include <atomic>
@@ -47,6 +48,7 @@ class LateRelease {
   Duration settle(std::vector<Item>& batch, Retry& retry);
 
   Store& store_;
+  const std::size_t most_;  // that go out at once
   Mutex mutex_;
   Condition changed_;
   std::vector<Item> items_;

@@ -71,6 +71,31 @@ TEST(Withdrawals, OfManyWaitersCostTheNextOneTwoRoundTrips) {
   });
 }
 
+// More than the client may send at once is to be given back: it goes in parts, long before the leases end.
+TEST(Withdrawals, OfMoreThanTheClientMaySendAtOnce) {
+  testing::with_fixture(Where::embedded, [](Fixture& fixture) {
+    redis::Client straight(fixture.runtime, fixture.network, fixture.options());
+    for (const std::size_t max_pending : {1u, 2u, 5u, 30u}) {
+      redis::ClientOptions options = fixture.options();
+      options.max_pending = max_pending;
+      redis::Client client(fixture.runtime, fixture.network, options);
+      ReentrantLocks locks(client, {.lease = 3600s});
+      std::list<std::shared_ptr<Lock>> held;
+      for (int i = 0; i < 31; ++i) {
+        held.push_back(locks.obtain("k" + std::to_string(i)));
+        held.back()->lock();
+      }
+      held.clear();
+      const auto left = [&] { return testing::ask(straight, {"DBSIZE"}).integer; };
+      for (const MonotonicTime end = fixture.runtime.now() + 5s; fixture.runtime.now() < end && left() > 0;) {
+        fixture.runtime.sleep_for(1ms);
+      }
+      EXPECT_EQ(left(), 0) << max_pending;
+      straight.call({"FLUSHALL"});
+    }
+  });
+}
+
 TEST(Withdrawals, OfVeryManyWaitersCostTheNextOneTwoRoundTrips) {
   testing::with_fixture(Where::embedded, [](Fixture& fixture) {
     Crowd crowd(fixture, 2000);
