@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,7 +17,7 @@
 #include "lib/net/socket_network.h"
 #include "lib/runtime/process_identity.h"
 #include "lib/runtime/thread_runtime.h"
-#include "lib/testing/peer.h"
+#include "lib/testing/scene.h"
 
 namespace holdfast {
 namespace {
@@ -134,6 +135,38 @@ TEST(Fork, AChildDestroysWhatItsParentMade) {
     held->release();
     waiter.join();
     EXPECT_EQ(waiting.observer.count(LockEvent::Kind::lost), 0u);
+  });
+}
+
+// An observer that takes its time over what the watchdog tells it.
+class SlowObserver final : public LockObserver {
+ public:
+  explicit SlowObserver(Runtime& runtime) : hears(runtime), may_go(runtime) {}
+  void on_event(const LockEvent& event) noexcept override {
+    if (event.kind != LockEvent::Kind::renewing && event.kind != LockEvent::Kind::lost) return;
+    hears.give();
+    may_go.wait();
+  }
+  testing::Sign hears, may_go;
+};
+
+// The thread that tells the observer is the parent's: nobody waits for it in the child.
+TEST(Fork, AChildDestroysWhatItsParentMadeWhileItsObserverIsTold) {
+  testing::with_fixture(Where::threads, [](Fixture& fixture) {
+    SlowObserver observer(fixture.runtime);
+    redis::Client client(fixture.runtime, fixture.network, fixture.options());
+    auto locks = std::make_unique<ReentrantLocks>(client, LockOptions{.lease = 1s, .observer = &observer});
+    auto held = locks->obtain("held");
+    held->lock();
+    observer.hears.wait();
+    EXPECT_EQ(in_child([&] {
+                held.reset();
+                locks.reset();
+                return std::string("gone");
+              }),
+              "gone");
+    observer.may_go.give(1'000'000);
+    held->unlock();
   });
 }
 

@@ -1,9 +1,12 @@
 #include "lib/lock/engine/observer_queue.h"
 
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <string>
 #include <utility>
+
+#include "lib/runtime/process_identity.h"
 
 namespace holdfast {
 namespace {
@@ -56,6 +59,7 @@ struct ObserverQueue::State {
 
   Runtime& runtime;
   LockObserver* const observer;
+  const std::uint64_t made_at_fork = forks_so_far();
   Mutex mutex;
   Condition done;
   std::deque<Kept> events;
@@ -67,6 +71,8 @@ ObserverQueue::ObserverQueue(Store& store, LockObserver* observer)
     : store_(store), observer_(observer), state_(std::make_shared<State>(store.runtime(), observer)) {}
 
 ObserverQueue::~ObserverQueue() {
+  // In a child that forked off the task that tells is not there, and the mutex may be locked for ever.
+  if (forks_so_far() != state_->made_at_fork) return;
   try {
     std::unique_lock guard(state_->mutex);
     if (state_->teller == state_->runtime.task_id()) return;  // it is being ended by the observer itself

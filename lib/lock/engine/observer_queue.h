@@ -16,7 +16,7 @@ class ObserverQueue {
  public:
   // `store` and `observer` outlive it. Null: nobody is told.
   ObserverQueue(Store& store, LockObserver* observer);
-  ~ObserverQueue();  // [parks] until all has been told
+  ~ObserverQueue();  // [parks] until all has been told; in a child that forked off nothing is
   ObserverQueue(const ObserverQueue&) = delete;
   ObserverQueue& operator=(const ObserverQueue&) = delete;
 
