@@ -64,10 +64,26 @@ std::int64_t CountDownLatch::run(const redis::Script& script, const std::vector<
 }
 
 CountDownLatch::State CountDownLatch::look(MonotonicTime deadline, const std::stop_token& stop) {
-  const redis::Reply reply = ask(deadline, [&](redis::CallOptions options) {
-    options.stop = stop;
-    return client_.call({"HMGET", key(), "left", "by", "opened"}, options).reply;
-  });
+  bool failed = false, too_late = false;
+  redis::Reply reply;
+  try {
+    reply = ask(deadline, [&](redis::CallOptions options) {
+      options.stop = stop;
+      try {
+        return client_.call({"HMGET", key(), "left", "by", "opened"}, options).reply;
+      } catch (const redis::Error& error) {
+        const bool timed_out = error.kind() == redis::Error::Kind::timed_out && runtime_.now() >= deadline;
+        too_late = timed_out && !failed;
+        failed = true;
+        throw;
+      }
+    });
+  } catch (const Unavailable&) {
+    if (!too_late) throw;
+    State late;
+    late.too_late = std::current_exception();
+    return late;
+  }
   if (reply.items.size() != 3 || reply.items[0].is_nil()) return {};
   State state{.left = kGone, .by = reply.items[1].text, .opened = reply.items[2].text};
   const std::string& left = reply.items[0].text;
@@ -106,6 +122,7 @@ bool CountDownLatch::await_until(MonotonicTime deadline, std::stop_token stop) {
   Wakeup wakeup(runtime_);
   std::unique_ptr<redis::Subscription> subscription;
   std::string awaited;  // the count that we saw first
+  bool looked = false;
   for (;;) {
     if (stop.stop_requested()) {
       throw Interrupted("latch '" + key() + "': the wait was stopped", key(), "", false);
@@ -113,6 +130,9 @@ bool CountDownLatch::await_until(MonotonicTime deadline, std::stop_token stop) {
     wakeup.clear();
     // An expired deadline still gets one look.
     const State state = look(deadline > runtime_.now() ? deadline : kNever, stop);
+    if (looked && state.too_late) return false;  // the answer before it stands
+    if (state.too_late) std::rethrow_exception(state.too_late);
+    looked = true;
     if (awaited.empty()) awaited = state.by;
     if (state.by == awaited ? state.left == 0 : state.opened == awaited) return true;
     if (state.by != awaited) {

@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -65,6 +66,8 @@ class CountDownLatch {
   struct State {
     std::int64_t left = -1;    // -1: there is no such latch
     std::string by, opened{};  // which count it is, and which one came to zero before it
+    // Unavailable: it was asked so late that no answer came by the deadline. The rest says nothing then.
+    std::exception_ptr too_late = nullptr;
   };
   std::string next_id();
   std::int64_t run(const redis::Script& script, const std::vector<std::string_view>& args);

@@ -282,6 +282,30 @@ TEST_P(CountDownLatchTest, AnOpeningThatIsOverBeforeTheWaiterLooks) {
   });
 }
 
+// A call to look again comes so late that no answer can come by the deadline: what was seen before stands.
+TEST_P(CountDownLatchTest, ALookThatCannotBeAnsweredByTheDeadline) {
+  if (GetParam() != Where::embedded) return;  // a busy machine may come later still
+  run([](Fixture& fixture, redis::Client& straight) {
+    Peer a(fixture), b(fixture);
+    a.latch.set(1);
+    const MonotonicTime deadline = fixture.runtime.now() + 1s;
+    Task waiter = fixture.runtime.spawn("client", [&] {
+      EXPECT_NO_THROW(EXPECT_FALSE(b.latch.await_until(deadline)));
+      EXPECT_EQ(fixture.runtime.now(), deadline);
+    });
+    wait_for_waiters(fixture, straight, 1);
+    fixture.runtime.sleep_until(deadline - 5ms);
+    b.link.hold_request("HMGET");
+    ask(straight, {"PUBLISH", "holdfast:latch:channel:{k}", "-"});
+    b.link.wait_held();
+    waiter.join();
+    // Where no look was answered, nobody knows.
+    EXPECT_THROW(static_cast<void>(b.latch.await_for(5ms)), Unavailable);
+    b.link.release_request();
+    EXPECT_FALSE(b.latch.await_for(10s));
+  });
+}
+
 // The connection with the subscription breaks when the latch opens: found out when it is back.
 TEST_P(CountDownLatchTest, NoWakeUpIsLostWithTheConnection) {
   run([](Fixture& fixture, redis::Client& straight) {
