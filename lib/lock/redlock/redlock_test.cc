@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "lib/lock/engine/lease.h"
+#include "lib/lock/multi/multi_lock.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
 #include "lib/testing/scene.h"
 #include "lib/testing/servers.h"
@@ -470,6 +471,22 @@ TEST_P(RedlockTest, ForeignTypesAreRejected) {
     eventually(fixture, [&] { return !a.has(2); });
     EXPECT_THROW(static_cast<void>(a.lock->try_lock()), Rejected);
     eventually(fixture, [&] { return !a.has(2); });
+  });
+}
+
+// Two records of one name on servers of their own are two locks; on the same servers they are one.
+TEST_P(RedlockTest, TwoOfOneNameInAMultiLock) {
+  run(2, [](Fixture& fixture, Servers& servers) {
+    redis::Client one(fixture.runtime, fixture.network, to(servers.endpoint(0), 0));
+    redis::Client two(fixture.runtime, fixture.network, to(servers.endpoint(1), 1));
+    Redlocks here({&one}, lease(60s)), there({&two}, lease(60s));
+    Redlocks both({&one, &two}, lease(60s)), turned({&two, &one}, lease(60s));
+    MultiLock multi({here.obtain("k"), there.obtain("k")});
+    multi.lock();
+    EXPECT_EQ(ask(one, {"EXISTS", "k"}).integer + ask(two, {"EXISTS", "k"}).integer, 2);
+    multi.release();
+    EXPECT_THROW(MultiLock({both.obtain("k"), turned.obtain("k")}), std::invalid_argument);
+    EXPECT_NO_THROW(MultiLock({both.obtain("k"), turned.obtain("l")}));
   });
 }
 

@@ -34,8 +34,7 @@ std::unique_ptr<redis::Subscription> ClientStore::subscribe_sharded(
   return client_.subscribe_sharded(channel, std::move(on_message), std::move(on_subscribed));
 }
 
-std::string ClientStore::place() const {
-  const redis::ClientOptions& options = client_.options();
+std::string place_of(const redis::ClientOptions& options) {
   std::vector<std::string> addresses;
   for (const redis::Node& node : options.nodes) addresses.push_back(node.endpoint.to_string());
   if (!options.sentinels.empty()) {  // then the nodes are names only

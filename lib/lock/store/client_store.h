@@ -9,6 +9,9 @@
 
 namespace holdfast {
 
+// Names the servers of a client with these options, by their addresses.
+std::string place_of(const redis::ClientOptions& options);
+
 class ClientStore : public Store {
  public:
   explicit ClientStore(redis::Client& client) : client_(client) {}
@@ -24,7 +27,7 @@ class ClientStore : public Store {
   std::unique_ptr<redis::Subscription> subscribe_sharded(
       const std::string& channel, std::function<void(std::string_view)> on_message,
       std::function<void(std::string_view)> on_subscribed) override;
-  std::string place() const override;
+  std::string place() const override { return place_of(client_.options()); }
   Runtime& runtime() noexcept override { return client_.runtime(); }
   const redis::ClientOptions& options() const noexcept override { return client_.options(); }
 

@@ -9,6 +9,7 @@
 
 #include "generated/lock_scripts.h"
 #include "lib/lock/reentrant/reentrant_scripts.h"
+#include "lib/lock/store/client_store.h"
 #include "lib/redis/failure.h"
 
 namespace holdfast {
@@ -147,6 +148,15 @@ std::shared_ptr<QuorumStore::Poll> QuorumStore::poll(Request request, bool (*cou
     poll->changed.wait_until(guard, deadline_after(runtime_.now(), took), decided);
   }
   return poll;
+}
+
+std::string QuorumStore::place() const {
+  std::vector<std::string> places;
+  for (const redis::Client* client : clients_) places.push_back(place_of(client->options()));
+  std::sort(places.begin(), places.end());
+  std::string all;
+  for (const std::string& place : places) all.append(place).append(1, ';');
+  return all;
 }
 
 void QuorumStore::run(const std::function<void()>& job) {

@@ -59,6 +59,7 @@ class QuorumStore final : public Store {
   }
   Runtime& runtime() noexcept override { return runtime_; }
   const redis::ClientOptions& options() const noexcept override { return clients_.front()->options(); }
+  std::string place() const override;
 
   std::size_t quorum() const noexcept { return clients_.size() / 2 + 1; }
 
