@@ -23,6 +23,7 @@ const redis::Script kLatchCountDown = lock_scripts::latch_count_down;
 namespace {
 
 constexpr std::int64_t kGone = -1;
+constexpr std::int64_t kMost = std::int64_t{1} << 53;  // beyond that the numbers of Lua are not exact
 
 CountDownLatch::Options checked(CountDownLatch::Options options) {
   if (options.lifetime < std::chrono::milliseconds(1) || options.look_again < std::chrono::milliseconds(1)) {
@@ -96,6 +97,7 @@ CountDownLatch::State CountDownLatch::look(MonotonicTime deadline, const std::st
 
 bool CountDownLatch::set(std::int64_t count) {
   if (count < 1) throw std::invalid_argument("a latch counts down from at least one");
+  if (count > kMost) throw std::invalid_argument("a latch counts down from 2^53 at most");
   const std::string id = next_id(), number = std::to_string(count);
   const std::string lifetime = milliseconds_text(options_.lifetime);
   return run(kLatchSet, {id, number, lifetime}) == 1;

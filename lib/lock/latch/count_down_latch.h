@@ -43,7 +43,7 @@ class CountDownLatch {
   CountDownLatch(redis::Client& client, std::string key)
       : CountDownLatch(client, std::move(key), Options()) {}
 
-  // [parks] False: a count is running. Throws std::invalid_argument for less than one; Unavailable, Rejected.
+  // [parks] False: one is running. Throws std::invalid_argument below 1 or above 2^53; Unavailable, Rejected.
   bool set(std::int64_t count);
   // [parks] What is left after it: never below zero; nullopt: there is no such latch. Throws Unavailable,
   // Rejected.

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <limits>
 #include <list>
 
 #include "lib/lock/latch/latch_scripts.h"
@@ -303,6 +304,22 @@ TEST_P(CountDownLatchTest, ALookThatCannotBeAnsweredByTheDeadline) {
     EXPECT_THROW(static_cast<void>(b.latch.await_for(5ms)), Unavailable);
     b.link.release_request();
     EXPECT_FALSE(b.latch.await_for(10s));
+  });
+}
+
+// The numbers of Lua are exact up to 2^53.
+TEST_P(CountDownLatchTest, TheGreatestCount) {
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture);
+    constexpr std::int64_t kMost = std::int64_t{1} << 53;
+    for (const std::int64_t count : {kMost + 1, std::numeric_limits<std::int64_t>::max()}) {
+      EXPECT_THROW(a.latch.set(count), std::invalid_argument) << count;
+      EXPECT_EQ(a.latch.count(), std::nullopt);
+    }
+    EXPECT_TRUE(a.latch.set(kMost));
+    EXPECT_EQ(a.latch.count_down(), kMost - 1);
+    EXPECT_EQ(a.latch.count_down(), kMost - 2);
+    EXPECT_EQ(a.latch.count(), kMost - 2);
   });
 }
 
