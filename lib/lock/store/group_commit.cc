@@ -121,9 +121,11 @@ std::vector<redis::Answer> GroupCommit::wait_in_line(Lock& lock, const Call& cal
                                                       .deadline = deadline,
                                                       .can_be_stopped = options.stop.stop_possible(),
                                                       .parker = &parker});
-  struct Leaving {  // also in a process that is being killed
+  struct Leaving {  // in a process that is being killed; else it was done under the mutex
     Ticket& ticket;
-    ~Leaving() { ticket.parker = nullptr; }
+    ~Leaving() {
+      if (ticket.parker != nullptr) ticket.parker = nullptr;
+    }
   };
   std::optional<Kind> left;
   bool sent = false;
