@@ -17,6 +17,14 @@
 
 namespace holdfast {
 
+// Moves the time on, and never back, whoever else does so at the same moment.
+inline void raise(std::atomic<Duration::rep>& time_ns, MonotonicTime to) {
+  const Duration::rep to_ns = to.time_since_epoch().count();
+  for (Duration::rep before = time_ns; before < to_ns;) {
+    if (time_ns.compare_exchange_weak(before, to_ns)) return;
+  }
+}
+
 struct Hold {
   // Fixed at the grant.
   std::shared_ptr<const Wire> wire;
@@ -29,7 +37,7 @@ struct Hold {
   std::weak_ptr<const void> life;  // expires with the task (or Owner) that holds it
   MonotonicTime granted_at{};      // when this process knew of it
 
-  // Written by the watchdog, read by anybody.
+  // Read by anybody. The watchdog and extend() raise() the first, on different threads.
   std::atomic<Duration::rep> valid_until_ns{0};
   std::atomic<bool> is_lost{false};
   // Written by extend() before it asks, and by a grant with a lease of its own: until when the record may

@@ -352,7 +352,7 @@ void Watchdog::renew(const Holds& holds) {
       } else if (now >= hold.valid_until()) {
         continue;  // came too late: the hold ended, its record did not
       } else {
-        hold.valid_until_ns = std::max(hold.valid_until(), extended).time_since_epoch().count();
+        raise(hold.valid_until_ns, extended);
         look_again_at_end(hold);
         renewed.push_back({holds[i], answer.node_of(i), hold.renewal_due, {}});
         hold.renewal_due = answer.sent_at + lease_ / 3;

@@ -1,7 +1,6 @@
 // WireLock: holds that last longer, or go to another task or process.
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <charconv>
 #include <optional>
 #include <stdexcept>
@@ -23,13 +22,6 @@ struct Detached {
 
 std::string to_text(const Hold& hold) {
   return hold.token ? hold.owner + '#' + std::to_string(*hold.token) : hold.owner;
-}
-
-void raise(std::atomic<Duration::rep>& time_ns, MonotonicTime to) {
-  const Duration::rep to_ns = to.time_since_epoch().count();
-  for (Duration::rep before = time_ns; before < to_ns;) {
-    if (time_ns.compare_exchange_weak(before, to_ns)) return;
-  }
 }
 
 Detached parsed(const std::string& text) {
