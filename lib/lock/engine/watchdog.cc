@@ -82,6 +82,11 @@ std::shared_ptr<Hold> Watchdog::remove(Hold& hold) {
   return removed;
 }
 
+std::shared_ptr<Hold> Watchdog::remove_lost(Hold& hold) {
+  hold.is_lost = true;
+  return remove(hold);
+}
+
 void Watchdog::look_again_at_end(Hold& hold) {
   const MonotonicTime end = hold.valid_until();
   move_in(ends_, hold, hold.looked_at_by, end);
@@ -251,7 +256,7 @@ void Watchdog::tell_expired(const Holds& expired, MonotonicTime now) {
 
 Watchdog::Holds Watchdog::take_expired(MonotonicTime now) {
   Holds expired;
-  while (first_end() <= now) expired.push_back(remove(*ends_.begin()->second));
+  while (first_end() <= now) expired.push_back(remove_lost(*ends_.begin()->second));
   // Of those whose tasks have ended only as many as can be renewed next: the others' turn comes.
   Holds abandoned;
   std::size_t looked_at = 0;
@@ -259,7 +264,7 @@ Watchdog::Holds Watchdog::take_expired(MonotonicTime now) {
     if (when.first > now || looked_at++ == kBatch) break;
     if (hold->life.expired()) abandoned.push_back(hold);
   }
-  for (const auto& hold : abandoned) expired.push_back(remove(*hold));
+  for (const auto& hold : abandoned) expired.push_back(remove_lost(*hold));
   return expired;
 }
 
@@ -347,7 +352,7 @@ void Watchdog::renew(const Holds& holds) {
       if (reply.type != redis::Reply::Type::integer) {
         failed.push_back({holds[i], answer.node_of(i), {}, redis::legible(reply.text)});
       } else if (reply.integer == 0) {
-        remove(hold);
+        remove_lost(hold);
         refused.push_back(holds[i]);
       } else if (now >= hold.valid_until()) {
         continue;  // came too late: the hold ended, its record did not

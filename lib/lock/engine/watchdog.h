@@ -80,6 +80,8 @@ class Watchdog {
   MonotonicTime first_end();                 // under the mutex: of all holds; kNever: there is none
   MonotonicTime next_wake();                 // under the mutex
   std::shared_ptr<Hold> remove(Hold& hold);  // under the mutex
+  // Under the mutex. Who asks about the hold hears from now on that it is lost, told or not.
+  std::shared_ptr<Hold> remove_lost(Hold& hold);
   // Under the mutex, of a hold that is watched.
   void look_again_at_end(Hold& hold);
   void renew_next_at(Hold& hold, MonotonicTime when);
