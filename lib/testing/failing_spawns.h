@@ -14,7 +14,7 @@
 
 namespace holdfast::testing {
 
-class FailingSpawns final : public Runtime {
+class FailingSpawns : public Runtime {
  public:
   explicit FailingSpawns(Runtime& inner) : inner_(inner) {}
 

@@ -52,8 +52,10 @@ struct Hold {
   std::uint64_t number = 0;  // among those that are watched, in the order in which they came; 0: it is not
   MonotonicTime looked_at_by{};  // valid_until as the watchdog knows it: extend() moves it on
   MonotonicTime next_renewal{};
-  MonotonicTime renewal_due{};      // the first try of it; next_renewal may be a later one
-  bool renewal_unanswered = false;  // one may have lengthened the record without our knowing
+  MonotonicTime renewal_due{};  // the first try of it; next_renewal may be a later one
+  // A renewal may have lengthened the record without our knowing. Written while it is watched only: who has
+  // taken the hold away may read it.
+  bool renewal_unanswered = false;
 
   const std::string& key() const noexcept { return wire->key; }
   MonotonicTime valid_until() const { return MonotonicTime(Duration(valid_until_ns.load())); }

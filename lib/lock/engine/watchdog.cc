@@ -296,11 +296,15 @@ MonotonicTime Watchdog::next_wake() {
   return wake;
 }
 
-void Watchdog::renew(const Holds& holds) {
+void Watchdog::renew(Holds holds) {
   // No longer than until the next loss must be told, and short enough for another try within the lease.
   MonotonicTime deadline = runtime_.now() + std::min(store_.options().command_timeout, lease_ / 3);
   {
     const std::scoped_lock guard(mutex_);
+    // Not those that went since they were due. Who took a lost one away has looked at its flag, too: what is
+    // lengthened now would be given back by nobody.
+    std::erase_if(holds, [](const auto& hold) { return hold->number == 0; });
+    if (holds.empty()) return;
     deadline = std::min(deadline, first_end());
     for (const auto& hold : holds) hold->renewal_unanswered = true;
     renews_until_ = deadline;

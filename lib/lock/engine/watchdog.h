@@ -86,7 +86,7 @@ class Watchdog {
   void look_again_at_end(Hold& hold);
   void renew_next_at(Hold& hold, MonotonicTime when);
   void renew_no_more(Hold& hold);
-  void renew(const Holds& holds);  // [parks]
+  void renew(Holds holds);  // [parks]
   void renewal_failed(const Holds& holds, std::string_view node, std::string_view why);
   std::optional<std::stop_source> note_loss(Hold& hold);
   static LockEvent loss(const Hold& hold, std::string_view reason);
