@@ -140,7 +140,7 @@ class Lock {
   [[nodiscard]] virtual std::optional<MonotonicTime> valid_until() const = 0;
   // Identity of the calling task's current acquisition, unique in space and time; "" when not held.
   [[nodiscard]] virtual std::string acquisition() const = 0;
-  // Fires when the calling task's hold is lost (not when it is released). Default token when not held.
+  // Fires, on a task of its own, when the caller's hold is lost (not released). Default token when not held.
   [[nodiscard]] virtual std::stop_token lost() const = 0;
 
   // The fencing token of the calling task's hold: greater than that of every earlier hold of the key that

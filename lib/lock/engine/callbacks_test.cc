@@ -2,11 +2,13 @@
 // what called it.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "lib/lock/api/async_lock.h"
+#include "lib/lock/read_write/read_write_lock.h"
 #include "lib/lock/reentrant/reentrant_lock.h"
 #include "lib/testing/peer.h"
 #include "lib/testing/scene.h"
@@ -110,6 +112,91 @@ TEST_P(Callbacks, TheLastLockMayGoInItsOwnCallback) {
     other.call({"DEL", "k"});
     gone.wait();
   });
+}
+
+// A call of the holder finds the loss. Its callbacks take long, and ask for the lock.
+TEST_P(Callbacks, OneMayWaitForTheLockThatACallFoundLost) {
+  run([](Fixture& fixture) {
+    redis::Client client(fixture.runtime, fixture.network, fixture.options());
+    RecordingObserver observer(fixture.runtime);
+    ReadWriteLocks locks(client, {.lock = {.lease = 60s, .observer = &observer}});
+    const auto lock = locks.obtain("k");
+    const std::function<void()> calls[] = {[&] { lock->release(); }, [&] { lock->extend(100s); },
+                                           [&] { lock->downgrade(); }};
+    for (const auto& call : calls) {
+      lock->lock();
+      Sign returned(fixture.runtime), again(fixture.runtime);
+      const std::stop_callback leads(lock->lost(), [&] {
+        returned.wait();
+        lock->lock();
+        lock->release();
+        again.give();
+      });
+      testing::ask(client, {"DEL", "k"});
+      EXPECT_THROW(call(), LockLost);
+      returned.give();
+      again.wait();
+      if (lock->hold_count() > 0) lock->unlock();  // after extend()
+    }
+    EXPECT_EQ(observer.count(Kind::lost), 3u);
+  });
+}
+
+TEST_P(Callbacks, TheLastLockMayGoInTheCallbackOfItsRelease) {
+  run([](Fixture& fixture) {
+    testing::Peer<ReentrantLocks> peer(fixture, {.lease = 60s});
+    auto lock = peer.locks.obtain("k");
+    lock->lock();
+    Sign released(fixture.runtime), gone(fixture.runtime);
+    const std::stop_token lost = lock->lost();
+    const std::stop_callback drop(lost, [&] {
+      released.wait();
+      lock.reset();
+      gone.give();
+    });
+    peer.ask({"DEL", "k"});
+    EXPECT_THROW(lock->release(), LockLost);
+    released.give();
+    gone.wait();
+  });
+}
+
+// The watchdog sleeps: the holder finds the end of its lease, when it enters again or releases.
+TEST(CallbacksInVirtualTime, OneMayWaitForTheLockWhoseEndTheHolderFound) {
+  HF_NEEDS_VIRTUAL_TIME();
+  for (const bool enters_again : {false, true}) {
+    testing::with_fixture(Where::embedded, [&](Fixture& fixture) {
+      testing::OtherProcess& process = fixture.add_process("c1");
+      Parker& parker = fixture.runtime.parker();
+      bool ended = false;
+      process.start("client", [&] {
+        Runtime& runtime = process.runtime();
+        {
+          redis::Client client(runtime, process.network(), fixture.options());
+          ReentrantLocks locks(client, {.lease = 1s});
+          const auto lock = locks.obtain("k");
+          lock->lock();
+          Sign returned(runtime), again(runtime);
+          const std::stop_callback leads(lock->lost(), [&] {
+            returned.wait();
+            lock->lock();
+            lock->release();
+            again.give();
+          });
+          process.pause_role("watchdog");
+          runtime.sleep_for(1100ms);
+          EXPECT_THROW(enters_again ? lock->lock() : lock->release(), LockLost);
+          returned.give();
+          again.wait();
+          if (enters_again) lock->unlock();
+          process.resume_role("watchdog");
+        }
+        ended = true;
+        parker.unpark();
+      });
+      while (!ended) parker.park_until(kNever);
+    });
+  }
 }
 
 TEST_P(Callbacks, APendingAcquireMayGoInItsOwnThen) {

@@ -174,6 +174,33 @@ TEST_P(NoThreads, ALossIsToldAsSoonAsATaskCanBeStarted) {
   });
 }
 
+// The holder finds the loss itself, when the watchdog has ended as there was nothing to do.
+TEST(NoThreadsInVirtualTime, ALossThatACallFindsIsToldAsSoonAsATaskCanBeStarted) {
+  HF_NEEDS_VIRTUAL_TIME();
+  testing::with_fixture(Where::embedded, [](Fixture& fixture) {
+    Scene scene(fixture);
+    ReentrantLocks locks(scene.client, scene.options(300ms));
+    const auto lock = locks.obtain("k");
+    lock->lock();
+    bool told = false;
+    const std::stop_callback on_lost(lock->lost(), [&] { told = true; });
+    scene.straight.call({"DEL", "k"});
+    scene.link.hold_request(std::string(kReentrantRelease.sha1));
+    Task helper = fixture.runtime.spawn("helper", [&] {
+      scene.link.wait_held();
+      fixture.runtime.sleep_for(1s);
+      scene.runtime.fail_next(3, "callback");
+      scene.link.release_request();
+    });
+    EXPECT_THROW(lock->release(), LockLost);
+    EXPECT_FALSE(told);
+    fixture.runtime.sleep_for(100ms);
+    EXPECT_EQ(scene.runtime.to_fail(), 0);
+    EXPECT_TRUE(told);
+    helper.join();
+  });
+}
+
 TEST_P(NoThreads, VotesAreAskedForByTheCallerItself) {
   run([](Scene& scene) {
     Redlocks locks({&scene.client}, {.lock = scene.options(60s), .node_timeout = 2s});

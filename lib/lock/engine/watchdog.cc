@@ -139,8 +139,7 @@ std::stop_token Watchdog::lost_token(Hold& hold) {
 void Watchdog::lost_at_release(Hold& hold, std::string_view reason) {
   hold.is_lost = true;
   if (options_.observer != nullptr) options_.observer->on_event(loss(hold, reason));
-  std::optional<std::stop_source> lost = note_loss(hold);
-  if (lost) lost->request_stop();  // callbacks run here: the mutex is free
+  fire(hold);
 }
 
 LockEvent Watchdog::loss(const Hold& hold, std::string_view reason) {
@@ -155,11 +154,15 @@ LockEvent Watchdog::loss(const Hold& hold, std::string_view reason) {
           .since = hold.granted_at};
 }
 
-// What is to be stopped; nullopt: nobody has asked for a token.
-std::optional<std::stop_source> Watchdog::note_loss(Hold& hold) {
-  const std::scoped_lock guard(mutex_);
-  hold.lost_was_told = true;
-  return hold.lost;
+// Callbacks of lost() are the application's: they may take long, ask for the lock again, or destroy it.
+void Watchdog::fire(Hold& hold) {
+  {
+    const std::scoped_lock guard(mutex_);
+    hold.lost_was_told = true;
+    if (!hold.lost) return;
+    untold_.push_back(*hold.lost);
+  }
+  tell_untold();
 }
 
 void Watchdog::tidy_after_loss(Hold& hold) {
@@ -169,22 +172,17 @@ void Watchdog::tidy_after_loss(Hold& hold) {
 }
 
 void Watchdog::tell_lost(Hold& hold, std::string_view reason) {
-  lost_at_release(hold, reason);
+  hold.is_lost = true;
+  if (options_.observer != nullptr) options_.observer->on_event(loss(hold, reason));
   tidy_after_loss(hold);
+  fire(hold);  // in the end: a callback may destroy the watchdog
 }
 
 void Watchdog::tell_lost_outside(Hold& hold, std::string_view reason) {
   hold.is_lost = true;
   observer_.tell(loss(hold, reason));
-  std::optional<std::stop_source> lost = note_loss(hold);
-  if (lost) {
-    {
-      const std::scoped_lock guard(mutex_);
-      untold_.push_back(std::move(*lost));
-    }
-    tell_untold();
-  }
   tidy_after_loss(hold);
+  fire(hold);
 }
 
 void Watchdog::tell_untold() {
@@ -196,8 +194,12 @@ void Watchdog::tell_untold() {
   std::erase_if(losses, [this](const std::stop_source& lost) {
     return store_.run_callback([lost]() mutable { lost.request_stop(); });
   });
+  if (losses.empty()) return;  // and the watchdog may be gone
   const std::scoped_lock guard(mutex_);
   untold_.insert(untold_.end(), losses.begin(), losses.end());
+  if (closing_) return;
+  changed_.notify_all();
+  if (!task_.running()) static_cast<void>(task_.start([this] { run(); }));  // or the next hold starts it
 }
 
 void Watchdog::run() {

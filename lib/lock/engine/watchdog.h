@@ -11,9 +11,9 @@
 // - A hold that is not to be renewed is only watched for its end.
 // - After LockOptions::max_renewals the lease is left to run out.
 // - When the task that holds the lock has ended without releasing it, renewing stops.
-// - Callbacks of lost(), and observers that are not quick, run on tasks of their own
-//   (Client::run_callback()): a slow one costs no lock its lease. Where none can be started, it is tried
-//   again until one can.
+// - Callbacks of lost() run on tasks of their own (Client::run_callback()), whoever noticed the loss: they
+//   may take long, and may wait for the lock. So do observers that are not quick, of what the watchdog sees.
+//   Where no task can be started, it is tried again until one can.
 //
 // Thread safety: any task. Complexity: O(log n) for n holds, for each that comes, goes or is renewed.
 #pragma once
@@ -60,8 +60,9 @@ class Watchdog {
   // Fires when the hold is lost.
   std::stop_token lost_token(Hold& hold);
 
-  // The server says that the hold is gone. Callbacks of lost() run on the calling task. REQUIRES: it is
-  // unwatched, and not lost.
+  // The server says that the hold is gone. Tells the observer here, and callbacks of lost() on a task of
+  // their own. One of these may destroy the lock at once: the caller does not touch it afterwards. REQUIRES:
+  // it is unwatched, and not lost.
   void lost_at_release(Hold& hold, std::string_view reason);
 
  private:
@@ -88,7 +89,7 @@ class Watchdog {
   void renew_no_more(Hold& hold);
   void renew(Holds holds);  // [parks]
   void renewal_failed(const Holds& holds, std::string_view node, std::string_view why);
-  std::optional<std::stop_source> note_loss(Hold& hold);
+  void fire(Hold& hold);
   static LockEvent loss(const Hold& hold, std::string_view reason);
   void tidy_after_loss(Hold& hold);
   void tell_lost(Hold& hold, std::string_view reason);          // by a task of the application

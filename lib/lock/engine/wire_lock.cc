@@ -122,8 +122,8 @@ bool WireLock::enter_queue(bool queue, const Patience& patience) {
 
 bool WireLock::reenter(Hold& hold, const Patience& patience) {
   if (!context_->watchdog.check(hold)) {
-    throw LockLost("lock '" + key() + "': the hold was lost; release it before you acquire again", key(),
-                   std::string(hold.node), false);
+    throw LockLost("lock '" + hold.key() + "': the hold was lost; release it before you acquire again",
+                   hold.key(), std::string(hold.node), false);
   }
   if (wire_->reentry == Wire::Reentry::refused) {
     if (!patience.wait || patience.deadline != kNever) return false;
@@ -209,12 +209,12 @@ std::shared_ptr<Hold> WireLock::take(int depth) {
   return hold;
 }
 
-LockLost WireLock::lost_error(const Hold& hold) const {
+LockLost WireLock::lost_error(const Hold& hold) {
   return LockLost(
-      "lock '" + key() +
+      "lock '" + hold.key() +
           "': the hold was lost before its release; the integrity of what it protects may have been "
           "compromised",
-      key(), std::string(hold.node), false);
+      hold.key(), std::string(hold.node), false);
 }
 
 void WireLock::give_back(Hold& hold, MonotonicTime deadline) {
@@ -238,12 +238,13 @@ void WireLock::give_back(Hold& hold, MonotonicTime deadline) {
   const std::int64_t said = released(answer.reply);
   contended_ = !answer.reply.items.empty();
   if (said < 1 && !unseen) {
-    context_->watchdog.lost_at_release(hold, "the server no longer held it for this owner at its release");
-    throw LockLost(
+    const LockLost error(
         "lock '" + key() + "': node " + std::string(answer.node) +
             " no longer held it for this owner at its release; the integrity of what it protects may "
             "have been compromised",
         key(), std::string(answer.node), false);
+    context_->watchdog.lost_at_release(hold, "the server no longer held it for this owner at its release");
+    throw error;
   }
   context_->tell({.kind = LockEvent::Kind::released,
                   .key = key(),

@@ -92,7 +92,7 @@ class WireLock : public Lock {
   bool moves() const;
   const Mine* mine() const;  // under the mutex; null: the caller does not hold it
   Mine* mine() { return const_cast<Mine*>(std::as_const(*this).mine()); }
-  LockLost lost_error(const Hold& hold) const;
+  static LockLost lost_error(const Hold& hold);
 
   const std::shared_ptr<const Wire> wire_;  // shared with its holds
   const std::shared_ptr<LocalQueue> turn_;  // null: tasks do not queue locally

@@ -197,11 +197,12 @@ void WireReadWriteLock::become_reader(int depth, MonotonicTime deadline) {
   const MonotonicTime end = hold->valid_until();
   const auto is_over = [&] { return runtime().now() >= end; };
   const auto lost = [&](std::string_view reason) {
+    LockLost error("lock '" + key() +
+                       "': the hold was lost before it became a reader's; the integrity of what it "
+                       "protects may have been compromised",
+                   key(), std::string(hold->node), false);
     context_->watchdog.lost_at_release(*hold, reason);
-    return LockLost("lock '" + key() +
-                        "': the hold was lost before it became a reader's; the integrity of what it "
-                        "protects may have been compromised",
-                    key(), std::string(hold->node), false);
+    return error;
   };
   const auto give_back_later = [&] {
     context_->late_release.add(hold->wire, hold->owner,
