@@ -1,9 +1,9 @@
 #include "lib/lock/multi/multi_lock.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <mutex>
 #include <stdexcept>
 
@@ -68,11 +68,41 @@ class Taken {
 
 }  // namespace
 
+// One hold of all members. Its callbacks wait at their end for what they have called: callbacks of lost(),
+// which may take long, or wait for the very task that releases. So what ends meanwhile is left to them.
 struct MultiLock::Mine {
-  using Callback = std::stop_callback<std::function<void()>>;
+  enum class Stage { held, ended, telling, left, told };
+  struct Loss {
+    std::stop_source source;
+    std::atomic<Stage> stage = Stage::held;
+    std::unique_ptr<Mine> hold;  // left to who tells
+
+    bool moves(Stage from, Stage to) { return stage.compare_exchange_strong(from, to); }
+  };
+  struct Tell {
+    std::shared_ptr<Loss> of;
+    void operator()() const {
+      const std::shared_ptr<Loss> loss = of;  // this object may be gone before the end
+      if (!loss->moves(Stage::held, Stage::telling)) return;
+      loss->source.request_stop();
+      if (loss->moves(Stage::telling, Stage::told)) return;
+      const std::unique_ptr<Mine> left = std::move(loss->hold);
+    }
+  };
+  using Callback = std::stop_callback<Tell>;
+
+  // Waits for no callback of lost().
+  static void end(std::unique_ptr<Mine> hold) {
+    const std::shared_ptr<Loss> loss = hold->loss;
+    if (loss->moves(Stage::held, Stage::ended) || loss->stage != Stage::telling) return;
+    loss->hold = std::move(hold);
+    if (loss->moves(Stage::telling, Stage::left)) return;
+    hold = std::move(loss->hold);  // told meanwhile
+  }
+
   HolderId holder = 0;
   int depth = 1;
-  std::shared_ptr<std::stop_source> lost = std::make_shared<std::stop_source>();
+  std::shared_ptr<Loss> loss = std::make_shared<Loss>();
   std::vector<std::unique_ptr<Callback>> callbacks = {};
 };
 
@@ -81,7 +111,9 @@ MultiLock::MultiLock(std::vector<std::shared_ptr<Lock>> members)
       key_(joined_keys(members_)),
       mutex_(members_.front()->runtime()) {}
 
-MultiLock::~MultiLock() = default;
+MultiLock::~MultiLock() {
+  for (auto& hold : mine_) Mine::end(std::move(hold));
+}
 
 const MultiLock::Mine* MultiLock::mine() const {
   const HolderId me = current_holder(runtime());
@@ -104,8 +136,7 @@ bool MultiLock::acquire(bool wait, MonotonicTime deadline, const std::stop_token
   auto mine = std::make_unique<Mine>();
   mine->holder = current_holder(runtime());
   for (const auto& member : members_) {
-    mine->callbacks.push_back(
-        std::make_unique<Mine::Callback>(member->lost(), [lost = mine->lost] { lost->request_stop(); }));
+    mine->callbacks.push_back(std::make_unique<Mine::Callback>(member->lost(), Mine::Tell{mine->loss}));
   }
   const std::scoped_lock guard(mutex_);
   mine_.push_back(std::move(mine));
@@ -181,7 +212,7 @@ void MultiLock::release_by(MonotonicTime deadline) {
     mine = std::move(*found);
     mine_.erase(found);
   }
-  mine.reset();
+  Mine::end(std::move(mine));
   std::exception_ptr first_failure;
   for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
     try {
@@ -228,7 +259,7 @@ std::string MultiLock::acquisition() const {
 std::stop_token MultiLock::lost() const {
   const std::scoped_lock guard(mutex_);
   const Mine* const found = mine();
-  return found == nullptr ? std::stop_token() : found->lost->get_token();
+  return found == nullptr ? std::stop_token() : found->loss->source.get_token();
 }
 
 bool MultiLock::in_use() const {

@@ -265,6 +265,38 @@ TEST_P(MultiLockTest, TheLossOfOneIsTheLossOfAll) {
   });
 }
 
+// Somebody hears of the loss, and waits for the task that holds the lock, which gives it back.
+TEST_P(MultiLockTest, ACallbackOfLostMayWaitForTheRelease) {
+  run([](Fixture& fixture) {
+    Peer a(fixture, {.lease = fixture.lease(150ms)});
+    for (const bool destroyed : {false, true}) {
+      auto multi = a.multi({"x", "y"});
+      Sign held(fixture.runtime), called(fixture.runtime), released(fixture.runtime), over(fixture.runtime);
+      std::stop_token lost;
+      Task worker = fixture.runtime.spawn("client", [&] {
+        multi->lock();
+        lost = multi->lost();
+        held.give();
+        called.wait();
+        if (!destroyed) {
+          EXPECT_THROW(multi->release(), LockLost);
+        }
+        multi.reset();
+        released.give();
+      });
+      held.wait();
+      const std::stop_callback supervises(lost, [&] {
+        called.give();
+        released.wait();
+        over.give();
+      });
+      ask(a.client, {"DEL", "y"});
+      over.wait();
+      worker.join();
+    }
+  });
+}
+
 TEST_P(MultiLockTest, UnlockGivesAllBackThoughOneFails) {
   run([](Fixture& fixture) {
     Peer a(fixture, {.lease = 60s});
