@@ -57,12 +57,16 @@ Watchdog::~Watchdog() {
 bool Watchdog::watch(std::shared_ptr<Hold> hold, MonotonicTime sent_at) {
   const std::scoped_lock guard(mutex_);
   HF_CHECK(hold->number == 0, "a hold is watched once");
-  hold->number = ++numbers_;
+  const std::uint64_t number = numbers_ + 1;
   hold->renewal_due = hold->next_renewal = sent_at + lease_ / 3;
   const MonotonicTime end = hold->looked_at_by = hold->valid_until();
+  Queue renewals, ends;  // where there is no memory, nothing has happened yet
+  if (hold->renew) renewals.emplace(std::pair(hold->next_renewal, number), hold);
+  ends.emplace(std::pair(end, number), hold);
+  hold->number = numbers_ = number;
+  renewals_.merge(renewals);
+  ends_.merge(ends);
   stays_until_ = hold->renew ? std::min(hold->next_renewal, end) : end;
-  if (hold->renew) renewals_.emplace(std::pair(hold->next_renewal, hold->number), hold);
-  ends_.emplace(std::pair(end, hold->number), hold);
   if (wake_for(stays_until_, end)) return true;
   remove(*hold);
   return false;

@@ -91,11 +91,9 @@ bool WireLock::ask_for(MonotonicTime came, const Patience& patience, int permits
   Attempt attempt(*context_, wire_, rest, permits);
   const std::shared_ptr<Hold> hold = attempt.run();
   if (!hold) return false;
-  if (wire_->exclusive && turn_) {
-    hold->turn = turn_;
-    turn.local_queue = nullptr;  // from here on it belongs to the hold
-  }
+  if (wire_->exclusive && turn_) hold->turn = turn_;
   put(hold, attempt.sent_at(), 1, came);
+  if (hold->turn) turn.local_queue = nullptr;  // from here on it belongs to the hold
   return true;
 }
 
@@ -138,15 +136,24 @@ bool WireLock::reenter(Hold& hold, const Patience& patience) {
 void WireLock::put(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at, int depth,
                    std::optional<MonotonicTime> asked_at) {
   hold->granted_at = runtime().now();
-  {
-    const std::scoped_lock guard(mutex_);
-    if (mine_.size() >= 64) {  // holds that were lost and whose tasks ended without an unlock
-      std::erase_if(mine_, [](const Mine& mine) { return mine.hold->is_lost && mine.hold->life.expired(); });
+  bool watched = false;
+  try {
+    {
+      const std::scoped_lock guard(mutex_);
+      if (mine_.size() >= 64) {  // holds that were lost and whose tasks ended without an unlock
+        std::erase_if(mine_,
+                      [](const Mine& mine) { return mine.hold->is_lost && mine.hold->life.expired(); });
+      }
+      mine_.push_back({current_holder(runtime()), hold, depth});
+      mine_count_ = mine_.size();
     }
-    mine_.push_back({current_holder(runtime()), hold, depth});
-    mine_count_ = mine_.size();
+    watched = context_->watchdog.watch(hold, sent_at);
+  } catch (const std::exception&) {  // no memory
+    forget(*hold);
+    give_back_later(*hold);
+    throw;
   }
-  if (!context_->watchdog.watch(hold, sent_at)) give_back_unwatched(hold);
+  if (!watched) give_back_unwatched(*hold);
   context_->tell({.kind = LockEvent::Kind::acquired,
                   .key = key(),
                   .acquisition = hold->owner,
@@ -159,24 +166,29 @@ void WireLock::put(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at, int
                   .since = asked_at});
 }
 
-// What nobody watches would be lost without notice.
-void WireLock::give_back_unwatched(const std::shared_ptr<Hold>& hold) {
-  {
-    const std::scoped_lock guard(mutex_);
-    std::erase_if(mine_, [&](const Mine& mine) { return mine.hold == hold; });
-    mine_count_ = mine_.size();
-  }
+void WireLock::forget(const Hold& hold) {
+  const std::scoped_lock guard(mutex_);
+  std::erase_if(mine_, [&](const Mine& mine) { return mine.hold.get() == &hold; });
+  mine_count_ = mine_.size();
+}
+
+void WireLock::give_back_later(const Hold& hold) {
+  context_->late_release.add(wire_, hold.owner, hold.gone_by(runtime().now(), context_->options.lease));
+}
+
+// What nobody watches would be lost without notice. Its turn is still the caller's.
+void WireLock::give_back_unwatched(const Hold& hold) {
+  forget(hold);
   bool unseen = false;
   try {
-    context_->insist(key(), *wire_->release, wire_->release_keys, wire_->release_args(hold->owner), unseen);
+    context_->insist(key(), *wire_->release, wire_->release_keys, wire_->release_args(hold.owner), unseen);
   } catch (const LockError&) {
-    context_->late_release.add(wire_, hold->owner, hold->gone_by(runtime().now(), context_->options.lease));
+    give_back_later(hold);
   }
-  if (hold->turn) hold->turn->pass();
   throw Unavailable("lock '" + key() +
                         "': it was granted, but no task could be started that renews it (no threads left?); "
                         "it was given back",
-                    key(), std::string(hold->node), false);
+                    key(), std::string(hold.node), false);
 }
 
 void WireLock::release_by(MonotonicTime deadline) {

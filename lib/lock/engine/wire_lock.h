@@ -64,7 +64,8 @@ class WireLock : public Lock {
   // release or to go on elsewhere; else null. Throws NotOwner, LockLost.
   std::shared_ptr<Hold> take(int depth);
   // The caller holds `hold` here from now on, `depth` deep. `sent_at`: of the request that granted it.
-  // `asked_at`: when the caller asked for it; nullopt: it had it in another form.
+  // `asked_at`: when the caller asked for it; nullopt: it had it in another form. Where it throws, the hold
+  // is given back, and its turn is the caller's.
   void put(const std::shared_ptr<Hold>& hold, MonotonicTime sent_at, int depth,
            std::optional<MonotonicTime> asked_at = std::nullopt);
   // What the caller had here, `depth` deep, went with `hold`: lost, and still to be given back.
@@ -88,7 +89,9 @@ class WireLock : public Lock {
   bool enter_queue(bool queue, const Patience& patience);
   bool reenter(Hold& hold, const Patience& patience);
   void give_back(Hold& hold, MonotonicTime deadline);
-  [[noreturn]] void give_back_unwatched(const std::shared_ptr<Hold>& hold);
+  [[noreturn]] void give_back_unwatched(const Hold& hold);
+  void give_back_later(const Hold& hold);
+  void forget(const Hold& hold);
   bool moves() const;
   const Mine* mine() const;  // under the mutex; null: the caller does not hold it
   Mine* mine() { return const_cast<Mine*>(std::as_const(*this).mine()); }
