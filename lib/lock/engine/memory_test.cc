@@ -1,10 +1,12 @@
-// What the locks do when there is no memory for a moment.
+// What the locks do when there is no memory for a moment, and what they keep for how long.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <new>
 
+#include "lib/lock/multi/multi_lock.h"
 #include "lib/lock/reentrant/reentrant_lock.h"
 #include "lib/testing/hooked_clock.h"
 #include "lib/testing/peer.h"
@@ -13,8 +15,12 @@ namespace {
 
 constexpr int kNone = -1;
 thread_local int before_failure = kNone;  // how many allocations of this thread go well before one that fails
+std::atomic<std::int64_t> blocks = 0;     // that are allocated now
 
-void give_back(void* block) { std::free(block); }
+void give_back(void* block) {
+  if (block != nullptr) --blocks;
+  std::free(block);
+}
 
 }  // namespace
 
@@ -23,6 +29,7 @@ void* operator new(std::size_t bytes) {
   if (before_failure != kNone && before_failure-- == 0) throw std::bad_alloc();
   void* const block = std::malloc(bytes == 0 ? 1 : bytes);
   if (block == nullptr) throw std::bad_alloc();
+  ++blocks;
   return block;
 }
 void operator delete(void* block) noexcept { give_back(block); }
@@ -84,6 +91,26 @@ TEST(Memory, AGrantForWhichThereIsNoMemoryIsGivenBack) {
       ++failures;
     }
     EXPECT_GE(failures, 3);  // of the lock, of the watchdog, of its task
+  });
+}
+
+// Each of many tasks ends without giving back what it holds.
+TEST(Memory, AMultiLockForgetsTasksThatEndedWithoutARelease) {
+  HF_NEEDS_VIRTUAL_TIME();
+  testing::with_fixture(Where::embedded, [](Fixture& fixture) {
+    redis::Client client(fixture.runtime, fixture.network, fixture.options());
+    ReentrantLocks locks(client, {.lease = 100ms});
+    MultiLock multi({locks.obtain("x"), locks.obtain("y")});
+    const auto end_with_it = [&](int tasks) {
+      for (int i = 0; i < tasks; ++i) {
+        Task task = fixture.runtime.spawn("client", [&] { multi.lock(); });
+        task.join();
+        fixture.runtime.sleep_for(200ms);
+      }
+      return blocks.load();
+    };
+    const std::int64_t before = end_with_it(200);
+    EXPECT_LT(end_with_it(400) - before, 400);
   });
 }
 

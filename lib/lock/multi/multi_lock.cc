@@ -14,6 +14,9 @@ namespace {
 // take each other's members by turns go apart when it is longer than what they need for a round.
 constexpr std::chrono::microseconds kFirstPause(5'000), kLongestPause(640'000);
 
+// From so many holds on, each further one looks for those that no task can give back any more.
+constexpr std::size_t kMostBeforeALook = 64;
+
 // While one of them is held the other is not granted: they are one lock, or two objects of one record.
 bool exclude(const Lock& one, const Lock& other) {
   if (&one == &other) return true;
@@ -99,9 +102,12 @@ struct MultiLock::Mine {
     if (loss->moves(Stage::telling, Stage::left)) return;
     hold = std::move(loss->hold);  // told meanwhile
   }
+  // Nobody can release it any more, and whoever asked knows.
+  bool abandoned() const { return life.expired() && loss->stage != Stage::held; }
 
   HolderId holder = 0;
   int depth = 1;
+  std::weak_ptr<const void> life = {};
   std::shared_ptr<Loss> loss = std::make_shared<Loss>();
   std::vector<std::unique_ptr<Callback>> callbacks = {};
 };
@@ -135,11 +141,22 @@ bool MultiLock::acquire(bool wait, MonotonicTime deadline, const std::stop_token
   if (!acquire_all(wait, deadline, stop)) return false;
   auto mine = std::make_unique<Mine>();
   mine->holder = current_holder(runtime());
+  mine->life = life_of_holder(runtime());
   for (const auto& member : members_) {
     mine->callbacks.push_back(std::make_unique<Mine::Callback>(member->lost(), Mine::Tell{mine->loss}));
   }
-  const std::scoped_lock guard(mutex_);
-  mine_.push_back(std::move(mine));
+  std::vector<std::unique_ptr<Mine>> abandoned;
+  {
+    const std::scoped_lock guard(mutex_);
+    if (mine_.size() >= kMostBeforeALook) {
+      for (auto& hold : mine_) {
+        if (hold->abandoned()) abandoned.push_back(std::move(hold));
+      }
+      std::erase(mine_, nullptr);
+    }
+    mine_.push_back(std::move(mine));
+  }
+  for (auto& hold : abandoned) Mine::end(std::move(hold));
   return true;
 }
 
