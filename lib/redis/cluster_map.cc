@@ -57,7 +57,9 @@ bool read_slot(const Reply& item, std::size_t& slot) {
 
 // CLUSTER SLOTS: {first slot, last slot, {host, port, id, ...} of the primary, of each replica}, ...
 // A node that does not know its own address leaves the host out: it is where we reached it.
-std::optional<ClusterMap> read_slots(const Reply& reply, const Endpoint& asked, Servers& servers) {
+// `full`: the servers are too many, and a primary is none of them.
+std::optional<ClusterMap> read_slots(const Reply& reply, const Endpoint& asked, Servers& servers,
+                                     bool& full) {
   if (reply.type != Reply::Type::array) return std::nullopt;
   ClusterMap map;
   map.nodes.assign(kHashSlots, ClusterMap::kNobody);
@@ -74,13 +76,20 @@ std::optional<ClusterMap> read_slots(const Reply& reply, const Endpoint& asked, 
       if (host == "?") continue;  // its announced name is not known yet
       const std::optional<std::size_t> server = servers.at_address(
           {host.empty() ? asked.host : host, static_cast<std::uint16_t>(node.items[1].integer)});
-      if (!server) return std::nullopt;
+      if (!server) {
+        if (i > 2) continue;  // one replica less to ask
+        full = true;
+        return std::nullopt;
+      }
+      map.named.push_back(static_cast<std::uint16_t>(*server));
       if (i > 2) continue;  // a replica: it is known now, and can be asked when its primary is gone
       std::fill(map.nodes.begin() + static_cast<std::ptrdiff_t>(first),
                 map.nodes.begin() + static_cast<std::ptrdiff_t>(last) + 1,
                 static_cast<std::uint16_t>(*server));
     }
   }
+  std::sort(map.named.begin(), map.named.end());  // a server has many ranges
+  map.named.erase(std::unique(map.named.begin(), map.named.end()), map.named.end());
   return map;
 }
 
@@ -100,7 +109,14 @@ Word ask(Runtime& runtime, Network& network, const ClientOptions& options, Serve
   if (info.is_error()) return refused(info);
   if (slots.is_error()) return refused(slots);
   Word word;
-  word.map = read_slots(slots, endpoint, servers);
+  bool full = false;
+  word.map = read_slots(slots, endpoint, servers, full);
+  if (full) {
+    word.why_not = "names a primary at the " + std::to_string(Servers::kMost + 1) +
+                   "th address that this client is told: make another client";
+    word.hopeless = Kind::protocol;
+    return word;
+  }
   if (!word.map) return {.why_not = "does not tell its slots as Redis does", .hopeless = Kind::protocol};
   word.well = line_of(info.text, "cluster_state:") == "ok";
   const std::string_view epoch = line_of(info.text, "cluster_current_epoch:");
@@ -108,27 +124,41 @@ Word ask(Runtime& runtime, Network& network, const ClientOptions& options, Serve
   return word;
 }
 
+// Whom to ask, one after the other. Who is named now comes first: of the others many may be gone for good,
+// each at the cost of connect_timeout. Within each group the order begins with any one.
+std::vector<std::size_t> order_of(Runtime& runtime, const ClientOptions& options, std::size_t count,
+                                  std::optional<std::size_t> last, const ClusterMap& known) {
+  enum : std::uint8_t { kNamed, kGiven, kLast, kOthers, kLastOfAll };
+  std::vector<std::uint8_t> group(count, kOthers);
+  std::fill_n(group.begin(), std::min(count, options.nodes.size()), kGiven);
+  for (const std::uint16_t node : known.named) group[node] = kNamed;
+  for (const std::uint16_t node : known.nodes) {
+    if (node != ClusterMap::kNobody) group[node] = kNamed;  // MOVED may have named it since
+  }
+  if (last && *last < count) group[*last] = group[*last] == kOthers ? kLastOfAll : kLast;
+  const auto first = static_cast<std::size_t>(runtime.random_between(0, count - 1));
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < count; ++i) order.push_back((first + i) % count);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return group[a] < group[b]; });
+  return order;
+}
+
 }  // namespace
 
 ClusterAnswer ask_cluster(Runtime& runtime, Network& network, const ClientOptions& options, Servers& servers,
-                          std::optional<std::size_t> last, std::int64_t known_epoch) {
+                          std::optional<std::size_t> last, const ClusterMap& known) {
   ClusterAnswer answer;
   std::optional<ClusterMap> newest;
   const std::size_t count = servers.size();  // those that are learned now need not be asked
-  // Clients begin with different ones.
-  const auto first = static_cast<std::size_t>(runtime.random_between(0, count - 1));
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < count; ++i) {
-    if ((first + i) % count != last) order.push_back((first + i) % count);
-  }
-  if (last && *last < count) order.push_back(*last);
+  const std::vector<std::size_t> order = order_of(runtime, options, count, last, known);
   std::size_t unreachable = 0;
   for (const std::size_t node : order) {
     Word word = ask(runtime, network, options, servers, node);
     if (word.map) {
       const bool serves = std::any_of(word.map->nodes.begin(), word.map->nodes.end(),
                                       [](std::uint16_t at) { return at != ClusterMap::kNobody; });
-      if (word.well && serves && word.map->epoch >= known_epoch) return {.map = std::move(word.map)};
+      if (word.well && serves && word.map->epoch >= known.epoch) return {.map = std::move(word.map)};
       if (!newest || word.map->epoch > newest->epoch) newest = std::move(word.map);
       word.why_not = "says that the cluster is down, or is behind the others";
     } else if (word.hopeless == Kind::unreachable) {

@@ -23,6 +23,7 @@ struct ClusterMap {
   static constexpr std::uint16_t kNobody = 0xffff;
 
   std::vector<std::uint16_t> nodes = {};  // by slot: number in Servers, or kNobody; empty: nothing is known
+  std::vector<std::uint16_t> named = {};  // whom it names, replicas too
   std::int64_t epoch = -1;                // cluster_current_epoch of who told it
 
   std::optional<std::size_t> at(std::uint16_t slot) const {
@@ -40,9 +41,10 @@ struct ClusterAnswer {
   std::string code = {}, hopeless_node = {};
 };
 
-// [parks] Asks each known node once at most, each within options.connect_timeout, `last` at the end. What the
-// answers name is known to `servers` from then on.
+// [parks] Asks each known node once at most, each within options.connect_timeout: first those that `known`
+// names, then those of the options, then `last`, then those that were named earlier. What the answers name is
+// known to `servers` from then on.
 ClusterAnswer ask_cluster(Runtime& runtime, Network& network, const ClientOptions& options, Servers& servers,
-                          std::optional<std::size_t> last, std::int64_t known_epoch);
+                          std::optional<std::size_t> last, const ClusterMap& known);
 
 }  // namespace holdfast::redis

@@ -282,7 +282,7 @@ void Client::Shards::ask_until_done() {
   while (!stopping_ && granted_ < wished_) {
     const std::uint64_t answers = wished_;
     const std::optional<std::size_t> last = std::exchange(not_first_, std::nullopt);
-    const std::int64_t known = map_.epoch;
+    const ClusterMap known = map_;
     std::size_t pauses = failures_;
     for (const FollowerPtr& follower : followers_) {  // who goes astray for the first time moves at once
       if (follower->failed > 1) pauses = std::max(pauses, follower->failed - 1);

@@ -89,6 +89,11 @@ class Town {
   Endpoint announced(std::size_t i) {
     return away_ ? Endpoint{"192.0.2." + std::to_string(i), 6379} : nodes_[i]->endpoint();
   }
+  // From now on these are replicas of the first third's owner.
+  void replicas(std::vector<Endpoint> at) {
+    const std::scoped_lock lock(mutex_);
+    replicas_ = std::move(at);
+  }
   void mode(std::string mode) {
     const std::scoped_lock lock(mutex_);
     mode_ = std::move(mode);
@@ -113,9 +118,12 @@ class Town {
     std::string out = "*3\r\n";
     for (std::size_t third = 0; third < 3; ++third) {
       const std::size_t first = (third * kHashSlots + 2) / 3, last = ((third + 1) * kHashSlots + 2) / 3 - 1;
-      const Endpoint at = announced(owner[third]);
-      out += array({":" + std::to_string(first) + "\r\n", ":" + std::to_string(last) + "\r\n",
-                    array({bulk(at.host), ":" + std::to_string(at.port) + "\r\n", bulk("id")})});
+      std::vector<Endpoint> nodes = {announced(owner[third])};
+      if (third == 0) nodes.insert(nodes.end(), replicas_.begin(), replicas_.end());
+      out += "*" + std::to_string(2 + nodes.size()) + "\r\n:" + std::to_string(first) +
+             "\r\n:" + std::to_string(last) + "\r\n";
+      for (const Endpoint& at : nodes)
+        out += array({bulk(at.host), ":" + std::to_string(at.port) + "\r\n", bulk("id")});
     }
     return out;
   }
@@ -171,6 +179,7 @@ class Town {
   Mutex mutex_;
   std::array<std::unique_ptr<FakeServer>, kNodes> nodes_;
   std::array<std::size_t, 3> owner_{};
+  std::vector<Endpoint> replicas_;
   std::map<std::size_t, std::vector<std::string>> next_, calls_;
   std::map<std::size_t, bool> asking_;
   std::map<std::size_t, Stale> stale_;
@@ -383,6 +392,82 @@ TEST_P(ClusterClient, APrimaryThatIsGoneIsReplacedByWhoHasItsSlots) {
     });
     EXPECT_EQ(client.call({"GET", key}).reply.text, "node2");
     EXPECT_EQ(client.call({"GET", key_of(1)}).reply.text, "node1");
+  });
+}
+
+// Notes whom somebody wants to connect to. Nobody is at 192.0.2.1.
+class NotingNetwork final : public Network {
+ public:
+  NotingNetwork(Runtime& runtime, Network& network) : network_(network), mutex_(runtime) {}
+  Connected connect(const Endpoint& to, MonotonicTime deadline) override {
+    {
+      const std::scoped_lock lock(mutex_);
+      noted_.push_back(to);
+    }
+    if (to.host == "192.0.2.1") return {IoStatus::refused, nullptr};
+    return network_.connect(to, deadline);
+  }
+  std::unique_ptr<Listener> listen(const Endpoint& at) override { return network_.listen(at); }
+  std::vector<Endpoint> noted() {
+    const std::scoped_lock lock(mutex_);
+    return noted_;
+  }
+
+ private:
+  Network& network_;
+  Mutex mutex_;
+  std::vector<Endpoint> noted_;
+};
+
+// Many addresses that were replaced may swallow what is sent to them: each costs connect_timeout.
+TEST_P(ClusterClient, WhoIsNamedNoMoreIsAskedLast) {
+  run([](Runtime& runtime, Network& network, Town& town) {
+    std::vector<std::unique_ptr<FakeServer>> gone;
+    std::vector<Endpoint> at;
+    for (int i = 0; i < 20; ++i) {
+      gone.push_back(std::make_unique<FakeServer>(runtime, network,
+                                                  [](Peer& peer, const Command&) { peer.send("-ERR\r\n"); }));
+      at.push_back(gone.back()->endpoint());
+    }
+    for (const auto& server : gone) server->stop();
+    NotingNetwork noting(runtime, network);
+    Client client(runtime, noting, town.options());
+    town.replicas(at);
+    client.call({"GET", key_of(0)});
+    town.replicas({});
+    // Says nothing of where to: the map is asked for.
+    const auto ask_for_the_map = [&] {
+      town.next(0, {"-MOVED 1 ?:0\r\n"});
+      EXPECT_EQ(client.call({"GET", key_of(0)}).reply.text, "node0");
+    };
+    ask_for_the_map();
+    const std::size_t before = noting.noted().size();
+    for (int i = 0; i < 20; ++i) ask_for_the_map();
+    const std::vector<Endpoint> noted = noting.noted();
+    EXPECT_GE(noted.size(), before + 20);
+    for (std::size_t i = before; i < noted.size(); ++i)
+      EXPECT_EQ(std::count(at.begin(), at.end(), noted[i]), 0) << noted[i].to_string();
+    // None of those that are named is there: perhaps one of the others is.
+    gone.back()->restart();
+    for (std::size_t node = 0; node < Town::kNodes; ++node) town.node(node).stop();
+    lose_connection(client, key_of(0));
+    gone.back()->wait_for(1);
+  });
+}
+
+TEST_P(ClusterClient, AReplicaTooManyIsNotKnownAndTheRestIs) {
+  run([](Runtime& runtime, Network& network, Town& town) {
+    NotingNetwork noting(runtime, network);
+    std::vector<Endpoint> many;
+    for (std::uint16_t port = 1; port <= 5000; ++port) many.push_back({"192.0.2.1", port});
+    town.replicas(many);
+    Client full(runtime, noting, town.options({0, 1, 2}));
+    EXPECT_EQ(full.call({"GET", key_of(2)}).reply.text, "node2");
+    // Of this one the table is full before the primaries of the other slots come.
+    Client client(runtime, noting, town.options());
+    const Error error = error_of([&] { client.call({"GET", "k"}); });
+    EXPECT_EQ(error.kind(), Kind::protocol);
+    EXPECT_THAT(error.what(), HasSubstr("4097th address"));
   });
 }
 
