@@ -96,9 +96,15 @@ Connection::Result Connection::execute(std::span<const CommandView> commands, st
 }
 
 void Connection::enqueue(Pending& pending, std::span<const CommandView> commands) {
-  pending.sequence = first_sequence_ + entries_.size();
-  entries_.push_back({&pending, out_begin_ + out_.size(), pending.sent_at, commands.size()});
-  for (const CommandView& command : commands) append_command(out_, command);
+  const std::size_t before = out_.size();
+  try {
+    for (const CommandView& command : commands) append_command(out_, command);
+    entries_.push_back({&pending, out_begin_ + before, pending.sent_at, commands.size()});
+  } catch (...) {  // no memory: nothing of it is sent
+    out_.resize(before);
+    throw;
+  }
+  pending.sequence = first_sequence_ + entries_.size() - 1;
   outstanding_ += commands.size();
   if (!pending.background) return;
   background_until_ =

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/testing/ports.h"
@@ -265,6 +267,28 @@ TEST(ConnectionInVirtualTime, SilenceThatTheTaskNoticesIsTheEndForAll) {
     EXPECT_EQ(front.result.outcome, Outcome::broken);
     EXPECT_TRUE(front.result.may_have_executed);
     EXPECT_LT(runtime.now() - begin, 100ms);
+  });
+}
+
+// The argument is longer than any string can be, as one that no memory is left for.
+TEST_P(ConnectionOn, ACommandThatCannotBeQueuedLeavesNothingBehind) {
+  run([](Runtime& runtime) {
+    Bench bench(runtime);
+    const std::string_view key = "k";
+    const std::vector<std::string_view> good = {"GET", key};
+    const std::vector<std::string_view> bad = {"GET", {key.data(), std::string().max_size() + 1}};
+    const std::vector<CommandView> commands = {{{good, {}, {}}}, {{bad, {}, {}}}};
+    std::vector<Reply> replies(2);
+    const MonotonicTime now = runtime.now();
+    EXPECT_THROW(bench.connection->execute(commands, replies, now, now + 30s, false), std::length_error);
+    EXPECT_TRUE(bench.connection->idle());
+    Bench::Got next;
+    Task task = bench.spawn_get(next);
+    bench.script.wait_written(kGet.size());
+    bench.script.feed("+mine\r\n");
+    task.join();
+    EXPECT_EQ(bench.script.written, kGet);
+    EXPECT_EQ(next.replies[0].text, "mine");
   });
 }
 
