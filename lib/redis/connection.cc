@@ -66,6 +66,7 @@ Connection::Result Connection::execute(std::span<const CommandView> commands, st
   if (!background && entries_.empty() && !reading_ && pending.sent_at - last_heard_ >= kProbeAfter) {
     read_some(lock, nullptr,
               kAtOnce);  // a connection that died while nobody used it is noticed before sending
+    hand_on();           // others may have come meanwhile, and have left the reading to us
   }
   if (broken_) return {protocol_ ? Outcome::protocol : Outcome::broken, false, pending.sent_at};
   check_silence();

@@ -233,6 +233,35 @@ TEST_P(ConnectionOn, ADeathWhileIdleIsNoticedBeforeSending) {
   });
 }
 
+// While the first call looks whether the connection still lives it has the role of the reader, and another
+// one leaves the reading to it. Then it learns that it must not send here.
+TEST(ConnectionInVirtualTime, WhoLooksAndLeavesHandsTheReadingOn) {
+  HF_NEEDS_VIRTUAL_TIME();
+  for (const bool background : {false, true}) {
+    on_ports(Ports::embedded, [&](Runtime& runtime, Network&) {
+      Bench bench(runtime);
+      runtime.sleep_for(5ms);  // long enough to look first
+      bench.script.hold_probes(true);
+      const MonotonicTime begin = runtime.now();
+      Bench::Got looks, other;
+      Task a = bench.spawn_get(looks);
+      runtime.sleep_for(1ms);
+      Task b = bench.spawn_get(other, 30s, background);
+      bench.script.wait_written(kGet.size());
+      runtime.sleep_for(1ms);
+      bench.connection->retire();
+      bench.script.hold_probes(false);
+      a.join();
+      EXPECT_EQ(looks.result.outcome, Outcome::broken);
+      EXPECT_FALSE(looks.result.may_have_executed);
+      bench.script.feed("+other\r\n");
+      b.join();
+      EXPECT_EQ(other.replies[0].text, "other");
+      EXPECT_LT(runtime.now() - begin, 1s) << "somebody reads at once, not when the deadline has passed";
+    });
+  }
+}
+
 TEST(ConnectionInVirtualTime, SilenceBreaksIt) {
   HF_NEEDS_VIRTUAL_TIME();
   on_ports(Ports::embedded, [](Runtime& runtime, Network&) {

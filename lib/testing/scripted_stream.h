@@ -28,7 +28,8 @@ struct Script {
   bool closed = false;                                           // by the side under test
   std::set<TaskId> readers, writers;                             // that waited in a read; that wrote
   std::size_t writes = 0;
-  std::size_t reading = 0;  // reads that wait now
+  std::size_t reading = 0;   // reads that wait now
+  bool probes_held = false;  // see hold_probes()
 
   void feed(std::string_view bytes) {
     const std::unique_lock lock(mutex);
@@ -43,6 +44,12 @@ struct Script {
   void allow(std::size_t bytes) {
     const std::unique_lock lock(mutex);
     budget = bytes;
+    changed.notify_all();
+  }
+  // Reads that would not wait take as long as this lasts, as where their thread does not run for a while.
+  void hold_probes(bool hold) {
+    const std::unique_lock lock(mutex);
+    probes_held = hold;
     changed.notify_all();
   }
   // [parks]
@@ -67,7 +74,10 @@ class ScriptedStream final : public Stream {
       return script_.closed || !script_.incoming.empty() || script_.end != IoStatus::ok;
     };
     if (!ready()) {
-      if (deadline <= script_.runtime.now()) return {IoStatus::timed_out, 0};
+      if (deadline <= script_.runtime.now()) {
+        script_.changed.wait_until(lock, kNever, [&] { return !script_.probes_held; });
+        return {IoStatus::timed_out, 0};
+      }
       script_.readers.insert(script_.runtime.task_id());
       ++script_.reading;
       script_.changed.notify_all();
