@@ -368,6 +368,7 @@ void Client::Impl::wait_for_next_attempt(Lock& lock) {
 }
 
 void Client::Impl::shutdown() {
+  servers_->end();
   Lock lock(mutex_);
   stopping_ = true;
   for (Waiter* const waiter : waiters_) waiter->parker->unpark();

@@ -496,6 +496,45 @@ TEST(ClientInVirtualTime, DestroyedRightAfterACallThatGaveUp) {
   });
 }
 
+// Nobody answers anywhere, and nobody refuses.
+class SilentNetwork final : public Network {
+ public:
+  explicit SilentNetwork(Runtime& runtime) : runtime_(runtime) {}
+  Connected connect(const Endpoint&, MonotonicTime deadline) override {
+    runtime_.sleep_until(deadline);
+    return {IoStatus::timed_out, nullptr};
+  }
+  std::unique_ptr<Listener> listen(const Endpoint&) override { return nullptr; }
+
+ private:
+  Runtime& runtime_;
+};
+
+TEST(ClientInVirtualTime, DestroyedWhileItSeeksWaitsForOneAttemptAtMost) {
+  HF_NEEDS_VIRTUAL_TIME();
+  std::vector<Node> nodes;
+  for (std::uint16_t port = 1; port <= 7; ++port) nodes.push_back({"", {"192.0.2.1", port}});
+  ClientOptions several{.nodes = nodes}, sentinels{.sentinels = nodes, .primary_name = "p"},
+      cluster{.nodes = nodes};
+  cluster.cluster = true;
+  for (ClientOptions options : {several, sentinels, cluster}) {
+    on_ports(Ports::embedded, [&](Runtime& runtime, Network&) {
+      SilentNetwork network(runtime);
+      options.connect_timeout = 1s;
+      const MonotonicTime begin = runtime.now();
+      {
+        Client client(runtime, network, options);
+        const auto subscription = client.subscribe(
+            "c", [](std::string_view) {}, [] {});
+        for (const Lane lane : {Lane::shared, Lane::renewals})
+          EXPECT_TRUE(
+              error_of([&] { client.call({"A"}, {.deadline = runtime.now() + 50ms, .lane = lane}); }));
+      }
+      EXPECT_LE(runtime.now() - begin, 1100ms) << "the connectors of both lanes began within 100 ms";
+    });
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(, ClientOn, testing::all_ports(),
                          [](const auto& info) { return testing::to_string(info.param); });
 

@@ -95,6 +95,7 @@ std::optional<ClusterMap> read_slots(const Reply& reply, const Endpoint& asked, 
 
 Word ask(Runtime& runtime, Network& network, const ClientOptions& options, Servers& servers,
          std::size_t node) {
+  if (servers.ended()) return {.why_not = "the client is being destroyed"};
   Question question;
   question.log_in(options.user, options.password);
   question.add({"CLUSTER", "INFO"});

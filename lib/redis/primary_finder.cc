@@ -166,10 +166,13 @@ std::string node_name(const Node& node) { return node.name.empty() ? node.endpoi
 
 Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& options,
                       const Servers& servers, std::size_t node, bool ask_role) {
-  const Node which = servers.at(node);
-  const MonotonicTime deadline = deadline_after(runtime.now(), options.connect_timeout);
   Found found;
   found.node = node;
+  found.why_not = "the client is being destroyed";
+  if (servers.ended()) return found;
+  const Node which = servers.at(node);
+  const MonotonicTime deadline = deadline_after(runtime.now(), options.connect_timeout);
+  found.why_not.clear();
   const auto fail = [&](std::string why, std::optional<Kind> hopeless = std::nullopt, std::string code = {}) {
     found.stream.reset();
     found.warning.clear();
@@ -246,7 +249,7 @@ Found find_by_sentinels(Runtime& runtime, Network& network, const ClientOptions&
   std::vector<std::function<void()>> jobs;
   if (likely)
     jobs.push_back([&] { early = connect_to_node(runtime, network, options, servers, *likely, true); });
-  jobs.push_back([&] { answer = ask_sentinels(runtime, network, options, hint.sentinel); });
+  jobs.push_back([&] { answer = ask_sentinels(runtime, network, options, hint.sentinel, servers.ended()); });
   TaskPool(runtime, "seeker", Duration::zero()).run_all(std::move(jobs));
   Found found;
   found.why_not = answer.why_not;

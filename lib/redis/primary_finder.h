@@ -39,7 +39,7 @@ struct Found {
 };
 
 // [parks] Connects to the node and does the handshake (AUTH, HELLO, SELECT, CLIENT SETNAME, INFO memory, and
-// with `ask_role` ROLE), within options.connect_timeout.
+// with `ask_role` ROLE), within options.connect_timeout. Not found without an attempt: servers.ended().
 Found connect_to_node(Runtime& runtime, Network& network, const ClientOptions& options,
                       const Servers& servers, std::size_t node, bool ask_role);
 

@@ -85,7 +85,7 @@ Word ask(Runtime& runtime, Network& network, const ClientOptions& options, const
 }  // namespace
 
 SentinelAnswer ask_sentinels(Runtime& runtime, Network& network, const ClientOptions& options,
-                             std::optional<std::size_t> begin_with) {
+                             std::optional<std::size_t> begin_with, const std::atomic<bool>& ended) {
   SentinelAnswer answer;
   std::int64_t epoch = -2;
   std::size_t answered = 0, unreachable = 0;
@@ -94,7 +94,7 @@ SentinelAnswer ask_sentinels(Runtime& runtime, Network& network, const ClientOpt
   const std::size_t first =
       begin_with ? *begin_with : static_cast<std::size_t>(runtime.random_between(0, most - 1));
   TaskPool beside(runtime, "seeker", Duration::zero());
-  for (std::size_t asked = 0; asked < most && 2 * answered <= most;) {
+  for (std::size_t asked = 0; asked < most && 2 * answered <= most && !ended;) {
     const std::size_t now = std::min(most - asked, most / 2 + 1 - answered);
     std::vector<Word> words(now);
     std::vector<std::function<void()>> questions;

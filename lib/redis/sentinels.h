@@ -7,6 +7,7 @@
 // that it names is asked for its ROLE.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -27,8 +28,8 @@ struct SentinelAnswer {
 };
 
 // [parks] Asks each Sentinel once at most, each within options.connect_timeout, beginning with `first`
-// (nullopt: with any).
+// (nullopt: with any); none any more once `ended`.
 SentinelAnswer ask_sentinels(Runtime& runtime, Network& network, const ClientOptions& options,
-                             std::optional<std::size_t> first = std::nullopt);
+                             std::optional<std::size_t> first, const std::atomic<bool>& ended);
 
 }  // namespace holdfast::redis

@@ -1,5 +1,5 @@
-// The servers that one client knows: those of its options, and those that Sentinels named since; and what was
-// counted of the traffic with them.
+// The servers that one client knows: those of its options, and those that Sentinels named since; what was
+// counted of the traffic with them; and whether the client still wants any.
 //
 // Thread safety: all members, from any task. What was added stays, so that a name lives as long as this.
 #pragma once
@@ -34,6 +34,10 @@ class Servers {
 
   Counts& counts() const noexcept { return counts_; }
 
+  // The client is being destroyed: who seeks one of them makes no further attempt to connect.
+  void end() noexcept { ended_.store(true, std::memory_order_relaxed); }
+  const std::atomic<bool>& ended() const noexcept { return ended_; }
+
   Node at(std::size_t index) const;
   const std::string& name(std::size_t index) const;  // how errors call it
   std::size_t size() const;
@@ -51,6 +55,7 @@ class Servers {
   mutable Mutex mutex_;
   std::deque<Known> learned_;  // numbered on from those
   mutable Counts counts_;
+  std::atomic<bool> ended_ = false;
 };
 
 }  // namespace holdfast::redis
