@@ -166,7 +166,7 @@ class CommandStream final : public Stream {
   Condition changed_;
   const std::unique_ptr<CommandConnection> commands_;
   std::unique_ptr<MessageConnection> messages_;  // set once
-  ReplyReader requests_;
+  ReplyReader requests_{ReplyReader::kUnbounded, ReplyReader::kUnbounded};
   std::vector<Command> queue_;  // not taken yet
   std::string replies_;         // not read yet
   std::string trouble_;

@@ -281,6 +281,17 @@ TEST_F(CommandNetworkTest, TheEndOfTheClientCancelsWhatHangs) {
   EXPECT_EQ(said.ended, 1);
 }
 
+// The limit on the items of a reply is none on those of a command.
+TEST_F(CommandNetworkTest, ACommandMayHaveAsManyArgumentsAsItWants) {
+  Double::Said said;
+  CommandNetwork network = network_of(said);
+  Client client(runtime, network, options);
+  std::vector<std::string_view> command(100'000, "k");
+  command[0] = "DEL";
+  EXPECT_EQ(client.call(command).reply, status("OK"));
+  EXPECT_EQ(said.commands.back().size(), command.size());
+}
+
 TEST_F(CommandNetworkTest, NobodyCanConnectToIt) {
   Double::Said said;
   CommandNetwork network = network_of(said);

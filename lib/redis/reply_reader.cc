@@ -56,7 +56,7 @@ struct ReplyBuilder {
       reader.root_ = Reply();
       return &reader.root_;
     }
-    if (++reader.items_ > ReplyReader::kMostItems) return refuse(reader);
+    if (++reader.items_ > reader.max_items_) return refuse(reader);
     auto& items = static_cast<Reply*>(task->parent->obj)->items;
     return &items.emplace_back();
   }
@@ -89,10 +89,9 @@ struct ReplyBuilder {
   static void* array(const redisReadTask* task, int size) {
     std::size_t depth = 1;
     for (const redisReadTask* around = task->parent; around != nullptr; around = around->parent) ++depth;
-    const bool too_many = size > 0 && static_cast<std::size_t>(size) > ReplyReader::kMostItems;
-    if (depth > ReplyReader::kDeepest || too_many) {
-      return refuse(*static_cast<ReplyReader*>(task->privdata));
-    }
+    auto& reader = *static_cast<ReplyReader*>(task->privdata);
+    const bool too_many = size > 0 && static_cast<std::size_t>(size) > reader.max_items_;
+    if (depth > ReplyReader::kDeepest || too_many) return refuse(reader);
     return build(task, [&](Reply& reply) {
       reply.type = Reply::Type::array;
       reply.items.reserve(static_cast<std::size_t>(std::clamp(size, 0, 64)));
@@ -116,8 +115,10 @@ redisReplyObjectFunctions ReplyBuilder::functions = {ReplyBuilder::string, Reply
                                                      ReplyBuilder::integer, ReplyBuilder::nil,
                                                      ReplyBuilder::release};
 
-ReplyReader::ReplyReader(std::size_t max_reply)
-    : reader_(redisReaderCreateWithFunctions(&ReplyBuilder::functions)), max_reply_(max_reply) {
+ReplyReader::ReplyReader(std::size_t max_reply, std::size_t max_items)
+    : reader_(redisReaderCreateWithFunctions(&ReplyBuilder::functions)),
+      max_reply_(max_reply),
+      max_items_(max_items) {
   if (reader_ == nullptr) throw std::bad_alloc();
   reader_->privdata = this;
 }

@@ -23,7 +23,8 @@ class ReplyReader {
   static constexpr std::size_t kMostItems = 65536, kDeepest = 16;  // of one reply
   static constexpr std::size_t kUnbounded = std::numeric_limits<std::size_t>::max();
 
-  explicit ReplyReader(std::size_t max_reply = kUnbounded);  // in bytes
+  // `max_reply`: in bytes. `max_items`: kUnbounded for who reads what this process itself has written.
+  explicit ReplyReader(std::size_t max_reply = kUnbounded, std::size_t max_items = kMostItems);
   ~ReplyReader();
   ReplyReader(const ReplyReader&) = delete;
   ReplyReader& operator=(const ReplyReader&) = delete;
@@ -40,7 +41,7 @@ class ReplyReader {
   friend struct ReplyBuilder;
 
   redisReader* reader_;
-  const std::size_t max_reply_;
+  const std::size_t max_reply_, max_items_;
   Reply root_;             // the reply that is being built
   std::size_t bytes_ = 0;  // that have come since the last reply was complete
   std::size_t items_ = 0;  // of root_
