@@ -11,7 +11,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <optional>
+#include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -35,6 +37,7 @@ struct LookUp {
   const std::string name;
   const int done;
   std::vector<std::string> found;  // once `ready`
+  std::exception_ptr problem;      // likewise
   std::atomic<bool> ready = false;
 };
 
@@ -45,7 +48,11 @@ std::optional<std::vector<std::string>> look_up(Runtime& runtime, Resolver resol
   try {
     if (asked->done < 0) return resolver(name);
     std::thread([asked, resolver] {
-      asked->found = resolver(asked->name);
+      try {
+        asked->found = resolver(asked->name);
+      } catch (const std::exception&) {
+        asked->problem = std::current_exception();
+      }
       asked->ready.store(true, std::memory_order_release);
       const std::uint64_t one = 1;
       [[maybe_unused]] const ssize_t written = ::write(asked->done, &one, sizeof one);
@@ -61,6 +68,7 @@ std::optional<std::vector<std::string>> look_up(Runtime& runtime, Resolver resol
   while (!asked->ready.load(std::memory_order_acquire)) {
     if (!runtime.wait_fd(asked->done, FdInterest::readable, deadline)) return std::nullopt;
   }
+  if (asked->problem) std::rethrow_exception(asked->problem);
   return asked->found;
 }
 
@@ -71,7 +79,10 @@ std::vector<std::string> system_resolver(const std::string& name) {
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (::getaddrinfo(name.c_str(), nullptr, &hints, &found) != 0) return {};
+  const int error = ::getaddrinfo(name.c_str(), nullptr, &hints, &found);
+  if (error == EAI_AGAIN || error == EAI_MEMORY || error == EAI_SYSTEM)
+    throw std::runtime_error("looking up its name (" + std::string(::gai_strerror(error)) + ")");
+  if (error != 0) return {};
   std::vector<std::string> addresses;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
     std::array<char, NI_MAXHOST> text{};
@@ -85,7 +96,12 @@ std::vector<std::string> system_resolver(const std::string& name) {
 
 Connected LoopNetwork::connect(const Endpoint& to, MonotonicTime deadline) {
   if (!is_name(to)) return sockets_.connect(to, deadline);
-  const auto addresses = look_up(runtime_, resolver_, to.host, deadline);
+  std::optional<std::vector<std::string>> addresses;
+  try {
+    addresses = look_up(runtime_, resolver_, to.host, deadline);
+  } catch (const std::exception& not_now) {
+    return {IoStatus::timed_out, nullptr, not_now.what()};
+  }
   if (!addresses) return {IoStatus::timed_out, nullptr};
   Connected last{IoStatus::unreachable, nullptr};
   for (const std::string& address : *addresses) {

@@ -11,7 +11,8 @@
 
 namespace holdfast::async {
 
-// The addresses of a name as numbers, in the resolver's order; none: there is no such name. Blocks.
+// The addresses of a name as numbers, in the resolver's order; none: there is no such name. Blocks. Throws
+// std::exception: that cannot be told now (IoStatus::timed_out).
 using Resolver = std::vector<std::string> (*)(const std::string& name);
 std::vector<std::string> system_resolver(const std::string& name);
 

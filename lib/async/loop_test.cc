@@ -183,6 +183,18 @@ TEST(AsyncLoop, ALookUpEndsAtTheDeadline) {
   never.count_down();
 }
 
+TEST(AsyncLoop, ANameThatCannotBeLookedUpNowIsNoWrongName) {
+  Loop loop;
+  loop.call([&] {
+    LoopNetwork network(loop.runtime(), [](const std::string&) -> std::vector<std::string> {
+      throw std::runtime_error("the resolver is down");
+    });
+    const Connected connected = network.connect({"somewhere", 1}, kNever);
+    EXPECT_EQ(connected.status, IoStatus::timed_out);
+    EXPECT_EQ(connected.why, "the resolver is down");
+  });
+}
+
 Coroutine hold_once(Executor, AsyncLock lock, std::atomic<int>& held, std::latch& done) {
   Hold hold = co_await lock.async_lock();
   ++held;

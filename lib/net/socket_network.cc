@@ -51,15 +51,28 @@ Address unix_address(const std::string& path) {
   return address;
 }
 
-// Empty when there is no such host.
-std::vector<Address> resolve(const std::string& host, std::uint16_t port, bool passive) {
+// Why a name has no addresses.
+struct NoAddress {
+  IoStatus status = IoStatus::unreachable;  // there is no such host
+  std::string why = {};
+};
+
+// Empty when there is no such host, or when that cannot be told now; `why_not` says which.
+std::vector<Address> resolve(const std::string& host, std::uint16_t port, bool passive,
+                             NoAddress* why_not = nullptr) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : 0);
   addrinfo* found = nullptr;
   const std::string service = std::to_string(port);
-  if (getaddrinfo(host.empty() ? nullptr : host.c_str(), service.c_str(), &hints, &found) != 0) return {};
+  const int error = getaddrinfo(host.empty() ? nullptr : host.c_str(), service.c_str(), &hints, &found);
+  if (error == EAI_AGAIN || error == EAI_MEMORY || error == EAI_SYSTEM) {
+    const std::string text =
+        error == EAI_SYSTEM ? std::generic_category().message(errno) : gai_strerror(error);
+    if (why_not != nullptr) *why_not = {IoStatus::timed_out, "looking up its name (" + text + ")"};
+  }
+  if (error != 0) return {};
   std::vector<Address> addresses;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
     Address address;
@@ -344,13 +357,21 @@ Connected SocketNetwork::connect(const Endpoint& to, MonotonicTime deadline) {
     const Endpoint here = endpoint_of(address);
     return {IoStatus::ok, std::make_unique<SocketStream>(runtime_, fd.release(), here, to)};
   }
+  NoAddress last;
   const std::vector<Address> addresses =
-      is_unix(to) ? std::vector<Address>{unix_address(to.host)} : resolve(to.host, to.port, false);
-  IoStatus status = IoStatus::unreachable;
+      is_unix(to) ? std::vector<Address>{unix_address(to.host)} : resolve(to.host, to.port, false, &last);
   for (const Address& address : addresses) {
+    last = {};
+    IoStatus& status = last.status;
     if (address.length == 0) continue;
     FileDescriptor fd(runtime_, ::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (fd.get() < 0) return {IoStatus::unreachable, nullptr};
+    if (fd.get() < 0) {
+      // Of another kind of address there may be sockets; and some may come free.
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+        status = IoStatus::timed_out;
+      last.why = "for want of a socket (" + std::generic_category().message(errno) + ")";
+      continue;
+    }
     set_stream_options(fd.get(), address.family(), options_.keep_alive);
     if (!bind_source(fd.get(), address.family(), options_.source_address)) {
       status = IoStatus::unreachable;
@@ -370,7 +391,7 @@ Connected SocketNetwork::connect(const Endpoint& to, MonotonicTime deadline) {
     }
     return {IoStatus::ok, std::make_unique<SocketStream>(runtime_, fd.release(), here, there)};
   }
-  return {status, nullptr};
+  return {last.status, nullptr, last.why};
 }
 
 std::unique_ptr<Listener> SocketNetwork::listen(const Endpoint& at) {

@@ -37,7 +37,8 @@ class SocketNetwork final : public Network {
   explicit SocketNetwork(Runtime& runtime, SocketNetworkOptions options = {});
 
   // Host names are resolved by the system's resolver, which blocks the calling thread; numeric addresses are
-  // not looked up. All addresses of a name are tried in order until the deadline.
+  // not looked up. All addresses of a name are tried in order until the deadline. What may pass by itself is
+  // IoStatus::timed_out, too: the name cannot be looked up now, or there is no descriptor left.
   Connected connect(const Endpoint& to, MonotonicTime deadline) override;
   std::unique_ptr<Listener> listen(const Endpoint& at) override;
 

@@ -2,11 +2,13 @@
 #include "lib/net/socket_network.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,12 +16,45 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "lib/runtime/thread_runtime.h"
+
+namespace {
+
+// What the resolver says of some names. An error, or addresses one after the other; of these a family that no
+// system has, where `strange`.
+struct Said {
+  int error = 0;
+  std::vector<holdfast::Endpoint> addresses = {};
+  bool strange = false;  // the first one
+};
+std::map<std::string, Said>& said() {
+  static std::map<std::string, Said> names;
+  return names;
+}
+
+}  // namespace
+
+// In the place of the system's, for this test program.
+extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** found) {
+  static const auto system = reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
+  const auto scripted = name == nullptr ? said().end() : said().find(name);
+  if (scripted == said().end()) return system(name, service, hints, found);
+  if (scripted->second.error != 0) return scripted->second.error;
+  addrinfo** end = found;
+  for (const holdfast::Endpoint& at : scripted->second.addresses) {
+    const int error = system(at.host.c_str(), std::to_string(at.port).c_str(), hints, end);
+    if (error != 0) return error;
+    end = &(*end)->ai_next;
+  }
+  if (scripted->second.strange) (*found)->ai_addr->sa_family = 250;
+  return 0;
+}
 
 namespace holdfast {
 namespace {
@@ -135,6 +170,36 @@ TEST_F(Sockets, HostNamesAreResolved) {
   const auto listener = network.listen({"localhost", 0});
   EXPECT_EQ(network.connect({"localhost", listener->endpoint().port}, soon()).status, IoStatus::ok);
   EXPECT_EQ(network.connect({"no-such-host.invalid", 1}, soon()).status, IoStatus::unreachable);
+}
+
+// To tell an application that it has a wrong address, for good, needs better reasons.
+TEST_F(Sockets, WhatMayPassIsNoWrongAddress) {
+  said() = {{"wrong", {.error = EAI_NONAME}}, {"later", {.error = EAI_AGAIN}}};
+  EXPECT_EQ(network.connect({"wrong", 1}, soon()).status, IoStatus::unreachable);
+  const Connected later = network.connect({"later", 1}, soon());
+  EXPECT_EQ(later.status, IoStatus::timed_out);
+  EXPECT_NE(later.why.find("looking up its name"), std::string::npos) << later.why;
+  said().clear();
+
+  const auto listener = network.listen({"127.0.0.1", 0});
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{0, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const Connected full = network.connect(listener->endpoint(), soon());
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(full.status, IoStatus::timed_out);
+  EXPECT_NE(full.why.find("for want of a socket"), std::string::npos) << full.why;
+  EXPECT_EQ(network.connect(listener->endpoint(), soon()).status, IoStatus::ok);
+}
+
+TEST_F(Sockets, AnAddressOfAnUnknownKindIsPassedOver) {
+  const auto listener = network.listen({"127.0.0.1", 0});
+  said() = {{"two", {.addresses = {{"127.0.0.2", 1}, listener->endpoint()}, .strange = true}},
+            {"one", {.addresses = {{"127.0.0.2", 1}}, .strange = true}}};
+  EXPECT_EQ(network.connect({"two", 1}, soon()).status, IoStatus::ok);
+  EXPECT_EQ(network.connect({"one", 1}, soon()).status, IoStatus::unreachable);
+  said().clear();
 }
 
 TEST_F(Sockets, UnixSockets) {
