@@ -103,12 +103,16 @@ Connected LoopNetwork::connect(const Endpoint& to, MonotonicTime deadline) {
     return {IoStatus::timed_out, nullptr, not_now.what()};
   }
   if (!addresses) return {IoStatus::timed_out, nullptr};
-  Connected last{IoStatus::unreachable, nullptr};
-  for (const std::string& address : *addresses) {
-    last = sockets_.connect({address, to.port}, deadline);
-    if (last.status == IoStatus::ok || runtime_.now() >= deadline) break;
+  Connected last{IoStatus::unreachable, nullptr}, passing;  // if one may answer later, so may the name
+  for (std::size_t i = 0; i < addresses->size(); ++i) {
+    // One that is silent leaves as much time to each of the others.
+    const MonotonicTime now = runtime_.now();
+    const auto left = static_cast<Duration::rep>(addresses->size() - i);
+    last = sockets_.connect({(*addresses)[i], to.port}, left > 1 ? now + (deadline - now) / left : deadline);
+    if (last.status == IoStatus::ok || runtime_.now() >= deadline) return last;
+    if (last.status == IoStatus::timed_out) passing = std::move(last);
   }
-  return last;
+  return passing.status == IoStatus::timed_out ? std::move(passing) : std::move(last);
 }
 
 }  // namespace holdfast::async

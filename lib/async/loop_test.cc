@@ -195,6 +195,28 @@ TEST(AsyncLoop, ANameThatCannotBeLookedUpNowIsNoWrongName) {
   });
 }
 
+TEST(AsyncLoop, ASilentAddressLeavesTimeForTheNext) {
+  Loop loop;
+  loop.call([&] {
+    LoopNetwork network(loop.runtime(), [](const std::string&) -> std::vector<std::string> {
+      return {"127.0.0.2", "127.0.0.3"};
+    });
+    SocketNetwork narrow(loop.runtime(), {.backlog = 1});
+    const auto silent = narrow.listen({"127.0.0.2", 0});
+    const auto good = narrow.listen({"127.0.0.3", silent->endpoint().port});
+    std::vector<std::unique_ptr<Stream>> queued;  // whoever comes beyond those is not answered
+    for (IoStatus status = IoStatus::ok; status == IoStatus::ok && queued.size() < 100;) {
+      Connected one = network.connect(silent->endpoint(), loop.runtime().now() + 20ms);
+      status = one.status;
+      queued.push_back(std::move(one.stream));
+    }
+    const Connected connected =
+        network.connect({"somewhere", silent->endpoint().port}, loop.runtime().now() + 400ms);
+    ASSERT_EQ(connected.status, IoStatus::ok);
+    EXPECT_EQ(connected.stream->peer(), good->endpoint());
+  });
+}
+
 Coroutine hold_once(Executor, AsyncLock lock, std::atomic<int>& held, std::latch& done) {
   Hold hold = co_await lock.async_lock();
   ++held;

@@ -360,7 +360,10 @@ Connected SocketNetwork::connect(const Endpoint& to, MonotonicTime deadline) {
   NoAddress last;
   const std::vector<Address> addresses =
       is_unix(to) ? std::vector<Address>{unix_address(to.host)} : resolve(to.host, to.port, false, &last);
-  for (const Address& address : addresses) {
+  NoAddress passing;  // if one may answer later it is not "nobody listens", whatever the others say
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const Address& address = addresses[i];
+    if (last.status == IoStatus::timed_out) passing = last;
     last = {};
     IoStatus& status = last.status;
     if (address.length == 0) continue;
@@ -377,7 +380,10 @@ Connected SocketNetwork::connect(const Endpoint& to, MonotonicTime deadline) {
       status = IoStatus::unreachable;
       continue;
     }
-    status = connect_one(runtime_, fd.get(), address, deadline);
+    // One that is silent leaves as much time to each of the others.
+    const MonotonicTime now = runtime_.now();
+    const auto left = static_cast<Duration::rep>(addresses.size() - i);
+    status = connect_one(runtime_, fd.get(), address, left > 1 ? now + (deadline - now) / left : deadline);
     if (status == IoStatus::timed_out && runtime_.now() >= deadline) break;
     if (status != IoStatus::ok) continue;
     const Endpoint here = endpoint_of(own_address(fd.get()));
@@ -391,7 +397,8 @@ Connected SocketNetwork::connect(const Endpoint& to, MonotonicTime deadline) {
     }
     return {IoStatus::ok, std::make_unique<SocketStream>(runtime_, fd.release(), here, there)};
   }
-  return {last.status, nullptr, last.why};
+  if (passing.status != IoStatus::timed_out) passing = last;
+  return {passing.status, nullptr, passing.why};
 }
 
 std::unique_ptr<Listener> SocketNetwork::listen(const Endpoint& at) {

@@ -37,8 +37,9 @@ class SocketNetwork final : public Network {
   explicit SocketNetwork(Runtime& runtime, SocketNetworkOptions options = {});
 
   // Host names are resolved by the system's resolver, which blocks the calling thread; numeric addresses are
-  // not looked up. All addresses of a name are tried in order until the deadline. What may pass by itself is
-  // IoStatus::timed_out, too: the name cannot be looked up now, or there is no descriptor left.
+  // not looked up. All addresses of a name are tried in order, each for its share of the time that is left.
+  // What may pass by itself is IoStatus::timed_out, too: one address is silent, the name cannot be looked
+  // up now, or there is no descriptor left.
   Connected connect(const Endpoint& to, MonotonicTime deadline) override;
   std::unique_ptr<Listener> listen(const Endpoint& at) override;
 

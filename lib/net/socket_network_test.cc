@@ -202,6 +202,26 @@ TEST_F(Sockets, AnAddressOfAnUnknownKindIsPassedOver) {
   said().clear();
 }
 
+// The first address swallows what is sent there: its listener's queue is full.
+TEST_F(Sockets, ASilentAddressLeavesTimeForTheNext) {
+  SocketNetwork narrow(runtime, {.backlog = 1});
+  const auto silent = narrow.listen({"127.0.0.1", 0}), good = network.listen({"127.0.0.1", 0});
+  std::vector<std::unique_ptr<Stream>> queued;
+  for (IoStatus status = IoStatus::ok; status == IoStatus::ok && queued.size() < 100;) {
+    Connected one = network.connect(silent->endpoint(), runtime.now() + 20ms);
+    status = one.status;
+    queued.push_back(std::move(one.stream));
+  }
+  said() = {{"two", {.addresses = {silent->endpoint(), good->endpoint()}}}};
+  const Connected two = network.connect({"two", 1}, runtime.now() + 400ms);
+  said() = {{"none", {.addresses = {silent->endpoint(), {"127.0.0.1", 1}}}}};
+  EXPECT_EQ(network.connect({"none", 1}, runtime.now() + 100ms).status, IoStatus::timed_out)
+      << "though the second one refuses";
+  said().clear();
+  ASSERT_EQ(two.status, IoStatus::ok);
+  EXPECT_EQ(two.stream->peer(), good->endpoint());
+}
+
 TEST_F(Sockets, UnixSockets) {
   const Folder folder;
   const Endpoint at{folder / "socket", 0};
