@@ -1,14 +1,31 @@
 // Runtime::wait_fd, on both implementations that have file descriptors.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <functional>
 
 #include "lib/runtime/runtime.h"
 #include "lib/testing/ports.h"
+
+namespace {
+std::atomic<bool> epoll_pwait2_is_forbidden = false;
+}
+
+// In the place of the system's, for this test program: a sandbox may refuse what is newer than itself.
+extern "C" int epoll_pwait2(int epoll, epoll_event* events, int size, const timespec* timeout,
+                            const sigset_t* mask) {
+  static const auto system = reinterpret_cast<decltype(&epoll_pwait2)>(dlsym(RTLD_NEXT, "epoll_pwait2"));
+  if (!epoll_pwait2_is_forbidden) return system(epoll, events, size, timeout, mask);
+  errno = EPERM;
+  return -1;
+}
 
 namespace holdfast {
 namespace {
@@ -78,6 +95,18 @@ TEST_P(FdConformance, WhatNobodyWaitsForIsNotLost) {
     runtime.sleep_for(2ms);
     EXPECT_TRUE(runtime.wait_fd(ends[0], FdInterest::readable, soon(runtime)));
     EXPECT_TRUE(runtime.wait_fd(ends[0], FdInterest::readable, soon(runtime)));  // still
+  });
+}
+
+TEST_P(FdConformance, AForbiddenCallOfTheSystemIsReplaced) {
+  on([this](Runtime& runtime) {
+    epoll_pwait2_is_forbidden = true;
+    const Task writer = runtime.spawn("writer", [&] {
+      runtime.sleep_for(2ms);
+      EXPECT_EQ(::write(ends[1], "x", 1), 1);
+    });
+    EXPECT_TRUE(runtime.wait_fd(ends[0], FdInterest::readable, soon(runtime)));
+    epoll_pwait2_is_forbidden = false;
   });
 }
 

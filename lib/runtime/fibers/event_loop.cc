@@ -118,7 +118,8 @@ void EventLoop::look(Scheduler& scheduler, std::int64_t timeout_ns, bool idle) {
   const int size = static_cast<int>(events.size());
   const timespec timeout{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
   int count = ::epoll_pwait2(epoll_, events.data(), size, &timeout, nullptr);
-  if (count < 0 && errno == ENOSYS) {  // Linux before 5.11: whole milliseconds, rounded up
+  // Linux before 5.11 does not know it, and a sandbox may forbid it: whole milliseconds, rounded up.
+  if (count < 0 && errno != EINTR) {
     count = ::epoll_wait(epoll_, events.data(), size, static_cast<int>((timeout_ns + 999'999) / 1'000'000));
   }
   for (int i = 0; i < count; ++i) {
