@@ -99,7 +99,7 @@ struct ClientOptions {
   Duration backoff_max = std::chrono::milliseconds(500);  // the longest pause between attempts
   std::size_t max_pending = 65536;  // calls in flight; one more fails as `unavailable`, not sent
   // The longest reply or message, in bytes. A server that sends a longer one (or more than 65,536 items, or
-  // lists in lists in lists, 16 deep) is not listened to any further: Kind::protocol, the connection is given
+  // lists in lists, more than 7 deep) is not listened to any further: Kind::protocol, the connection is given
   // up.
   std::size_t max_reply = std::size_t{1} << 20;
   // A server that evicts keys when its memory is full (maxmemory with a maxmemory-policy other than

@@ -78,6 +78,9 @@ struct ReplyBuilder {
   }
 
   static void* string(const redisReadTask* task, char* text, std::size_t size) {
+    if (task->type != REDIS_REPLY_ERROR && task->type != REDIS_REPLY_STATUS &&
+        task->type != REDIS_REPLY_STRING)
+      return refuse_resp3(task);
     return build(task, [&](Reply& reply) {
       reply.type = task->type == REDIS_REPLY_ERROR    ? Reply::Type::error
                    : task->type == REDIS_REPLY_STATUS ? Reply::Type::status
@@ -86,15 +89,18 @@ struct ReplyBuilder {
       if (reply.type == Reply::Type::error) begin_with_what_was_raised(reply.text);
     });
   }
-  static void* array(const redisReadTask* task, int size) {
+  // `size`: int up to hiredis 0.14, size_t since.
+  template <class Size>
+  static void* array(const redisReadTask* task, Size size) {
+    const auto count = static_cast<std::size_t>(std::max(static_cast<long long>(size), 0LL));
     std::size_t depth = 1;
     for (const redisReadTask* around = task->parent; around != nullptr; around = around->parent) ++depth;
     auto& reader = *static_cast<ReplyReader*>(task->privdata);
-    const bool too_many = size > 0 && static_cast<std::size_t>(size) > reader.max_items_;
-    if (depth > ReplyReader::kDeepest || too_many) return refuse(reader);
+    if (depth > ReplyReader::kDeepest || count > reader.max_items_) return refuse(reader);
+    if (task->type != REDIS_REPLY_ARRAY) return refuse_resp3(task);
     return build(task, [&](Reply& reply) {
       reply.type = Reply::Type::array;
-      reply.items.reserve(static_cast<std::size_t>(std::clamp(size, 0, 64)));
+      reply.items.reserve(std::min<std::size_t>(count, 64));
     });
   }
   static void* integer(const redisReadTask* task, long long value) {
@@ -108,12 +114,33 @@ struct ReplyBuilder {
   }
   static void release(void*) {}  // root_ owns everything
 
+  // hiredis 1.0 and newer read RESP3, too. Nobody asks a server for that.
+  static void* refuse_resp3(const redisReadTask* task) noexcept {
+    static_cast<ReplyReader*>(task->privdata)->resp3_ = true;
+    return nullptr;
+  }
+  static void* real(const redisReadTask* task, double, char*, std::size_t) noexcept {
+    return refuse_resp3(task);
+  }
+  static void* boolean(const redisReadTask* task, int) noexcept { return refuse_resp3(task); }
+
+  // By name: the newer ones stand among the older ones.
+  template <class Functions>
+  static Functions make() {
+    Functions made{};
+    made.createString = &string;
+    made.createArray = &array;
+    made.createInteger = &integer;
+    made.createNil = &nil;
+    made.freeObject = &release;
+    if constexpr (requires { made.createDouble; }) made.createDouble = &real;
+    if constexpr (requires { made.createBool; }) made.createBool = &boolean;
+    return made;
+  }
   static redisReplyObjectFunctions functions;
 };
 
-redisReplyObjectFunctions ReplyBuilder::functions = {ReplyBuilder::string, ReplyBuilder::array,
-                                                     ReplyBuilder::integer, ReplyBuilder::nil,
-                                                     ReplyBuilder::release};
+redisReplyObjectFunctions ReplyBuilder::functions = ReplyBuilder::make<redisReplyObjectFunctions>();
 
 ReplyReader::ReplyReader(std::size_t max_reply, std::size_t max_items)
     : reader_(redisReaderCreateWithFunctions(&ReplyBuilder::functions)),
@@ -136,7 +163,8 @@ ReplyReader::Next ReplyReader::next(Reply& into) {
   if (!error_.empty()) return Next::broken;
   void* reply = nullptr;
   if (redisReaderGetReply(reader_, &reply) != REDIS_OK) {
-    error_ = too_large_                   ? "a reply with more than 65536 items, or lists 16 deep"
+    error_ = too_large_                   ? "a reply with more than 65536 items, or lists more than 7 deep"
+             : resp3_                     ? "a reply of RESP3"
              : reader_->errstr[0] != '\0' ? reader_->errstr
                                           : "not a RESP reply";
     return Next::broken;

@@ -20,7 +20,7 @@ class ReplyReader {
  public:
   enum class Next { reply, incomplete, broken };
 
-  static constexpr std::size_t kMostItems = 65536, kDeepest = 16;  // of one reply
+  static constexpr std::size_t kMostItems = 65536, kDeepest = 7;  // of one reply
   static constexpr std::size_t kUnbounded = std::numeric_limits<std::size_t>::max();
 
   // `max_reply`: in bytes. `max_items`: kUnbounded for who reads what this process itself has written.
@@ -45,7 +45,7 @@ class ReplyReader {
   Reply root_;             // the reply that is being built
   std::size_t bytes_ = 0;  // that have come since the last reply was complete
   std::size_t items_ = 0;  // of root_
-  bool too_large_ = false;
+  bool too_large_ = false, resp3_ = false;
   std::string error_;
 };
 

@@ -114,6 +114,19 @@ TEST(ReplyReader, AnAnnouncedLengthCostsNoMemory) {
   EXPECT_EQ(reader.next(reply), Next::incomplete);
 }
 
+// The same with each version of hiredis.
+TEST(ReplyReader, SevenListsInOneAnotherAreTheMost) {
+  for (const int depth : {7, 8, 20}) {
+    ReplyReader reader;
+    Reply reply;
+    for (int i = 0; i < depth; ++i) reader.feed("*1\r\n");
+    reader.feed(":1\r\n");
+    EXPECT_EQ(reader.next(reply), depth == 7 ? Next::reply : Next::broken) << depth;
+    EXPECT_EQ(reader.too_large(), depth > 7) << depth;
+    EXPECT_EQ(reader.error().find("more than 7 deep") != std::string::npos, depth > 7) << reader.error();
+  }
+}
+
 TEST(ReplyReader, AReplyHasAGreatestSizeNumberOfItemsAndDepth) {
   const auto refused = [](std::string_view begin, std::string_view more, int times) {
     ReplyReader reader(1000);
