@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <hiredis/hiredis.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -167,6 +170,25 @@ TEST_F(AdoptedConnections, WhoCannotConnectSaysWhy) {
     EXPECT_FALSE(unreachable.may_have_executed());
     EXPECT_THAT(unreachable.what(), HasSubstr("hiredis: Connection refused"));
   }
+}
+
+// hiredis writes as to a file: without care the signal ends the program.
+TEST(HiredisConnections, ABrokenConnectionRaisesNoSignal) {
+  const auto handler = ::signal(SIGPIPE, SIG_DFL);
+  const CommandConnections adopted = hiredis_connections([](const Endpoint&, Duration) {
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    ::close(ends[1]);
+    return redisConnectFd(ends[0]);
+  });
+  EXPECT_THROW(adopted.commands({}, 1s)->execute({{"PING"}}), std::runtime_error);
+  EXPECT_THROW(adopted.messages({}, 1s)->send({"PING"}), std::runtime_error);
+  sigset_t signals;
+  ASSERT_EQ(sigpending(&signals), 0);
+  EXPECT_EQ(sigismember(&signals, SIGPIPE), 0) << "nothing is left";
+  ASSERT_EQ(sigprocmask(SIG_BLOCK, nullptr, &signals), 0);
+  EXPECT_EQ(sigismember(&signals, SIGPIPE), 0) << "nor kept from the application";
+  ::signal(SIGPIPE, handler);
 }
 
 // --- doubles ----------------------------------------------------------------------------------------------

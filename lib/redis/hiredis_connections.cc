@@ -2,9 +2,12 @@
 
 #include <hiredis/hiredis.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -70,11 +73,42 @@ void append(redisContext& context, const std::vector<std::string>& command) {
 // shutdown() and not close(): the descriptor stays this connection's until the destructor.
 void cut(redisContext& context) noexcept { ::shutdown(context.fd, SHUT_RDWR); }
 
+// Keeps a SIGPIPE from the program while hiredis writes on this thread: it writes as to a file, and where the
+// server or cut() has ended the connection the system raises one.
+class NoSigpipe {
+ public:
+  NoSigpipe() noexcept {
+    sigemptyset(&sigpipe_);
+    sigaddset(&sigpipe_, SIGPIPE);
+    was_pending_ = pending();
+    ::pthread_sigmask(SIG_BLOCK, &sigpipe_, &before_);
+  }
+  ~NoSigpipe() {
+    const int error = errno;
+    const timespec at_once{};
+    if (!was_pending_ && pending()) ::sigtimedwait(&sigpipe_, nullptr, &at_once);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+  NoSigpipe(const NoSigpipe&) = delete;
+  NoSigpipe& operator=(const NoSigpipe&) = delete;
+
+ private:
+  static bool pending() noexcept {
+    sigset_t signals;
+    return ::sigpending(&signals) == 0 && sigismember(&signals, SIGPIPE) == 1;
+  }
+
+  sigset_t sigpipe_{}, before_{};
+  bool was_pending_ = false;
+};
+
 class HiredisCommands final : public CommandConnection {
  public:
   explicit HiredisCommands(Context context) : context_(std::move(context)) {}
 
   std::vector<Reply> execute(const std::vector<std::vector<std::string>>& commands) override {
+    const NoSigpipe quiet;
     for (const std::vector<std::string>& command : commands) append(*context_, command);
     std::vector<Reply> replies;
     for (std::size_t i = 0; i < commands.size(); ++i) {
@@ -96,6 +130,7 @@ class HiredisMessages final : public MessageConnection {
   explicit HiredisMessages(Context context) : context_(std::move(context)) {}
 
   void send(const std::vector<std::string>& command) override {
+    const NoSigpipe quiet;
     append(*context_, command);
     for (int done = 0; done == 0;) {
       if (redisBufferWrite(context_.get(), &done) != REDIS_OK) fail(*context_);
