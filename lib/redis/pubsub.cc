@@ -176,9 +176,12 @@ void Pubsub::connect(Lock& lock) {
   Found found = options_->cluster ? connect_to_node(runtime_, network_, *options_, *servers_, first, false)
                                   : find_primary(runtime_, network_, *options_, *servers_, first);
   if (!found.stream && on_trouble_) on_trouble_(first);
-  if (found.stream && on_found_) on_found_(found.node);
+  // The calls have gone elsewhere meanwhile, and know better than who was asked before that.
+  const auto overtaken = [&] { return found.stream && primary_ != first && primary_ != found.node; };
+  if (found.stream && on_found_ && !overtaken()) on_found_(found.node);
   lock.lock();
-  ++failures_;  // until a subscription is confirmed
+  if (overtaken()) return;  // there, at once
+  ++failures_;              // until a subscription is confirmed
   if (!found.stream) return;
   if (std::exchange(lost_, false)) ++servers_->counts().reconnections;
   stream_ = std::move(found.stream);

@@ -11,6 +11,7 @@
 // Thread safety: all members, from any task. Must be owned by a std::shared_ptr: its task keeps it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -95,7 +96,7 @@ class Pubsub : public std::enable_shared_from_this<Pubsub> {
   std::map<std::string, Channel, std::less<>> channels_;
   std::size_t listeners_ = 0;  // in all channels
   bool stopping_ = false;
-  std::size_t primary_ = 0;  // where to look first
+  std::atomic<std::size_t> primary_ = 0;  // where to look first; written under the mutex
 
   std::shared_ptr<Stream> stream_;  // null: not connected
   std::size_t node_ = 0;            // of stream_

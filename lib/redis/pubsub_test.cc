@@ -168,6 +168,40 @@ TEST_P(PubsubOn, FollowsThePrimaryOfTheCalls) {
   });
 }
 
+// The old primary answers it when the calls have gone elsewhere already.
+TEST(PubsubInVirtualTime, FollowsTheCallsAlsoWhileItConnects) {
+  HF_NEEDS_VIRTUAL_TIME();
+  on_ports(Ports::embedded, [](Runtime& runtime, Network& network) {
+    std::atomic<int> master = 1;
+    std::atomic<bool> late = false;
+    FakeServer first(runtime, network, [&](Peer& peer, const Command& command) {
+      if (command[0] == "ROLE" && peer.number() == 2) {
+        while (!late) runtime.sleep_for(1ms);
+        return answer(peer, command, true);  // what it was when it was asked
+      }
+      if (command[0] == "SET" && master != 1) return peer.send("-READONLY no\r\n");
+      answer(peer, command, master == 1);
+    });
+    FakeServer second(runtime, network,
+                      [&](Peer& peer, const Command& command) { answer(peer, command, master == 2); });
+    Client client(runtime, network, options({&first, &second}));
+    client.call({"SET", "k", "v"});
+    Events events(runtime);
+    const auto subscription = listen(client, events, "c");
+    while (first.connections() < 2) runtime.sleep_for(1ms);
+    master = 2;
+    client.call({"SET", "k", "v"});
+    runtime.sleep_for(10ms);
+    late = true;
+    events.wait(1);
+    EXPECT_THAT(second.log(), ::testing::Contains(::testing::HasSubstr("SUBSCRIBE c")));
+    EXPECT_THAT(first.log(), ::testing::Not(::testing::Contains(::testing::HasSubstr("SUBSCRIBE c"))));
+    const std::size_t before = first.connections();
+    client.call({"SET", "k", "v"});
+    EXPECT_EQ(first.connections(), before) << "the calls are not led back";
+  });
+}
+
 TEST_P(PubsubOn, TheCallsFollowItToThePrimary) {
   run([](Runtime& runtime, Network& network) {
     std::atomic<int> master = 1;
