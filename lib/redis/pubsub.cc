@@ -209,6 +209,7 @@ void Pubsub::subscribe_all(Lock&) {
 // Until the connection ends.
 void Pubsub::serve(Lock& lock) {
   const std::shared_ptr<Stream> stream = stream_;
+  const std::size_t failures = failures_;
   ReplyReader reader(options_->max_reply);
   Reply message;
   std::array<char, 1024> buffer;
@@ -234,6 +235,7 @@ void Pubsub::serve(Lock& lock) {
       if (!message.is_error()) {
         dispatch(lock, message);
       } else if (!is_about_shards(lock, message)) {
+        failures_ = failures;           // also where another channel was confirmed
         return refused(lock, message);  // still loading, ...: try again later
       }
     }

@@ -128,6 +128,26 @@ TEST_P(PubsubOn, WarnsOnceWhereItMayNotListen) {
   });
 }
 
+// One of two channels is refused, after the other was confirmed.
+TEST(PubsubInVirtualTime, ARefusedChannelIsAskedForEverMoreSeldom) {
+  HF_NEEDS_VIRTUAL_TIME();
+  on_ports(Ports::embedded, [&](Runtime& runtime, Network& network) {
+    FakeServer server(runtime, network, [&](Peer& peer, const Command& command) {
+      if (command[0] == "SUBSCRIBE" && command[1] == "z") return peer.send("-NOPERM no such channel\r\n");
+      answer_as_master(peer, command);
+    });
+    ClientOptions with = options({&server});
+    with.backoff_max = 100ms;
+    with.on_warning = [](std::string_view) {};
+    Client client(runtime, network, with);
+    Events events(runtime);
+    const auto denied = listen(client, events, "z"), permitted = listen(client, events, "a");
+    runtime.sleep_for(2s);
+    EXPECT_GE(server.connections(), 20u) << "rights can be given";
+    EXPECT_LE(server.connections(), 60u) << "one each 50 to 100 ms, after 8 quicker ones";
+  });
+}
+
 TEST_P(PubsubOn, SubscribesAgainAfterALoss) {
   run([](Runtime& runtime, Network& network) {
     FakeServer server(runtime, network, answer_as_master);
