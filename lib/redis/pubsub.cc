@@ -66,8 +66,9 @@ std::unique_ptr<Subscription> Pubsub::subscribe(std::string channel,
   if (stopping_) return handle;
   if (!task_.running()) {
     if (!task_.start([self = shared_from_this()] { self->run(); })) {
+      const std::string_view command = subscribe_command();
       lock.unlock();  // the end of `handle` takes it back
-      throw failure(Error::Kind::unavailable, "", subscribe_command(), false,
+      throw failure(Error::Kind::unavailable, "", command, false,
                     "no task could be started that listens (no threads left?)");
     }
   } else if (stream_) {
