@@ -77,9 +77,11 @@ class NodeRefuses : public std::runtime_error {
   bool says(std::string_view code) const {
     return answer_.starts_with(code) && (answer_.size() == code.size() || answer_[code.size()] == ' ');
   }
-  // It will take the same command later: it runs a script, loads its data, or hands over to a replica.
+  // It will take the same command later: it runs a script, loads its data, hands over to a replica, or is one
+  // that answers nothing before it has heard its primary (replica-serve-stale-data no).
   bool for_now() const {
-    return says("BUSY") || says("LOADING") || says("ERR REPLICAOF not allowed while failing over.");
+    return says("BUSY") || says("LOADING") || says("MASTERDOWN") ||
+           says("ERR REPLICAOF not allowed while failing over.");
   }
 
  private:

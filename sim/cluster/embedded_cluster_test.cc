@@ -160,6 +160,7 @@ TEST(NodeRefuses, SaysWhetherItIsForNow) {
   };
   EXPECT_TRUE(for_now("BUSY Redis is busy running a script."));
   EXPECT_TRUE(for_now("LOADING Redis is loading the dataset in memory"));
+  EXPECT_TRUE(for_now("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."));
   EXPECT_TRUE(for_now("ERR REPLICAOF not allowed while failing over."));
   EXPECT_FALSE(for_now("BUSYGROUP Consumer Group name already exists"));
   EXPECT_FALSE(for_now("ERR unknown command"));

@@ -94,7 +94,6 @@ void draw_settings(const Ground& ground, Value& document, Dice dice) {
     give_up_soon(ground, document);
   }
   if (dice.one_in(10)) set_servers(ground, document, "repl-backlog-size", text_value("16kb"));
-  if (dice.one_in(10)) set_servers(ground, document, "replica-serve-stale-data", text_value("no"));
 }
 
 // Sentinels, or a Redis Cluster, that make nobody a primary while the case lasts: no lock on one primary

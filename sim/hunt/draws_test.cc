@@ -51,10 +51,9 @@ TEST(Draws, AFarClientSettingsKeysAndOptions) {
   const Drawn drawn("reentrant");
   for (const char* const path :
        {"network.client.latency", "cluster.settings.min-replicas-to-write",
-        "cluster.settings.repl-backlog-size=16kb", "cluster.settings.replica-serve-stale-data=no",
-        "cluster.settings.busy-reply-threshold", "workload.key=}{", "workload.key={stock}:1",
-        "workload.own_keys", "workload.twin_keys", "lock.max_renewals", "lock.replica_timeout",
-        "run.order=instant"}) {
+        "cluster.settings.repl-backlog-size=16kb", "cluster.settings.busy-reply-threshold", "workload.key=}{",
+        "workload.key={stock}:1", "workload.own_keys", "workload.twin_keys", "lock.max_renewals",
+        "lock.replica_timeout", "run.order=instant"}) {
     EXPECT_GT(drawn.with(path), 0) << path;
     EXPECT_LT(drawn.with(path), kCases / 4) << path << ": most cases are plain";
   }
