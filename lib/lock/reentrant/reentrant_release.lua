@@ -69,7 +69,9 @@ while popped[1] do
   local first, ticket = popped[1], popped[2]
   local time, alive_until = call('time'), call('zscore', patience, first)
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
-  if alive_until and tonumber(alive_until) > now then
+  if first == owner then -- my own place: a SET of mine that came late let me in beside it
+    call('zrem', patience, owner)
+  elseif alive_until and tonumber(alive_until) > now then
     local message, token = ' held ' .. alive_until, nil
     if KEYS[4] then
       token = string.format('%.0f', math.max((call('get', KEYS[4]) or 0) + 1, time[1] * 1000000 + time[2]))

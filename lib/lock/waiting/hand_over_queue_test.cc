@@ -48,6 +48,26 @@ std::unique_ptr<redis::Subscription> listen_as(Fixture& fixture, Peer<ReentrantL
   return subscription;
 }
 
+// A SET that came late let it in while it stood in the queue: it is not served by its own release.
+TEST_P(HandOverQueueTest, WhoReleasesIsNotServedByIt) {
+  run([](Fixture& fixture) {
+    Peer<ReentrantLocks> a(fixture, {.lease = 60s});
+    const auto b = listen_as(fixture, a, "b"), c = listen_as(fixture, a, "c");
+    const std::vector<std::string_view> keys{"k", kQueue, kPatience}, args{"b:1"};
+    a.ask({"SET", "k", "b:1", "PX", "60000"});
+    queue_up(a, "b:1", "1.5");
+    queue_up(a, "c:1", "2.5");
+    const redis::Reply first = a.client.eval(kReentrantRelease, keys, args).reply;
+    ASSERT_EQ(first.items.size(), 2u);
+    EXPECT_EQ(first.items[1].text, "c:1");
+    EXPECT_EQ(a.ask({"ZCARD", kPatience}).integer, 0);
+    a.ask({"SET", "k", "b:1", "PX", "60000"});
+    queue_up(a, "b:1", "1.5");
+    EXPECT_EQ(a.client.eval(kReentrantRelease, keys, args).reply.integer, 1);
+    for (const char* const name : {"k", kQueue, kPatience}) EXPECT_EQ(a.ask({"EXISTS", name}).integer, 0);
+  });
+}
+
 // The first does not listen: the next one is served, and the first keeps its place for the next release.
 TEST_P(HandOverQueueTest, WhoDoesNotListenKeepsItsPlace) {
   run([](Fixture& fixture) {
