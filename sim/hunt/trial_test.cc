@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
+#include "sim/client/lock_kind.h"
+#include "sim/hunt/hunt.h"
 #include "sim/scenario/document.h"
 
 namespace holdfast::sim {
@@ -49,6 +53,23 @@ TEST(Trial, WhatALostAnswerBrokeIsNamedSo) {
 
 TEST(Trial, ACommandThatDidNotArriveIsNoLostAnswer) {
   EXPECT_TRUE(played("reset-before-request").failures.empty());
+}
+
+// A lock whose lease depends on how many were made in this process: no case of it runs twice in one way. The
+// first green run is repeated, and each thousandth.
+TEST(Trial, AHuntRepeatsARunNowAndThen) {
+  static int made = 0;
+  LockKind kind = *find_lock_kind("reentrant");
+  kind.name = "planted-without-determinism";
+  kind.make = [](const LockSpaceOptions& options) {
+    LockSpaceOptions changed = options;
+    changed.lock.lease += std::chrono::milliseconds(++made);
+    return find_lock_kind("reentrant")->make(changed);
+  };
+  if (find_lock_kind(kind.name) == nullptr) add_hidden_lock_kinds({kind});
+  const Ground ground = ground_of(*find_lock_kind("planted-without-determinism"));
+  const HuntState state = hunt({.ground = ground, .seed = 1, .runs = 64});
+  EXPECT_TRUE(state.finds.contains("harness/two-histories")) << state.finds.size();
 }
 
 }  // namespace
