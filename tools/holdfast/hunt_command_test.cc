@@ -2,9 +2,12 @@
 // that run, and one seed is one hunt.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
+#include "sim/client/lock_kind.h"
+#include "tools/holdfast/commands.h"
 #include "tools/holdfast/testing/run_tool.h"
 
 namespace holdfast::tools {
@@ -65,6 +68,35 @@ TEST(HuntCommand, WritesWhatItFindsAsFilesThatRun) {
   EXPECT_GE(files, 1u);
   const Ran run = holdfast("run " + folder.path());
   EXPECT_EQ(run.exit, 0) << run.out;
+}
+
+// Ctrl-C after some two hundred runs: what was found until then is written, and the hunt can be gone on with.
+TEST(HuntCommand, AnInterruptedHuntEndsWithWhatItHas) {
+  static int made = 0;
+  sim::LockKind kind = *sim::find_lock_kind("setnx-expire");
+  kind.name = "planted-that-is-interrupted";
+  kind.make = [](const sim::LockSpaceOptions& options) {
+    if (++made == 500) std::raise(SIGINT);
+    return sim::find_lock_kind("setnx-expire")->make(options);
+  };
+  if (sim::find_lock_kind(kind.name) == nullptr) sim::add_hidden_lock_kinds({kind});
+  made = 0;
+  const TemporaryFolder folder;
+  HuntArguments arguments;
+  arguments.what = kind.name;
+  arguments.runs = 100'000;
+  arguments.out = folder.path();
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(hunt_command(arguments), kInterrupted);
+  const std::string out = ::testing::internal::GetCapturedStdout();
+  EXPECT_NE(out.find("; interrupted"), std::string::npos) << out;
+  EXPECT_NE(out.find("lease-exclusion/double-grant"), std::string::npos) << out;
+  const std::string report = read_text(folder.path() + "/hunt.json");
+  EXPECT_NE(report.find("double-grant"), std::string::npos);
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    files += entry.path().extension() == ".toml" ? 1 : 0;
+  EXPECT_GE(files, 1u);
 }
 
 // What is written is run on real servers, and what came of it said in the file and on the screen.
