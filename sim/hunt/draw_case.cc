@@ -327,9 +327,8 @@ void draw_phases(const Ground& ground, Value& document, Dice dice) {
   run.set("calm", format_duration(dice.log_uniform(milliseconds(300), seconds(6))));
   const Value* const nodes = document.find("cluster")->find("nodes");
   const std::string topology = text_at(document, "cluster", "topology");
-  const bool most_go_on =
-      topology == "independent" || (ground.lock->survives_failover && topology == "sentinel");
-  if (nodes == nullptr || !most_go_on || !dice.one_in(2)) return;
+  // Of a set with one primary all is healed: that one may be what stays broken, and be there all the same.
+  if (nodes == nullptr || topology != "independent" || !dice.one_in(2)) return;
   const std::uint64_t most = (nodes->items.size() - 1) / 2;
   std::vector<Value> broken = nodes->items;
   while (broken.size() > most)

@@ -96,10 +96,10 @@ TEST(Draws, FaultsWaitForTheSecondCommandOfAPublishedDesign) {
   }
 }
 
-// Who survives failovers goes on while fewer than half of the servers stay as they are.
+// Of independent servers only: of others it may be the primary that stays full, and no Sentinel minds.
 TEST(Draws, AMinorityStaysBroken) {
   EXPECT_GT(Drawn("redlock").with("run.stay_broken"), 0);
-  EXPECT_GT(Drawn("survivor").with("run.stay_broken"), 0);
+  EXPECT_EQ(Drawn("survivor").with("run.stay_broken"), 0);
   EXPECT_EQ(Drawn("reentrant").with("run.stay_broken"), 0) << "there is no other server";
 }
 
