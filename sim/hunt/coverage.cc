@@ -29,11 +29,19 @@ class Walk {
   }
 
  private:
-  enum class Sort : std::uint64_t { mark, pair, beside_fault, crowd, effect };
+  enum class Sort : std::uint64_t {
+    mark,
+    pair,
+    beside_fault,
+    crowd,
+    effect,
+    mark_beside_fault,
+    mark_after_fault
+  };
 
   void see(const Event& event) {
     if (event.f == Function::fault) return fault(event);
-    if (event.f == Function::mark) return note(Sort::mark, {name(event.key)}, {}, event);
+    if (event.f == Function::mark) return mark(event);
     if (event.f == Function::effect) {
       note(Sort::effect, {name(event.mode)}, {}, event);
       return step("", 0, hash_of(name(event.mode)), event);
@@ -45,6 +53,17 @@ class Walk {
       if (count > 0) note(Sort::beside_fault, {kind}, {word}, event);
     }
     crowd(event);
+  }
+
+  // Alone, beside each kind of fault that acts, and after the last that was over at once (a promotion).
+  void mark(const Event& event) {
+    const std::string_view hit = name(event.key);
+    note(Sort::mark, {hit}, {}, event);
+    if (hit.starts_with("fault.")) return;
+    for (const auto& [kind, count] : acting_) {
+      if (count > 0) note(Sort::mark_beside_fault, {kind, hit}, {}, event);
+    }
+    if (!last_at_once_.empty()) note(Sort::mark_after_fault, {last_at_once_, hit}, {}, event);
   }
 
   // What happened, whoever did it.
@@ -71,7 +90,10 @@ class Walk {
   }
 
   void fault(const Event& event) {
-    if (name(event.mode) == checker::kAtOnce) return;
+    if (name(event.mode) == checker::kAtOnce) {
+      last_at_once_ = name(event.error);
+      return;
+    }
     int& count = acting_[std::string(name(event.error))];
     count += event.value == 1 ? 1 : -1;
   }
@@ -114,6 +136,7 @@ class Walk {
   const checker::History& history_;
   std::map<std::string, Last> last_;
   std::map<std::string, int> acting_;  // by kind
+  std::string last_at_once_;           // likewise
   std::uint64_t waiting_ = 0, holding_ = 0;
   std::set<std::uint64_t> seen_;
   std::vector<Feature> found_;
