@@ -1,9 +1,9 @@
 // Coverage: what a run came through that no run before it did.
 //
 // A feature is something that happened: a mark; one thing after another at one lock (a grant after the loss
-// of another's, a renewal beside a removal), by the same party or another; one thing, or one mark, while a kind
-// of fault acts; a mark after one that is over at once; how many hold and wait; and what happened inside the servers (server_watch.h). Features are hashes:
-// what they mean is forgotten.
+// of another's, a renewal beside a removal), by the same party or another; one thing, or one mark, while a
+// kind of fault acts; a mark after a fault that was over at once; how many hold and wait; and what happened
+// inside the servers (server_watch.h). Features are hashes: what they mean is forgotten.
 //
 // Source: AFL's edges (Zalewski, 2014), of what happened instead of code.
 #pragma once
