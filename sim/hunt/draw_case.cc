@@ -336,9 +336,10 @@ void draw_phases(const Ground& ground, Value& document, Dice dice) {
   if (!broken.empty()) run.set("stay_broken", list_value(std::move(broken)));
 }
 
-// Nobody is granted while nobody is a primary, and who was made a replica keeps what he had.
+// Nobody is granted while nobody is a primary, and who was made a replica keeps what he had. A server that is
+// started while its disk is full dies, and nobody starts it again.
 bool changes_roles(const Value& document) {
-  static const std::set<std::string> kKinds = {"promote", "demote", "failover"};
+  static const std::set<std::string> kKinds = {"promote", "demote", "failover", "disk-full"};
   const Value* const faults = document.find("fault");
   return faults != nullptr && std::any_of(faults->items.begin(), faults->items.end(), [](const Value& fault) {
            return kKinds.contains(fault.find("kind")->text);

@@ -112,7 +112,8 @@ TEST(Draws, WhoSurvivesIsAskedForProgressWhereRolesAreKept) {
     if (const Value* const faults = document.find("fault")) {
       for (const Value& fault : faults->items) {
         const std::string& kind = fault.find("kind")->text;
-        changes = changes || kind == "promote" || kind == "demote" || kind == "failover";
+        changes =
+            changes || kind == "promote" || kind == "demote" || kind == "failover" || kind == "disk-full";
       }
     }
     for (const Value& one : document.find("expect")->items)
