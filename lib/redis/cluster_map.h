@@ -43,8 +43,7 @@ struct ClusterAnswer {
 
 // [parks] Asks each known node once at most, each within options.connect_timeout: first those that `known`
 // names, then those of the options, then `last`, then those that were named earlier; none any more once
-// servers.ended(). What the answers name is
-// known to `servers` from then on.
+// servers.ended(). What the answers name is known to `servers` from then on.
 ClusterAnswer ask_cluster(Runtime& runtime, Network& network, const ClientOptions& options, Servers& servers,
                           std::optional<std::size_t> last, const ClusterMap& known);
 

@@ -5,6 +5,7 @@
 // it ends by itself at the first write, without an answer, and that is told as a crash. Healing: there is
 // space again; a node that ended comes back. It has hit when a client was told MISCONF, or the node ended.
 #include <memory>
+#include <optional>
 
 #include "sim/fault/support.h"
 
@@ -22,31 +23,34 @@ class DiskFull final : public Fault {
     ClusterNode& node = node_of(targets, node_);
     if (node.in_force(kKind)++ == 0) node.fill_disk(true);
     const RuleId rule = hit_by_errors(targets, node_, "MISCONF");
-    const auto over = std::make_shared<bool>(false);
-    const auto ended = std::make_shared<bool>(false);
-    const std::uint64_t met = node.incarnation();
-    if (node.running()) watch(targets, node, over, ended);
-    return [name = node_, rule, over, ended, met](FaultTargets& later) {
-      *over = true;
+    const auto watched = std::make_shared<Watched>();
+    watch(targets, node, watched);
+    return [name = node_, rule, watched](FaultTargets& later) {
+      watched->over = true;
       later.proxy.remove_rule(rule);
       ClusterNode& node = node_of(later, name);
       if (node.in_force(kKind) == 0 || --node.in_force(kKind) == 0) node.fill_disk(false);
-      if (*ended && !node.running() && node.incarnation() == met) restart_node(later, node, true);
+      if (!node.running() && watched->ended == node.incarnation()) restart_node(later, node, true);
     };
   }
 
  private:
-  // Tells of a node that ends by itself. Whoever else kills it sets the proxy's door first.
-  static void watch(FaultTargets& targets, ClusterNode& node, const std::shared_ptr<bool>& over,
-                    const std::shared_ptr<bool>& ended) {
-    targets.world.harness().start(kKind, [&node, over, ended, &world = targets.world, &proxy = targets.proxy,
-                                          tell = targets.tell, hit = targets.hit, met = node.incarnation()] {
-      while (!*over && node.incarnation() == met) {
-        if (node.ended_by_itself()) {
+  struct Watched {
+    bool over = false;
+    std::optional<std::uint64_t> ended = std::nullopt;  // the last incarnation that ended by itself
+  };
+
+  // Tells of a node that ends by itself, also where others have started it meanwhile. Whoever else kills it
+  // sets the proxy's door first.
+  static void watch(FaultTargets& targets, ClusterNode& node, const std::shared_ptr<Watched>& watched) {
+    targets.world.harness().start(kKind, [&node, watched, &world = targets.world, &proxy = targets.proxy,
+                                          tell = targets.tell, hit = targets.hit] {
+      while (!watched->over) {
+        if (node.ended_by_itself() && watched->ended != node.incarnation()) {
           proxy.set_node(node.name(), NodeState::down);
-          *ended = true;
+          watched->ended = node.incarnation();
           tell({.what = checker::Effect::crashed, .party = node.name()});
-          return hit();
+          hit();
         }
         world.harness().runtime().sleep_for(kLook);
       }

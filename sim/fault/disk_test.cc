@@ -80,6 +80,29 @@ TEST_P(DiskFault, AServerThatSyncsAlwaysEndsWithoutAnAnswer) {
   });
 }
 
+// Another fault starts it while its disk is full: it ends again, and comes back when there is space.
+TEST_P(DiskFault, AServerThatIsStartedMeanwhileEndsAndComesBackAsWell) {
+  play_single(Persistence::aof_always, [](Servers& servers) {
+    std::vector<std::string> told;
+    servers.targets.tell = [&](const FaultEffect& effect) {
+      told.push_back(std::string(checker::to_string(effect.what)) + " " + effect.party);
+    };
+    EXPECT_EQ(servers.ask("r1", "SET before 1"), "+OK");
+    const auto crash = servers.make("crash", of("r1")), full = servers.make("disk-full", of("r1"));
+    crash->act(servers.targets);
+    full->act(servers.targets);
+    crash->heal(servers.targets);
+    told.clear();
+    EXPECT_FALSE(servers.ask("r1", "SET k 1").starts_with("+"));
+    for (int i = 0; i < 1000 && told.empty(); ++i) servers.world.harness().runtime().sleep_for(10ms);
+    EXPECT_EQ(told, std::vector<std::string>{"crashed r1"});
+    full->heal(servers.targets);
+    EXPECT_EQ(told.back(), "restarted r1");
+    EXPECT_EQ(servers.ask("r1", "EXISTS before"), ":1");
+    EXPECT_EQ(servers.ask("r1", "SET k 1"), "+OK");
+  });
+}
+
 TEST_P(DiskFault, AServerThatSyncsAlwaysAnswersLate) {
   play_single(Persistence::aof_always, [](Servers& servers) {
     const auto took = [&](const char* command) {

@@ -336,10 +336,9 @@ void draw_phases(const Ground& ground, Value& document, Dice dice) {
   if (!broken.empty()) run.set("stay_broken", list_value(std::move(broken)));
 }
 
-// Nobody is granted while nobody is a primary, and who was made a replica keeps what he had. A server that is
-// started while its disk is full dies, and nobody starts it again.
+// Nobody is granted while nobody is a primary, and who was made a replica keeps what he had.
 bool changes_roles(const Value& document) {
-  static const std::set<std::string> kKinds = {"promote", "demote", "failover", "disk-full"};
+  static const std::set<std::string> kKinds = {"promote", "demote", "failover"};
   const Value* const faults = document.find("fault");
   return faults != nullptr && std::any_of(faults->items.begin(), faults->items.end(), [](const Value& fault) {
            return kKinds.contains(fault.find("kind")->text);

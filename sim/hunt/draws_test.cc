@@ -112,8 +112,7 @@ TEST(Draws, WhoSurvivesIsAskedForProgressWhereRolesAreKept) {
     if (const Value* const faults = document.find("fault")) {
       for (const Value& fault : faults->items) {
         const std::string& kind = fault.find("kind")->text;
-        changes =
-            changes || kind == "promote" || kind == "demote" || kind == "failover" || kind == "disk-full";
+        changes = changes || kind == "promote" || kind == "demote" || kind == "failover";
       }
     }
     for (const Value& one : document.find("expect")->items)
