@@ -95,7 +95,7 @@ TEST_P(DiskFault, AServerThatIsStartedMeanwhileEndsAndComesBackAsWell) {
     told.clear();
     EXPECT_FALSE(servers.ask("r1", "SET k 1").starts_with("+"));
     for (int i = 0; i < 1000 && told.empty(); ++i) servers.world.harness().runtime().sleep_for(10ms);
-    EXPECT_EQ(told, std::vector<std::string>{"crashed r1"});
+    ASSERT_EQ(told, std::vector<std::string>{"crashed r1"});
     full->heal(servers.targets);
     EXPECT_EQ(told.back(), "restarted r1");
     EXPECT_EQ(servers.ask("r1", "EXISTS before"), ":1");
