@@ -360,15 +360,15 @@ void Cluster::clear_failure(Peer& peer) {
 void Cluster::update_state() {
   const std::int64_t now = now_ms();
   if (own_->primary && !well_ && now - (began_ms_ == 0 ? now : began_ms_) < kWritableDelayMs) return;
-  bool well = std::all_of(owners_.begin(), owners_.end(),
-                          [](const Peer* owner) { return owner != nullptr && !owner->fail; });
-  std::size_t reachable = 0;
+  std::size_t reachable = 0, served = 0;
   size_ = 0;
   for (const auto& [id, peer] : peers_) {
+    if (!peer->fail) served += peer->slots.count();
     if (!peer->has_slots()) continue;
     ++size_;
     if (!peer->fail && !peer->pfail) ++reachable;
   }
+  bool well = served == kSlots;
   if (reachable < quorum()) {
     well = false;
     among_minority_ms_ = now;

@@ -75,13 +75,13 @@ std::string Cluster::nodes_text() {
 
 std::string Cluster::info_text() {
   std::size_t assigned = 0, pfail = 0, fail = 0;
-  for (const Peer* const owner : owners_) {
-    if (owner == nullptr) continue;
-    ++assigned;
-    if (owner->fail) {
-      ++fail;
-    } else if (owner->pfail) {
-      ++pfail;
+  for (const auto& [id, peer] : peers_) {
+    const std::size_t slots = peer->slots.count();
+    assigned += slots;
+    if (peer->fail) {
+      fail += slots;
+    } else if (peer->pfail) {
+      pfail += slots;
     }
   }
   std::string text = std::string("cluster_state:") + (well_ ? "ok" : "fail") + "\r\n";
