@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <new>
+#include <span>
 #include <utility>
 
 #include "lib/redis/command.h"
@@ -74,8 +76,9 @@ std::unique_ptr<Subscription> Pubsub::subscribe(std::string channel,
   } else if (stream_) {
     // Once more also where the channel is subscribed already: the confirmation is what the listener waits
     // for.
-    listener->awaits = ++entry.sent;
-    send(lock, subscribe_command(), listener->channel);
+    ask({Asked::What::subscribe, listener->channel});
+    listener->awaits = entry.sent;
+    write_queued(lock, kAtOnce);
   }
   return handle;
 }
@@ -90,7 +93,8 @@ void Pubsub::remove(const ListenerPtr& listener) {
     if (found->second.listeners.empty()) {
       if (!stream_ || found->second.sent == found->second.confirmed) channels_.erase(found);
       if (stream_ && listeners_ > 0) {
-        send(lock, sharded() ? "SUNSUBSCRIBE" : "UNSUBSCRIBE", listener->channel);
+        ask({Asked::What::unsubscribe, listener->channel});
+        write_queued(lock, kAtOnce);
       }
     }
     if (listeners_ == 0) {
@@ -120,14 +124,28 @@ void Pubsub::shutdown() {
   task_.join();
 }
 
-// Queues a command and writes what the network takes at once. A connection that cannot take even that is
-// stuck: it is closed, and everything is subscribed again on the next one.
-void Pubsub::send(Lock& lock, std::string_view command, std::string_view channel) {
-  const std::array<std::string_view, 2> arguments = {command, channel};
-  append_command(out_, {{arguments, {}, {}}});
-  write_queued(lock, kAtOnce);
+// Queues a command. All or nothing, also where there is no memory: answers come in the order of asked_.
+void Pubsub::ask(Asked asked) {
+  asked_.push_back(std::move(asked));
+  const auto& [what, channel] = asked_.back();
+  const std::array<std::string_view, 2> words = {what == Asked::What::subscribe     ? subscribe_command()
+                                                 : what == Asked::What::unsubscribe ? unsubscribe_command()
+                                                                                    : "PING",
+                                                 channel};
+  try {
+    append_command(out_, {{std::span(words).first(what == Asked::What::ping ? 1 : 2), {}, {}}});
+  } catch (const std::bad_alloc&) {
+    asked_.pop_back();
+    throw;
+  }
+  if (what != Asked::What::subscribe) return;
+  Channel& entry = channels_.find(channel)->second;
+  ++entry.sent;
+  entry.refused = false;
 }
 
+// What the network takes by then. A connection that cannot take even that is stuck: it is closed, and
+// everything is subscribed again on the next one.
 bool Pubsub::write_queued(Lock& lock, MonotonicTime deadline) {
   if (writing_) return true;  // the task that writes takes it along
   const RoleGuard role(writing_);
@@ -165,7 +183,6 @@ void Pubsub::run() {
     lost_ = !std::exchange(left_, false) && listeners_ > 0;
     stream_->close();
     stream_.reset();
-    out_.clear();
   }
   turn.rest();
 }
@@ -189,21 +206,22 @@ void Pubsub::connect(Lock& lock) {
   node_ = found.node;
   older_than_7_ = false;
   out_.clear();
-  subscribe_all(lock);
+  asked_.clear();
+  refusals_ = 0;
+  ask_again_ = kNever;
+  subscribe_all();
   write_queued(lock, deadline_after(runtime_.now(), options_->connect_timeout));
 }
 
-void Pubsub::subscribe_all(Lock&) {
+void Pubsub::subscribe_all() {
   std::erase_if(channels_, [](const auto& channel) { return channel.second.listeners.empty(); });
   for (auto& [name, channel] : channels_) {
-    channel.sent = 1;
-    channel.confirmed = 0;
+    channel.sent = channel.confirmed = 0;
+    ask({Asked::What::subscribe, name});
     for (const ListenerPtr& listener : channel.listeners) {
-      listener->awaits = 1;
+      listener->awaits = channel.sent;
       listener->told = false;
     }
-    const std::array<std::string_view, 2> arguments = {subscribe_command(), name};
-    append_command(out_, {{arguments, {}, {}}});
   }
 }
 
@@ -211,76 +229,122 @@ void Pubsub::subscribe_all(Lock&) {
 void Pubsub::serve(Lock& lock) {
   const std::shared_ptr<Stream> stream = stream_;
   const std::size_t failures = failures_;
+  const auto patience = [&](bool pinged) {
+    return pinged ? options_->connect_timeout : options_->keep_alive.value_or(options_->command_timeout);
+  };
   ReplyReader reader(options_->max_reply);
   Reply message;
   std::array<char, 1024> buffer;
   bool pinged = false;
+  MonotonicTime silent = deadline_after(runtime_.now(), patience(pinged));  // for too long
   while (!stopping_ && listeners_ > 0) {
-    const Duration patience =
-        pinged ? options_->connect_timeout : options_->keep_alive.value_or(options_->command_timeout);
+    const MonotonicTime until = std::min(silent, ask_again_);
     lock.unlock();
-    const IoResult result = stream->read(buffer, deadline_after(runtime_.now(), patience));
+    const IoResult result = stream->read(buffer, until);
     lock.lock();
     if (result.status == IoStatus::timed_out) {
-      if (pinged) return;  // dead
-      pinged = true;
-      append_command(out_, {{std::array<std::string_view, 1>{"PING"}, {}, {}}});
+      if (until < silent) {
+        ask_refused_again();
+      } else if (std::exchange(pinged, true)) {
+        return;  // dead
+      } else {
+        ask({Asked::What::ping, {}});
+        silent = deadline_after(runtime_.now(), patience(pinged));
+      }
       if (!write_queued(lock, kAtOnce)) return;
       continue;
     }
     if (!result.ok()) return;
-    pinged = false;
     reader.feed({buffer.data(), result.bytes});
     ReplyReader::Next next;
     while ((next = reader.next(message)) == ReplyReader::Next::reply) {
+      const std::optional<Asked> asked = answered(message);
       if (!message.is_error()) {
         dispatch(lock, message);
-      } else if (!is_about_shards(lock, message)) {
-        failures_ = failures;           // also where another channel was confirmed
-        return refused(lock, message);  // still loading, ...: try again later
+      } else if (!is_about_shards(lock, asked, message) && !is_about_one(lock, asked, message)) {
+        failures_ = failures;  // also where a channel was confirmed
+        return;                // still loading, ...: try again later
       }
     }
     if (next == ReplyReader::Next::broken) return;
+    pinged = false;
+    silent = deadline_after(runtime_.now(), patience(pinged));
   }
 }
 
-// Whoever waits would be late each time, and nobody would know why.
-void Pubsub::refused(Lock& lock, const Reply& error) {
-  if (error.error_code() != "NOPERM" || std::exchange(warned_, true)) return;
-  const std::string text = servers_->name(node_) + ": the server does not let this user listen (" +
-                           legible(error.text) +
-                           "): who waits is not called, and asks again when the lease is over; give the "
-                           "user " +
-                           std::string(subscribe_command()) + ", PING and the channels";
-  lock.unlock();
-  warn(*options_, text);
-  lock.lock();
+// What this is the answer to. nullopt: it comes unasked, as messages do.
+std::optional<Pubsub::Asked> Pubsub::answered(const Reply& reply) {
+  if (asked_.empty()) return std::nullopt;
+  const Asked& first = asked_.front();
+  if (!reply.is_error()) {
+    const bool names = reply.type == Reply::Type::array && reply.items.size() >= 3;
+    const std::string_view kind = names ? std::string_view(reply.items[0].text) : "pong";
+    const bool answers = first.what == Asked::What::ping ? kind == "pong"
+                         : first.what == Asked::What::subscribe
+                             ? kind == "subscribe" || kind == "ssubscribe"
+                             : kind == "unsubscribe" || kind == "sunsubscribe";
+    if (!answers || (names && reply.items[1].text != first.channel)) return std::nullopt;
+  }
+  Asked asked = std::move(asked_.front());
+  asked_.pop_front();
+  return asked;
+}
+
+// Whether an error leaves the connection as it was: this user may not listen on one channel, or not leave it.
+bool Pubsub::is_about_one(Lock& lock, const std::optional<Asked>& asked, const Reply& error) {
+  if (error.error_code() != "NOPERM") return false;
+  if (asked && asked->what == Asked::What::unsubscribe) return true;  // what comes on it goes to nobody
+  if (!std::exchange(warned_, true)) {
+    // Whoever waits is late each time, and nobody would know why.
+    const std::string text = servers_->name(node_) + ": the server does not let this user listen (" +
+                             legible(error.text) +
+                             "): who waits is not called, and asks again when the lease is over; give the "
+                             "user " +
+                             std::string(subscribe_command()) + ", PING and the channels";
+    lock.unlock();
+    warn(*options_, text);
+    lock.lock();
+  }
+  if (!asked || asked->what != Asked::What::subscribe) return false;
+  const auto found = channels_.find(asked->channel);
+  if (found == channels_.end()) return true;
+  Channel& channel = found->second;
+  channel.refused = true;
+  ++channel.confirmed;
+  if (channel.listeners.empty() && channel.confirmed == channel.sent) channels_.erase(found);
+  if (ask_again_ == kNever)
+    ask_again_ = deadline_after(runtime_.now(), backoff(runtime_, *options_, ++refusals_));
+  return true;
+}
+
+// Rights can be given.
+void Pubsub::ask_refused_again() {
+  ask_again_ = kNever;
+  for (const auto& [name, channel] : channels_) {
+    if (channel.refused && !channel.listeners.empty()) ask({Asked::What::subscribe, name});
+  }
 }
 
 // What a node says to SSUBSCRIBE that has not the slot, or is older than 7. The connection is good all the
 // same.
-bool Pubsub::is_about_shards(Lock& lock, const Reply& error) {
+bool Pubsub::is_about_shards(Lock& lock, const std::optional<Asked>& asked, const Reply& error) {
   if (!on_stray_) return false;
   if (error.text.starts_with("ERR unknown command")) {  // one for each channel
     if (std::exchange(older_than_7_, true)) return true;
-    subscribe_all(lock);
+    subscribe_all();
     write_queued(lock, kAtOnce);
     return true;
   }
   if (error.error_code() != "MOVED") return false;
   failures_ = 0;
-  // It names the slot, and no channel. This was the answer for one, but it holds for all of them.
+  // It names the slot: what holds for one channel holds for all of them.
   std::uint16_t slot = 0;
   const std::string_view text = std::string_view(error.text).substr(std::string_view("MOVED ").size());
   std::from_chars(text.data(), text.data() + text.size(), slot);
-  bool answered = false;
   std::vector<std::string> strays;
   for (auto& [name, channel] : channels_) {
     if (hash_slot(name) != slot) continue;
-    if (!answered && channel.confirmed < channel.sent) {
-      ++channel.confirmed;
-      answered = true;
-    }
+    if (asked && asked->channel == name && channel.confirmed < channel.sent) ++channel.confirmed;
     if (!channel.listeners.empty()) strays.push_back(name);
   }
   const std::size_t node = node_;

@@ -1,7 +1,8 @@
 // The subscriptions of one client: a connection of their own, and the task (role "subscription") that reads
 // it; both exist only while there is a subscription.
 //
-// After a lost connection everything is subscribed again. A PING when nothing has come for a while finds a
+// After a lost connection everything is subscribed again. A channel on which this user may not listen is asked
+// for again, ever more seldom; the others stay. A PING when nothing has come for a while finds a
 // peer that died silently. The connection goes to the primary, and moves when the calls go to another node.
 //
 // Or the sharded subscriptions of one node of a Cluster (SSUBSCRIBE). That node does not follow its slots:
@@ -13,10 +14,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,22 +66,31 @@ class Pubsub : public std::enable_shared_from_this<Pubsub> {
   struct Channel {  // outlives its last listener until all its confirmations have come
     std::vector<ListenerPtr> listeners;
     std::uint64_t sent = 0;       // SUBSCRIBEs on this connection
-    std::uint64_t confirmed = 0;  // of those
+    std::uint64_t confirmed = 0;  // of those, or refused
+    bool refused = false;         // the last of those: this user may not listen
+  };
+  // A command on this connection. Its answer names a channel, but not if it is an error: they come in order.
+  struct Asked {
+    enum class What { subscribe, unsubscribe, ping } what;
+    std::string channel;
   };
   class Handle;
   using Lock = std::unique_lock<Mutex>;
 
   void remove(const ListenerPtr& listener);
-  void send(Lock& lock, std::string_view command, std::string_view channel);
+  void ask(Asked asked);
   bool write_queued(Lock& lock, MonotonicTime deadline);
   void run();
   void connect(Lock& lock);
   void serve(Lock& lock);
   void dispatch(Lock& lock, const Reply& message);
-  void refused(Lock& lock, const Reply& error);
-  void subscribe_all(Lock& lock);
-  bool is_about_shards(Lock& lock, const Reply& error);
+  std::optional<Asked> answered(const Reply& reply);
+  bool is_about_one(Lock& lock, const std::optional<Asked>& asked, const Reply& error);
+  void ask_refused_again();
+  void subscribe_all();
+  bool is_about_shards(Lock& lock, const std::optional<Asked>& asked, const Reply& error);
   std::string_view subscribe_command() const { return sharded() ? "SSUBSCRIBE" : "SUBSCRIBE"; }
+  std::string_view unsubscribe_command() const { return sharded() ? "SUNSUBSCRIBE" : "UNSUBSCRIBE"; }
   // Whether this connection is for sharded channels. REQUIRES: the mutex is locked.
   bool sharded() const { return on_stray_ && !older_than_7_; }
   template <class Callback>
@@ -102,6 +114,9 @@ class Pubsub : public std::enable_shared_from_this<Pubsub> {
   std::size_t node_ = 0;            // of stream_
   bool older_than_7_ = false;       // that node
   std::string out_, taken_;
+  std::deque<Asked> asked_;           // what has no answer yet, or is in out_
+  std::size_t refusals_ = 0;          // rounds of them in a row
+  MonotonicTime ask_again_ = kNever;  // what was refused
   bool writing_ = false;
 
   BackgroundTask task_;

@@ -104,6 +104,48 @@ TEST_P(ClientAndRealRedis, OneThatEvictsKeysIsWarnedOf) {
   });
 }
 
+// Errors of SUBSCRIBE and UNSUBSCRIBE name no channel.
+TEST_P(ClientAndRealRedis, AChannelThatIsRefusedTakesNoOtherAlong) {
+  run([](Runtime& runtime, Network& network) {
+    TemporaryFolder folder;
+    RedisProcess server(runtime, network, {.folder = folder.path()});
+    server.start();
+    server.call(
+        {"ACL", "SETUSER", "app", "on", ">pw", "~*", "+@all", "-unsubscribe", "resetchannels", "&a*"});
+    ClientOptions with = options({&server});
+    with.user = "app";
+    with.password = "pw";
+    with.backoff_max = 20ms;
+    std::atomic<int> warnings = 0, a = 0, left = 0, z = 0, heard = 0;
+    with.on_warning = [&](std::string_view) { ++warnings; };
+    const auto until = [&](const std::atomic<int>& count, int least) {
+      while (count < least) runtime.sleep_for(1ms);
+    };
+    Client client(runtime, network, with);
+    const auto listen = [&](const char* channel, std::atomic<int>& in_force) {
+      return client.subscribe(
+          channel, [&](std::string_view) { ++heard; }, [&] { ++in_force; });
+    };
+    const auto first = listen("a", a);
+    auto leaves = listen("a-while", left);
+    const auto refused = listen("z", z);
+    until(left, 1);
+    until(warnings, 1);
+    leaves.reset();  // that it may not either
+    const auto again = listen("a", a);
+    until(a, 2);
+    server.call({"PUBLISH", "a", "to both"});
+    until(heard, 2);
+    EXPECT_EQ(z, 0);
+    server.call({"ACL", "SETUSER", "app", "&z"});
+    until(z, 1);
+    server.call({"PUBLISH", "z", "to one"});
+    until(heard, 3);
+    EXPECT_EQ(a, 2) << "subscribed again: the connection was another";
+    EXPECT_EQ(warnings, 1);
+  });
+}
+
 TEST_P(ClientAndRealRedis, FollowsAPromotion) {
   run([](Runtime& runtime, Network& network) {
     TemporaryFolder one, two;
