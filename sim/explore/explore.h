@@ -72,7 +72,7 @@ struct ExploreState {
 };
 
 struct ExploreOptions {
-  Ground ground;  // what its file leaves open stays at the scenario's defaults
+  Ground ground = {};  // what its file leaves open stays at the scenario's defaults
   std::uint64_t seed = 1;
   std::uint32_t deviations = 2;                              // kAll: no bound
   std::uint32_t orders = kAll, times = kAll, faults = kAll;  // of these at most

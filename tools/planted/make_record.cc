@@ -23,7 +23,7 @@ struct Job {
   const Subject* subject = nullptr;
   sim::Strategy strategy = sim::Strategy::all;
   std::uint64_t seed = 1;
-  bool small = false;
+  enum class What { hunt, small, real } what = What::hunt;
 };
 
 class Maker {
@@ -37,7 +37,7 @@ class Maker {
     std::size_t done = 0;
     for_each(static_cast<unsigned>(options_.jobs), jobs.size(), [&](std::size_t i) {
       if (over()) return;
-      const bool did = jobs[i].small ? make_small_one(jobs[i]) : hunt_one(jobs[i]);
+      const bool did = do_one(jobs[i]);
       const std::lock_guard guard(mutex_);
       done += did ? 1 : 0;
       if (Clock::now() - written_ < kBetweenWrites) return;
@@ -78,22 +78,35 @@ class Maker {
           if (!record_.has(std::string(subject.kind->name), strategy, seed, options_.runs, subject.wanted))
             jobs.push_back({.subject = &subject, .strategy = strategy, .seed = seed});
         }
-        if (seed > options_.seed || strategy != sim::Strategy::all || !options_.small) continue;
+        if (seed > options_.seed || strategy != sim::Strategy::all) continue;
         for (const Subject& subject : subjects) {
-          if (!once(subject) && !has_small(std::string(subject.kind->name)))
-            jobs.push_back({.subject = &subject, .seed = seed, .small = true});
+          const std::string name(subject.kind->name);
+          if (options_.small && !once(subject) && !record_.small().contains(name)) {
+            jobs.push_back({.subject = &subject, .seed = seed, .what = Job::What::small});
+          } else if (lacks_real(name)) {
+            jobs.push_back({.subject = &subject, .seed = seed, .what = Job::What::real});
+          }
         }
       }
     }
     return jobs;
   }
 
-  // Small, and run on real servers if that was asked for.
-  bool has_small(const std::string& subject) const {
+  // It is small, and was not run on real servers as often as is asked for.
+  bool lacks_real(const std::string& subject) const {
     const auto found = record_.small().find(subject);
     if (found == record_.small().end()) return false;
     const SmallFailure& small = found->second;
-    return !small.why_not_real.empty() || (small.real ? small.real->runs() : 0) >= options_.real;
+    return small.why_not_real.empty() && (small.real ? small.real->runs() : 0) < options_.real;
+  }
+
+  bool do_one(const Job& job) {
+    switch (job.what) {
+      case Job::What::hunt: return hunt_one(job);
+      case Job::What::small: return make_small_one(job);
+      case Job::What::real: return run_on_real(job);
+    }
+    return false;
   }
 
   bool hunt_one(const Job& job) {
@@ -119,6 +132,23 @@ class Maker {
     const std::lock_guard guard(mutex_);
     std::cout << fmt::format("{}: {}, from {} faults to {}, in {} runs; on {} of 20 seeds\n", name,
                              small.promise, small.before.faults, small.after.faults, small.runs, small.seeds)
+              << std::flush;
+    record_.add(name, std::move(small));
+    return true;
+  }
+
+  bool run_on_real(const Job& job) {
+    const std::string name(job.subject->kind->name);
+    SmallFailure small = [&] {
+      const std::lock_guard guard(mutex_);
+      return record_.small().at(name);
+    }();
+    run_on_real_servers(small, options_.real);
+    const std::lock_guard guard(mutex_);
+    std::cout << fmt::format("{}: on real servers {}\n", name,
+                             small.real
+                                 ? fmt::format("{} of {} show it", small.real->violated, small.real->runs())
+                                 : small.why_not_real)
               << std::flush;
     record_.add(name, std::move(small));
     return true;

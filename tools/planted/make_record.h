@@ -22,7 +22,7 @@ struct MakeRecordOptions {
   std::uint64_t jobs = 1;
   bool whole = true;             // these are all: what else is in the record is forgotten
   bool small = true;             // make the first find of each subject small
-  std::uint64_t real = 0;        // and run that so often on real servers
+  std::uint64_t real = 0;        // run what is small so often on real servers
   std::optional<Duration> time;  // begins nothing new after it; none: until all is there
 };
 

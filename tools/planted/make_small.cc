@@ -40,14 +40,6 @@ void with_ours(SmallFailure& small, const Subject& subject, Value document, cons
   }
 }
 
-void run_on_real_servers(SmallFailure& small, const Value& document, std::uint64_t runs) {
-  if (runs == 0) return;
-  const RealCheck real = on_real_servers(document, small.promise, runs);
-  small.why_not_real = real.cannot;
-  if (real.cannot.empty())
-    small.real = Tally{.holds = real.holds, .violated = real.violated, .unknown = real.unknown};
-}
-
 }  // namespace
 
 SmallFailure make_small(const Subject& subject, const sim::Search& search, std::uint64_t real) {
@@ -69,8 +61,16 @@ SmallFailure make_small(const Subject& subject, const sim::Search& search, std::
   small.controlled = file.controlled;
   small.scenario = file.toml;
   with_ours(small, subject, shrunk.one.document, failure.check);
-  run_on_real_servers(small, shrunk.one.document, real);
+  if (real > 0) run_on_real_servers(small, real);
   return small;
+}
+
+void run_on_real_servers(SmallFailure& small, std::uint64_t runs) {
+  const RealCheck real = on_real_servers(sim::parse_toml(small.scenario, "small"), small.promise, runs);
+  small.why_not_real = real.cannot;
+  small.real.reset();
+  if (real.cannot.empty())
+    small.real = Tally{.holds = real.holds, .violated = real.violated, .unknown = real.unknown};
 }
 
 }  // namespace holdfast::tools
