@@ -94,6 +94,12 @@ std::vector<PlantedVersion> planted_read_write() {
        .broken = "a hand-over gives the last token once more",
        .edits = {{release, "math.max((call('get', KEYS[7]) or 0) + 1, time[1] * 1000000 + time[2])",
                   "tonumber(call('get', KEYS[7]) or now * 1000)"}}},
+      {.name = "read-write-reader-token-not-counted",
+       .base = "read-write",
+       .broken = "a reader's token runs ahead of the server's time, and the next writer's is below it",
+       .edits = {{acquire, "  local token = time[1] * 1000000 + time[2]",
+                  "  if reading then return {1, left, time[1] * 1000000 + time[2] + 100000} end\n"
+                  "  local token = time[1] * 1000000 + time[2]"}}},
       {.name = "read-write-reader-renewal-brings-back",
        .base = "read-write",
        .broken = "a reader's renewal enters a reader that is gone anew",

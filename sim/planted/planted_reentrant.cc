@@ -6,7 +6,7 @@ namespace holdfast::sim {
 
 std::vector<PlantedVersion> planted_reentrant() {
   const redis::Script *const acquire = &kReentrantAcquire, *const release = &kReentrantRelease,
-                             *const renew = &kReentrantRenew;
+                             *const renew = &kReentrantRenew, *const withdraw = &kReentrantWithdraw;
   return {
       {.name = "reentrant-release-of-any-owner",
        .base = "reentrant",
@@ -141,6 +141,15 @@ std::vector<PlantedVersion> planted_reentrant() {
                   "not call('zscore', patience, head) do"},
                  {acquire, "    call('pexpire', name, alive_until - now)\n",
                   "    call('pexpire', name, 100 * lease)\n"}}},
+      {.name = "fair-gave-up-stays",
+       .base = "fair",
+       .broken = "who gives up waiting stays in the queue, and is taken for alive for long",
+       .edits = {{release,
+                  "local left_queue = call('zrem', queue, owner) == 1\n    call('zrem', patience, owner)",
+                  "local left_queue = false"},
+                 {withdraw, "if leaving[1] then", "if false then"},
+                 {acquire, "local alive_until = now + lease + math.floor(lease / 3)",
+                  "local alive_until = now + 100 * lease"}}},
       {.name = "fair-short-way-past-the-queue",
        .base = "fair",
        .broken = "a free lock is taken by whoever comes, past those who wait",

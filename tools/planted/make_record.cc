@@ -143,7 +143,7 @@ class Maker {
       const std::lock_guard guard(mutex_);
       return record_.small().at(name);
     }();
-    run_on_real_servers(small, options_.real);
+    if (!run_on_real_servers(small, options_.real)) return false;
     const std::lock_guard guard(mutex_);
     std::cout << fmt::format("{}: on real servers {}\n", name,
                              small.real

@@ -8,6 +8,7 @@
 #include "sim/scenario/run.h"
 #include "sim/scenario/write_document.h"
 #include "tools/holdfast/case_story.h"
+#include "tools/holdfast/interrupt.h"
 #include "tools/holdfast/real_check.h"
 
 namespace holdfast::tools {
@@ -65,12 +66,15 @@ SmallFailure make_small(const Subject& subject, const sim::Search& search, std::
   return small;
 }
 
-void run_on_real_servers(SmallFailure& small, std::uint64_t runs) {
-  const RealCheck real = on_real_servers(sim::parse_toml(small.scenario, "small"), small.promise, runs);
+bool run_on_real_servers(SmallFailure& small, std::uint64_t runs) {
+  const RealCheck real =
+      on_real_servers(sim::parse_toml(small.scenario, "small"), small.promise, runs, interrupted);
+  if (interrupted()) return false;
   small.why_not_real = real.cannot;
   small.real.reset();
   if (real.cannot.empty())
     small.real = Tally{.holds = real.holds, .violated = real.violated, .unknown = real.unknown};
+  return true;
 }
 
 }  // namespace holdfast::tools

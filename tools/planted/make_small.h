@@ -12,7 +12,7 @@ namespace holdfast::tools {
 // `real`: how often it is run on real servers, 0: not at all. REQUIRES: the search found something
 SmallFailure make_small(const Subject& subject, const sim::Search& search, std::uint64_t real);
 
-// What was counted there before is forgotten.
-void run_on_real_servers(SmallFailure& small, std::uint64_t runs);
+// What was counted there before is forgotten. False: SIGINT came before the last run, and nothing changed.
+bool run_on_real_servers(SmallFailure& small, std::uint64_t runs);
 
 }  // namespace holdfast::tools
