@@ -344,7 +344,7 @@ bool Pubsub::is_about_shards(Lock& lock, const std::optional<Asked>& asked, cons
   std::vector<std::string> strays;
   for (auto& [name, channel] : channels_) {
     if (hash_slot(name) != slot) continue;
-    if (asked && asked->channel == name && channel.confirmed < channel.sent) ++channel.confirmed;
+    if (asked && asked->what == Asked::What::subscribe && asked->channel == name) ++channel.confirmed;
     if (!channel.listeners.empty()) strays.push_back(name);
   }
   const std::size_t node = node_;
