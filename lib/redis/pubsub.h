@@ -1,9 +1,9 @@
 // The subscriptions of one client: a connection of their own, and the task (role "subscription") that reads
 // it; both exist only while there is a subscription.
 //
-// After a lost connection everything is subscribed again. A channel on which this user may not listen is asked
-// for again, ever more seldom; the others stay. A PING when nothing has come for a while finds a
-// peer that died silently. The connection goes to the primary, and moves when the calls go to another node.
+// After a lost connection everything is subscribed again. A channel on which this user may not listen is
+// asked for again, ever more seldom; the others stay. A PING when nothing has come for a while finds a peer
+// that died silently. The connection goes to the primary, and moves when the calls go to another node.
 //
 // Or the sharded subscriptions of one node of a Cluster (SSUBSCRIBE). That node does not follow its slots:
 // when one has gone elsewhere, by what the server says (sunsubscribe unasked, or MOVED), Shards is told,

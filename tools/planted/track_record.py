@@ -279,7 +279,7 @@ What hunts ([`sim/hunt`](../sim/hunt/README.md)) find of what is known to be wro
 [museum](../scenarios/museum/README.md). Nothing says where to look. Written by
 
 ```console
-$ tools/planted/track_record.py --hunts 30 --runs 1024 --real 3
+$ tools/planted/track_record.py --hunts 30 --runs 1024 --real 10
 ```
 
 which hunts what [`data/hunts/track-record.json`](data/hunts/track-record.json) lacks, and adds to it: with `--for 10m` one call after another.
