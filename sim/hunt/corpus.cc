@@ -88,6 +88,7 @@ HuntCase Corpus::change(const HuntCase& from, Dice dice) const {
       one.changes = {};
     }
   }
+  expect_promises(ground_, one.document);
   return one;
 }
 

@@ -345,28 +345,6 @@ bool changes_roles(const Value& document) {
          });
 }
 
-// Who asks for no tokens gets none to judge.
-void expect_promises(const Ground& ground, Value& document) {
-  if (ground.given.find("expect") != nullptr) return;
-  const Value* const fencing = document.find("lock")->find("fencing");
-  const bool tokens =
-      (fencing != nullptr && fencing->flag) || text_at(document, "workload", "write") == "token";
-  std::vector<Value> expected;
-  const auto expect = [&](const std::string& check) {
-    Value table;
-    set_key(table, "check", text_value(check));
-    expected.push_back(std::move(table));
-  };
-  for (const std::string& check : promises_of(*ground.lock, ground.bounds)) {
-    if (check != "fencing-monotonic" || tokens) expect(check);
-  }
-  if (text_at(document, "workload", "kind") == "seckill") expect("oversell");
-  if (ground.lock->survives_failover && !changes_roles(document)) {
-    for (const char* const check : {"progress", "at-rest"}) expect(check);
-  }
-  set_key(document, "expect", list_value(std::move(expected)));
-}
-
 void draw_part(const Ground& ground, Value& document, Part part, const Dice& dice) {
   switch (part) {
     case Part::cluster: return draw_cluster(ground, document, dice.child("cluster"));
@@ -414,6 +392,28 @@ bool make_fit(const Ground& ground, Value& document) {
 }
 
 }  // namespace
+
+// Who asks for no tokens gets none to judge.
+void expect_promises(const Ground& ground, Value& document) {
+  if (ground.given.find("expect") != nullptr) return;
+  const Value* const fencing = document.find("lock")->find("fencing");
+  const bool tokens =
+      (fencing != nullptr && fencing->flag) || text_at(document, "workload", "write") == "token";
+  std::vector<Value> expected;
+  const auto expect = [&](const std::string& check) {
+    Value table;
+    set_key(table, "check", text_value(check));
+    expected.push_back(std::move(table));
+  };
+  for (const std::string& check : promises_of(*ground.lock, ground.bounds)) {
+    if (check != "fencing-monotonic" || tokens) expect(check);
+  }
+  if (text_at(document, "workload", "kind") == "seckill") expect("oversell");
+  if (ground.lock->survives_failover && !changes_roles(document)) {
+    for (const char* const check : {"progress", "at-rest"}) expect(check);
+  }
+  set_key(document, "expect", list_value(std::move(expected)));
+}
 
 void put_in_order(Value& document) {
   static const std::vector<std::string> kOrder = {"schema",  "name",  "about",    "run",

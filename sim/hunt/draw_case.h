@@ -28,6 +28,10 @@ Value redraw(const Ground& ground, const Value& document, Part part, const Rng& 
 // One fault more, which goes with the case: one `[[fault]]` table. nullopt: none of those drawn fitted.
 std::optional<Value> draw_fault(const Ground& ground, const Value& document, const Rng& rng);
 
+// Expects what the lock promises in this case, where the ground does not say what is expected: it depends on
+// the faults.
+void expect_promises(const Ground& ground, Value& document);
+
 // Sections in the order in which people read them; faults, expectations and variants last.
 void put_in_order(Value& document);
 

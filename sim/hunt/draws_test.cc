@@ -1,10 +1,13 @@
 // What a file leaves open is drawn: of each part, all that a lock may meet.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "sim/hunt/corpus.h"
 #include "sim/hunt/draw_case.h"
 #include "sim/hunt/ground.h"
 #include "sim/scenario/parse_scenario.h"
@@ -150,6 +153,43 @@ TEST(Draws, SomeCasesAreCrowds) {
   EXPECT_GT(own, 0);
   EXPECT_LT(own, crowds);
   EXPECT_LT(crowds, 40);
+}
+
+// A survivor is asked for progress where nothing changes roles for good, also where a case was made of another.
+TEST(HuntDraws, AChangedCaseIsAskedWhatItsOwnFaultsAllow) {
+  const Ground on = ground("survivor");
+  const auto expects = [](const Value& document, const std::string& check) {
+    const Value* const all = document.find("expect");
+    return std::any_of(all->items.begin(), all->items.end(),
+                       [&](const Value& one) { return one.find("check")->text == check; });
+  };
+  const auto changes_roles = [](const Value& document) {
+    const Value* const faults = document.find("fault");
+    return faults != nullptr && std::any_of(faults->items.begin(), faults->items.end(), [](const Value& one) {
+             const std::string& kind = one.find("kind")->text;
+             return kind == "promote" || kind == "demote" || kind == "failover";
+           });
+  };
+  std::vector<CorpusEntry> entries;
+  for (int i = 0; i < 40; ++i)
+    entries.push_back(
+        {.one = {.document = draw_case(on, Rng::derive(23, std::to_string(i)))}, .moment_ns = 0});
+  std::vector<bool> before;
+  for (const CorpusEntry& entry : entries) before.push_back(changes_roles(entry.one.document));
+  const Corpus corpus(on, 1, std::move(entries));
+  int gained = 0, lost = 0;
+  for (std::uint64_t number = 0; number < 600; ++number) {
+    const Derived derived = corpus.derive(number);
+    const Value& document = derived.one.document;
+    const bool now = changes_roles(document);
+    EXPECT_NE(now, expects(document, "progress")) << to_toml(document);
+    EXPECT_NE(now, expects(document, "at-rest")) << to_toml(document);
+    if (!derived.parent) continue;
+    gained += now && !before[*derived.parent] ? 1 : 0;
+    lost += !now && before[*derived.parent] ? 1 : 0;
+  }
+  EXPECT_GT(gained, 5);
+  EXPECT_GT(lost, 5);
 }
 
 }  // namespace
