@@ -155,7 +155,7 @@ TEST(Draws, SomeCasesAreCrowds) {
   EXPECT_LT(crowds, 40);
 }
 
-// A survivor is asked for progress where nothing changes roles for good, also where a case was made of another.
+// A survivor is asked for progress where nothing changes roles for good, also where a case was made of one.
 TEST(HuntDraws, AChangedCaseIsAskedWhatItsOwnFaultsAllow) {
   const Ground on = ground("survivor");
   const auto expects = [](const Value& document, const std::string& check) {
