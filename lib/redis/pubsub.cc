@@ -128,10 +128,9 @@ void Pubsub::shutdown() {
 void Pubsub::ask(Asked asked) {
   asked_.push_back(std::move(asked));
   const auto& [what, channel] = asked_.back();
-  const std::array<std::string_view, 2> words = {what == Asked::What::subscribe     ? subscribe_command()
-                                                 : what == Asked::What::unsubscribe ? unsubscribe_command()
-                                                                                    : "PING",
-                                                 channel};
+  std::array<std::string_view, 2> words = {"PING", channel};
+  if (what == Asked::What::subscribe) words[0] = subscribe_command();
+  if (what == Asked::What::unsubscribe) words[0] = unsubscribe_command();
   try {
     append_command(out_, {{std::span(words).first(what == Asked::What::ping ? 1 : 2), {}, {}}});
   } catch (const std::bad_alloc&) {
