@@ -60,14 +60,15 @@ constexpr std::size_t kFew = 40;  // decisions: more say nothing to anybody
 // In the histories of all runs with a message held up: some thousands of small ones, and few large ones.
 constexpr std::uint64_t kEventsToHoldUp = 250'000;
 
-// Of the promises that are asked for the one that is broken.
-Value asks_for(const Value& document, const std::string& promise) {
+// Of the promises that are asked for the one that is broken, and those that are named: with `at-rest` comes a
+// client of its own, after the work, and what it does may be part of the failure.
+Value asks_for(const Value& document, const std::string& promise, const std::string& and_for = "") {
   Value changed = document;
   Value* const expected = changed.find("expect");
   if (expected == nullptr) return changed;
   std::erase_if(expected->items, [&](const Value& one) {
     const std::string& check = one.find("check")->text;
-    return promise != check && !promise.starts_with(check + "/");
+    return check != and_for && promise != check && !promise.starts_with(check + "/");
   });
   return expected->items.empty() ? document : changed;
 }
@@ -222,9 +223,14 @@ class Shrinker {
 
   // Each check costs something in every run.
   void ask_for_less() {
-    HuntCase one = best_;
-    one.document = asks_for(best_.document, promise_);
-    if (shows(one)) best_ = std::move(one);
+    for (const char* const and_for : {"", "at-rest"}) {
+      HuntCase one = best_;
+      one.document = asks_for(best_.document, promise_, and_for);
+      if (same(one.document, best_.document)) return;
+      if (!shows(one)) continue;
+      best_ = std::move(one);
+      return;
+    }
   }
 
   void draw_less() {
