@@ -1,16 +1,24 @@
 #include "lib/lock/engine/key_names.h"
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 
 namespace holdfast {
 namespace {
 
-// About every 16,384th number fits.
+constexpr std::size_t kSlots = 16384;
+
+// The least number with that slot. About every 16,384th has it, so that it takes a millisecond to find one.
 std::string tag_for(std::uint16_t slot) {
-  for (std::uint64_t number = 0;; ++number) {
-    std::string tag = std::to_string(number);
-    if (hash_slot(tag) == slot) return tag;
+  static std::array<std::atomic<std::uint32_t>, kSlots> found{};  // plus 1; 0: nobody has looked yet
+  std::uint32_t known = found[slot].load(std::memory_order_relaxed);
+  if (known == 0) {
+    do ++known;
+    while (hash_slot(std::to_string(known - 1)) != slot);
+    found[slot].store(known, std::memory_order_relaxed);
   }
+  return std::to_string(known - 1);
 }
 
 }  // namespace

@@ -63,6 +63,15 @@ TEST(KeyNames, NoTwoKeysShareAName) {
   }
 }
 
+// Clients of all versions have to find the same one, whoever has looked for it before.
+TEST(KeyNames, TheTagIsTheLeastNumberOfTheSlot) {
+  for (const std::string key : {"x}y", "}", "{}a", "b}c", "x}y"}) {
+    int least = 0;
+    while (hash_slot(std::to_string(least)) != hash_slot(key)) ++least;
+    EXPECT_EQ(beside_key("holdfast:token", key), "holdfast:token:{" + std::to_string(least) + "}:" + key);
+  }
+}
+
 TEST(KeyNames, TheSlotIsThatOfTheKey) {
   for (const std::string& key : all_texts("{}:a", 6)) {
     EXPECT_EQ(hash_slot(beside_key("holdfast:rw:line", key)), hash_slot(key)) << key;
