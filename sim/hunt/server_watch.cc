@@ -37,7 +37,10 @@ std::uint64_t hash_of(std::string_view text) {
 
 // What a key is for: its name without the lock's.
 std::uint64_t role_of(std::string_view key) {
-  return hash_of(key.substr(0, std::min(key.find_first_of("{0123456789"), key.find("::"))));
+  const auto ends = [](char c) { return c == '{' || (c >= '0' && c <= '9'); };
+  const auto end = std::find_if(key.begin(), key.end(), ends);
+  const std::string_view name = key.substr(0, static_cast<std::size_t>(end - key.begin()));
+  return hash_of(name.substr(0, key.find("::")));
 }
 
 // Locks say in a word what a string stands for ("... called"); numbers are of a size.

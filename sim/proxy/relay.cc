@@ -65,15 +65,15 @@ void Relay::refresh() {
   if (generation_ == book_.generation) return;
   generation_ = book_.generation;
   wants_messages_ = !book_.watchers.empty() && link_.of_client();
-  auto mine = std::make_shared<std::vector<RuleBook::Entry>>();
+  if (rules_ == nullptr || rules_.use_count() > 1)  // somebody asks those of before
+    rules_ = std::make_shared<std::vector<RuleBook::Entry>>();
+  rules_->clear();
   for (const RuleBook::Entry& entry : book_.rules) {
     if (!entry.rule->applies(link_)) continue;
-    mine->push_back(entry);
+    rules_->push_back(entry);
     wants_messages_ = wants_messages_ || entry.messages;
   }
   wants_messages_ = wants_messages_ && !link_.opaque;
-  if (mine->empty()) mine = nullptr;
-  rules_ = std::move(mine);
 }
 
 void Relay::read_lane(Lane& of) {
@@ -177,7 +177,7 @@ void Relay::finish(Lane& of, IoStatus status) {
 void Relay::pass_bytes(Lane& of, std::string_view bytes) {
   if (broken_ || bytes.empty()) return;
   ++book_.stats.chunks;
-  if (rules_ == nullptr) {
+  if (rules_ == nullptr || rules_->empty()) {
     if (of.queue == nullptr || (of.queue->empty() && !of.writing)) {
       Exchanges exchanges;
       announce(of, bytes, nullptr, {}, exchanges);
@@ -193,8 +193,8 @@ void Relay::pass_bytes(Lane& of, std::string_view bytes) {
 // Asks the rules from the one numbered `from` on. Rules on messages are not asked about bytes.
 Relay::Verdict Relay::ask(const Lane& of, std::string_view bytes, const Message* message, RuleId from) {
   Verdict verdict;
-  const auto rules = rules_;  // a rule may change the book
-  if (rules == nullptr) return verdict;
+  if (rules_ == nullptr || rules_->empty()) return verdict;
+  const std::shared_ptr<const std::vector<RuleBook::Entry>> rules = rules_;  // a rule may change the book
   const std::uint64_t generation = book_.generation;
   for (const RuleBook::Entry& entry : *rules) {
     if (entry.id < from || (entry.messages && message == nullptr)) continue;

@@ -185,7 +185,7 @@ class Relay : public std::enable_shared_from_this<Relay> {
   std::optional<MonotonicTime> unheard_{};  // lost_: since when something has been sent to it in vain
   int tasks_ = 0;
   std::uint64_t generation_ = 0;
-  std::shared_ptr<const std::vector<RuleBook::Entry>> rules_;  // those that apply; null: none
+  std::shared_ptr<std::vector<RuleBook::Entry>> rules_;  // those that apply; null: not asked yet
   bool wants_messages_ = false;
 };
 

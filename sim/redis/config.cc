@@ -118,90 +118,95 @@ bool parse_save_points(std::string_view text, std::vector<SavePoint>& points) {
 
 }  // namespace
 
-Config::Config() {
-  static const decltype(texts_) kAtFirst = {{"appendfsync", "everysec"},
-                                            {"appendonly", "no"},
-                                            {"aof-use-rdb-preamble", "yes"},
-                                            {"daemonize", "no"},
-                                            {"key-load-delay", "0"},
-                                            {"replicaof", ""},
-                                            {"slaveof", ""},
-                                            {"rdb-key-save-delay", "0"},
-                                            {"zset-max-ziplist-value", "64"},
-                                            {"zset-max-ziplist-entries", "128"},
-                                            {"tcp-keepalive", "300"},
-                                            {"slave-serve-stale-data", "yes"},
-                                            {"slave-priority", "100"},
-                                            {"slave-announce-port", "0"},
-                                            {"slave-announce-ip", ""},
-                                            {"repl-ping-slave-period", "10"},
-                                            {"proto-max-bulk-len", "536870912"},
-                                            {"maxmemory-samples", "5"},
-                                            {"list-max-ziplist-size", "-2"},
-                                            {"list-compress-depth", "0"},
-                                            {"lazyfree-lazy-user-flush", "no"},
-                                            {"lazyfree-lazy-user-del", "no"},
-                                            {"lazyfree-lazy-server-del", "no"},
-                                            {"lazyfree-lazy-eviction", "no"},
-                                            {"latency-monitor-threshold", "0"},
-                                            {"hash-max-ziplist-value", "64"},
-                                            {"hash-max-ziplist-entries", "512"},
-                                            {"activerehashing", "yes"},
-                                            {"bind", "* -::*"},
-                                            {"busy-reply-threshold", "5000"},
-                                            {"databases", "16"},
-                                            {"dbfilename", "dump.rdb"},
-                                            {"dir", "/"},
-                                            {"hash-max-listpack-entries", "512"},
-                                            {"hash-max-listpack-value", "64"},
-                                            {"hz", "10"},
-                                            {"lazyfree-lazy-expire", "no"},
-                                            {"list-max-listpack-size", "-2"},
-                                            {"lua-time-limit", "5000"},
-                                            {"maxclients", "10000"},
-                                            {"maxmemory", "0"},
-                                            {"maxmemory-policy", "noeviction"},
-                                            {"min-replicas-max-lag", "10"},
-                                            {"min-replicas-to-write", "0"},
-                                            {"min-slaves-max-lag", "10"},
-                                            {"min-slaves-to-write", "0"},
-                                            {"notify-keyspace-events", ""},
-                                            {"protected-mode", "no"},
-                                            {"repl-backlog-size", "1048576"},
-                                            {"repl-backlog-ttl", "3600"},
-                                            {"repl-diskless-sync", "yes"},
-                                            {"repl-diskless-sync-delay", "0"},
-                                            {"repl-ping-replica-period", "10"},
-                                            {"repl-timeout", "60"},
-                                            {"replica-announce-ip", ""},
-                                            {"replica-announce-port", "0"},
-                                            {"replica-priority", "100"},
-                                            {"replica-read-only", "yes"},
-                                            {"replica-serve-stale-data", "yes"},
-                                            {"requirepass", ""},
-                                            {"save", ""},
-                                            {"set-max-intset-entries", "512"},
-                                            {"shutdown-timeout", "10"},
-                                            {"slave-read-only", "yes"},
-                                            {"slowlog-log-slower-than", "10000"},
-                                            {"stop-writes-on-bgsave-error", "yes"},
-                                            {"timeout", "0"},
-                                            {"zset-max-listpack-entries", "128"},
-                                            {"zset-max-listpack-value", "64"}};
-  texts_ = kAtFirst;
+const Config::Texts& Config::at_first() {
+  static const Texts kAtFirst = {{"appendfsync", "everysec"},
+                                 {"appendonly", "no"},
+                                 {"aof-use-rdb-preamble", "yes"},
+                                 {"daemonize", "no"},
+                                 {"key-load-delay", "0"},
+                                 {"replicaof", ""},
+                                 {"slaveof", ""},
+                                 {"rdb-key-save-delay", "0"},
+                                 {"zset-max-ziplist-value", "64"},
+                                 {"zset-max-ziplist-entries", "128"},
+                                 {"tcp-keepalive", "300"},
+                                 {"slave-serve-stale-data", "yes"},
+                                 {"slave-priority", "100"},
+                                 {"slave-announce-port", "0"},
+                                 {"slave-announce-ip", ""},
+                                 {"repl-ping-slave-period", "10"},
+                                 {"proto-max-bulk-len", "536870912"},
+                                 {"maxmemory-samples", "5"},
+                                 {"list-max-ziplist-size", "-2"},
+                                 {"list-compress-depth", "0"},
+                                 {"lazyfree-lazy-user-flush", "no"},
+                                 {"lazyfree-lazy-user-del", "no"},
+                                 {"lazyfree-lazy-server-del", "no"},
+                                 {"lazyfree-lazy-eviction", "no"},
+                                 {"latency-monitor-threshold", "0"},
+                                 {"hash-max-ziplist-value", "64"},
+                                 {"hash-max-ziplist-entries", "512"},
+                                 {"activerehashing", "yes"},
+                                 {"bind", "* -::*"},
+                                 {"busy-reply-threshold", "5000"},
+                                 {"databases", "16"},
+                                 {"dbfilename", "dump.rdb"},
+                                 {"dir", "/"},
+                                 {"hash-max-listpack-entries", "512"},
+                                 {"hash-max-listpack-value", "64"},
+                                 {"hz", "10"},
+                                 {"lazyfree-lazy-expire", "no"},
+                                 {"list-max-listpack-size", "-2"},
+                                 {"lua-time-limit", "5000"},
+                                 {"maxclients", "10000"},
+                                 {"maxmemory", "0"},
+                                 {"maxmemory-policy", "noeviction"},
+                                 {"min-replicas-max-lag", "10"},
+                                 {"min-replicas-to-write", "0"},
+                                 {"min-slaves-max-lag", "10"},
+                                 {"min-slaves-to-write", "0"},
+                                 {"notify-keyspace-events", ""},
+                                 {"protected-mode", "no"},
+                                 {"repl-backlog-size", "1048576"},
+                                 {"repl-backlog-ttl", "3600"},
+                                 {"repl-diskless-sync", "yes"},
+                                 {"repl-diskless-sync-delay", "0"},
+                                 {"repl-ping-replica-period", "10"},
+                                 {"repl-timeout", "60"},
+                                 {"replica-announce-ip", ""},
+                                 {"replica-announce-port", "0"},
+                                 {"replica-priority", "100"},
+                                 {"replica-read-only", "yes"},
+                                 {"replica-serve-stale-data", "yes"},
+                                 {"requirepass", ""},
+                                 {"save", ""},
+                                 {"set-max-intset-entries", "512"},
+                                 {"shutdown-timeout", "10"},
+                                 {"slave-read-only", "yes"},
+                                 {"slowlog-log-slower-than", "10000"},
+                                 {"stop-writes-on-bgsave-error", "yes"},
+                                 {"timeout", "0"},
+                                 {"zset-max-listpack-entries", "128"},
+                                 {"zset-max-listpack-value", "64"}};
+  return kAtFirst;
 }
 
 std::vector<std::pair<std::string, std::string>> Config::matching(std::string_view pattern) const {
   std::vector<std::pair<std::string, std::string>> result;
   const std::string folded = lower(pattern);
-  for (const auto& [name, text] : texts_) {
+  Texts texts = set_;
+  texts.insert(at_first().begin(), at_first().end());
+  for (const auto& [name, text] : texts) {
     const bool hidden = std::find(std::begin(kHidden), std::end(kHidden), name) != std::end(kHidden);
     if (hidden ? folded == name : glob_match(folded, name)) result.emplace_back(name, text);
   }
   return result;
 }
 
-bool Config::knows(std::string_view name) const { return texts_.contains(lower(name)); }
+bool Config::knows(std::string_view name) const {
+  const std::string folded = lower(name);
+  return at_first().contains(folded) || set_.contains(folded);
+}
 
 static std::string todays_name(std::string_view given) {
   std::string name = lower(given);
@@ -273,9 +278,9 @@ std::string Config::set(std::string_view given, std::string_view value) {
   sized("zset-max-listpack-entries", thresholds.zset_entries);
   sized("zset-max-listpack-value", thresholds.zset_value);
   sized("set-max-intset-entries", thresholds.intset);
-  texts_[name] = text;
+  set_[name] = text;
   for (const auto& [other, today] : kOtherNames) {
-    if (today == name) texts_[std::string(other)] = text;
+    if (today == name) set_[std::string(other)] = text;
   }
   return {};
 }

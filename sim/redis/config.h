@@ -18,8 +18,6 @@ enum class Fsync : std::uint8_t { always, everysec, no };
 
 class Config {
  public:
-  Config();
-
   std::int64_t min_replicas_to_write = 0;
   std::int64_t min_replicas_max_lag_s = 10;
   // Where OBJECT ENCODING tells of the larger representation.
@@ -45,7 +43,10 @@ class Config {
   bool knows(std::string_view name) const;
 
  private:
-  std::map<std::string, std::string, std::less<>> texts_;
+  using Texts = std::map<std::string, std::string, std::less<>>;
+  static const Texts& at_first();
+
+  Texts set_;  // beside those that are as at first
 };
 
 }  // namespace holdfast::sim::embedded

@@ -23,9 +23,11 @@ Cluster::Cluster(Runtime& runtime, Engine& engine, Bus& bus, ClusterNodeOptions 
     static_cast<KnownNode&>(*peer) = known;
     peer->id = id;
     peer->no_address = known.at.port == 0;
-    for (std::size_t slot = 0; slot < kSlots; ++slot) {
-      if (known.slots.test(slot)) owners_[slot] = peer.get();
-    }
+    peer->slot_count = known.slots.count();
+    each_range(known.slots, [&](std::size_t first, std::size_t last) {
+      std::fill(owners_.begin() + static_cast<std::ptrdiff_t>(first),
+                owners_.begin() + static_cast<std::ptrdiff_t>(last) + 1, peer.get());
+    });
     peers_[id] = std::move(peer);
   }
   own_ = peers_.at(memory.id).get();
@@ -363,7 +365,7 @@ void Cluster::update_state() {
   std::size_t reachable = 0, served = 0;
   size_ = 0;
   for (const auto& [id, peer] : peers_) {
-    if (!peer->fail) served += peer->slots.count();
+    if (!peer->fail) served += peer->slot_count;
     if (!peer->has_slots()) continue;
     ++size_;
     if (!peer->fail && !peer->pfail) ++reachable;

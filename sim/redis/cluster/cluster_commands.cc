@@ -24,17 +24,6 @@ std::string_view name_of(BusMessage::Type type) {
   return kNames[static_cast<std::size_t>(type)];
 }
 
-template <class F>
-void each_range(const SlotSet& slots, F&& visit) {
-  for (std::size_t first = 0; first < kSlots; ++first) {
-    if (!slots.test(first)) continue;
-    std::size_t last = first;
-    while (last + 1 < kSlots && slots.test(last + 1)) ++last;
-    visit(first, last);
-    first = last;
-  }
-}
-
 }  // namespace
 
 std::vector<Cluster::Peer*> Cluster::replicas_of(const Peer& primary) {
@@ -76,17 +65,16 @@ std::string Cluster::nodes_text() {
 std::string Cluster::info_text() {
   std::size_t assigned = 0, pfail = 0, fail = 0;
   for (const auto& [id, peer] : peers_) {
-    const std::size_t slots = peer->slots.count();
-    assigned += slots;
+    assigned += peer->slot_count;
     if (peer->fail) {
-      fail += slots;
+      fail += peer->slot_count;
     } else if (peer->pfail) {
-      pfail += slots;
+      pfail += peer->slot_count;
     }
   }
   std::string text = std::string("cluster_state:") + (well_ ? "ok" : "fail") + "\r\n";
-  const auto line = [&](const std::string& name, std::int64_t value) {
-    text += name + ':' + std::to_string(value) + "\r\n";
+  const auto line = [&](std::string_view name, std::int64_t value, std::string_view more = {}) {
+    text.append(name).append(more).append(":").append(std::to_string(value)).append("\r\n");
   };
   const auto count = [](std::size_t number) { return static_cast<std::int64_t>(number); };
   line("cluster_slots_assigned", count(assigned));
@@ -100,10 +88,11 @@ std::string Cluster::info_text() {
   for (const auto& [what, stats] : {std::pair{"sent", &sent_}, std::pair{"received", &received_}}) {
     std::int64_t all = 0;
     for (const auto& [type, number] : *stats) {
-      line("cluster_stats_messages_" + std::string(name_of(type)) + '_' + what, number);
+      text.append("cluster_stats_messages_").append(name_of(type));
+      line("_", number, what);
       all += number;
     }
-    line(std::string("cluster_stats_messages_") + what, all);
+    line("cluster_stats_messages_", all, what);
   }
   line("total_cluster_links_buffer_limit_exceeded", 0);
   return text;
@@ -115,15 +104,12 @@ void Cluster::answer_slots(Call& c) {
     Peer* owner;
   };
   std::vector<Range> ranges;
-  for (std::size_t slot = 0; slot < kSlots; ++slot) {
-    Peer* const owner = owners_[slot];
-    if (owner == nullptr) continue;
-    if (!ranges.empty() && ranges.back().owner == owner && ranges.back().last + 1 == slot) {
-      ranges.back().last = slot;
-    } else {
-      ranges.push_back({slot, slot, owner});
-    }
+  for (const auto& [id, peer] : peers_) {
+    each_range(peer->slots, [&, owner = peer.get()](std::size_t first, std::size_t last) {
+      ranges.push_back({first, last, owner});
+    });
   }
+  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.first < b.first; });
   c.out.array(ranges.size());
   for (const Range& range : ranges) {
     std::vector<Peer*> nodes = {range.owner};

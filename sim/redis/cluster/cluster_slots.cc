@@ -30,13 +30,18 @@ void Cluster::hear_slots(Peer& sender, const BusMessage& message, BusLink& on) {
 
 void Cluster::own_slot(std::size_t slot, Peer* peer) {
   Peer* const before = owners_[slot];
-  if (before != nullptr) before->slots.reset(slot);
+  if (before != nullptr) {
+    before->slots.reset(slot);
+    --before->slot_count;
+  }
   if (before != nullptr && (before == own_ || before->id == own_->follows)) {
     if (engine_.pubsub().leave_slot(engine_, slot)) has_output_ = true;
   }
   owners_[slot] = peer;
   unclaimed_.reset(slot);
-  if (peer != nullptr) peer->slots.set(slot);
+  if (peer == nullptr) return;
+  peer->slots.set(slot);
+  ++peer->slot_count;
 }
 
 // The newest configuration of a slot wins. Whose primary loses its last slot follows who has it now.

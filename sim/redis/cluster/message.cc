@@ -38,14 +38,11 @@ SlotSet slots_of(std::string_view ranges) {
 
 std::string ranges_of(const SlotSet& slots) {
   std::string text;
-  const SlotSet gaps = ~slots;
-  std::size_t last = 0;
-  for (std::size_t first = slots._Find_first(); first < kSlots; first = slots._Find_next(last)) {
-    last = std::min(gaps._Find_next(first), kSlots) - 1;
+  each_range(slots, [&text](std::size_t first, std::size_t last) {
     if (!text.empty()) text += ' ';
     text += std::to_string(first);
     if (last > first) text += '-' + std::to_string(last);
-  }
+  });
   return text;
 }
 

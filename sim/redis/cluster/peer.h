@@ -2,6 +2,7 @@
 // a restart. Times are milliseconds of its wall clock, 0: never.
 #pragma once
 
+#include <algorithm>
 #include <bitset>
 #include <cstdint>
 #include <functional>
@@ -15,6 +16,17 @@ namespace holdfast::sim::embedded {
 
 inline constexpr std::size_t kSlots = 16384;
 using SlotSet = std::bitset<kSlots>;
+
+// visit(first, last) of each run of slots without a gap, in their order.
+template <class F>
+void each_range(const SlotSet& slots, F&& visit) {
+  const SlotSet gaps = ~slots;
+  std::size_t last = 0;
+  for (std::size_t first = slots._Find_first(); first < kSlots; first = slots._Find_next(last)) {
+    last = std::min(gaps._Find_next(first), kSlots) - 1;
+    visit(first, last);
+  }
+}
 
 class BusLink;
 
@@ -44,6 +56,7 @@ struct ClusterNodeOptions {
 
 struct ClusterPeer : KnownNode {
   std::string id;                         // until the handshake is over: any
+  std::size_t slot_count = 0;             // of `slots`
   bool handshake = false, meets = false;  // it was told of the address alone; and is to be told of us by MEET
   bool no_address = false;                // somebody else answers where it was
   std::int64_t since_ms = 0;
@@ -56,7 +69,7 @@ struct ClusterPeer : KnownNode {
   std::shared_ptr<BusLink> link;                 // to it; null: none
   std::weak_ptr<BusLink> inbound;                // from it
 
-  bool has_slots() const { return primary && slots.any(); }
+  bool has_slots() const { return primary && slot_count > 0; }
   bool is_settled() const { return !handshake && !no_address; }
 };
 
