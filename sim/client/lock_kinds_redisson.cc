@@ -117,7 +117,7 @@ std::vector<StoreEffect> fair_effects(const Command& command, const redis::Reply
 template <class Kind>
 std::unique_ptr<LockSpace> make_wait_connected(const LockSpaceOptions& options) {
   const auto redisson = make_redisson(options, historic::RedissonRenewals::Persistence::goes_on);
-  const auto replicas = std::make_shared<historic::ConnectedReplicas>(options.client);
+  const auto replicas = std::make_shared<historic::ConnectedReplicas>(redisson);
   return std::make_unique<RedissonSpace>([redisson, replicas](const std::string& key) {
     return std::make_shared<Kind>(redisson, replicas, key);
   });

@@ -1,4 +1,4 @@
-// Redisson 3.13.6's read-write lock, semaphore and count-down latch as published (sim/historic/redisson).
+// Redisson's read-write lock, semaphores and count-down latch as published (sim/historic/redisson).
 // Adapters make of the last two what a workload can drive.
 #include <charconv>
 #include <map>
@@ -11,6 +11,7 @@
 #include "sim/historic/redisson/redisson_count_down_latch.h"
 #include "sim/historic/redisson/redisson_read_write.h"
 #include "sim/historic/redisson/redisson_semaphore.h"
+#include "sim/historic/redisson/redisson_semaphore_checked.h"
 
 namespace holdfast::sim {
 namespace {
@@ -88,31 +89,32 @@ std::vector<StoreEffect> redisson_read_write_effects(const Command& command, con
 // starts. A permit has no name of its own: the hold gets one here.
 class SemaphoreLock final : public Lock {
  public:
-  SemaphoreLock(std::shared_ptr<historic::Redisson> redisson, const std::string& key, int permits)
+  SemaphoreLock(std::shared_ptr<historic::Redisson> redisson,
+                std::unique_ptr<historic::RedissonSemaphore> semaphore, int permits)
       : redisson_(std::move(redisson)),
-        semaphore_(redisson_, key),
+        semaphore_(std::move(semaphore)),
         permits_(permits),
         mutex_(redisson_->runtime()) {}
 
   void lock() override {
     set();
-    remember(semaphore_.acquire());
+    remember(semaphore_->acquire());
   }
   bool try_lock() override {
     set();
-    return remember(semaphore_.try_acquire());
+    return remember(semaphore_->try_acquire());
   }
   bool try_lock_until(MonotonicTime deadline, std::stop_token stop = {}) override {
     set();
     const Duration wait = std::max(Duration::zero(), Duration(deadline - runtime().now()));
-    return remember(semaphore_.try_acquire_for(wait, 1, stop));
+    return remember(semaphore_->try_acquire_for(wait, 1, stop));
   }
   void release() override {
     {
       const std::scoped_lock guard(mutex_);
       holds_.erase(runtime().task_id());
     }
-    semaphore_.release();
+    semaphore_->release();
   }
 
   bool is_held_by_me() const override { return !acquisition().empty(); }
@@ -124,8 +126,8 @@ class SemaphoreLock final : public Lock {
     return found == holds_.end() ? std::string() : found->second;
   }
   std::stop_token lost() const override { return {}; }
-  const std::string& key() const noexcept override { return semaphore_.key(); }
-  Runtime& runtime() const noexcept override { return semaphore_.runtime(); }
+  const std::string& key() const noexcept override { return semaphore_->key(); }
+  Runtime& runtime() const noexcept override { return semaphore_->runtime(); }
 
  private:
   // [parks]
@@ -134,7 +136,7 @@ class SemaphoreLock final : public Lock {
       const std::scoped_lock guard(mutex_);
       if (set_) return;
     }
-    semaphore_.try_set_permits(permits_);
+    semaphore_->try_set_permits(permits_);
     const std::scoped_lock guard(mutex_);
     set_ = true;
   }
@@ -155,7 +157,7 @@ class SemaphoreLock final : public Lock {
   }
 
   const std::shared_ptr<historic::Redisson> redisson_;
-  historic::RedissonSemaphore semaphore_;
+  const std::unique_ptr<historic::RedissonSemaphore> semaphore_;
   const int permits_;
   mutable Mutex mutex_;
   bool set_ = false;
@@ -178,7 +180,17 @@ std::vector<StoreEffect> redisson_semaphore_effects(const Command& command, cons
 std::unique_ptr<LockSpace> make_semaphore(const LockSpaceOptions& options) {
   const auto redisson = make_redisson(options);
   return keyed([redisson, permits = options.permits](const std::string& key) {
-    return std::make_shared<SemaphoreLock>(redisson, key, permits);
+    return std::make_shared<SemaphoreLock>(
+        redisson, std::make_unique<historic::RedissonSemaphore>(redisson, key), permits);
+  });
+}
+
+std::unique_ptr<LockSpace> make_checked_semaphore(const LockSpaceOptions& options) {
+  const auto redisson = make_redisson(options);
+  const auto replicas = std::make_shared<historic::ConnectedReplicas>(redisson);
+  return keyed([redisson, replicas, permits = options.permits](const std::string& key) {
+    return std::make_shared<SemaphoreLock>(
+        redisson, std::make_unique<historic::RedissonSemaphoreChecked>(redisson, replicas, key), permits);
   });
 }
 
@@ -231,6 +243,14 @@ std::vector<LockKind> historic_redisson_family_kinds() {
        .historic = true,
        .counts_permits = true,
        .make = make_semaphore,
+       .read_effects = redisson_semaphore_effects},
+      {.name = "redisson-semaphore",
+       .about =
+           "Redisson's semaphore with the later check of replicas: what nobody acknowledged is given back, "
+           "as published",
+       .historic = true,
+       .counts_permits = true,
+       .make = make_checked_semaphore,
        .read_effects = redisson_semaphore_effects},
       {.name = "redisson-3.13-latch",
        .about = "Redisson 3.13.6's count-down latch: a missing key is an open latch, as published (workload "

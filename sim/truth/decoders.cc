@@ -250,6 +250,7 @@ const std::map<std::string_view, Decoder>& decoders() {
       {"redisson-3.13-read-write", {lock_of_redisson_read_write, decode_redisson_read_write}},
       {"redisson-3.13-redlock", hash},
       {"redisson-3.13-semaphore", {.lock_of = itself, .decode = decode_free_permits, .free_permits = true}},
+      {"redisson-semaphore", {.lock_of = itself, .decode = decode_free_permits, .free_permits = true}},
   };
   return all;
 }

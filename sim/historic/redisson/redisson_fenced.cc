@@ -16,7 +16,7 @@ RedissonLock::Told RedissonFenced::ask(Request& request) {
   const std::string lease = std::to_string(request.lease_ms), counter = counter_of(key_);
   const std::array<std::string_view, 2> keys{key_, counter};
   const std::array<std::string_view, 2> args{lease, request.owner};
-  Checked checked;
+  CheckedAnswer checked;
   try {
     checked = eval_checked(kRedissonFencedAcquire, keys, args);
   } catch (const redis::Error& error) {

@@ -15,7 +15,7 @@ struct One {
   explicit One(Fixture& fixture, LockOptions options = {})
       : client(fixture.runtime, fixture.network, fixture.options()),
         redisson(std::make_shared<Redisson>(client, options, RedissonRenewals::Persistence::goes_on)),
-        lock(redisson, std::make_shared<ConnectedReplicas>(client), "k") {}
+        lock(redisson, std::make_shared<ConnectedReplicas>(redisson), "k") {}
   redis::Reply ask(std::initializer_list<std::string_view> command) { return client.call(command).reply; }
   redis::Client client;
   std::shared_ptr<Redisson> redisson;

@@ -8,6 +8,7 @@
 
 namespace holdfast::historic {
 
+const redis::Script kRedissonSemaphoreSet = historic_scripts::redisson_semaphore_set;
 const redis::Script kRedissonSemaphoreAcquire = historic_scripts::redisson_semaphore_acquire;
 const redis::Script kRedissonSemaphoreRelease = historic_scripts::redisson_semaphore_release;
 
@@ -26,14 +27,14 @@ bool RedissonSemaphore::try_set_permits(std::int64_t permits) {
   const std::string count = std::to_string(permits);
   const std::array<std::string_view, 2> keys{key_, channel_};
   const std::array<std::string_view, 1> args{count};
-  return granted(redisson_->eval_unsynced(key_, historic_scripts::redisson_semaphore_set, keys, args));
+  return granted(send_set(keys, args));
 }
 
 redis::Answer RedissonSemaphore::try_acquire(std::int64_t permits) {
   const std::string wanted = std::to_string(permits);
   const std::array<std::string_view, 1> keys{key_};
   const std::array<std::string_view, 1> args{wanted};
-  return redisson_->eval_unsynced(key_, kRedissonSemaphoreAcquire, keys, args);
+  return send_acquire(keys, args);
 }
 
 redis::Answer RedissonSemaphore::acquire(std::int64_t permits) {
@@ -78,7 +79,19 @@ void RedissonSemaphore::release(std::int64_t permits) {
   const std::string count = std::to_string(permits);
   const std::array<std::string_view, 2> keys{key_, channel_};
   const std::array<std::string_view, 1> args{count};
-  redisson_->eval_unsynced(key_, kRedissonSemaphoreRelease, keys, args);
+  send_release(keys, args);
+}
+
+redis::Answer RedissonSemaphore::send_set(redis::Arguments keys, redis::Arguments args) {
+  return redisson_->eval_unsynced(key_, kRedissonSemaphoreSet, keys, args);
+}
+
+redis::Answer RedissonSemaphore::send_acquire(redis::Arguments keys, redis::Arguments args) {
+  return redisson_->eval_unsynced(key_, kRedissonSemaphoreAcquire, keys, args);
+}
+
+redis::Answer RedissonSemaphore::send_release(redis::Arguments keys, redis::Arguments args) {
+  return redisson_->eval_unsynced(key_, kRedissonSemaphoreRelease, keys, args);
 }
 
 std::int64_t RedissonSemaphore::available() {

@@ -29,11 +29,12 @@
 
 namespace holdfast::historic {
 
-extern const redis::Script kRedissonSemaphoreAcquire, kRedissonSemaphoreRelease;
+extern const redis::Script kRedissonSemaphoreSet, kRedissonSemaphoreAcquire, kRedissonSemaphoreRelease;
 
 class RedissonSemaphore {
  public:
   RedissonSemaphore(std::shared_ptr<Redisson> redisson, std::string key);
+  virtual ~RedissonSemaphore() = default;
 
   // [parks] All throw LockError. False: there are permits already.
   bool try_set_permits(std::int64_t permits);
@@ -47,10 +48,18 @@ class RedissonSemaphore {
   const std::string& key() const noexcept { return key_; }
   Runtime& runtime() const noexcept { return redisson_->runtime(); }
 
+ protected:
+  // [parks] How each script is sent. All throw LockError.
+  virtual redis::Answer send_set(redis::Arguments keys, redis::Arguments args);
+  virtual redis::Answer send_acquire(redis::Arguments keys, redis::Arguments args);
+  virtual redis::Answer send_release(redis::Arguments keys, redis::Arguments args);
+  const std::string& channel() const noexcept { return channel_; }
+
+  const std::shared_ptr<Redisson> redisson_;
+
  private:
   void tell_waiting(const redis::Answer& answer) const;
 
-  const std::shared_ptr<Redisson> redisson_;
   const std::string key_, channel_;
 };
 

@@ -25,7 +25,7 @@ int ConnectedReplicas::count() {
     const std::scoped_lock guard(mutex_);
     if (known_) return *known_;
   }
-  const std::string info = client_.call({"INFO", "replication"}).reply.text;
+  const std::string info = ask();
   int replicas = 0;
   const std::size_t at = info.find(kConnected);
   if (at != std::string::npos) {
@@ -36,18 +36,28 @@ int ConnectedReplicas::count() {
   return replicas;
 }
 
+std::string ConnectedReplicas::ask() {
+  for (int attempt = 0;; ++attempt) {
+    try {
+      return redisson_->client().call({"INFO", "replication"}).reply.text;
+    } catch (const redis::Error& error) {
+      const bool again = error.code().empty() && error.worth_another_attempt();
+      if (!again || attempt == Redisson::kRetryAttempts || !redisson_->pause(Redisson::kRetryInterval)) throw;
+    }
+  }
+}
+
 void ConnectedReplicas::acknowledged(std::int64_t replicas) {
   const std::scoped_lock guard(mutex_);
   if (known_ && *known_ != replicas) known_.reset();
 }
 
-RedissonWaitConnected::Checked RedissonWaitConnected::eval_checked(const redis::Script& script,
-                                                                   redis::Arguments keys,
-                                                                   redis::Arguments args) {
-  const int replicas = redisson_->replicas() > 0 ? replicas_->count() : 0;
-  auto [answer, synced] = redisson_->eval_and_wait(script, keys, args, replicas, false);
-  if (replicas > 0) replicas_->acknowledged(synced);
-  return {std::move(answer), replicas == 0 || synced > 0};
+CheckedAnswer eval_checked(Redisson& redisson, ConnectedReplicas& replicas, const redis::Script& script,
+                           redis::Arguments keys, redis::Arguments args) {
+  const int connected = redisson.replicas() > 0 ? replicas.count() : 0;
+  auto [answer, synced] = redisson.eval_and_wait(script, keys, args, connected, false);
+  if (connected > 0) replicas.acknowledged(synced);
+  return {std::move(answer), connected == 0 || synced > 0};
 }
 
 RedissonLock::Told RedissonWaitConnected::ask(Request& request) {
@@ -56,7 +66,7 @@ RedissonLock::Told RedissonWaitConnected::ask(Request& request) {
   const std::array<std::string_view, 2> args{lease, request.owner};
   bool unseen = false;  // a grant may not have been taken back
   for (int attempt = 0;; ++attempt) {
-    Checked checked;
+    CheckedAnswer checked;
     try {
       checked = eval_checked(kRedissonAcquire, keys, args);
     } catch (const redis::Error& error) {
@@ -80,8 +90,7 @@ std::string RedissonWaitConnected::latch_name() const {
   return prefixed("redisson_unlock_latch", key_) + ":" + random_uuid(runtime());
 }
 
-RedissonWaitConnected::Checked RedissonWaitConnected::unlock_once(const std::string& owner,
-                                                                  const std::string& latch) {
+CheckedAnswer RedissonWaitConnected::unlock_once(const std::string& owner, const std::string& latch) {
   const std::string lease = std::to_string(lease_ms_->load()), channel = channel_of(key_);
   const std::array<std::string_view, 3> keys{key_, channel, latch};
   const std::array<std::string_view, 5> args{"0", lease, owner, "publish", kLatchMs};
@@ -94,7 +103,7 @@ redis::Answer RedissonWaitConnected::give_back(const std::string& owner) {
   for (int attempt = 0;; ++attempt) {
     const bool last = attempt == Redisson::kRetryAttempts;
     try {
-      Checked checked = unlock_once(owner, latch);
+      CheckedAnswer checked = unlock_once(owner, latch);
       if (!checked.synced && last) {
         throw Unavailable("lock '" + key_ + "': none of the replicas acknowledged its release", key_,
                           std::string(checked.answer.node), true);

@@ -24,8 +24,10 @@
 // counts for a grant only: to a refusal it says nothing on a connection that others use as well.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "sim/historic/redisson/redisson_lock.h"
 
@@ -36,16 +38,28 @@ extern const redis::Script kRedissonLatchUnlock;
 // How many replicas are connected, as far as a process remembers.
 class ConnectedReplicas {
  public:
-  explicit ConnectedReplicas(redis::Client& client) : client_(client), mutex_(client.runtime()) {}
-  // [parks] Throws redis::Error.
+  explicit ConnectedReplicas(std::shared_ptr<Redisson> redisson)
+      : redisson_(std::move(redisson)), mutex_(redisson_->runtime()) {}
+  // [parks] INFO is sent again where no answer came, as what only reads is. Throws redis::Error.
   int count();
   void acknowledged(std::int64_t replicas);  // other than remembered: forgotten
 
  private:
-  redis::Client& client_;
+  std::string ask();
+
+  const std::shared_ptr<Redisson> redisson_;
   Mutex mutex_;
   std::optional<int> known_;
 };
+
+// The script once, with WAIT for them on the same connection where there are any.
+struct CheckedAnswer {
+  redis::Answer answer;
+  bool synced = true;  // somebody acknowledged it, or there is nobody
+};
+// [parks] Throws redis::Error.
+CheckedAnswer eval_checked(Redisson& redisson, ConnectedReplicas& replicas, const redis::Script& script,
+                           redis::Arguments keys, redis::Arguments args);
 
 class RedissonWaitConnected : public RedissonLock {
  public:
@@ -57,18 +71,16 @@ class RedissonWaitConnected : public RedissonLock {
  protected:
   Told ask(Request& request) override;
 
-  struct Checked {
-    redis::Answer answer;
-    bool synced = true;
-  };
   // [parks] Throws redis::Error.
-  Checked eval_checked(const redis::Script& script, redis::Arguments keys, redis::Arguments args);
+  CheckedAnswer eval_checked(const redis::Script& script, redis::Arguments keys, redis::Arguments args) {
+    return historic::eval_checked(*redisson_, *replicas_, script, keys, args);
+  }
 
  private:
   redis::Answer give_back(const std::string& owner) override;
   redis::Answer force() override;
 
-  Checked unlock_once(const std::string& owner, const std::string& latch);
+  CheckedAnswer unlock_once(const std::string& owner, const std::string& latch);
   std::string latch_name() const;
 
   const std::shared_ptr<ConnectedReplicas> replicas_;

@@ -22,7 +22,7 @@ struct One {
   One(Runtime& runtime, Network& network, redis::ClientOptions client_options, LockOptions options = {})
       : client(runtime, network, std::move(client_options)),
         redisson(std::make_shared<Redisson>(client, options, RedissonRenewals::Persistence::goes_on)),
-        lock(redisson, std::make_shared<ConnectedReplicas>(client), "k") {}
+        lock(redisson, std::make_shared<ConnectedReplicas>(redisson), "k") {}
   explicit One(Fixture& fixture, LockOptions options = {})
       : One(fixture.runtime, fixture.network, fixture.options(), options) {}
   redis::Reply ask(std::initializer_list<std::string_view> command) { return client.call(command).reply; }
