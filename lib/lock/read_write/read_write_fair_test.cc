@@ -201,6 +201,27 @@ TEST_P(ReadWriteFair, TheDeadAreSkipped) {
   });
 }
 
+// The lock is free, a dead writer stands at the head of the queue, and one that lives behind it.
+TEST_P(ReadWriteFair, WhoWaitsBehindADeadOneIsNotOvertaken) {
+  run([](Fixture& fixture) {
+    Peer a(fixture, fair(60s));
+    const auto lock = a.obtain();
+    const std::int64_t now = testing::server_ms(a.client);
+    int place = 0;
+    for (const auto& [who, until_ms] : {std::pair{"dead:1", now - 1}, std::pair{"alive:1", now + 60'000}}) {
+      const std::string at = std::to_string(++place);
+      ask(a.client, {"ZADD", kQueue, at, who});
+      ask(a.client, {"ZADD", kWriters, at, who});
+      ask(a.client, {"ZADD", kPatience, std::to_string(until_ms), who});
+    }
+    EXPECT_FALSE(lock->try_lock_shared());
+    EXPECT_FALSE(lock->try_lock());
+    const redis::Reply queue = ask(a.client, {"ZRANGE", kQueue, "0", "-1"});
+    ASSERT_EQ(queue.items.size(), 1u);
+    EXPECT_EQ(queue.items[0].text, "alive:1");
+  });
+}
+
 // Dead readers stand at the head of the queue when the writer before them releases: whom they hide is woken.
 TEST_P(ReadWriteFair, AReleaseWakesWhoStandsBehindTheDead) {
   run([](Fixture& fixture) {

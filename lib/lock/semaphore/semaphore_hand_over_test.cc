@@ -137,6 +137,30 @@ TEST_P(SemaphoreHandOver, WhoWantsManyIsNotOvertaken) {
   });
 }
 
+// Who gives up wanted more than there is: what is free goes to those behind it, and nobody has to ask.
+TEST_P(SemaphoreHandOver, WhoGivesUpLetsInThoseBehind) {
+  run([](Fixture& fixture, redis::Client&) {
+    Peer a(fixture, of(3)), b(fixture, of(3));
+    const auto held = a.obtain();
+    held->acquire(2);
+    std::stop_source gives_up;
+    const auto wants_all = b.obtain();
+    Task many = fixture.runtime.spawn("client", [&] {
+      EXPECT_THROW(static_cast<void>(wants_all->try_acquire_for(60s, 3, gives_up.get_token())), Interrupted);
+    });
+    b.observer.wait_for(Kind::queued, 2);
+    Waiter few(fixture, 1, of(3));
+    EXPECT_EQ(few.granted.given(), 0);
+    gives_up.request_stop();
+    many.join();
+    few.granted.wait();
+    EXPECT_EQ(few.peer.link.counted(), 0);
+    few.enough.give();
+    few.task.join();
+    held->release();
+  });
+}
+
 // Who does not listen keeps its place, and holds up nobody.
 TEST_P(SemaphoreHandOver, WhoDoesNotListenIsPassedOver) {
   run([](Fixture& fixture, redis::Client& straight) {

@@ -671,6 +671,18 @@ TEST_P(Survivor, ByLagServersAreTrusted) {
     }
     ASSERT_TRUE(lock->try_lock_for(30s));
     EXPECT_NE(why_not(*majority.obtain("k")).find("OTHERCONSTANTS"), std::string::npos);
+    const auto good_replicas = [&](const std::string& number) {
+      while (set.ask("r1", {"INFO", "replication"}).text.find("min_slaves_good_slaves:" + number) ==
+             std::string::npos)
+        set.runtime.sleep_for(20ms);
+    };
+    // One of two is enough.
+    const sim::RuleId alone = set.freeze("r2");
+    good_replicas("1");
+    lock->unlock();
+    EXPECT_TRUE(lock->try_lock());
+    set.proxy.remove_rule(alone);
+    good_replicas("2");
     // One command, and the replicas may have it later.
     const sim::RuleId r2 = set.freeze("r2"), r3 = set.freeze("r3");
     lock->unlock();
