@@ -11,6 +11,7 @@
 #include "lib/lock/fair/fair_lock.h"
 #include "lib/lock/latch/count_down_latch.h"
 #include "lib/lock/read_write/read_write_lock.h"
+#include "lib/lock/redisson/redisson_lock.h"
 #include "lib/lock/reentrant/reentrant_lock.h"
 #include "lib/lock/semaphore/semaphore.h"
 #include "lib/redis/client.h"
@@ -111,6 +112,32 @@ class ClusterWake : public ::testing::TestWithParam<bool> {
     });
   }
 };
+
+// They listen to a plain channel, on whichever node.
+TEST_P(ClusterWake, ClientsOfRedissonHearOfAReleaseOverTheirChannel) {
+  run([](Story& story) {
+    const std::string key = key_of(0);
+    std::string heard;
+    bool listens = false, over = false;
+    story.start("java", [&](redis::Client& client, Runtime& runtime) {
+      const auto theirs = client.subscribe(
+          "redisson_lock__channel:{" + key + "}", [&](std::string_view message) { heard = message; },
+          [&] { listens = true; });
+      while (!over) runtime.sleep_for(5ms);
+    });
+    story.start("c1", [&](redis::Client& client, Runtime& runtime) {
+      RedissonLocks locks(client, {.lease = 60s});
+      const auto lock = locks.obtain(key);
+      lock->lock();
+      while (!listens) runtime.sleep_for(5ms);
+      lock->unlock();
+    });
+    story.await([&] { return !heard.empty(); }, "they are told");
+    EXPECT_EQ(heard, "0");
+    over = true;
+    story.end();
+  });
+}
 
 // Wherever the key lives: the release makes the waiter the holder, who asks nothing more; and no message
 // leaves the shard.
