@@ -231,6 +231,13 @@ TEST_P(ReadWriteFaults, TheWatchdogRenewsBothSides) {
     EXPECT_EQ(a.observer.count(Kind::lost) + b.observer.count(Kind::lost), 0u);
     EXPECT_GT(ask(straight, {"PTTL", kReaders}).integer, 0);
     EXPECT_EQ(ask(straight, {"ZCARD", kReaders}).integer, 1);
+    // While there is a reader, its key says so: a writer looks there, too.
+    constexpr const char* kOutlives =
+        "return redis.call('pttl', KEYS[1]) >= redis.call('pttl', KEYS[2]) and 1 or 0";
+    for (std::size_t renewals = 5; renewals <= 8; ++renewals) {
+      a.observer.wait_for(Kind::renewed, renewals);
+      EXPECT_EQ(ask(straight, {"EVAL", kOutlives, "2", "k", kReaders}).integer, 1) << renewals;
+    }
     reads->unlock_shared();
     writes->unlock();
   });
