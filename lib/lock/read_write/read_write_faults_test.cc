@@ -231,7 +231,7 @@ TEST_P(ReadWriteFaults, TheWatchdogRenewsBothSides) {
     EXPECT_EQ(a.observer.count(Kind::lost) + b.observer.count(Kind::lost), 0u);
     EXPECT_GT(ask(straight, {"PTTL", kReaders}).integer, 0);
     EXPECT_EQ(ask(straight, {"ZCARD", kReaders}).integer, 1);
-    // While there is a reader, its key says so: a writer looks there, too.
+    // While there is a reader, its key says so: locks of other kinds look there.
     constexpr const char* kOutlives =
         "return redis.call('pttl', KEYS[1]) >= redis.call('pttl', KEYS[2]) and 1 or 0";
     for (std::size_t renewals = 5; renewals <= 8; ++renewals) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <list>
 #include <set>
@@ -193,6 +194,33 @@ TEST_P(ReadWriteHandOver, AWriterThatGivesUpLetsTheReadersIn) {
       EXPECT_EQ(r1.peer.link.counted() + r2.peer.link.counted(), 0);
       one->unlock_shared();
     }
+  });
+}
+
+// Somebody else keeps something at the key: who gives up leaves the queue, and nobody is let in.
+TEST_P(ReadWriteHandOver, WhoGivesUpLeavesAloneWhatIsNoLock) {
+  run([](Fixture& fixture, redis::Client& straight) {
+    const std::string process = "11111111-2222-4333-8444-555555555555", other = process + ":8";
+    Sign listens(fixture.runtime);
+    const auto subscription = straight.subscribe(
+        "holdfast:wake:" + process, [](std::string_view) {}, [&] { listens.give(); });
+    listens.wait();
+    ask(straight, {"RPUSH", "k", "not yours"});
+    const std::string until = std::to_string(testing::server_ms(straight) + 60'000);
+    for (const std::string& who : {process + ":7", other}) {
+      ask(straight, {"ZADD", kQueue, who == other ? "2" : "1", who});
+      ask(straight, {"ZADD", kPatience, until, who});
+    }
+    const std::string gives_up = process + ":7";
+    const std::array<std::string_view, 6> keys{"k",      kReaders,  kQueue,
+                                               kWriters, kPatience, "holdfast:rw:channel:{k}"};
+    const std::array<std::string_view, 1> args{gives_up};
+    EXPECT_THROW(straight.eval(kReadWriteRelease, keys, args), redis::Error);
+    EXPECT_EQ(ask(straight, {"LRANGE", "k", "0", "-1"}).items.size(), 1u);
+    const redis::Reply queue = ask(straight, {"ZRANGE", kQueue, "0", "-1"});
+    ASSERT_EQ(queue.items.size(), 1u);
+    EXPECT_EQ(queue.items[0].text, other);
+    EXPECT_EQ(ask(straight, {"EXISTS", kReaders}).integer, 0);
   });
 }
 
