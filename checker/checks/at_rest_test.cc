@@ -76,6 +76,16 @@ TEST(AtRest, ARecordWithoutExpiryIsFound) {
             "After the work k:queue stands on r1 (list) without an expiry: nothing removes it.");
 }
 
+// The lock may be free all the same: of independent servers one is lost.
+TEST(AtRest, AScriptThatDoesNotEndIsFound) {
+  for (const std::string& answer : {kGranted, kRefused}) {
+    const Verdict verdict = run(kWork + kAsked + answer + "95 rest info left-behind k node=r1 mode=script\n");
+    ASSERT_EQ(verdict.outcome, Outcome::violated);
+    EXPECT_EQ(verdict.witnesses[0].kind, "endless-script");
+    EXPECT_EQ(verdict.reason, "After the work r1 runs a script that does not end, and answers nobody.");
+  }
+}
+
 // Nothing can be asked of what a fault still breaks.
 TEST(AtRest, AFaultThatNeverHealsLeavesItOpen) {
   const std::string killed = R"(

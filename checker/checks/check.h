@@ -36,6 +36,7 @@ struct Verdict {
 inline constexpr std::string_view kRestClient = "rest";
 // The function of its events that say what it found.
 inline constexpr std::string_view kLeftBehind = "left-behind";
+inline constexpr std::string_view kScript = "script";  // its mode: a server that runs a script without an end
 
 // What the history itself does not say.
 struct CheckContext {

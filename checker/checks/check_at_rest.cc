@@ -1,9 +1,11 @@
 // at-rest: when the work is done and the faults are over, nothing is left of them. A client that comes then
-// is granted the lock, all keys and all permits at once, within the time that it was ready to wait; and no
-// record of the lock stands without an expiry, for it would outlive whoever wrote it.
+// is granted the lock, all keys and all permits at once, within the time that it was ready to wait; no
+// record of the lock stands without an expiry, for it would outlive whoever wrote it; and no server runs a
+// script that does not end.
 //
 // That client has the name `rest`, a process for each permit. What it found on the servers are events of the
-// function `left-behind`, process `rest`: `key` is the name in Redis, `node` the server, `mode` the type.
+// function `left-behind`, process `rest`: `key` is the name in Redis, `node` the server, `mode` the type, or
+// "script", without a key.
 //
 // If a fault on servers or the network never healed, or the run was ended by its time limit, what is left is
 // `unknown`. Clients that died are what leases are for.
@@ -24,9 +26,11 @@ namespace {
 class AtRest : public Check {
  public:
   std::string_view name() const override { return "at-rest"; }
-  std::vector<std::string_view> kinds() const override { return {"not-free", "no-expiry"}; }
+  std::vector<std::string_view> kinds() const override { return {"not-free", "no-expiry", "endless-script"}; }
   std::string_view about() const override {
-    return "after the work the lock is free, all permits are there, and no record is without expiry";
+    return "after the work the lock is free, all permits are there, no record is without expiry, and no "
+           "script "
+           "goes on";
   }
 
   Verdict run(const History& history, const CheckContext&) const override {
@@ -111,10 +115,16 @@ class AtRest : public Check {
 
   static Witness left(const Wording& words, const Event& event, std::size_t position) {
     Witness witness;
-    witness.kind = "no-expiry";
+    const bool script = words.text(event.mode) == kScript;
+    witness.kind = script ? "endless-script" : "no-expiry";
     witness.key = words.text(event.key);
     witness.events = {position};
     witness.from_ns = witness.to_ns = event.time_ns;
+    if (script) {
+      witness.why = fmt::format("After the work {} runs a script that does not end, and answers nobody.",
+                                words.text(event.node));
+      return witness;
+    }
     witness.why = fmt::format("After the work {} stands on {} ({}) without an expiry: nothing removes it.",
                               witness.key, words.text(event.node), words.text(event.mode));
     return witness;

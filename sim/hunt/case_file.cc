@@ -179,6 +179,7 @@ std::string_view sentence_of(const LockKind& lock, std::string_view kind) {
       {"never-opened", "the latch is counted down, and does not open"},
       {"not-free", "when all work is done the lock is not free"},
       {"no-expiry", "a record is left that never expires"},
+      {"endless-script", "a script that a lock sent does not end"},
       {"no-record", "somebody is promised a lock of which no server has a record"},
       {"record-expired", "the record expires before the time that its holder was promised"},
       {"record-removed", "the record is removed while its holder was promised it"},

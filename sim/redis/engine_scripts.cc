@@ -33,7 +33,8 @@ bool Engine::run_scripted(Session& session, const CommandSpec& spec, Args argv) 
 }
 
 void Engine::pass_script_time(std::int64_t ms) {
-  if (on_script_paused && session_by_id(job_.session->id) == job_.session) {
+  const bool was_paused = job_.kept != nullptr;  // then it goes on, whether or not its client is still there
+  if (on_script_paused && (was_paused || session_by_id(job_.session->id) == job_.session)) {
     job_.rest_ms = ms;
     return scripts_->stack().pause();
   }

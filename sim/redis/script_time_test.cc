@@ -134,6 +134,26 @@ TEST(ScriptTime, WhoLeavesDuringItsScriptTakesNothingWithIt) {
   EXPECT_EQ(s.ask("GET k", 2), "$1\r\nv\r\n");
 }
 
+TEST(ScriptTime, AnEndlessOneOutlivesItsClient) {
+  LocalServer s;
+  for (const bool writes : {false, true}) {
+    const std::string first = writes ? "redis.call('SET', 'k', 'v') " : "";
+    const int client = writes ? 3 : 1;
+    EXPECT_EQ(s.ask("EVAL \"" + first + "while true do redis.call('GET', 'k') end\" 0", client), "");
+    s.engine.close_session(s.session(client));
+    s.pass(seconds(11));  // twice the time after which one for which nobody can wait is given up
+    EXPECT_EQ(s.ask("PING", 2), kBusy);
+    const std::string killed = s.ask("SCRIPT KILL", 2);
+    if (writes) {
+      EXPECT_TRUE(killed.starts_with("-UNKILLABLE")) << killed;
+      return;
+    }
+    EXPECT_EQ(killed, "+OK\r\n");
+    s.pass(milliseconds(1));
+    EXPECT_EQ(s.ask("PING", 2), "+PONG\r\n");
+  }
+}
+
 // The plainest endless loop is not executed instruction by instruction. Nobody may see that: another one,
 // which is, does the same at the same time.
 TEST(ScriptTime, AnIdleLoopTakesTheTimeOfOneThatIsExecuted) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "checker/checks/check.h"
+
 namespace holdfast::sim {
 namespace {
 
@@ -27,8 +29,15 @@ bool is_primary(ClusterNode& node) {
 std::vector<LeftBehind> left_behind(const Cluster& cluster) {
   std::vector<LeftBehind> left;
   for (const auto& node : cluster.nodes()) {
-    if (!node->running() || !is_primary(*node)) continue;
-    const std::string answer = node->administer(std::vector<std::string>{"EVAL", kWithoutExpiry, "0"});
+    if (!node->running()) continue;
+    std::string answer;
+    try {
+      if (!is_primary(*node)) continue;
+      answer = node->administer(std::vector<std::string>{"EVAL", kWithoutExpiry, "0"});
+    } catch (const NodeRefuses& refusal) {
+      if (!refusal.says("BUSY")) throw;
+      left.push_back({node->name(), "", std::string(checker::kScript)});
+    }
     for (std::size_t at = 0; at < answer.size();) {
       const std::size_t blank = answer.find(' ', at), colon = answer.find(':', at);
       if (blank == std::string::npos || colon == std::string::npos)

@@ -1,5 +1,5 @@
-// What stands on the servers when a run is over and no expiry removes. All keys of a run are its locks':
-// stocks, accounts and jobs are kept elsewhere.
+// What stands on the servers when a run is over and no expiry removes, and a script that goes on and on. All
+// keys of a run are its locks': stocks, accounts and jobs are kept elsewhere.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace holdfast::sim {
 
 struct LeftBehind {
   std::string node, key;
-  std::string type;  // "hash", "list", ...
+  std::string type;  // "hash", "list", ...; checker::kScript: a script, without a key
 };
 
 // [parks] On every primary that runs: all keys without an expiry. By node in the order of the cluster, by
