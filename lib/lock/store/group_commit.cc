@@ -77,8 +77,13 @@ std::vector<redis::Answer> GroupCommit::call(const Call& call, const redis::Call
     if (!busy_.try_emplace(call.slot).second) return wait_in_line(lock, call, options);
   }
   std::vector<redis::Answer> answers;
+  const MonotonicTime sent_at = client_.runtime().now();
   try {
     answers = send_alone(call, options);
+  } catch (const redis::Error& error) {
+    gave_up(sent_at, error);
+    next_in_line(call.slot);
+    throw;
   } catch (const std::exception&) {
     next_in_line(call.slot);
     throw;
@@ -92,6 +97,15 @@ void GroupCommit::took(const std::vector<redis::Answer>& answers) {
   const Duration time = client_.runtime().now() - answers.front().sent_at;
   const Lock lock(mutex_);
   took_ = time;
+}
+
+// Without an answer it is known how long is not enough. Else calls that come in turns, each with what the one
+// before has left it of its time, never have enough of it, one after another.
+void GroupCommit::gave_up(MonotonicTime sent_at, const redis::Error& error) {
+  if (error.kind() != redis::Error::Kind::timed_out || !error.may_have_executed()) return;
+  const Duration time = client_.runtime().now() - sent_at;
+  const Lock lock(mutex_);
+  took_ = std::max(took_, time);
 }
 
 std::vector<redis::Answer> GroupCommit::send_alone(const Call& call, const redis::CallOptions& options) {
@@ -242,10 +256,12 @@ void GroupCommit::send_group(const std::vector<TicketPtr>& group) {
 
   std::vector<redis::Answer> answers;
   std::optional<redis::Error> error;
+  const MonotonicTime sent_at = client_.runtime().now();
   try {
     answers = client_.call_all(commands, options);
     took(answers);
   } catch (const redis::Error& failed) {
+    gave_up(sent_at, failed);
     error = failed;
   } catch (const std::exception& failed) {  // no memory
     error =

@@ -77,6 +77,7 @@ class GroupCommit {
   std::vector<redis::Answer> send_alone(const Call& call, const redis::CallOptions& options);
   std::vector<redis::Answer> wait_in_line(Lock& lock, const Call& call, const redis::CallOptions& options);
   void took(const std::vector<redis::Answer>& answers);
+  void gave_up(MonotonicTime sent_at, const redis::Error& error);
   void next_in_line(std::uint16_t slot);
   void serve(std::uint16_t slot);
   std::vector<TicketPtr> take_group(Line& line) const;
@@ -88,7 +89,7 @@ class GroupCommit {
   std::stop_source closing_;
   Mutex mutex_;                         // of:
   std::map<std::uint16_t, Line> busy_;  // the slots for which a call is under way
-  Duration took_{};                     // what was answered last, from when it was sent
+  Duration took_{};                     // what was answered last, from when it was sent; or longer than this
   TaskPool pool_;                       // of tasks that send groups
 };
 

@@ -345,6 +345,23 @@ TEST(GroupCommitEmbedded, WhoCannotBeAnsweredInTimeDoesNotTakeTheTimeOfOthers) {
   });
 }
 
+// Each has time enough for a call of its own, and half of it when its turn comes: who would be late again is
+// told so at once, and asks with all its time.
+TEST(GroupCommitEmbedded, WhatWasNotAnsweredIsKnownToTakeLonger) {
+  embedded([](Scene& scene) {
+    const MonotonicTime start = scene.fixture.runtime.now();
+    const auto late = [&](Duration within) { return scene.fails("late", 140ms, scene.in(within)); };
+    Task first = scene.spawn([&] { EXPECT_TRUE(late(120ms).may_have_executed()); });
+    Task second = scene.spawn([&] { EXPECT_TRUE(late(250ms).may_have_executed()); });
+    Task third = scene.spawn([&] {
+      scene.fixture.runtime.sleep_for(130ms);  // the second one is under way
+      EXPECT_FALSE(late(245ms).may_have_executed());
+      EXPECT_EQ(scene.fixture.runtime.now() - start, 250ms);
+      EXPECT_EQ(scene.count("k", 140ms).size(), 3u);
+    });
+  });
+}
+
 TEST(GroupCommitEmbedded, AGroupIsNoLargerThanTheClientAllows) {
   testing::with_fixture(Where::embedded, [](Fixture& fixture) {
     redis::ClientOptions options = fixture.options();
