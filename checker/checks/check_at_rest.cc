@@ -29,8 +29,7 @@ class AtRest : public Check {
   std::vector<std::string_view> kinds() const override { return {"not-free", "no-expiry", "endless-script"}; }
   std::string_view about() const override {
     return "after the work the lock is free, all permits are there, no record is without expiry, and no "
-           "script "
-           "goes on";
+           "script goes on";
   }
 
   Verdict run(const History& history, const CheckContext&) const override {

@@ -117,5 +117,29 @@ check = "at-rest"
   EXPECT_NE(file.toml.find("check = \"at-rest\"\nis    = \"violated\"\n\n"), std::string::npos) << file.toml;
 }
 
+// A waiter dies at the head of the queue; who finds it there asks without an end, and takes the server away.
+TEST_F(CasesAtRest, AScriptThatDoesNotEndIsToldOfItsServer) {
+  const Value document = parse_toml(R"(schema = 1
+name = "endless"
+[lock]
+kind  = "planted-redisson-dead-head-is-seen-for-ever"
+lease = "300ms"
+[workload]
+clients = 4
+kind    = "critical-section"
+rounds  = 1
+hold    = "900ms"
+[[fault]]
+id     = "die"
+kind   = "crash"
+client = "$client"
+after  = { event = "lock.queued", nth = 1, delay = "10ms" }
+[[expect]]
+check = "at-rest"
+)",
+                                    "endless.toml");
+  EXPECT_TRUE(try_case({.document = document}).shows("at-rest/endless-script"));
+}
+
 }  // namespace
 }  // namespace holdfast::sim

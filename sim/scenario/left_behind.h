@@ -14,8 +14,9 @@ struct LeftBehind {
   std::string type;  // "hash", "list", ...; checker::kScript: a script, without a key
 };
 
-// [parks] On every primary that runs: all keys without an expiry. By node in the order of the cluster, by
-// key. Throws what ClusterNode::administer() throws.
+// [parks] On every primary that runs: all keys without an expiry; of a server that is busy with a script, a
+// primary or not, only that. By node in the order of the cluster, by key. Throws what
+// ClusterNode::administer() throws.
 std::vector<LeftBehind> left_behind(const Cluster& cluster);
 
 }  // namespace holdfast::sim

@@ -16,7 +16,8 @@
 //   - the rest of redisson_semaphore.h, but for what is sent twice, and of the check.
 //
 // Deviations: those of both. The check counts for a grant only: to a refusal WAIT says nothing where others
-// use the connection, too.
+// use the connection, too. The original asks for no second sending of acquire and release; whether its batch
+// sends itself again all the same was not tried.
 //
 // Thread safety: any task.
 #pragma once
